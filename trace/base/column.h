@@ -1,5 +1,5 @@
-// Long columns that are filled by whoever makes them: growing one leaves what is new as it is,
-// where a plain vector writes zeros that are overwritten at once.
+// Long columns that their producer fills. Growing one leaves the new elements uninitialised, where
+// std::vector would write zeros that are overwritten at once.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@ namespace stepscope::base {
 
 template <class T>
 struct LeavesUnfilled : std::allocator<T> {
-  // Of such types memory is an object as it is, and what is in it is whatever was there.
+  // Such types need no constructor: uninitialised memory is a valid object whose value is
+  // unspecified.
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
   using std::allocator<T>::allocator;
 
@@ -23,9 +24,9 @@ struct LeavesUnfilled : std::allocator<T> {
   }
 };
 
-/// A vector of which resize(n), the constructor Column(n) and emplace_back() without arguments
-/// leave new places unfilled: write them before they are read. resize(n, value), assign() and all
-/// else do as a plain vector does.
+/// A vector that leaves new elements uninitialised in resize(n), Column(n) and emplace_back()
+/// without arguments. Write them before they are read. resize(n, value), assign() and everything
+/// else behave as in std::vector.
 template <class T>
 using Column = std::vector<T, LeavesUnfilled<T>>;
 

@@ -26,10 +26,12 @@ void append_csv_text(std::string& line, std::string_view text) {
   bool const quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
   if (quoted) line += '"';
   if (guarded) line += '\'';
+
   if (!quoted) {
     line += text;
     return;
   }
+
   for (char const c : text) {
     if (c == '"') line += '"';
     line += c;

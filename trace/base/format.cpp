@@ -34,11 +34,13 @@ std::string format_duration(int64_t duration_ns) {
     // INT64_MIN has no positive twin.
     return "-" + format_duration(duration_ns == INT64_MIN ? INT64_MAX : -duration_ns);
   }
+
   auto const ns = static_cast<double>(duration_ns);
   if (duration_ns < 1000) return fmt::format("{} ns", duration_ns);
   if (ns < 999.5e3) return three_digits(ns / 1e3) + " µs";
   if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
   if (ns < 119.95e9) return three_digits(ns / 1e9) + " s";
+
   int64_t const seconds =
       duration_ns / 1'000'000'000 + (duration_ns % 1'000'000'000 >= 500'000'000 ? 1 : 0);
   if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
@@ -98,7 +100,9 @@ std::string singular_word(std::string_view word) {
       Pair{"are", "is"},   Pair{"were", "was"},     Pair{"have", "has"},   Pair{"do", "does"},
       Pair{"lie", "lies"}, Pair{"claim", "claims"}, Pair{"hold", "holds"}, Pair{"refer", "refers"},
       Pair{"they", "it"},  Pair{"their", "its"}};
+
   if (word == "end;") return "ends;";  // "the end of" is no verb
+
   size_t const letters = std::min(word.find_first_of(",;:."), word.size());
   for (Pair const& pair : kPairs)
     if (pair.many == word.substr(0, letters))
@@ -110,11 +114,13 @@ std::string singular_word(std::string_view word) {
 
 std::string count_sentence(uint64_t count, std::string_view about_many) {
   if (count != 1) return fmt::format("{} {}", count, about_many);
+
   std::string text = "1";
   // Behind a colon is why, or about something else.
   size_t const clause = std::min(about_many.find(": "), about_many.size());
   bool has_verb = false;
   std::string_view before;
+
   for (size_t begin = 0; begin < clause;) {
     size_t const end = std::min(about_many.find(' ', begin), clause);
     std::string_view const word = about_many.substr(begin, end - begin);
@@ -127,24 +133,37 @@ std::string count_sentence(uint64_t count, std::string_view about_many) {
     before = word;
     begin = end + 1;
   }
+
   std::string_view const rest = about_many.substr(clause);
   constexpr std::string_view kTheyAre = ": they are";
   return rest.starts_with(kTheyAre) ? text.append(": it is").append(rest.substr(kTheyAre.size()))
                                     : text.append(rest);
 }
 
+namespace {
+
+/// Bytes of a character of several bytes that begins with `first`; 0: no character does.
+size_t length_of_lead_byte(unsigned char first) {
+  if (first >= 0xC2 && first < 0xE0) return 2;
+  if (first >= 0xE0 && first < 0xF0) return 3;
+  if (first >= 0xF0 && first <= 0xF4) return 4;
+  return 0;
+}
+
+}  // namespace
+
 size_t utf8_length(std::string_view text) {
   if (text.empty()) return 0;
   auto const byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+
   unsigned char const first = byte(0);
   if (first < 0x80) return 1;
-  size_t const length = first >= 0xF0 && first <= 0xF4  ? 4
-                        : first >= 0xE0 && first < 0xF0 ? 3
-                        : first >= 0xC2 && first < 0xE0 ? 2
-                                                        : 0;
+  size_t const length = length_of_lead_byte(first);
   if (length == 0 || length > text.size()) return 0;
+
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
+
   bool const overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
   bool const surrogate = first == 0xED && byte(1) >= 0xA0;
   bool const too_large = first == 0xF4 && byte(1) >= 0x90;
@@ -166,14 +185,17 @@ std::string valid_utf8(std::string_view text, size_t most) {
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
+
   while (!text.empty()) {
     size_t const length = utf8_length(text);
+
     bool const control =
         length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
     bool const c1_control =
         length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
     bool const replaced =
         length == 0 || control || c1_control || is_direction_sign(text.substr(0, length));
+
     result += replaced ? kReplacement : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }

@@ -8,7 +8,7 @@
 namespace stepscope::base {
 namespace {
 
-/// Of x86-64. Shorter ranges are left alone: a huge page would be mostly unused.
+/// The huge page of x86-64. Shorter ranges are left alone: a huge page would be mostly unused.
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 }  // namespace

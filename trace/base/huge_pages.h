@@ -7,8 +7,8 @@
 
 namespace stepscope::base {
 
-/// Asks for huge pages in [begin, begin + bytes), which nobody has touched yet. A hint: does
-/// nothing where they cannot be had or would not fit inside.
+/// Asks for huge pages in [begin, begin + bytes), which no thread has touched yet. A hint: does
+/// nothing where huge pages are unavailable or would not fit inside.
 void ask_for_huge_pages(void const* begin, size_t bytes);
 
 /// column.reserve(count), in huge pages when it is that long and new.

@@ -4,10 +4,10 @@
 
 namespace stepscope::base {
 
-/// From now on the C library keeps what is freed and gives it out again, instead of handing long
-/// columns back to the kernel, which would have to clear every page of the next one (measured: a
-/// third of the time of reading a trace). Does nothing where the C library cannot do that. Not for
-/// programs that live long or share the machine's memory with what they measure.
+/// From now on the C library keeps freed memory and reuses it. It otherwise returns long columns to
+/// the kernel, which clears every page of the next one (measured: a third of the time of reading a
+/// trace). Does nothing where the C library cannot do that. Not for programs that live long or
+/// share the machine's memory with what they measure.
 void keep_freed_memory();
 
 /// Gives back to the system what keep_freed_memory() kept: between two parts of the work that need

@@ -1,6 +1,6 @@
 // Messages in Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding), field by
-// field, from untrusted bytes: views of the message, no copies, no schema. Unknown fields are
-// passed over by whoever asks for the next one. Inline: a trace has many millions of fields.
+// field, from untrusted bytes. Fields are views of the message: no copies, no schema. Callers skip
+// an unknown field by asking for the next one. Inline: a trace has many millions of fields.
 #pragma once
 
 #include <bit>
@@ -68,6 +68,7 @@ class ProtobufReader {
       field.type = static_cast<WireType>(tag & 7U);
       constexpr uint64_t kTagLimit = uint64_t{1} << 32U;
       if (field.number == 0 || tag >= kTagLimit) return fail(End::kBroken);
+
       switch (field.type) {
         case WireType::kVarint: {
           uint64_t value = 0;
@@ -88,10 +89,11 @@ class ProtobufReader {
           return fail(End::kBroken);
       }
     }
+
     return false;
   }
   [[nodiscard]] End end() const { return end_state_; }
-  /// Of what comes next, from the begin of the message.
+  /// Offset of the next field from the begin of the message.
   [[nodiscard]] size_t offset() const { return static_cast<size_t>(at_ - begin_); }
 
  private:
@@ -107,6 +109,7 @@ class ProtobufReader {
       uint64_t tag = 0;
       if (at_ == end_) return fail(End::kCut);
       if (!read_varint(tag)) return false;
+
       auto const type = static_cast<WireType>(tag & 7U);
       bool is_read = true;
       if (type == WireType::kGroupBegin) {
@@ -124,6 +127,7 @@ class ProtobufReader {
       } else {
         return fail(End::kBroken);
       }
+
       if (!is_read) return false;
     }
     return true;
@@ -135,7 +139,8 @@ class ProtobufReader {
     }
     return read_long_varint(value);
   }
-  /// Of two to eight bytes at once, where so many are left: seven bits of each are moved together.
+  /// Reads two to eight bytes at once, where that many are left: seven bits of each are moved
+  /// together.
   bool read_long_varint(uint64_t& value) {
     if (end_ - at_ >= 8) {
       uint64_t word = 0;
@@ -150,11 +155,13 @@ class ProtobufReader {
         return true;
       }
     }
+
     return read_varint_by_bytes(value);
   }
   [[gnu::noinline]] bool read_varint_by_bytes(uint64_t& value) {
     uint64_t result = 0;
     constexpr unsigned kBits = 64, kBitsPerByte = 7;
+
     for (unsigned shift = 0; shift < kBits; shift += kBitsPerByte) {
       if (at_ == end_) return fail(End::kCut);
       auto const byte = static_cast<uint8_t>(*at_++);
@@ -163,17 +170,20 @@ class ProtobufReader {
       value = result;
       return true;
     }
+
     return fail(End::kBroken);
   }
   [[gnu::always_inline]] bool read_bytes(ProtobufField& field) {
     uint64_t size = 0;
     if (!read_varint(size)) return false;
+
     auto const left = static_cast<uint64_t>(end_ - at_);
     field.is_cut = size > left;
     if (field.is_cut) {
       end_state_ = End::kCut;
       size = left;
     }
+
     field.bytes = {at_, static_cast<size_t>(size)};
     at_ += size;
     return true;

@@ -11,14 +11,17 @@ namespace {
 /// digits, which end by themselves.
 std::string escaped(std::string_view text) {
   std::string word = "$'";
+
   while (!text.empty()) {
     size_t const length = utf8_length(text);
     std::string_view const letter = text.substr(0, length == 0 ? 1 : length);
+
     bool const plain =
         length != 0 && printable(letter) == letter && letter != "'" && letter != "\\";
     for (char const byte : letter)
       word +=
           plain ? std::string(1, byte) : fmt::format("\\{:03o}", static_cast<unsigned char>(byte));
+
     text.remove_prefix(letter.size());
   }
   return word + "'";

@@ -41,6 +41,7 @@ uint64_t next_magic(ByteSpan bytes, uint64_t from) {
     void const* const found =
         std::memchr(bytes.data() + from, static_cast<int>(kMagic & 0xFF), bytes.size() - from);
     if (found == nullptr) return bytes.size();
+
     from = static_cast<uint64_t>(static_cast<std::byte const*>(found) - bytes.data());
     if (bytes.size() - from < sizeof kMagic) return bytes.size();
     if (std::memcmp(bytes.data() + from, &kMagic, sizeof kMagic) == 0) return from;
@@ -65,6 +66,7 @@ class Walk {
         offset_ = next_magic(bytes_, offset_ + 1);
       }
     }
+
     end_gap();
     return std::move(list_);
   }
@@ -74,9 +76,11 @@ class Walk {
 
   void take_block(BlockHeader const& header) {
     IndexEntry const entry{offset_, kBlockHeaderSize + header.stored_size, header};
+
     // The index is written when everything else is there; what stands behind it was appended later.
     bool const is_index = has_type(header, BlockType::kIndex);
     list_.finished = list_.finished || is_index;
+
     if (entry.size > bytes_.size() - offset_) {
       list_.damage.push_back(damaged_block(entry));
       list_.damage.back().bytes = bytes_.size() - offset_;
@@ -84,11 +88,13 @@ class Walk {
       offset_ = bytes_.size();
       return;
     }
+
     offset_ += entry.size;
     if (is_index && end_at(bytes_, offset_) == entry.offset)
       offset_ += kEndSize;
     else if (is_index && offset_ == bytes_.size())
       list_.damage.push_back({offset_, 0, {}, true, true});
+
     if (!block_at(bytes_, entry.offset))
       list_.damage.push_back(damaged_block(entry));
     else if (!is_index)
@@ -137,6 +143,7 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
     return header.track < tracks.size() ? tracks[header.track].name
                                         : fmt::format("track {}", header.track);
   };
+
   switch (static_cast<BlockType>(header.type)) {
     case BlockType::kStrings:
       return "names of events";
@@ -157,6 +164,7 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
     case BlockType::kPadding:
       return "bytes that only fill the file";
   }
+
   if (header.type != 0)
     return fmt::format("a block of type {}, which this version does not know", header.type);
   if (place.offset == 0) return "the header of the file";
@@ -168,12 +176,14 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
 std::vector<DamagedPlace> unclaimed_places(ByteSpan bytes, std::vector<IndexEntry> const& blocks) {
   std::vector<DamagedPlace> places;
   uint64_t offset = kFileHeaderSize;
+
   auto const look_until = [&](uint64_t end) {
     for (uint64_t next = 0;
          offset < end && (next = behind_replaced_index(bytes, offset)) != offset;)
       offset = next;
     if (offset < end) places.push_back({offset, end - offset, {}, false, true});
   };
+
   for (IndexEntry const& entry : blocks) {
     look_until(entry.offset);
     offset = entry.offset + entry.size;

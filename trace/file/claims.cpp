@@ -51,6 +51,7 @@ void Claims::add(BlockHeader const& block) {
       if ((block.kinds & kCollectiveKinds) != 0) collective_rows_ += block.rows;
       add_tracks(uint64_t{block.track} + 1);
       break;
+
     case BlockType::kDescription:
     case BlockType::kTracks:
       longest_json_ = std::max<uint64_t>(longest_json_, block.raw_size);
@@ -59,6 +60,7 @@ void Claims::add(BlockHeader const& block) {
     case BlockType::kStrings:
       text_bytes_ += block.raw_size;
       break;
+
     default:
       break;
   }
@@ -78,6 +80,7 @@ bool are_possible(std::span<StepSpan const> steps, size_t tracks) {
     bool const is_in_time = step.start >= -model::kMaxTime && step.start <= model::kMaxTime &&
                             step.dur >= 0 && step.dur <= model::kMaxTime - step.start;
     if (!is_in_time || step.track.value >= tracks) return false;
+
     if (i == 0) continue;
     StepSpan const& before = steps[i - 1];
     if (std::pair(before.track.value, before.start) > std::pair(step.track.value, step.start))
@@ -90,13 +93,16 @@ bool merge_impossible_devices(std::span<model::Device const> devices,
                               std::span<model::Track> tracks) {
   std::set<int32_t> known;
   for (model::Device const& device : devices) known.insert(device.id);
+
   bool is_any_merged = false;
   for (model::Track& track : tracks) {
     if (track.device < 0 || known.contains(track.device)) continue;
+
     if (known.size() < kMaxDevices) {
       known.insert(track.device);
       continue;
     }
+
     track.device = -1;
     is_any_merged = true;
   }

@@ -20,8 +20,8 @@ uint64_t text_budget(uint64_t file_bytes);
 /// Bytes of one text in JSON, which take some ten times as much while it is read.
 uint64_t json_budget(uint64_t file_bytes);
 
-/// Events. Recorded ones take 1 byte and more each (docs/design/BENCHMARKS.md); columns in which
-/// every row is the same take none, so that a few kB could claim as many as memory holds.
+/// Limit of events. Recorded events take 1 byte and more each (docs/design/BENCHMARKS.md). Columns
+/// with the same value in every row take none: a few kB could claim as many events as memory holds.
 uint64_t row_budget(uint64_t file_bytes);
 
 /// Events in blocks with collectives, whose analysis takes up to 1.3 kB each where that of others
@@ -36,9 +36,9 @@ inline constexpr uint64_t kCollectiveKinds =
     uint64_t{1} << static_cast<int>(model::EventKind::kCollective) |
     uint64_t{1} << static_cast<int>(model::EventKind::kCollectiveCall);
 
-/// What the blocks of a file claim together. A perfectly regular trace compresses to less than
-/// readers believe: its writer pads the file, so that a genuine one loses nothing and a damaged one
-/// still has to be as large as what it claims.
+/// What the blocks of a file claim together. A perfectly regular trace compresses below the limits
+/// that readers enforce, so its writer pads the file. A genuine file loses nothing, and a damaged
+/// one must be as large as its claims.
 class Claims {
  public:
   void add(BlockHeader const& block);

@@ -16,6 +16,7 @@ template <class T>
 void get_to(json const& object, char const* key, T& value) {
   auto const found = object.find(key);
   if (found == object.end()) return;
+
   if constexpr (std::is_same_v<T, std::string>) {
     if (found->is_string()) value = found->get<std::string>();
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -78,10 +79,12 @@ void decode_info(json const& object, model::TraceInfo& info) {
   get_to(object, "origin_epoch_ns", info.origin_epoch_ns);
   get_to(object, "whole_step_count", info.whole_steps.count);
   get_to(object, "whole_first_step", info.whole_steps.first);
+
   constexpr int64_t kMostSteps = int64_t{1} << 53;  // more than any job has: damage
   if (info.whole_steps.count < 0 || info.whole_steps.count > kMostSteps ||
       info.whole_steps.first < -kMostSteps || info.whole_steps.first > kMostSteps)
     info.whole_steps = {};
+
   auto const facts = object.find("facts");
   if (facts == object.end() || !facts->is_array()) return;
   for (json const& fact : *facts)
@@ -101,14 +104,17 @@ model::Device decode_device(json const& object) {
 
 model::Track decode_track(json const& object) {
   model::Track track;
+
   uint8_t kind = 0;
   uint8_t stream_kind = 0;
   get_to(object, "kind", kind);
   get_to(object, "stream_kind", stream_kind);
+
   if (kind <= static_cast<uint8_t>(model::TrackKind::kCounter))
     track.kind = static_cast<model::TrackKind>(kind);
   if (stream_kind <= static_cast<uint8_t>(model::StreamKind::kCommunication))
     track.stream_kind = static_cast<model::StreamKind>(stream_kind);
+
   get_to(object, "name", track.name);
   get_to(object, "id", track.id);
   get_to(object, "device", track.device);
@@ -128,12 +134,15 @@ std::string encode_description(model::TraceInfo const& info, std::span<model::De
                   {"rank", info.rank},
                   {"world_size", info.world_size},
                   {"origin_epoch_ns", info.origin_epoch_ns}};
+
   if (info.whole_steps.count > 0) {
     root["info"]["whole_step_count"] = info.whole_steps.count;
     root["info"]["whole_first_step"] = info.whole_steps.first;
   }
+
   json& facts = root["info"]["facts"] = json::array();
   for (auto const& [key, value] : info.facts) facts.push_back(json::array({key, value}));
+
   json& device_list = root["devices"] = json::array();
   for (model::Device const& device : devices)
     device_list.push_back({{"id", device.id},
@@ -141,6 +150,7 @@ std::string encode_description(model::TraceInfo const& info, std::span<model::De
                            {"capacity_bytes", device.capacity_bytes},
                            {"threads", device.threads},
                            {"peak_flops", device.peak_flops}});
+
   root["log"] = encode_log(log);
   root["columns"] = encode_columns(current_columns());
   return text_of(root);
@@ -149,13 +159,16 @@ std::string encode_description(model::TraceInfo const& info, std::span<model::De
 bool decode_description(base::ByteSpan bytes, Description& description) {
   json const root = parsed(bytes);
   if (!root.is_object()) return false;
+
   description = Description{};
   if (auto const info = root.find("info"); info != root.end() && info->is_object())
     decode_info(*info, description.info);
+
   if (auto const list = root.find("devices"); list != root.end() && list->is_array())
     for (json const& device : *list)
       if (device.is_object() && description.devices.size() < kMaxDevices)
         description.devices.push_back(decode_device(device));
+
   if (auto const log = root.find("log"); log != root.end() && log->is_object()) {
     get_to(*log, "negative_durations", description.log.negative_durations);
     get_to(*log, "unknown_events", description.log.unknown_events);
@@ -163,18 +176,21 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
     get_to(*log, "dropped", description.log.dropped);
     description.log.notes = strings_of(*log, "notes");
   }
+
   if (auto const columns = root.find("columns"); columns != root.end() && columns->is_object()) {
     description.columns.base = strings_of(*columns, "events");
     for (int table = 0; table < model::kDetailTableCount; ++table)
       description.columns.details[static_cast<size_t>(table)] =
           strings_of(*columns, detail_table_name(table));
   }
+
   return true;
 }
 
 std::string encode_tracks(uint32_t first, std::span<model::Track const> tracks) {
   json root = {{"first", first}};
   json& track_list = root["tracks"] = json::array();
+
   for (model::Track const& track : tracks)
     track_list.push_back({{"kind", static_cast<uint8_t>(track.kind)},
                           {"name", track.name},
@@ -188,10 +204,12 @@ std::string encode_tracks(uint32_t first, std::span<model::Track const> tracks) 
 bool decode_tracks(base::ByteSpan bytes, uint32_t max_tracks, std::vector<model::Track>& tracks) {
   json const root = parsed(bytes);
   if (!root.is_object()) return false;
+
   uint32_t number = 0;
   get_to(root, "first", number);
   auto const list = root.find("tracks");
   if (list == root.end() || !list->is_array()) return true;
+
   for (json const& track : *list) {
     if (number >= max_tracks) return false;
     if (tracks.size() <= number) tracks.resize(size_t{number} + 1);

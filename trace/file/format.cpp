@@ -35,6 +35,7 @@ base::ByteWriter encode_block_header(BlockHeader const& header, base::ByteSpan p
   out.put(kBlockMagic);
   out.put(header.type);
   out.put(header.compressed);
+
   out.put(header.stored_size);
   out.put(header.raw_size);
   out.put(header.track);
@@ -42,6 +43,7 @@ base::ByteWriter encode_block_header(BlockHeader const& header, base::ByteSpan p
   out.put(header.min_start);
   out.put(header.max_end);
   out.put(header.kinds);
+
   out.put(checksum_of(out.span()));
   out.put(block_checksum(out.span(), payload));
   return out;
@@ -49,11 +51,13 @@ base::ByteWriter encode_block_header(BlockHeader const& header, base::ByteSpan p
 
 std::optional<BlockHeader> header_at(base::ByteSpan file, uint64_t offset) {
   if (offset > file.size() || file.size() - offset < kBlockHeaderSize) return std::nullopt;
+
   base::ByteSpan const raw = file.subspan(offset, kBlockHeaderSize);
   base::ByteReader in(raw);
   if (in.get<uint32_t>() != kBlockMagic) return std::nullopt;
   if (checksum_of(raw.first(kHeaderChecksumOffset)) != number_at(raw, kHeaderChecksumOffset))
     return std::nullopt;
+
   BlockHeader header;
   header.type = in.get<uint16_t>();
   header.compressed = in.get<uint16_t>();
@@ -64,6 +68,7 @@ std::optional<BlockHeader> header_at(base::ByteSpan file, uint64_t offset) {
   header.min_start = possible_time(in.get<int64_t>());
   header.max_end = possible_time(in.get<int64_t>());
   header.kinds = in.get<uint64_t>();
+
   if (header.raw_size > kMaxPayloadBytes || header.stored_size > kMaxPayloadBytes)
     return std::nullopt;
   return header;

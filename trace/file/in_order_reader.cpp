@@ -35,13 +35,16 @@ class InOrderReader {
 
   std::optional<uint64_t> read() {
     if (!place_blocks()) return std::nullopt;
+
     // Memory is asked for what sound blocks hold, not for what any header claims.
     for_each_block([&](PlacedBlock& block, EventDecoder&) { return find_payload(block); });
     if (failed_) return std::nullopt;
+
     rows_ = builder_.make_rows(rows_of_tracks_);
     for_each_block(
         [&](PlacedBlock& block, EventDecoder& decoder) { return read_rows(block, decoder); });
     if (failed_ || !are_joined()) return std::nullopt;
+
     tables_ = &builder_.make_details(place_details(), of_.wanted.tables);
     for_each_block([&](PlacedBlock& block, EventDecoder& decoder) {
       if (!decoder.decode_details(block.payload, of_.columns, of_.wanted, block.first_details,
@@ -50,18 +53,22 @@ class InOrderReader {
       if (decoder.may_have_graphs(of_.columns)) has_graphs_ = true;
       return true;
     });
+
     if (failed_) return std::nullopt;
     if (!has_graphs_) builder_.leave_out_graphs();
+
     uint64_t unknown_names = 0;
     for (PlacedBlock const& block : blocks_) unknown_names += block.unknown_names;
     return unknown_names;
   }
 
  private:
-  /// By track, of a track in the order of the file. False: they cannot be as expected.
+  /// Sorts the blocks by track and keeps the order of the file within one. False: they cannot be in
+  /// the expected order.
   bool place_blocks() {
     uint64_t total = 0;
     rows_of_tracks_.assign(builder_.track_count(), 0);
+
     for (IndexEntry const& entry : of_.blocks) {
       bool const has_calls_to_merge = !of_.are_calls_merged && (entry.header.kinds & kCallBit) != 0;
       if (entry.header.rows > kMaxBlockRows || has_calls_to_merge) return false;
@@ -70,10 +77,12 @@ class InOrderReader {
       rows_of_tracks_[entry.header.track] += entry.header.rows;
       blocks_.push_back({.entry = &entry});
     }
+
     std::stable_sort(blocks_.begin(), blocks_.end(),
                      [](PlacedBlock const& a, PlacedBlock const& b) {
                        return a.entry->header.track < b.entry->header.track;
                      });
+
     uint32_t next = 0;
     for (PlacedBlock& block : blocks_) {
       block.first_row = next;
@@ -122,9 +131,11 @@ class InOrderReader {
   [[nodiscard]] bool are_joined() const {
     for (size_t i = 1; i < blocks_.size(); ++i) {
       uint32_t const row = blocks_[i].first_row;
+
       bool const is_empty =
           blocks_[i].entry->header.rows == 0 || blocks_[i - 1].entry->header.rows == 0;
-      if (is_empty) return false;  // nobody writes such blocks
+      if (is_empty) return false;  // no writer makes such blocks
+
       if (blocks_[i].entry->header.track != blocks_[i - 1].entry->header.track) continue;
       if (!model::may_follow(rows_.start[row - 1], rows_.dur[row - 1], rows_.start[row],
                              rows_.dur[row]))

@@ -27,11 +27,11 @@ struct InOrderRows {
       false;  ///< collective calls were merged with their kernels before the file was written
 };
 
-/// Fills the builder, which has its tracks and no events: to be finished with finish_rows().
-/// Returns how many events have lost their names. Nothing, and the builder is of no use any more,
-/// where a block is damaged, of rows of unknown kinds or with impossible times, where rows of a
-/// track are not in order, and where the calls of a communication library have to be merged with
-/// their kernels.
+/// Fills the builder, which has its tracks and no events; the caller then calls finish_rows().
+/// Returns how many events have lost their names. Returns nothing, and leaves the builder unusable,
+/// where a block is damaged or holds rows of unknown kinds or impossible times. The same where rows
+/// of a track are out of order, or calls of a communication library must be merged with their
+/// kernels.
 std::optional<uint64_t> read_in_order(InOrderRows const& rows, model::TraceBuilder& builder);
 
 /// Replaces a file's ids of texts; returns how many names are not known.

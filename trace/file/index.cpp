@@ -51,12 +51,14 @@ void set_value(IndexEntry& entry, IndexColumn column, uint64_t value) {
     case kType:
       entry.header.type = static_cast<uint16_t>(value);
       break;
+
     case kTrack:
       entry.header.track = static_cast<uint32_t>(value);
       break;
     case kRows:
       entry.header.rows = static_cast<uint32_t>(value);
       break;
+
     case kMinStart:
       entry.header.min_start = possible_time(static_cast<int64_t>(value));
       break;
@@ -87,13 +89,16 @@ std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint
                                                     uint64_t file_size) {
   ColumnTable columns;
   if (!columns.parse(payload)) return std::nullopt;
+
   std::vector<IndexEntry> entries(count);
   std::vector<uint64_t> values(count);
+
   for (uint8_t column = kOffset; column <= kKinds; ++column) {
     if (!columns.decode(kScope, column, values)) return std::nullopt;
     for (size_t i = 0; i < count; ++i)
       set_value(entries[i], static_cast<IndexColumn>(column), values[i]);
   }
+
   uint64_t free_from = kFileHeaderSize;
   for (IndexEntry const& entry : entries) {
     bool const fits = entry.offset >= free_from && entry.offset <= file_size &&

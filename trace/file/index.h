@@ -28,7 +28,7 @@ std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint
 
 /// The last bytes of a file, which say where its index is.
 base::ByteWriter encode_end(uint64_t index_offset);
-/// Where the index block is of which a sound end at `offset` tells.
+/// Offset of the index block that a sound end at `offset` names.
 std::optional<uint64_t> end_at(base::ByteSpan file, uint64_t offset);
 
 }  // namespace stepscope::file

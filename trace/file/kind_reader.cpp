@@ -30,7 +30,7 @@ constexpr uint64_t kOpKinds = [] {
   return kinds;
 }();
 
-/// Tables of which these kinds have rows.
+/// Tables in which these kinds have rows.
 uint32_t tables_of(uint64_t kinds) {
   uint32_t tables = 0;
   for (int kind = 0; kind < model::kKindCount; ++kind) {
@@ -46,11 +46,14 @@ class CorrelationSet {
  public:
   explicit CorrelationSet(std::vector<uint64_t> const& correlations) {
     if (correlations.empty()) return;
+
     auto const [lowest, highest] = std::minmax_element(correlations.begin(), correlations.end());
     lowest_ = *lowest;
+
     // Few ops may be of a wanted kind, with an id for every call in between: 8 MB, or as much as
     // the ids themselves take.
     constexpr uint64_t kAlways = uint64_t{1} << 26, kMaxSparsity = 64;
+
     if (*highest - lowest_ < kAlways + kMaxSparsity * correlations.size()) {
       dense_.resize(*highest - lowest_ + 1);
       for (uint64_t const correlation : correlations) dense_[correlation - lowest_] = true;
@@ -89,7 +92,7 @@ struct FoundRow {
 /// What a thread decodes, one block after the other into the same memory.
 class BlockRows {
  public:
-  /// Of the block at `entry`. False when it is damaged.
+  /// Decodes the block at `entry`. False when it is damaged.
   bool decode(RowsOfKinds const& of, IndexEntry const& entry, ColumnSelection const& wanted) {
     auto const block = block_at(of.bytes, entry.offset);
     if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
@@ -110,6 +113,7 @@ class BlockRows {
     std::apply([&](auto&... rows) { (rows.resize(counts[table++]), ...); }, memory_.details);
     if (!decoder_.decode_details(payload_, of.columns, wanted, {}, counts, memory_.details))
       return false;
+
     out.reserve(found.size());
     for (auto const [row, detail] : found) {
       out.start.push_back(rows_.start[row]);
@@ -118,6 +122,7 @@ class BlockRows {
       out.kind.push_back(rows_.kind[row]);
       out.correlation.push_back(rows_.correlation[row]);
     }
+
     [&]<size_t... Table>(std::index_sequence<Table...>) { (copy_details<Table>(found, out), ...); }
     (std::make_index_sequence<model::kDetailTableCount>());
     return true;
@@ -142,6 +147,7 @@ class BlockRows {
       memory_.kind.resize(rows);
       memory_.correlation.resize(rows);
     }
+
     return model::RowSpans{memory_.start, memory_.dur, memory_.name, memory_.kind,
                            memory_.correlation}
         .part(0, rows);
@@ -167,19 +173,22 @@ class KindsReader {
           return (entry.header.kinds & bit_of(EventKind::kCollectiveCall)) != 0;
         });
     if (has_calls) return std::nullopt;
+
     uint64_t const ops = of_.kinds & kOpKinds, others = of_.kinds & ~kOpKinds;
     find_in_blocks(ops, CorrelationSet({}));
     CorrelationSet const launched(correlations_of_ops());
-    // Those that hold ops, too, where somebody keeps both on one track.
+
+    // Includes blocks with ops: some writers keep launches and ops on one track.
     uint64_t const launches = launched.empty() ? 0 : bit_of(EventKind::kLaunch);
     find_in_blocks(others | launches, launched);
+
     if (failed_) return std::nullopt;
     for (EventBatch& batch : found_) translate_names(of_.ids, batch.name);
     return std::move(found_);
   }
 
  private:
-  /// Of a thread.
+  /// State of one thread.
   struct Local {
     BlockRows block;
     std::vector<FoundRow> found;
@@ -209,13 +218,16 @@ class KindsReader {
                  std::vector<FoundRow>& found, DetailCounts& counts) const {
     found.clear();
     uint64_t const looked_at = counted_ | (launched.empty() ? 0 : bit_of(EventKind::kLaunch));
+
     for (uint32_t row = 0; row < rows.size(); ++row) {
       EventKind const kind = rows.kind[row];
       if ((looked_at & bit_of(kind)) == 0) continue;
       if (kind == EventKind::kCollectiveCall) return false;
+
       auto const table = static_cast<int>(model::kind_info(kind).table);
       auto const detail =
           table < 0 ? 0 : static_cast<uint32_t>(counts[static_cast<size_t>(table)]++);
+
       bool const is_wanted =
           (of_.kinds & bit_of(kind)) != 0 ||
           (kind == EventKind::kLaunch && launched.contains(rows.correlation[row]));

@@ -1,6 +1,6 @@
-// The events of a few kinds, with the calls that launched them, out of a file: for who looks at
-// every process of a large run first and needs little of each. Blocks in which there can be none
-// are not touched, of the others nothing is kept but these rows.
+// The events of a few kinds, with the calls that launched them, out of a file. For analyses that
+// first look at every process of a large run and need little of each. Blocks that cannot hold such
+// events are not touched; of the others nothing is kept but these rows.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct RowsOfKinds {
   uint64_t kinds = 0;  ///< bit k = events of kind k
 };
 
-/// Beside `blocks`: their rows of these kinds and the launches with the correlation of one of them
-/// that is a device op. The bytes are untrusted (trace_file.h), what headers say of kinds is
-/// believed. Nothing where one of the blocks that are looked at is damaged, has events of kinds
-/// that this version does not know, or holds the calls of a communication library, which have to be
-/// merged with kernels.
+/// One batch for each of `blocks`: its rows of these kinds, and the launches that share a
+/// correlation with such a row that is a device op. The bytes are untrusted (trace_file.h); what
+/// headers say of kinds is believed. Returns nothing where a block that it reads is damaged or has
+/// events of kinds that this version does not know. The same where a block holds calls of a
+/// communication library, which must be merged with kernels.
 std::optional<std::vector<model::EventBatch>> read_rows_of_kinds(RowsOfKinds const& rows);
 
 }  // namespace stepscope::file

@@ -36,14 +36,17 @@ std::vector<std::vector<model::TrackId>> groups_of(TraceFile const& file) {
     if (entry.header.type == static_cast<uint16_t>(BlockType::kEvents) &&
         entry.header.track < events.size())
       events[entry.header.track] += entry.header.rows;
+
   std::vector<std::vector<model::TrackId>> groups;
   uint64_t sum = 0;
+
   for (uint32_t track = 0; track < events.size(); ++track) {
     if (events[track] == 0) continue;
     if (groups.empty() || sum + events[track] > kEventsAtOnce) {
       groups.emplace_back();
       sum = 0;
     }
+
     groups.back().push_back(model::TrackId{track});
     sum += events[track];
   }
@@ -65,22 +68,27 @@ Expected<void> add_summaries(std::string const& path) {
   auto const file = TraceFile::open(path);
   if (!file) return base::fail_with(file);
   if (!file->is_finished() || !file->damage().empty() || file->has_summaries()) return {};
+
   auto const blocks = file->blocks();
   auto writer = TraceWriter::append_to(path, {blocks.begin(), blocks.end()});
   if (!writer) return base::fail_with(writer);
+
   std::vector<StepSpan> steps;
   for (auto const& tracks : groups_of(*file)) {
     auto const trace = file->read({.tracks = tracks});
     if (!trace) return base::fail_with(trace);
     auto const ids = file_ids(*file, *trace);
+
     for (model::TrackId const track : tracks) {
       model::TrackSummary summary = summary_of(*trace, track);
       for (model::StringId& name : summary.longest_name) name = ids[name.value];
       if (auto const done = writer->write_summary(track, summary); !done) return done;
     }
+
     auto const found = steps_of(*trace);
     steps.insert(steps.end(), found.begin(), found.end());
   }
+
   if (auto const done = writer->write_steps(steps); !done) return done;
   return writer->finish();
 }

@@ -1,5 +1,5 @@
-// Summaries of what is in a trace, and their place in a file that was recorded without: a recorder
-// writes events and nothing else, so that the traced program pays for nothing else.
+// Summaries of what is in a trace, and adding them to a file that was recorded without. A recorder
+// writes events only, so that the traced program pays for nothing else.
 #pragma once
 
 #include <string>

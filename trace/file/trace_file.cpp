@@ -65,9 +65,10 @@ std::vector<model::StringId> intern_all(std::span<std::string_view const> texts,
   return ids;
 }
 
-/// Keeps the rows of which any part lies in the window, and those before it that are wanted.
+/// Keeps the rows that overlap the window, and the rows before it that are wanted.
 void keep_selected(model::EventBatch& batch, Selection const& selection) {
   TimeWindow const window = selection.window;
+
   auto const inside = [&](size_t row) {
     int64_t const start = batch.start[row];
     if (start >= window.begin) return start < window.end;
@@ -77,6 +78,7 @@ void keep_selected(model::EventBatch& batch, Selection const& selection) {
            static_cast<uint64_t>(batch.dur[row]) >
                static_cast<uint64_t>(window.begin) - static_cast<uint64_t>(start);
   };
+
   batch = model::keep_rows(batch, inside);
 }
 
@@ -166,13 +168,16 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
   if (bytes.empty()) return fail("{}: is empty, record the run again", name);
   if (!is_stepscope_file(bytes))
     return fail("{}: is not a .stepscope file, name a trace that stepscope recorded", name);
+
   base::ByteReader in(bytes.subspan(kFileMagic.size()));
   auto const version = in.get<uint32_t>();
   if (bytes.size() < kFileHeaderSize)
     return fail("{}: is cut after {} bytes, record the run again", name, bytes.size());
+
   if (version == 0 || version > kFormatVersion)
     return fail("{}: has format version {}, this program reads up to {}, update stepscope", name,
                 version, kFormatVersion);
+
   auto state = std::make_unique<State>();
   state->name = name;
   state->bytes = bytes;
@@ -181,6 +186,7 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
   state->refuse_impossible_rows();
   state->load_descriptions();
   state->add_missing_tracks();
+
   if (merge_impossible_devices(state->description.devices, state->tracks))
     ++state->lost_descriptions;
   return TraceFile(std::move(state));
@@ -189,12 +195,15 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
 /// A text block's payload as it was before compression; nothing when it is damaged.
 std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const& entry) const {
   auto const block = block_at(bytes, entry.offset);
+
   uint64_t const most = has_type(entry, BlockType::kStrings)
                             ? text_bytes_left
                             : std::min(text_bytes_left, json_budget(bytes.size()));
+
   if (!block || block->header.type != entry.header.type || block->header.raw_size > most)
     return std::nullopt;
   text_bytes_left -= block->header.raw_size;
+
   if (block->header.compressed == 1)
     return Decompressor().decompress(block->payload, block->header.raw_size);
   if (block->header.compressed != 0 || block->payload.size() != block->header.raw_size)
@@ -202,16 +211,18 @@ std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const
   return std::vector<std::byte>(block->payload.begin(), block->payload.end());
 }
 
-/// Blocks that claim more rows than one can have, or than all of the file, are left without any:
-/// they are none of what the index names, and count as damaged when they are read.
+/// Clears the row count of blocks that claim more rows than one block, or all blocks of the file,
+/// can have. They then contradict the index and count as damaged when they are read.
 void TraceFile::State::refuse_impossible_rows() {
   uint64_t rows_left = row_budget(bytes.size()),
            with_collectives_left = collective_row_budget(bytes.size());
+
   for (IndexEntry& entry : list.blocks) {
     if (!has_type(entry, BlockType::kEvents)) continue;
     // A block that holds other kinds than its header names is damaged, too (are_listed()).
     bool const has_collectives = (entry.header.kinds & kCollectiveKinds) != 0;
     uint64_t const most = has_collectives ? std::min(rows_left, with_collectives_left) : rows_left;
+
     if (entry.header.rows > std::min<uint64_t>(most, kMaxBlockRows)) entry.header.rows = 0;
     rows_left -= entry.header.rows;
     if (has_collectives) with_collectives_left -= entry.header.rows;
@@ -223,10 +234,12 @@ void TraceFile::State::load_descriptions() {
   for (IndexEntry const& entry : list.blocks) {
     bool const is_tracks = has_type(entry, BlockType::kTracks);
     if (!is_tracks && !has_type(entry, BlockType::kDescription)) continue;
+
     auto const text = text_of(entry);
     Description next;
     bool const good = text && (is_tracks ? decode_tracks(*text, track_budget(bytes.size()), tracks)
                                          : decode_description(*text, next));
+
     if (!good) {
       list.damage.push_back(damaged_block(entry));
       ++lost_descriptions;
@@ -234,6 +247,7 @@ void TraceFile::State::load_descriptions() {
       description = std::move(next);
     }
   }
+
   // Lost: what this version writes is the best guess.
   if (description.columns.base.empty()) description.columns = current_columns();
 }
@@ -242,12 +256,14 @@ void TraceFile::State::load_descriptions() {
 /// without a name takes them.
 void TraceFile::State::add_missing_tracks() {
   uint32_t const most_tracks = track_budget(bytes.size());
+
   for (IndexEntry const& entry : list.blocks) {
     if (!has_type(entry, BlockType::kEvents)) continue;
     if (entry.header.track >= most_tracks && entry.header.track >= tracks.size()) {
       ++lost_tracks;
       continue;
     }
+
     while (tracks.size() <= entry.header.track) {
       bool const device = (entry.header.kinds & kDeviceKinds) != 0;
       tracks.push_back({.kind = device ? model::TrackKind::kStream : model::TrackKind::kThread,
@@ -319,13 +335,16 @@ std::optional<model::TrackSummary> TraceFile::State::stored_summary(IndexEntry c
   for (IndexEntry const& other : list.blocks)
     if (has_type(other, BlockType::kEvents) && other.header.track == entry.header.track)
       events += std::min<uint64_t>(other.header.rows, kMaxBlockRows);
+
   auto const block = block_at(bytes, entry.offset);
   model::TrackSummary summary;
   if (!block || block->header.type != entry.header.type ||
       block->header.track != entry.header.track || block->header.rows > max_bins(events))
     return std::nullopt;
+
   if (!decode_summary(block->payload, block->header.rows, block->header.max_end, summary))
     return std::nullopt;
+
   // Who reads by the summary plans for as many events as it counts.
   if (std::accumulate(summary.starts.begin(), summary.starts.end(), uint64_t{0}) > events)
     return std::nullopt;
@@ -358,15 +377,18 @@ Expected<std::vector<StepSpan>> TraceFile::steps() const {
   if (IndexEntry const* const entry = find_block(BlockType::kSteps, 0)) {
     if (auto stored = state_->stored_steps(*entry)) return std::move(*stored);
   }
+
   // Only tracks with steps, and of those only what tells a step.
   Selection selection{.columns = {.name = false,
                                   .correlation = false,
                                   .tables = 1U << static_cast<int>(model::DetailTable::kSteps)}};
   selection.tracks.emplace();
+
   for (IndexEntry const& entry : blocks())
     if (has_type(entry, BlockType::kEvents) &&
         (entry.header.kinds >> static_cast<int>(model::EventKind::kStep) & 1) != 0)
       selection.tracks->push_back(model::TrackId{entry.header.track});
+
   auto const trace = read(selection);
   if (!trace) return base::fail_with(trace);
   return steps_of(*trace);
@@ -375,9 +397,11 @@ Expected<std::vector<StepSpan>> TraceFile::steps() const {
 /// The event blocks that may hold selected events.
 std::vector<IndexEntry> TraceFile::State::select(Selection const& selection) const {
   std::vector<bool> wanted(tracks.size(), !selection.tracks.has_value());
+
   if (selection.tracks)
     for (model::TrackId const track : *selection.tracks)
       if (track.value < wanted.size()) wanted[track.value] = true;
+
   std::vector<IndexEntry> blocks;
   for (IndexEntry const& entry : list.blocks) {
     if (!has_type(entry, BlockType::kEvents) || entry.header.track >= tracks.size() ||
@@ -411,11 +435,13 @@ void TraceFile::State::decode(IndexEntry const& entry, Selection const& selectio
                           decoder.decode(block->payload, block->header.rows, description.columns,
                                          selection.columns, out.events, out.unknown_events) &&
                           are_listed(out.events.kind, entry.header.kinds);
+
   if (!is_decoded || !is_still_there(entry)) {
     out.events.clear();
     out.damaged = true;
     return;
   }
+
   if (!selection.window.is_everything()) keep_selected(out.events, selection);
   out.unknown_names = translate_names(ids, out.events.name);
 }
@@ -435,6 +461,7 @@ model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown
   log.truncated = !list.finished;
   log.lost_blocks += lost_blocks;
   log.unknown_events += unknown_events;
+
   if (log.truncated)
     log.notes.emplace_back(
         "the file has no end: the program was killed, is still running, or the file was cut; "
@@ -443,6 +470,7 @@ model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown
     log.notes.push_back(base::count_sentence(lost_blocks, "damaged blocks were left out"));
   if (unknown_names > 0)
     log.notes.push_back(base::count_sentence(unknown_names, "events have lost their names"));
+
   return log;
 }
 
@@ -461,9 +489,11 @@ std::optional<model::Trace> TraceFile::State::read_in_order(
   model::TraceBuilder builder;
   std::vector<model::StringId> const ids = begin_trace(texts, builder);
   if (!wanted.depth) builder.leave_out_depth();
+
   auto const unknown_names = file::read_in_order(
       {bytes, blocks, description.columns, wanted, ids, calls == Calls::kMerged}, builder);
   if (!unknown_names) return std::nullopt;
+
   builder.info() = description.info;
   builder.log() = log_of(lost_while_opening() + damaged_strings.size(), 0, *unknown_names);
   return std::move(builder).finish_rows();
@@ -485,8 +515,8 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
 
   auto const all_texts = texts();
   if (selection.window.is_everything())
-    // Of a file that became shorter meanwhile it may have read zeros: below every block is checked
-    // as it is decoded.
+    // It may have read zeros if the file became shorter meanwhile. The path below checks every
+    // block as it is decoded.
     if (auto trace = state_->read_in_order(blocks, selection.columns, all_texts);
         trace && !state_->mapped.is_cut())
       return std::move(*trace);
@@ -523,11 +553,14 @@ std::optional<model::Trace> TraceFile::read_kinds(uint64_t kinds) const {
   std::vector<IndexEntry> const blocks = state_->select({});
   model::TraceBuilder builder;
   auto const ids = state_->begin_trace(texts(), builder);
+
   auto rows = read_rows_of_kinds({state_->bytes, blocks, state_->description.columns, ids, kinds});
   if (!rows || state_->mapped.is_cut()) return std::nullopt;
+
   builder.leave_out_depth();
   for (size_t i = 0; i < blocks.size(); ++i)
     builder.append(model::TrackId{blocks[i].header.track}, std::exchange((*rows)[i], {}));
+
   builder.info() = state_->description.info;
   builder.log() =
       state_->log_of(state_->lost_while_opening() + state_->damaged_strings.size(), 0, 0);
@@ -537,6 +570,7 @@ std::optional<model::Trace> TraceFile::read_kinds(uint64_t kinds) const {
 bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& columns,
                              EventDecoder& decoder, model::EventBatch& out) const {
   out.clear();
+
   auto const block = state_->event_block(entry);
   uint64_t unknown = 0;
   if (block &&
@@ -544,6 +578,7 @@ bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& col
                      unknown) &&
       are_listed(out.kind, entry.header.kinds) && state_->is_still_there(entry))
     return true;
+
   out.clear();
   return false;
 }
@@ -583,18 +618,22 @@ std::vector<DamagedPlace> TraceFile::find_damage() const {
   static_cast<void>(texts());  // loads them
   damage.insert(damage.end(), state_->damaged_strings.begin(), state_->damaged_strings.end());
   if (!is_sound_file_header(state_->bytes)) damage.push_back({0, kFileHeaderSize, {}, false, true});
+
   auto const& blocks = state_->list.blocks;
   std::vector<uint8_t> damaged(blocks.size());
   tbb::enumerable_thread_specific<EventDecoder> decoders;
   tbb::parallel_for(size_t{0}, blocks.size(), [&](size_t i) {
     damaged[i] = is_text(blocks[i]) || state_->is_sound(blocks[i], decoders.local()) ? 0 : 1;
   });
+
   for (size_t i = 0; i < blocks.size(); ++i)
     if (damaged[i] != 0) damage.push_back(damaged_block(blocks[i]));
+
   if (state_->list.indexed) {
     auto const unclaimed = unclaimed_places(state_->bytes, blocks);
     damage.insert(damage.end(), unclaimed.begin(), unclaimed.end());
   }
+
   std::sort(damage.begin(), damage.end(),
             [](DamagedPlace const& a, DamagedPlace const& b) { return a.offset < b.offset; });
   return damage;

@@ -1,8 +1,7 @@
-// A .stepscope file that is open: what is in it is known from its index and description alone;
-// events are decoded when they are asked for, only those of the tracks, the time and the columns
-// that are wanted, many blocks at once. The bytes are untrusted: every length is checked, damaged
-// blocks are left out and counted, a file without an index (killed process) is scanned block by
-// block.
+// An open .stepscope file. Its index and description alone tell what is in it. Events are decoded
+// on demand, many blocks at once: only the wanted tracks, time and columns. The bytes are
+// untrusted: every length is checked, damaged blocks are left out and counted. A file without an
+// index (killed process) is scanned block by block.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +32,8 @@ constexpr uint64_t kind_bit(model::EventKind kind) { return uint64_t{1} << stati
 
 /// What is read of a file.
 struct Selection {
-  TimeWindow window;    ///< events of which any part lies in it, whole
-  uint64_t before = 0;  ///< kinds of which all that begins before the window is read too
+  TimeWindow window;    ///< events that overlap it, uncut
+  uint64_t before = 0;  ///< kinds whose events before the window are read too
   std::optional<std::vector<model::TrackId>> tracks;  ///< these; nothing = all
   ColumnSelection columns;
 };
@@ -88,8 +87,8 @@ class TraceFile {
   [[nodiscard]] std::span<std::string_view const> texts() const;
   /// Whether the file holds summaries and steps, or they have to be made from its events.
   [[nodiscard]] bool has_summaries() const;
-  /// The track from afar: from the file's summary, or, where there is none, from its events. Names
-  /// are ids of texts(). Errors: those of read().
+  /// The track at reduced detail, from the file's summary or, without one, from its events. Names
+  /// are ids of texts(). Errors: as in read().
   [[nodiscard]] base::Expected<model::TrackSummary> summary(model::TrackId track) const;
   /// Where the steps are, by track and start; from the file's own list or from its events. Errors:
   /// those of read().
@@ -100,18 +99,20 @@ class TraceFile {
   /// gone.
   [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {},
                                                   uint64_t max_events = events_that_fit()) const;
-  /// All events of these kinds (kind_bit) and the launches of those that are device ops, nothing
-  /// else: not nested, and counted in the log is what these rows show. Nothing where a block that
-  /// may hold them is damaged, where collective calls have to be merged with kernels, or where all
-  /// events would not fit into memory: read() knows what to do then.
+  /// All events of these kinds (kind_bit) and the launches of the device ops among them, nothing
+  /// else. They are not nested, and the log counts only what these rows show. Returns nothing where
+  /// a block that may hold them is damaged or collective calls must be merged with kernels. The
+  /// same where all events would not fit into memory; read() then knows what to do.
   [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const;
-  /// One event block alone, for who looks at every event once and keeps few: no nesting, no links,
-  /// names are ids of texts(), in the order of the file. `out` is replaced. False when damaged.
+  /// Decodes one event block, for callers that look at every event once and keep few. No nesting,
+  /// no links; names are ids of texts(), rows in the order of the file. `out` is replaced. False
+  /// when damaged.
   [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns,
                                   EventDecoder& decoder, model::EventBatch& out) const;
-  /// By row of an event block whether its name is wanted, without its other columns: what is in a
-  /// block says its dictionary. `wanted`: by id of texts(), its last for all that are none of them.
-  /// Returns how many are; where none is `marks` says nothing. Nothing when damaged.
+  /// Marks each row of an event block whose name is wanted, without decoding its other columns: the
+  /// block's dictionary says what is in it. `wanted` is indexed by id of texts(); its last entry is
+  /// for all other ids. Returns how many rows are marked; with 0, `marks` is meaningless. Returns
+  /// nothing when damaged.
   [[nodiscard]] std::optional<size_t> mark_names(IndexEntry const& entry,
                                                  std::span<char const> wanted,
                                                  EventDecoder& decoder,

@@ -25,6 +25,7 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
   header.track = track.value;
   header.rows = static_cast<uint32_t>(events.size());
   header.min_start = header.max_end = events.start.front();
+
   for (size_t i = 0; i < events.size(); ++i) {
     int64_t end = 0;
     if (__builtin_add_overflow(events.start[i], std::max<int64_t>(events.dur[i], 0), &end))
@@ -32,6 +33,7 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
     header.max_end = std::max(header.max_end, end);
     header.kinds |= uint64_t{1} << static_cast<uint8_t>(events.kind[i]);
   }
+
   return header;
 }
 
@@ -39,20 +41,24 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
 
 Expected<TraceWriter> TraceWriter::create(std::string const& path) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
   if (fd < 0) {
     if (errno == EEXIST)
       return fail("{}: exists already, choose another name with -o or overwrite with --force",
                   path);
     return fail("{}: cannot create ({}), choose another place with -o", path, std::strerror(errno));
   }
+
   TraceWriter writer;
   writer.path_ = path;
   writer.fd_ = fd;
+
   base::ByteWriter header;
   header.put_bytes(std::as_bytes(std::span(kFileMagic)));
   header.put(kFormatVersion);
   header.put(static_cast<uint32_t>(kFileHeaderSize));
   while (header.size() < kFileHeaderSize) header.put(uint8_t{0});
+
   auto const written = writer.write_raw(header.span());
   if (written) return writer;
   ::unlink(path.c_str());  // it is ours, and empty
@@ -63,16 +69,19 @@ Expected<TraceWriter> TraceWriter::append_to(std::string const& path,
                                              std::vector<IndexEntry> blocks) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
   off_t const size = fd < 0 ? -1 : ::lseek(fd, 0, SEEK_END);
+
   if (size < 0) {
     int const reason = errno;
     if (fd >= 0) ::close(fd);
     return fail("{}: cannot write ({}), check its permissions", path, std::strerror(reason));
   }
+
   TraceWriter writer;
   writer.path_ = path;
   writer.fd_ = fd;
   writer.offset_ = static_cast<uint64_t>(size);
   writer.appended_at_ = writer.offset_;
+
   writer.index_ = std::move(blocks);
   for (IndexEntry const& entry : writer.index_) writer.claims_.add(entry.header);
   return writer;
@@ -85,10 +94,12 @@ TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(failure_, other.failure_);
   std::swap(fd_, other.fd_);
   std::swap(offset_, other.offset_);
+
   std::swap(appended_at_, other.appended_at_);
   std::swap(index_, other.index_);
   std::swap(claims_, other.claims_);
   std::swap(block_, other.block_);
+
   std::swap(encoder_, other.encoder_);
   std::swap(columns_, other.columns_);
   std::swap(compressor_, other.compressor_);
@@ -104,12 +115,14 @@ Expected<void> TraceWriter::write_strings(uint32_t first_id,
   while (!texts.empty()) {
     size_t count = 0;
     size_t bytes = 0;
+
     // Half the limit leaves room for the lengths.
     while (count < texts.size() &&
            (count == 0 || bytes + texts[count].size() + 4 < kMaxPayloadBytes / 2))
       bytes += texts[count++].size() + 4;
     if (bytes >= kMaxPayloadBytes)
       return fail("{}: a name of {} bytes is too long for a trace file, shorten it", path_, bytes);
+
     base::ByteWriter payload;
     payload.put(first_id);
     payload.put(static_cast<uint32_t>(count));
@@ -117,6 +130,7 @@ Expected<void> TraceWriter::write_strings(uint32_t first_id,
       payload.put(static_cast<uint32_t>(text.size()));
     for (std::string_view const text : texts.first(count))
       payload.put_bytes(std::as_bytes(std::span(text)));
+
     if (auto const written = write_text_block(BlockType::kStrings, payload.span()); !written)
       return written;
     texts = texts.subspan(count);
@@ -163,6 +177,7 @@ Expected<void> TraceWriter::write_summary(model::TrackId track,
   header.rows = static_cast<uint32_t>(summary.size());
   header.min_start = summary.size() > 0 ? summary.begin.front() : 0;
   header.max_end = summary.end;
+
   begin_block();
   encode_summary(summary, columns_, block_);
   return write_block(header);
@@ -185,8 +200,10 @@ Expected<void> TraceWriter::finish() {
   begin_block();
   encode_index(index_, columns_, block_);
   if (auto const written = write_block(header); !written) return written;
+
   base::ByteWriter const end = encode_end(index_offset);
   if (auto const written = write_raw(end.span()); !written) return written;
+
   int const fd = std::exchange(fd_, -1);
   if (::close(fd) != 0)
     return fail("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
@@ -232,11 +249,14 @@ Expected<void> TraceWriter::pad() {
 
 Expected<void> TraceWriter::write_unpadded(BlockHeader header) {
   base::ByteSpan const payload = block_.span().subspan(kBlockHeaderSize);
+
   if (payload.size() > kMaxPayloadBytes)
     return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
+
   header.stored_size = static_cast<uint32_t>(payload.size());
   if (header.compressed == 0) header.raw_size = header.stored_size;
   block_.patch_bytes(0, encode_block_header(header, payload).span());
+
   IndexEntry const entry{offset_, block_.size(), header};
   if (auto const written = write_raw(block_.span()); !written) return written;
   index_.push_back(entry);
@@ -245,18 +265,21 @@ Expected<void> TraceWriter::write_unpadded(BlockHeader header) {
 
 Expected<void> TraceWriter::write_raw(base::ByteSpan bytes) {
   if (!failure_.empty()) return fail("{}", failure_);
+
   uint64_t const begin = offset_;
   while (!bytes.empty()) {
     ssize_t const written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+
     if (written < 0) {
       failure_ = fmt::format("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
-      // Half a block helps nobody; without it the file ends after a whole one. If even this fails,
+      // Removes the partial block, so that the file ends after a whole one. If even this fails,
       // readers skip the rest.
       [[maybe_unused]] int const ignored =
           ::ftruncate(fd_, static_cast<off_t>(appended_at_.value_or(begin)));
       return fail("{}", failure_);
     }
+
     offset_ += static_cast<uint64_t>(written);
     bytes = bytes.subspan(static_cast<size_t>(written));
   }

@@ -56,7 +56,7 @@ class TraceWriter {
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
   /// The same of events that are sorted by (start, −dur).
   base::Expected<void> write_sorted_events(model::TrackId track, model::EventView events);
-  /// What a track looks like from afar; once a track, after its last events.
+  /// Writes the track's summary, once a track, after its last events.
   base::Expected<void> write_summary(model::TrackId track, model::TrackSummary const& summary);
   /// Where the steps are; once a file.
   base::Expected<void> write_steps(std::vector<StepSpan> const& steps);

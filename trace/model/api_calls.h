@@ -20,7 +20,7 @@ enum class ApiClass : uint8_t {
 
 /// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel": as programs call it.
 std::string_view plain_name(std::string_view cupti_name);
-/// Of a plain name.
+/// Expects a plain name.
 ApiClass classify(std::string_view plain_name);
 /// What a kSync function waits for.
 SyncKind sync_kind_of(std::string_view plain_name);

@@ -14,7 +14,8 @@ struct CopyKind {
   CopyDirection direction;
 };
 
-/// By CUpti_ActivityMemcpyKind; what has no such number is unknown. A = an array of the device.
+/// The copy kind of a CUpti_ActivityMemcpyKind; unknown for other numbers. A = an array of the
+/// device.
 inline CopyKind const& copy_kind(uint64_t kind) {
   static constexpr std::array<CopyKind, 11> kKinds = {{
       {"unknown", CopyDirection::kUnknown},

@@ -38,14 +38,14 @@ enum class CallLaunch : uint8_t {
   kInside = 1,  ///< known: within the first call of its plan
   kNone = 2     ///< there is none, or it cannot be known which it is
 };
-/// How far a call's operation had come when the recording ended. Of recordings that tell of calls
-/// that never ended.
+/// How far a call's operation had come when the recording ended. Only in recordings that report
+/// calls that never ended.
 enum class CollectiveState : uint8_t {
   kUnknown = 0,
   kEnqueued = 1,
   kStarted = 2,
   kCompleted = 3,
-  kCalled = 4  ///< it was called, in order with the others; whether it is over nobody tells
+  kCalled = 4  ///< it was called, in order with the others; whether it is over is unknown
 };
 enum class DataType : uint8_t {
   kUnknown = 0,
@@ -254,7 +254,7 @@ inline constexpr auto detail_fields<RangeDetail> =
                Field{"bytes", &RangeDetail::bytes},
                Field{"communicator", &RangeDetail::communicator}};
 
-/// Whoever resizes one writes the new rows.
+/// resize() leaves rows uninitialised; the caller must fill them.
 template <class Row>
 using DetailColumn = base::Column<Row>;
 /// One column a detail table. The order is the DetailTable numbering of kinds.h.
@@ -271,7 +271,7 @@ char const* to_string(CollectiveProtocol protocol);
 char const* to_string(CallLaunch launch);
 char const* to_string(CollectiveState state);
 char const* to_string(DataType type);
-/// Of one element; 0 = unknown.
+/// Bytes of one element; 0 = unknown.
 uint64_t bytes_of(DataType type);
 char const* to_string(SyncKind kind);
 char const* to_string(MemoryOp op);

@@ -39,11 +39,13 @@ struct Split {
 Split split_by_order(RowOrder const& before, size_t count) {
   Split split;
   split.kept.reserve(count);
+
   for (uint32_t row = 0; row < count; ++row) {
     if (split.kept.empty() || before(split.kept.back(), row)) {
       split.kept.push_back(row);
       continue;
     }
+
     split.displaced.push_back(split.kept.back());
     split.displaced.push_back(row);
     split.kept.pop_back();
@@ -74,15 +76,19 @@ void radix_pass(std::vector<KeyedRow>& rows, std::vector<KeyedRow>& other, unsig
 std::vector<uint32_t> radix_order(RowOrder const& before) {
   auto const [first, last] = std::minmax_element(before.start.begin(), before.start.end());
   auto const origin = static_cast<uint64_t>(*first);
+
   std::vector<KeyedRow> rows(before.start.size());
   for (uint32_t i = 0; i < rows.size(); ++i)
     rows[i] = {static_cast<uint64_t>(before.start[i]) - origin, i};
+
   std::vector<KeyedRow> other(rows.size());
   for (unsigned shift = 0; shift < 64 && (static_cast<uint64_t>(*last) - origin) >> shift != 0;
        shift += 8)
     radix_pass(rows, other, shift);
+
   std::vector<uint32_t> order(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) order[i] = rows[i].row;
+
   for (size_t i = 0; i < rows.size();) {
     size_t end = i + 1;
     while (end < rows.size() && rows[end].key == rows[i].key) ++end;
@@ -100,14 +106,17 @@ bool EventBatch::is_sorted() const {
   // Without a branch a row, so that the compiler may compare many at once; chunks, so that a
   // disorder near the begin ends it.
   constexpr size_t kChunk = 1024;
+
   for (size_t first = 1; first < size(); first += kChunk) {
     size_t const last = std::min(first + kChunk, size());
+
     unsigned disorder = 0;
     for (size_t i = first; i < last; ++i)
       disorder |= unsigned{start[i] < start[i - 1]} |
                   (unsigned{start[i] == start[i - 1]} & unsigned{dur[i] > dur[i - 1]});
     if (disorder != 0) return false;
   }
+
   return true;
 }
 
@@ -134,8 +143,10 @@ std::vector<uint32_t> EventBatch::detail_rows() const {
 
 EventBatch sorted_copy(EventBatch const& batch) {
   std::vector<uint32_t> const details = batch.detail_rows();
+
   EventBatch out;
   out.reserve(batch.size());
+
   for (uint32_t const row : batch.sorted_order()) {
     out.start.push_back(batch.start[row]);
     out.dur.push_back(batch.dur[row]);
@@ -150,12 +161,14 @@ EventBatch sorted_copy(EventBatch const& batch) {
 uint32_t copy_detail(DetailTables const& from, DetailTable table, uint32_t row, DetailTables& to) {
   uint32_t new_row = 0;
   int index = 0;
+
   auto const copy = [&](auto const& source) {
     if (index++ != static_cast<int>(table)) return;
     auto& target = std::get<std::remove_cvref_t<decltype(source)>>(to);
     new_row = static_cast<uint32_t>(target.size());
     target.push_back(source[row]);
   };
+
   std::apply([&](auto const&... source) { (copy(source), ...); }, from);
   return new_row;
 }

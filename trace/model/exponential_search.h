@@ -14,12 +14,14 @@ template <class EndOf>
 size_t exponential_search(size_t count, EndOf const& end_of, int64_t instant, size_t near) {
   near = std::min(near, count);
   size_t first = 0, last = near;  // it lies in [first, last]
+
   if (near == 0 || end_of(near - 1) <= instant) {
     size_t step = 1;
     for (first = near; first + step <= count && end_of(first + step - 1) <= instant; step *= 2)
       first += step;
     last = std::min(first + step, count);
   }
+
   while (first < last) {
     size_t const middle = first + (last - first) / 2;
     if (end_of(middle) <= instant)

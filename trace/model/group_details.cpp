@@ -40,6 +40,7 @@ std::string group_ranks_text(std::span<int32_t const> ranks) {
   for (size_t first = 0; first < ranks.size();) {
     size_t last = first;
     while (last + 1 < ranks.size() && int64_t{ranks[last + 1]} == int64_t{ranks[last]} + 1) ++last;
+
     text += text.empty() ? "" : ", ";
     if (last > first + 1) {
       text += fmt::format("{}-{}", ranks[first], ranks[last]);
@@ -47,6 +48,7 @@ std::string group_ranks_text(std::span<int32_t const> ranks) {
       text += fmt::format("{}", ranks[first]);
       last = first;
     }
+
     first = last + 1;
   }
   return text;
@@ -59,10 +61,12 @@ std::vector<int32_t> parse_group_ranks(std::string_view text) {
     if (!take_number(text, first) || first < 0) return {};
     int32_t last = first;
     if (take_text(text, "-") && (!take_number(text, last) || last < first)) return {};
+
     if (static_cast<size_t>(last - first) >= kMostGroupMembers - ranks.size()) return {};
     for (int32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
     if (!text.empty() && !take_text(text, ", ")) return {};
   }
+
   return ranks;
 }
 

@@ -1,6 +1,6 @@
-// What a recording says of process groups beside its calls, as facts of TraceInfo that people read,
-// too: which ranks of the job a group has, and how many calls of it its process counted. A process
-// may be in a group in which it has no call left to tell of.
+// What a recording says of process groups in addition to its calls, as facts of TraceInfo, which
+// people read, too. It names the ranks of a group and how many of its calls the process counted. A
+// process may be in a group without a call in the recording.
 #pragma once
 
 #include <cstdint>

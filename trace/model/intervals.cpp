@@ -25,6 +25,7 @@ IntervalSet unite(std::vector<Interval> intervals) {
   auto const by_begin = [](Interval const& a, Interval const& b) { return a.begin < b.begin; };
   if (!std::is_sorted(intervals.begin(), intervals.end(), by_begin))
     std::sort(intervals.begin(), intervals.end(), by_begin);
+
   // What is united lies before what is not yet.
   size_t kept = 0;
   for (Interval const next : intervals) {
@@ -34,6 +35,7 @@ IntervalSet unite(std::vector<Interval> intervals) {
     else
       intervals[kept++] = next;
   }
+
   intervals.resize(kept);
   return intervals;
 }
@@ -54,6 +56,7 @@ IntervalSet intersect(IntervalSet const& a, IntervalSet const& b) {
   IntervalSet result;
   auto ia = a.begin();
   auto ib = b.begin();
+
   while (ia != a.end() && ib != b.end()) {
     append(result, {std::max(ia->begin, ib->begin), std::min(ia->end, ib->end)});
     if (ia->end < ib->end) {
@@ -62,17 +65,20 @@ IntervalSet intersect(IntervalSet const& a, IntervalSet const& b) {
       ++ib;
     }
   }
+
   return result;
 }
 
 IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
   IntervalSet result;
   size_t near = 0;
+
   for (Interval rest : a) {
     // Few are often subtracted from, or are what is subtracted: between them whole stretches of the
     // others are leapt over.
     near = exponential_search(
         b.size(), [&](size_t i) { return b[i].end; }, rest.begin, near);
+
     for (size_t cut = near; cut < b.size() && b[cut].begin < rest.end; ++cut) {
       append(result, {rest.begin, b[cut].begin});
       rest.begin = std::max(rest.begin, b[cut].end);

@@ -23,7 +23,7 @@ IntervalSet unite(std::vector<Interval> intervals);
 IntervalSet unite(IntervalSet const& a, IntervalSet const& b);
 IntervalSet intersect(IntervalSet const& a, IntervalSet const& b);
 IntervalSet subtract(IntervalSet const& a, IntervalSet const& b);
-/// What of the set lies in the window.
+/// The part of the set in the window.
 IntervalSet clip(IntervalSet const& set, Interval window);
 /// |set| in ns.
 int64_t measure(IntervalSet const& set);

@@ -1,5 +1,5 @@
-// The rows of a few kinds among many others: 64 rows are looked at in the time of a few, so that
-// who asks for syncs and allocations does not pay for every range and launch between them.
+// Finds the rows of a few kinds among many others. 64 rows take the time of a few, so that a search
+// for syncs and allocations does not pay for the ranges and launches between.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace stepscope::model {
 
-/// Bit i: kinds[i] is one of Kinds. Of 16 kinds.
+/// Looks at 16 kinds. Bit i: kinds[i] is one of Kinds.
 template <EventKind... Kinds>
 uint64_t mask_of_kinds(EventKind const* kinds) {
 #ifdef __SSE2__
@@ -22,6 +22,7 @@ uint64_t mask_of_kinds(EventKind const* kinds) {
   __m128i found = _mm_setzero_si128();
   ((found = _mm_or_si128(found, _mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(Kinds))))),
    ...);
+
   return static_cast<uint64_t>(_mm_movemask_epi8(found));
 #else
   uint64_t mask = 0;
@@ -37,12 +38,14 @@ void for_each_row_of(Trace::Columns const& columns, Trace::Rows rows, Visit&& vi
   STEPSCOPE_CHECK(rows.first <= rows.last && rows.last <= columns.kind.size());
   EventKind const* const kinds = columns.kind.data();
   uint32_t row = rows.first;
+
   for (; rows.last - row >= 64; row += 64) {
     uint64_t mask = 0;
     for (uint32_t part = 0; part < 64; part += 16)
       mask |= mask_of_kinds<Kinds...>(kinds + row + part) << part;
     for (; mask != 0; mask &= mask - 1) visit(row + static_cast<uint32_t>(std::countr_zero(mask)));
   }
+
   for (; row < rows.last; ++row)
     if (((kinds[row] == Kinds) || ...)) visit(row);
 }

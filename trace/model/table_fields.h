@@ -157,7 +157,7 @@ inline constexpr std::array kFieldWords = {
                Shown::kAddress},
 };
 
-/// Of a field; the defaults where it is not listed.
+/// The words of a field; the defaults where it is not listed.
 constexpr FieldWords words_of(DetailTable table, std::string_view field) {
   for (FieldWords const& words : kFieldWords)
     if (words.table == table && words.field == field) return words;

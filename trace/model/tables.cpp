@@ -61,15 +61,16 @@ Cell read_link(Source const& source, uint32_t row) {
   return link.valid() ? Cell::of(uint64_t{link.value}) : Cell{};
 }
 
-/// Of process and track; `place` makes of a row what its track is.
-std::vector<TableColumn> event_columns() {
-  auto const in_track = ColumnOf::kTrack;
+/// What an event is, and when it ran.
+std::vector<TableColumn> identity_and_time_columns() {
   auto const in_event = ColumnOf::kEvent;
+
   return {
       {"id", kInteger, in_event, "number of the event in its process",
        [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
       {"rank", kInteger, ColumnOf::kProcess, "of the process in the job", read_rank},
       {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+
       {"kind", kText, in_event, "'kernel', 'memcpy', 'launch', 'range', 'api', …",
        [](Source const& source, uint32_t row) {
          return Cell::of(kind_info(source.trace().kind(row)).name);
@@ -94,6 +95,14 @@ std::vector<TableColumn> event_columns() {
        [](Source const& source, uint32_t row) {
          return Cell::of(source.trace().end(row) + source.offset_ns());
        }},
+  };
+}
+
+/// The track on which an event lies.
+std::vector<TableColumn> place_columns() {
+  auto const in_track = ColumnOf::kTrack;
+
+  return {
       {"track", kInteger, in_track, "number of the track in its process",
        [](Source const& source, uint32_t row) {
          return Cell::of(uint64_t{source.trace().columns().track[row].value});
@@ -108,6 +117,14 @@ std::vector<TableColumn> event_columns() {
        [](Source const& source, uint32_t row) { return track_stream(track_of(source, row)); }},
       {"thread", kInteger, in_track, "id of the host thread; NULL elsewhere",
        [](Source const& source, uint32_t row) { return track_thread(track_of(source, row)); }},
+  };
+}
+
+/// How an event is nested, and which event launched it or was launched by it.
+std::vector<TableColumn> relation_columns() {
+  auto const in_event = ColumnOf::kEvent;
+
+  return {
       {"depth", kInteger, in_event, "nesting on the track, 0 = outermost",
        [](Source const& source, uint32_t row) {
          return Cell::of(uint64_t{source.trace().columns().depth[row]});
@@ -119,6 +136,13 @@ std::vector<TableColumn> event_columns() {
       {"linked_id", kInteger, in_event, "id of a launch's first device op, of a device op's launch",
        read_link},
   };
+}
+
+std::vector<TableColumn> event_columns() {
+  std::vector<TableColumn> columns = identity_and_time_columns();
+  for (auto const& more : {place_columns(), relation_columns()})
+    columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
 }
 
 // Columns of details.
@@ -167,6 +191,7 @@ Cell cell_of(Value value, FieldWords const& words) {
     std::string_view const text = to_string(value);
     bool const absent = (words.absent == Absent::kZero && value == Value{}) ||
                         (words.absent == Absent::kByType && text == "unknown");
+
     return absent ? Cell{} : Cell::of(text);
   } else if constexpr (std::is_floating_point_v<Value>) {
     return words.absent == Absent::kZero && value == 0 ? Cell{} : Cell::of(double{value});
@@ -198,13 +223,19 @@ TableColumn field_column() {
   constexpr auto kField = std::get<Index>(detail_fields<Row>);
   constexpr FieldWords kWords = words_of(DetailTableOf<Row>::value, kField.name);
   using Value = std::remove_cvref_t<decltype(std::declval<Row>().*kField.member)>;
+
   bool const is_text = std::is_enum_v<Value> || kWords.shown == Shown::kAddress;
   bool const is_payload =
       std::is_same_v<Row, RangeDetail> && std::string_view(kField.name) == "payload";
-  ColumnType const type = is_text                           ? kText
-                          : is_payload                      ? kNumber
-                          : std::is_floating_point_v<Value> ? kReal
-                                                            : kInteger;
+  ColumnType type = kInteger;
+  if (is_text) {
+    type = kText;
+  } else if (is_payload) {
+    type = kNumber;
+  } else if (std::is_floating_point_v<Value>) {
+    type = kReal;
+  }
+
   return {kWords.column.empty() ? std::string_view(kField.name) : kWords.column, type,
           ColumnOf::kDetail, kWords.meaning, read_field<Row, Index>};
 }
@@ -216,15 +247,18 @@ TraceTable detail_table() {
   constexpr DetailTable kTable = DetailTableOf<Row>::value;
   constexpr size_t kFields = std::tuple_size_v<std::remove_cvref_t<decltype(detail_fields<Row>)>>;
   auto const& names = kDetailTableNames[static_cast<size_t>(kTable)];
+
   std::vector<TableColumn> details = [&]<size_t... Index>(std::index_sequence<Index...>) {
     return std::vector<TableColumn>{field_column<Row, Index>()...};
   }
   (std::make_index_sequence<kFields>());
+
   TraceTable table{names.name, names.meaning, TableRows::kEvents, kTable, event_columns()};
   std::erase_if(table.columns, [&](TableColumn const& column) {
     return std::any_of(details.begin(), details.end(),
                        [&](TableColumn const& detail) { return detail.name == column.name; });
   });
+
   table.columns.insert(table.columns.end(), details.begin(), details.end());
   return table;
 }
@@ -245,16 +279,19 @@ TraceTable process_table() {
       DetailTable::kNone,
       {{"rank", kInteger, of, "in the job", read_rank},
        {"process", kInteger, of, "process id", read_process},
+
        {"host", kText, of, "machine",
         [](Source const& source, uint32_t) { return text_or_null(source.host()); }},
        {"command", kText, of, "command line",
         [](Source const& source, uint32_t) { return text_or_null(source.command()); }},
        {"tool", kText, of, "what recorded it",
         [](Source const& source, uint32_t) { return text_or_null(source.tool()); }},
+
        {"world_size", kInteger, of, "ranks of the job",
         [](Source const& s, uint32_t) { return Cell::of(int64_t{s.trace().info().world_size}); }},
        {"events", kInteger, of, "in the trace",
         [](Source const& s, uint32_t) { return Cell::of(uint64_t{s.trace().event_count()}); }},
+
        {"origin_epoch_ns", kInteger, of, "time 0 of its trace, since 1970",
         [](Source const& s, uint32_t) {
           return s.trace().info().origin_epoch_ns == 0 ? Cell{}
@@ -262,6 +299,7 @@ TraceTable process_table() {
         }},
        {"offset_ns", kInteger, of, "run time − its trace's time",
         [](Source const& s, uint32_t) { return Cell::of(s.offset_ns()); }},
+
        {"dropped", kInteger, of, "events lost while recording", read_log<&ImportLog::dropped>},
        {"unmatched_launches", kInteger, of, "launches whose device op is not there",
         read_log<&ImportLog::unmatched_launches>},
@@ -292,6 +330,7 @@ TraceTable device_table() {
         [](Source const& s, uint32_t row) { return Cell::of(int64_t{device_of(s, row).id}); }},
        {"name", kText, of, "model",
         [](Source const& s, uint32_t row) { return text_or_null(s.device_name(row)); }},
+
        {"capacity_bytes", kInteger, of, "memory",
         [](Source const& s, uint32_t row) {
           return positive_or_null(device_of(s, row).capacity_bytes);
@@ -331,6 +370,7 @@ TraceTable track_table() {
             [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
            {"name", kText, of, "of the thread, stream or counter",
             [](Source const& s, uint32_t row) { return text_or_null(s.track_name(row)); }},
+
            {"kind", kText, of, "'thread', 'stream' or 'counter'", read_track_kind},
            {"device", kInteger, of, "of a stream or counter",
             [](Source const& s, uint32_t row) { return track_device(track_at(s, row)); }},
@@ -344,6 +384,7 @@ TraceTable track_table() {
                          ? Cell::of(std::string_view(to_string(track_at(s, row).stream_kind)))
                          : Cell{};
             }},
+
            {"events", kInteger, of, "on the track",
             [](Source const& s, uint32_t row) {
               return Cell::of(uint64_t{s.trace().rows_of(TrackId{row}).size()});
@@ -368,6 +409,7 @@ std::vector<TraceTable> make_tables() {
 
 void append_text(std::string& line, Cell const& cell) {
   auto const add = [&](auto const& digits) { line.append(digits.data(), digits.size()); };
+
   switch (cell.type) {
     case Cell::Type::kNull:
       break;
@@ -402,9 +444,11 @@ TableSource::TableSource(Trace const& trace, int64_t offset_ns)
     texts_.push_back(clean(trace.text(StringId{id})));
   for (Track const& track : trace.tracks()) track_names_.push_back(clean(track.name));
   for (Device const& device : trace.devices()) device_names_.push_back(clean(device.name));
+
   host_ = clean(trace.info().host);
   command_ = clean(trace.info().command);
   tool_ = clean(trace.info().tool);
+
   for (CollectiveDetail const& collective : trace.details<CollectiveDetail>())
     if (collective.communicator != 0 && collective.sequence != 0)
       numbered_communicators_.insert(collective.communicator);

@@ -89,7 +89,7 @@ class TableSource {
   std::vector<std::string_view> texts_, track_names_, device_names_;
   std::string_view host_, command_, tool_;
   std::unordered_set<uint64_t>
-      numbered_communicators_;  ///< of which an event has a sequence number
+      numbered_communicators_;  ///< with an event that has a sequence number
 };
 
 /// Whose a column's value is: all events of the same one have the same.

@@ -124,7 +124,8 @@ class Trace {
   [[nodiscard]] uint32_t event_count() const {
     return static_cast<uint32_t>(columns_.start.size());
   }
-  /// Of the trace of which this is an outline (outline.h); event_count() if it is none.
+  /// Event count of the trace whose skeleton this is (run_skeleton.h); event_count() of a whole
+  /// trace.
   [[nodiscard]] uint64_t whole_event_count() const {
     return whole_event_count_.value_or(event_count());
   }
@@ -155,7 +156,7 @@ class Trace {
   [[nodiscard]] std::span<Row const> details() const {
     return std::get<DetailColumn<Row>>(details_);
   }
-  /// False: no op is of a CUDA graph, so that nobody has to look at the details of each for that.
+  /// False: no op is of a CUDA graph, so that callers need not look at the details of each.
   [[nodiscard]] bool may_have_graphs() const { return may_have_graphs_; }
   /// First start and last end over all events; {0, 0} when there are none.
   [[nodiscard]] std::pair<int64_t, int64_t> time_range() const { return time_range_; }

@@ -46,21 +46,25 @@ class Simulation {
     auto truth = TruthFile::create(folder_, {options_.pattern->name, job_, events_asked_for()});
     if (!truth) return base::fail_with(truth);
     if (auto const done = start(); !done) return base::fail_with(done);
+
     SynthSummary summary;
     do {
       if (auto const done = step(summary.steps++, &*truth); !done) return base::fail_with(done);
       if (options_.progress) options_.progress(share_done(summary.steps));
     } while (!is_over(summary.steps));
+
     for (Process& process : processes_) {
       summary.events += process.event_count();
       if (auto const done = process.finish(); !done) return base::fail_with(done);
     }
+
     std::optional<FaultTruth> fault;
     if (job_.is_tuned()) {
       auto const without_fault = step_ns_without_fault(summary.steps);
       if (!without_fault) return base::fail_with(without_fault);
       fault = FaultTruth{step_ns(summary.steps), *without_fault};
     }
+
     if (auto const done = truth->finish(schedule_, summary.steps, processes_, fault); !done)
       return base::fail_with(done);
     return summary;
@@ -94,21 +98,25 @@ class Simulation {
   /// `truth`: to which it is added; may be null.
   Expected<void> step(int64_t number, TruthFile* truth) {
     std::vector<StepFaults> faults;
+
     exchange_.begin_step();
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
       faults.push_back(faults_of(job_, number, rank, schedule_.of(rank).reads_input));
       processes_[static_cast<size_t>(rank)].begin_step(number, faults.back());
     }
+
     play_all();
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
       auto const time = processes_[static_cast<size_t>(rank)].end_step();
       if (!time) return base::fail_with(time);
       last_end_ = std::max(last_end_, time->window.end);
+
       if (truth == nullptr) continue;
       if (auto const done = truth->add_step(rank, number, *time, faults[static_cast<size_t>(rank)]);
           !done)
         return done;
     }
+
     if (number == 0) first_end_ = last_end_;
     return {};
   }
@@ -142,10 +150,11 @@ class Simulation {
   void play_all() {
     std::vector<size_t> playing(processes_.size());
     for (size_t rank = 0; rank < playing.size(); ++rank) playing[rank] = rank;
+
     for (size_t rounds = 0; !playing.empty(); ++rounds) {
       STEPSCOPE_CHECK(rounds <=
                       schedule_.meetings +
-                          1);  // else the programs' meetings wait for each other in a circle
+                          1);  // else the programs' collectives wait for each other in a circle
       std::erase_if(playing, [&](size_t rank) {
         bool const is_over = processes_[rank].advance();
         exchange_.settle(processes_, rank);
@@ -195,6 +204,7 @@ Expected<void> allow_files(int32_t ranks) {
 Expected<void> check_fault(SynthOptions const& options) {
   if (!options.fault) return {};
   FaultKind const& kind = *options.fault->kind;
+
   bool fits = kind.patterns.empty();
   std::string usable;
   for (Pattern const& pattern : patterns()) {
@@ -202,6 +212,7 @@ Expected<void> check_fault(SynthOptions const& options) {
     fits = fits || pattern.name == options.pattern->name;
     usable += fmt::format("{}{}", usable.empty() ? "" : " or ", pattern.name);
   }
+
   if (!fits)
     return base::fail("fault {}: is not of the pattern {}, use --pattern {}", kind.name,
                       options.pattern->name, usable);
@@ -219,8 +230,10 @@ Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& 
   STEPSCOPE_CHECK(options.steps >= 0 && options.steps <= kMaxSteps);
   STEPSCOPE_CHECK(options.steps > 0 ||
                   (options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank));
+
   if (auto const possible = check_fault(options); !possible) return base::fail_with(possible);
   if (auto const allowed = allow_files(options.ranks); !allowed) return base::fail_with(allowed);
+
   Simulation simulation(options, job_of(options, true), folder);
   auto summary = simulation.run();
   if (!summary) simulation.remove_what_was_made();

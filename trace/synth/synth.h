@@ -1,7 +1,8 @@
-// Makes realistic runs of any size whose truth is known: training steps of N ranks with launches,
-// kernels, collectives, copies, memory and faults of known cost, as trace files, and truth.json
-// beside them (docs/reference/SYNTH.md). For scale and for tests: the same options give the same
-// bytes on every machine. What one fault costs is known by simulating the job without it, too.
+// Makes realistic runs of any size whose truth is known. It writes training steps of N ranks as
+// trace files, and truth.json next to them (docs/reference/SYNTH.md). Steps have launches, kernels,
+// collectives, copies, memory and faults of known cost. For scale and for tests: the same options
+// give the same bytes on every machine. A second simulation without the fault tells what one fault
+// costs.
 #pragma once
 
 #include <cstdint>

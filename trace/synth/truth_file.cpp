@@ -30,10 +30,12 @@ TruthFile::TruthFile(std::string const& folder, Header const& header)
 base::Expected<TruthFile> TruthFile::create(std::string const& folder, Header const& header) {
   TruthFile truth(folder, header);
   if (!truth.file_) return base::fail_with(cannot_write(truth.path_));
+
   truth.put(R"({{"schema": 1, "pattern": "{}", "seed": {}, "ranks": {}, "events_per_rank": {},)"
             "\n",
             header.pattern, header.job.seed, header.job.ranks,
             header.events_per_rank ? fmt::format("{}", *header.events_per_rank) : "null");
+
   int32_t const straggler =
       header.job.is_tuned() ? -1 : straggler_of(header.job.seed, header.job.ranks);
   if (straggler >= 0) {
@@ -44,6 +46,7 @@ base::Expected<TruthFile> TruthFile::create(std::string const& folder, Header co
   } else {
     truth.put("\"straggler\": null,\n");
   }
+
   truth.put("\"steps\": [");
   return truth;
 }
@@ -53,11 +56,13 @@ base::Expected<void> TruthFile::add_step(int32_t rank, int64_t step, TimeTruth c
   put("{}\n{{\"rank\": {}, \"step\": {}, ", has_steps_ ? "," : "", rank, step);
   has_steps_ = true;
   put_time(truth);
+
   if (faults.cost_ns > 0) {
     put(R"(, "injected": {{"cause": "{}", "ns": {}}})", to_string(faults.cause), faults.cost_ns);
   } else {
     put(R"(, "injected": null)");
   }
+
   put(R"(, "straggler": {}}})", faults.straggler);
   return buffer_.size() < kFlushBytes ? base::Expected<void>() : flush();
 }
@@ -68,12 +73,14 @@ base::Expected<void> TruthFile::finish(Schedule const& schedule, int64_t steps,
   put("\n],\n");
   if (fault) put_fault(*fault);
   put_collectives(schedule, steps);
+
   put("\"devices\": [");
   for (size_t rank = 0; rank < processes.size(); ++rank) {
     put("{}\n", rank == 0 ? "" : ",");
     put_device(static_cast<int32_t>(rank), processes[rank]);
   }
   put("\n]}}\n");
+
   if (auto const done = flush(); !done) return done;
   if (std::fclose(file_.release()) != 0) return cannot_write(path_);
   if (std::rename(unfinished_path_.c_str(), path_.c_str()) != 0) return cannot_write(path_);
@@ -85,11 +92,14 @@ void TruthFile::put_fault(FaultTruth const& fault) {
   auto const text = [](std::string_view word) {
     return word.empty() ? std::string("null") : fmt::format("\"{}\"", word);
   };
+
   std::string_view const finding = finding_of(kind, header_.pattern, header_.job.ranks);
   int32_t const rank = rank_of_fault(header_.job);
+
   put(R"("fault": {{"name": "{}", "amount": {}, "unit": {}, "rank": {}, "expected_finding": {}, )",
       kind.name, header_.job.fault->amount, text(kind.unit),
       rank < 0 ? "null" : fmt::format("{}", rank), text(finding));
+
   bool const has_cost = kind.has_cost || (kind.type == FaultType::kNone && !finding.empty());
   put(R"("step_ns": {}, "step_ns_without": {}, "cost_ns_per_step": {}}},)"
       "\n",
@@ -113,6 +123,7 @@ void TruthFile::put_collectives(Schedule const& schedule, int64_t steps) {
   // (communicator, op, bytes) → collectives in a step; a send and its receive are one.
   std::map<std::tuple<uint64_t, model::CollectiveOp, uint64_t>, int64_t> per_step;
   std::vector<bool> seen(schedule.meetings);
+
   for (Program const& program : schedule.programs) {
     for (CollectiveSpec const& spec : program.collectives) {
       if (seen[spec.meeting]) continue;
@@ -123,8 +134,10 @@ void TruthFile::put_collectives(Schedule const& schedule, int64_t steps) {
           spec.bytes}];
     }
   }
+
   put("\"collectives\": [");
   char const* separator = "\n";
+
   for (auto const& [key, count] : per_step) {
     auto const& [communicator, op, bytes] = key;
     put(R"({}{{"communicator": {}, "op": "{}", "bytes": {}, "count": {}}})", separator,

@@ -1,5 +1,5 @@
-// truth.json: what is true of a made run, beside its traces (docs/reference/SYNTH.md). Written as
-// the run is made, a line a step and rank.
+// truth.json: the truth of a synthetic run, next to its traces (docs/reference/SYNTH.md). Written
+// during the simulation, a line a step and rank.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct FaultTruth {
   int64_t step_ns = 0, without_ns = 0;
 };
 
-/// Nobody sees half of it: it gets its name when it is finished. Errors: the folder cannot be
+/// No reader sees half of it: it gets its name when it is finished. Errors: the folder cannot be
 /// written, the disk is full.
 class TruthFile {
  public:

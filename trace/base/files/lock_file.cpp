@@ -110,7 +110,7 @@ LockFile& LockFile::operator=(LockFile&& other) noexcept {
 
 LockFile::~LockFile() {
   if (fd_ < 0) return;
-  // Without a name it never was a lock. The last of those that share it removes it.
+  // Without a name it never was a lock. The last process that shares the lock removes it.
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) name_.keep();
   name_.remove();
   ::close(fd_);

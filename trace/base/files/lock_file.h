@@ -27,7 +27,8 @@ class LockFile {
   static Expected<LockFile> take(std::string const& path, std::string const& output,
                                  Share share = Share::kAlone,
                                  std::chrono::milliseconds patience = kPatience);
-  /// Of one output file or a folder that is not there yet: ".NAME.lock" beside it.
+  /// Path of the lock of one output file, or of a folder that does not exist yet: ".NAME.lock" in
+  /// the same folder.
   static std::string path_beside(std::string const& output);
 
   LockFile(LockFile&& other) noexcept;

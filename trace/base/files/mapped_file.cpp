@@ -16,11 +16,13 @@ Expected<MappedFile> MappedFile::open(std::string const& path) {
   if (fd < 0)
     return fail("{}: cannot open ({}), check the path and its permissions", path,
                 std::strerror(errno));
+
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     return fail("{}: not a regular file, name a trace file", path);
   }
+
   MappedFile file;
   file.size_ = static_cast<size_t>(info.st_size);
   if (file.size_ > 0) {
@@ -35,6 +37,7 @@ Expected<MappedFile> MappedFile::open(std::string const& path) {
     file.data_ = data;
     file.guard_ = GuardedMapping(data, file.size_);
   }
+
   ::close(fd);
   file.path_ = path;
   file.device_ = info.st_dev;
@@ -77,7 +80,8 @@ bool MappedFile::is_cut() const {
 }
 
 tl::unexpected<Error> became_shorter(std::string const& path) {
-  return fail("{}: became shorter while it was read, open it again once nobody writes it", path);
+  return fail("{}: became shorter while it was read, open it again once no program writes it",
+              path);
 }
 
 }  // namespace stepscope::base

@@ -1,4 +1,5 @@
-// Writes a file so that nobody ever sees half of it: beside the target first, renamed at the end.
+// Writes a file so that no reader ever sees half of it: into a temporary file next to the target,
+// renamed at the end.
 #pragma once
 
 #include <string>

@@ -96,13 +96,16 @@ Expected<OutputFolder> OutputFolder::take(std::string folder, LockFile::Share sh
   if (folder.empty()) return fail("no folder was named, give one with -o");
   if (fs::exists(folder, error) && !fs::is_directory(folder, error))
     return fail("{}: is a file, choose a folder with -o", folder);
+
   OutputFolder output(std::move(folder));
   auto made = MadeFolders::make(output.folder_);
   if (!made) return fail_with(made);
   output.made_ = std::move(*made);
+
   if (::access(output.folder_.c_str(), W_OK | X_OK) != 0)
     return fail("{}: cannot be written ({}), choose another folder with -o", output.folder_,
                 std::strerror(errno));
+
   auto lock = LockFile::take(fmt::format("{}/{}", output.folder_, LockFile::kNameInFolder),
                              output.folder_, share);
   if (!lock) return fail_with(lock);

@@ -24,11 +24,12 @@ tl::unexpected<Error> cannot_write(std::string const& path, int reason) {
               std::strerror(reason));
 }
 
-/// Of a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a shell makes of
-/// >(CMD).
+/// The descriptor behind a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a
+/// shell makes of >(CMD).
 std::optional<int> own_descriptor(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
+
   for (std::string_view const folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(folder)) continue;
     path.remove_prefix(folder.size());
@@ -89,16 +90,19 @@ Expected<PartialFile> PartialFile::create(std::string path, Links links, Nameles
 
 void PartialFile::open_temporary(Nameless nameless) {
   std::string const folder = folder_of(target_);
+
   remove_leftovers(folder);
   if (nameless == Nameless::kWherePossible && has_descriptor_names()) {
     fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (fd_ >= 0) return;
   }
+
   TemporaryFile made = make_temporary_file(folder);
   int const reason = errno;
   fd_ = made.fd;
   if (fd_ >= 0) beside_ = std::move(made.path);
   beside_name_ = std::move(made.name);
+
   errno = reason;
 }
 
@@ -152,6 +156,7 @@ Expected<void> PartialFile::name_it() {
     return {};
   }
   if (errno != EEXIST) return copy_to_named();
+
   beside_ = fmt::format("{}/{}", folder_of(target_), temporary_name());
   beside_name_ = Unfinished(beside_, Unfinished::Kind::kFile);
   ::flock(fd_, LOCK_EX | LOCK_NB);

@@ -1,6 +1,6 @@
-// A file that is written from front to back, in pieces, so that nobody ever sees half of it. Until
-// it is whole it has no name (O_TMPFILE), or on file systems without such files a hidden temporary
-// one beside the target. Where the target is no file but a device, a pipe or /dev/stdout, it gets
+// A file that is written from front to back, in pieces, so that no reader ever sees half of it.
+// Until it is complete it has no name (O_TMPFILE). File systems without such files get a hidden
+// temporary file next to the target. Where the target is a device, a pipe or /dev/stdout, it gets
 // the pieces as they come.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is written into a run's folder beside the traces.
+/// Files that commands write into a run's folder in addition to the traces.
 constexpr std::array<std::string_view, 6> kOtherFiles = {
     "report.html", "viewer.png", "analysis.json", "findings.txt", "truth.json", "pathology.json"};
 
@@ -29,10 +29,12 @@ bool holds_any(fs::path const& folder, IsNamed const& is_own) {
 
 Expected<void> check_free(std::string const& folder, bool force, IsNamed const& counts) {
   if (folder.empty()) return fail("no run folder was named, give one with -o");
+
   std::error_code error;
   bool const exists = fs::exists(folder, error);
   if (exists && !fs::is_directory(folder, error))
     return fail("{}: is a file, choose a folder for the run with -o", folder);
+
   if (exists && !force && holds_any(folder, counts))
     return fail(
         "{}: exists and is not empty, choose another folder with -o or replace the run with "
@@ -45,14 +47,18 @@ Expected<void> check_free(std::string const& folder, bool force, IsNamed const& 
 Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& counts,
                        IsNamed const& is_own) {
   if (auto const free = check_free(folder, force, counts); !free) return fail_with(free);
+
   std::error_code error;
   bool const exists = fs::exists(folder, error);
   if (!exists) fs::create_directories(folder, error);
+
   if (error)
     return fail("{}: cannot be made ({}), choose another folder with -o", folder, error.message());
+
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return fail("{}: cannot be written ({}), choose another folder with -o", folder,
                 std::strerror(errno));
+
   if (exists)
     if (auto const removed = remove_files(folder, is_own); !removed) return fail_with(removed);
   return !exists;

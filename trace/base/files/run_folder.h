@@ -15,8 +15,8 @@ inline constexpr std::string_view kTraceSuffix = ".stepscope";
 /// Whether Stepscope writes files of this name into a run's folder: traces, their truth, reports.
 bool is_run_file(std::string_view file_name);
 
-/// Those of them that --force may remove from `folder`. Where no trace lies, a report.html is
-/// somebody's own.
+/// The names that --force may remove from `folder`. In a folder without a trace, a report.html
+/// belongs to the user.
 IsNamed old_run_files(std::string const& folder);
 
 /// Makes `folder` ready for a new run: creates it, or finds it empty, or (with `force`) removes the

@@ -31,8 +31,9 @@ constexpr int kAttempts = 8;
 
 bool lock_now(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/// What was just made. A file system without locks tells nobody that it is in use, so nobody
-/// removes it there. False: a remover of leftovers came between making and locking.
+/// Locks a file or folder that was just made. A file system without locks cannot show that it is in
+/// use, so leftovers are never removed there. False: a remover of leftovers came between making and
+/// locking.
 bool keep_locked(int fd) {
   if (!lock_now(fd) && errno == EWOULDBLOCK) return false;
   struct stat status {};
@@ -52,7 +53,7 @@ bool is_of_this_user(int fd) {
          (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/// Whoever locks it first may remove it: its command has ended, or it would hold the lock.
+/// The process that locks it first may remove it: its command has ended, or it would hold the lock.
 void remove_if_left(char const* path) {
   int const fd = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
@@ -112,6 +113,7 @@ TemporaryFile make_temporary_file(std::string const& folder) {
     file.path = fmt::format("{}/{}", folder, temporary_name());
     file.name = Unfinished(file.path, Unfinished::Kind::kFile);
     file.fd = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
     if (file.fd < 0) {
       int const reason = errno;
       file.name.keep();  // what is there is not ours
@@ -119,6 +121,7 @@ TemporaryFile make_temporary_file(std::string const& folder) {
       if (reason != EEXIST) return file;
       continue;
     }
+
     if (keep_locked(file.fd)) return file;
     ::close(std::exchange(file.fd, -1));
     errno = EEXIST;
@@ -128,10 +131,12 @@ TemporaryFile make_temporary_file(std::string const& folder) {
 
 Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
   remove_leftovers(folder);
+
   TemporaryFolder made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     made.path_ = fmt::format("{}/{}", folder, temporary_name());
     made.name_ = Unfinished(made.path_, Unfinished::Kind::kFolder);
+
     if (::mkdir(made.path_.c_str(), 0700) != 0) {
       int const reason = errno;
       made.name_.keep();
@@ -139,6 +144,7 @@ Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
       return fail("{}: cannot be written ({}), choose another place", folder,
                   std::strerror(reason));
     }
+
     made.lock_ = ::open(made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (made.lock_ >= 0 && keep_locked(made.lock_)) return made;
     if (made.lock_ >= 0) ::close(std::exchange(made.lock_, -1));

@@ -14,7 +14,7 @@
 namespace stepscope::base {
 
 struct GuardedPlace {
-  std::atomic<uintptr_t> begin = 0, end = 0;  ///< whole pages; equal: nobody's
+  std::atomic<uintptr_t> begin = 0, end = 0;  ///< whole pages; equal: unused
   std::atomic<bool> cut = false;
   GuardedPlace* next = nullptr;  ///< does not change once the place is in the list
 };
@@ -43,6 +43,7 @@ GuardedPlace* take_place() {
     places.unused.pop_back();
     return place;
   }
+
   auto* const place = new GuardedPlace;
   place->next = places.first;
   places.first = place;
@@ -76,6 +77,7 @@ bool fill_with_zeros(uintptr_t address) {
     // anew another one.
     uintptr_t const end = place->end, begin = place->begin;
     if (begin == 0 || address < begin || address >= end || place->end != end) continue;
+
     uintptr_t const page = address / page_bytes() * page_bytes();
     // The address is the system's, not a program's.
     void* const rest = reinterpret_cast<void*>(page);  // NOLINT(performance-no-int-to-ptr)
@@ -93,13 +95,15 @@ void answer_bus_error(int signal, siginfo_t* info, void* context) {
     errno = error;
     return;
   }
+
   struct sigaction const& before = answer_before();
   if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr)
     return before.sa_sigaction(signal, info, context);
   if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL &&
       before.sa_handler != SIG_IGN)
     return before.sa_handler(signal);
-  // As if nobody answered: it ends the program as soon as this returns.
+
+  // Restores the default action, which ends the program as soon as this returns.
   struct sigaction none {};
   none.sa_handler = SIG_DFL;
   ::sigaction(signal, &none, nullptr);
@@ -114,6 +118,7 @@ void survive_cut_files() {
     // What the answer looks at is made before.
     static_cast<void>(guarded_places());
     static_cast<void>(page_bytes());
+
     struct sigaction answer {};
     answer.sa_sigaction = answer_bus_error;
     answer.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -12,7 +12,7 @@ void survive_cut_files();
 
 struct GuardedPlace;
 
-/// A mapping of a file while this lives: to be let go before it is unmapped.
+/// Guards a mapping of a file during its lifetime: destroy it before the file is unmapped.
 class GuardedMapping {
  public:
   GuardedMapping() = default;

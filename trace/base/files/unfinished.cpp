@@ -1,5 +1,5 @@
-// The handler may run at any instruction of any thread, so it takes no lock and no memory: names
-// stand in a list that only grows, and an atomic exchange decides who removes one.
+// The handler may run at any instruction of any thread, so it takes no lock and no memory. Names
+// stand in a list that only grows; an atomic exchange decides who removes one.
 #include "trace/base/files/unfinished.h"
 
 #include <array>
@@ -43,7 +43,7 @@ constexpr int kMostRounds = 100;
 std::atomic<UnfinishedSlot*> first_slot{nullptr};
 std::atomic<int> holds{0};
 std::atomic<int> signal_that_ends{0};
-/// That has the handler: a fork of it may end while this one does.
+/// The process that installed the handler. A fork of it may end while this one lives on.
 std::atomic<pid_t> watched_process{0};
 enum class Removal : int { kNotBegun, kRunning, kDone };
 std::atomic<Removal> removal{Removal::kNotBegun};
@@ -58,6 +58,7 @@ void each_entry(int folder, Visit visit) {
     unsigned char type;
     char name[1];
   };
+
   alignas(Entry) std::array<char, 4096> buffer{};
   for (;;) {
     long const size = ::syscall(SYS_getdents64, folder, buffer.data(), buffer.size());
@@ -127,6 +128,7 @@ bool is_of_this_process() { return watched_process == ::getpid(); }
 void on_ending_signal(int signal) {
   int const error = errno;
   signal_that_ends = signal;
+
   if (holds == 0) {
     Removal begun = Removal::kNotBegun;
     if (removal.compare_exchange_strong(begun, Removal::kRunning)) {
@@ -137,6 +139,7 @@ void on_ending_signal(int signal) {
     while (removal != Removal::kDone) ::nanosleep(&moment, nullptr);  // another thread is at it
     end_by(signal);
   }
+
   errno = error;
 }
 
@@ -147,6 +150,7 @@ UnfinishedSlot* put_in_list(UnfinishedName* name) {
     UnfinishedName* none = nullptr;
     if (slot->name.compare_exchange_strong(none, name)) return slot;
   }
+
   auto* const slot = new UnfinishedSlot;
   slot->name = name;
   slot->next = first_slot.load();
@@ -172,10 +176,12 @@ UnfinishedSlot* put(UnfinishedName* name) {
 void remove_unfinished_on_signals() {
   watched_process = ::getpid();
   std::atexit(wait_for_the_end);
+
   struct sigaction ours {};
   ours.sa_handler = on_ending_signal;
   ours.sa_flags = SA_RESTART;
   sigfillset(&ours.sa_mask);
+
   for (int const signal : kEndingSignals) {
     struct sigaction now {};
     bool const is_by_default = ::sigaction(signal, nullptr, &now) == 0 &&

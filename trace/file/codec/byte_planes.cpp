@@ -34,14 +34,15 @@ Matrix transposed(Matrix matrix) {
 }
 #endif
 
-// The width is a template argument so that a group stays in registers: through memory, the narrow
-// stores and the wide loads of the same bytes would wait for each other.
+// The width is a template argument so that a group stays in registers. Through memory, wide loads
+// would wait for the narrow stores of the same bytes.
 template <size_t kWidth>
 void split_group(uint64_t const* values, std::byte* planes, size_t stride) {
 #if defined(__SSE2__)
   Matrix matrix;
   std::memcpy(&matrix, values, sizeof matrix);
   matrix = transposed(matrix);
+
   for (size_t p = 0; p < kWidth; ++p) {
     __m128i const pair = matrix.rows[p / 2];
     _mm_storel_epi64(reinterpret_cast<__m128i*>(planes + p * stride),
@@ -61,9 +62,11 @@ void join_group(std::byte const* planes, size_t stride, uint64_t* values) {
     return p < kWidth ? _mm_loadl_epi64(reinterpret_cast<__m128i const*>(planes + p * stride))
                       : _mm_setzero_si128();
   };
+
   Matrix matrix;
   for (size_t i = 0; i < kGroup / 2; ++i)
     matrix.rows[i] = _mm_unpacklo_epi64(plane(2 * i), plane(2 * i + 1));
+
   matrix = transposed(matrix);
   std::memcpy(values, &matrix, sizeof matrix);
 #else

@@ -1,6 +1,6 @@
 // 64-bit integers as byte planes: all lowest bytes, then all second bytes, … Bytes of equal weight
-// lie together, where zstd finds their repetition, and the noise of the low bytes of times is kept
-// apart from what compresses.
+// lie together, where zstd finds their repetition. The noise of the low bytes of times stays apart
+// from what compresses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct PlaneHead {
   [[nodiscard]] size_t stored_bytes() const { return coding == PlaneCoding::kConstant ? 0 : value; }
 };
 
-/// Bytes needed for a value of which `bits` holds at least all set bits: 0..8.
+/// Bytes needed for a value whose set bits are all in `bits`: 0..8.
 uint8_t width_of(uint64_t bits);
 
 /// planes: width × values.size() bytes.

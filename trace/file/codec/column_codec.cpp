@@ -25,13 +25,14 @@ void for_sample(size_t rows, Visit&& visit) {
 
 int bits(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
-/// The largest number of ns of which every duration and every distance of starts is a multiple; 1
-/// for most clocks, and where one of them is negative.
+/// The largest number of ns that divides every duration and every distance of starts. 1 for most
+/// clocks, and where one of them is negative.
 uint64_t common_unit(std::span<uint64_t const> start, std::span<uint64_t const> dur) {
   // The first rows decide whether there is one; only then is every row divided.
   constexpr size_t kProbe = 32;
   uint64_t unit = 0;
   uint64_t all = 0;
+
   for (size_t i = 0; i < start.size() && unit != 1; ++i) {
     uint64_t const distance = i > 0 ? start[i] - start[i - 1] : 0;
     all |= distance | dur[i];
@@ -39,6 +40,7 @@ uint64_t common_unit(std::span<uint64_t const> start, std::span<uint64_t const> 
     if (i < kProbe || dur[i] % unit != 0 || distance % unit != 0)
       unit = std::gcd(unit, std::gcd(dur[i], distance));
   }
+
   bool const negative = all >> 63 != 0;
   return unit == 0 || negative ? 1 : unit;
 }
@@ -67,9 +69,11 @@ void put_column_head(ColumnHead const& head, base::ByteWriter& out) {
   out.put(head.number);
   out.put(static_cast<uint8_t>(head.coding));
   out.put(head.width);
+
   out.put_varint(head.base);
   out.put_varint(head.unit);
   if (head.coding == ColumnCoding::kDictionary) out.put_varint(head.dictionary_bytes);
+
   for (size_t p = 0; p < head.width; ++p)
     out.put_varint(uint64_t{head.planes[p].value} << 2 |
                    static_cast<uint8_t>(head.planes[p].coding));
@@ -77,6 +81,7 @@ void put_column_head(ColumnHead const& head, base::ByteWriter& out) {
 
 bool get_column_head(base::ByteReader& in, ColumnHead& head) {
   head = ColumnHead{};
+
   head.scope = in.get<uint8_t>();
   head.number = in.get<uint8_t>();
   auto const coding = in.get<uint8_t>();
@@ -84,18 +89,22 @@ bool get_column_head(base::ByteReader& in, ColumnHead& head) {
   head.width = in.get<uint8_t>();
   head.base = in.get_varint();
   head.unit = in.get_varint();
+
   if (!in.ok() || coding > static_cast<uint8_t>(ColumnCoding::kDictionary) ||
       head.width > head.planes.size())
     return false;
+
   auto const get_size = [&](int shift) {
     uint64_t const value = in.get_varint();
     return value >> shift <= UINT32_MAX ? std::optional(value) : std::nullopt;
   };
+
   if (head.coding == ColumnCoding::kDictionary) {
     auto const bytes = get_size(0);
     if (!bytes) return false;
     head.dictionary_bytes = static_cast<uint32_t>(*bytes);
   }
+
   for (size_t p = 0; p < head.width; ++p) {
     auto const plane = get_size(2);
     if (!plane || (*plane & 3) > static_cast<uint8_t>(PlaneCoding::kZstd)) return false;
@@ -172,6 +181,7 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
   std::span<uint64_t> const out = coded(values.size());
   dictionary_.clear();
   ++epoch_;
+
   for (size_t i = 0; i < values.size(); ++i) {
     uint32_t const value = values[i];
     if (value >= slot_epoch_.size()) {
@@ -186,9 +196,11 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
     }
     out[i] = index_of_[value];
   }
+
   if (dictionary_.size() <= 1)
     return put_head(
         {scope, number, ColumnCoding::kConstant, 0, dictionary_.empty() ? 0 : dictionary_[0]});
+
   ColumnHead head{scope, number, ColumnCoding::kDictionary, 0, dictionary_.size()};
   size_t const begin = data_.size();
   for (uint32_t const value : dictionary_) data_.put_varint(value);
@@ -199,9 +211,11 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
 void ColumnEncoder::put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t const> values) {
   if (is_constant(values)) return put(scope, number, values);
   std::span<uint64_t> const out = coded(values.size());
+
   uint64_t const base =
       *std::find_if(values.begin(), values.end(), [](uint64_t value) { return value != 0; });
   uint64_t before = base;
+
   for (size_t i = 0; i < values.size(); ++i) {
     uint64_t const difference = zigzag(values[i] - before);
     // The one difference whose code would be that of "none"; such a column is stored as any other.
@@ -209,35 +223,43 @@ void ColumnEncoder::put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t
     out[i] = values[i] == 0 ? 0 : difference + 1;
     before = values[i] == 0 ? before : values[i];
   }
+
   put_planes({scope, number, ColumnCoding::kSparseDelta, 0, base}, out);
 }
 
 void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const> values) {
   if (is_constant(values))
     return put_head({scope, number, ColumnCoding::kConstant, 0, values.empty() ? 0 : values[0]});
+
   auto least = std::numeric_limits<int64_t>::max();
   uint64_t all = 0;
   for (uint64_t const value : values) {
     least = std::min(least, static_cast<int64_t>(value));
     all |= value;
   }
+
   // A base pays when it saves a plane: where there are negative numbers, or large ones of a small
   // range.
   auto const lowest = static_cast<uint64_t>(least);
   uint64_t spread = 0;
   for (uint64_t const value : values) spread |= value - lowest;
   uint64_t const base = width_of(spread) < width_of(all) ? lowest : 0;
+
   int64_t plain_bits = 0;
   int64_t delta_bits = 0;
   for_sample(values.size(), [&](size_t i) {
     plain_bits += bits(values[i] - base);
     delta_bits += bits(zigzag(values[i] - values[i - 1]));
   });
+
   std::span<uint64_t> const out = coded(values.size());
   // Values that repeat compress better as they are; differences must be clearly shorter.
   bool const delta = delta_bits * 4 < plain_bits * 3;
-  for (size_t i = 0; i < values.size(); ++i)
-    out[i] = delta ? zigzag(values[i] - values[i > 0 ? i - 1 : 0]) : values[i] - base;
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t const before = i > 0 ? i - 1 : 0;
+    out[i] = delta ? zigzag(values[i] - values[before]) : values[i] - base;
+  }
+
   put_planes({scope, number, delta ? ColumnCoding::kZigzagDelta : ColumnCoding::kPlain, 0,
               delta ? values[0] : base},
              out);
@@ -246,6 +268,7 @@ void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const>
 bool ColumnDecoder::load_planes(ColumnHead const& head, base::ByteSpan data, size_t rows) {
   planes_.resize(head.width * rows);
   size_t offset = head.dictionary_bytes;
+
   for (size_t p = 0; p < head.width; ++p) {
     size_t const stored = head.planes[p].stored_bytes();
     std::span<std::byte> const plane(planes_.data() + p * rows, rows);
@@ -267,12 +290,15 @@ bool ColumnDecoder::load_dictionary(ColumnHead const& head, base::ByteSpan data)
 bool ColumnDecoder::decode(ColumnHead const& head, base::ByteSpan data,
                            std::span<int64_t const> dur, std::span<uint64_t> values) {
   if (data.size() != head.data_bytes()) return false;
+
   if (head.coding == ColumnCoding::kConstant) {
     std::fill(values.begin(), values.end(), head.base);
     return true;
   }
+
   if (!load_planes(head, data, values.size())) return false;
   join_planes(planes_.data(), head.width, values);
+
   uint64_t before = head.base;
   uint64_t const unit = head.unit;
   switch (head.coding) {
@@ -330,14 +356,17 @@ bool ColumnDecoder::decode_ids(ColumnHead const& head, base::ByteSpan data,
                    [](uint64_t value) { return static_cast<uint32_t>(value); });
     return true;
   }
+
   if (data.size() != head.data_bytes() || !load_dictionary(head, data) ||
       !load_planes(head, data, values.size()))
     return false;
+
   std::array<uint32_t, 256> of_byte{};
   std::transform(
       dictionary_.begin(),
       dictionary_.begin() + static_cast<ptrdiff_t>(std::min(dictionary_.size(), of_byte.size())),
       of_byte.begin(), [](uint64_t entry) { return static_cast<uint32_t>(entry); });
+
   uint8_t highest = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     auto const entry = static_cast<uint8_t>(planes_[i]);
@@ -354,8 +383,10 @@ bool ColumnDecoder::decode_bytes(ColumnHead const& head, base::ByteSpan data,
   if (is_as_stored)
     return data.size() == head.data_bytes() &&
            load_plane(head.planes[0], data, decompressor_, std::as_writable_bytes(values));
+
   values_.resize(values.size());
   if (!decode(head, data, {}, values_)) return false;
+
   uint64_t all = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     all |= values_[i];
@@ -368,8 +399,10 @@ bool ColumnDecoder::mark(ColumnHead const& head, base::ByteSpan data, std::span<
                          std::span<uint8_t> marks, size_t& count) {
   if (head.coding == ColumnCoding::kDictionary)
     return mark_by_dictionary(head, data, wanted, marks, count);
+
   values_.resize(marks.size());
   if (!decode(head, data, {}, values_)) return false;
+
   count = 0;
   for (size_t i = 0; i < marks.size(); ++i) {
     marks[i] = mark_of(wanted, values_[i]);
@@ -383,13 +416,16 @@ bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan da
                                        size_t& count) {
   count = 0;
   if (data.size() != head.data_bytes() || !load_dictionary(head, data)) return false;
+
   bool any = false;
   for (uint64_t& entry : dictionary_) {
     entry = mark_of(wanted, entry);
     any = any || entry != 0;
   }
+
   if (!any) return true;
   if (!load_planes(head, data, marks.size())) return false;
+
   if (head.width != 1) {
     values_.resize(marks.size());
     join_planes(planes_.data(), head.width, values_);
@@ -400,12 +436,14 @@ bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan da
     }
     return true;
   }
+
   // One byte a row: a table of all bytes, in which those that stand for no entry have a bit of
   // their own.
   constexpr uint8_t kNoEntry = 2;
   std::array<uint8_t, 256> of_byte{};
   for (size_t byte = 0; byte < of_byte.size(); ++byte)
     of_byte[byte] = byte < dictionary_.size() ? static_cast<uint8_t>(dictionary_[byte]) : kNoEntry;
+
   uint8_t all = 0;
   for (size_t i = 0; i < marks.size(); ++i) {
     uint8_t const mark = of_byte[static_cast<uint8_t>(planes_[i])];

@@ -1,7 +1,7 @@
-// One column of 64-bit values as bytes: coded by what the column is (rising starts as differences
-// or as gaps to the end before, correlations as differences of those that are there, names as
-// indices), then as byte planes, each as short as it gets. All arithmetic is modulo 2^64: every
-// value round-trips, the expected ones are short.
+// One column of 64-bit values as bytes. The coding depends on the column: rising starts become
+// differences or gaps to the end before, correlations differences of the present ones, names
+// indices. Byte planes follow, each stored as short as it gets. All arithmetic is modulo 2^64:
+// every value round-trips, the expected ones are short.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace stepscope::file {
 
 /// How a value follows from the stored number `v` of its row. `base` and `unit` are stored once a
-/// column. zigzag: 0, −1, 1, −2, … are 0, 1, 2, 3, …  Numbers are stored in files.
+/// column. zigzag maps 0, −1, 1, −2, … to 0, 1, 2, 3, … Files store the enumerators' numbers.
 enum class ColumnCoding : uint8_t {
   kConstant = 0,     ///< base; no planes
   kPlain = 1,        ///< base + unit · v
@@ -96,10 +96,10 @@ class ColumnDecoder {
   bool decode_ids(ColumnHead const& head, base::ByteSpan data, std::span<uint32_t> values);
   bool decode_bytes(ColumnHead const& head, base::ByteSpan data, std::span<uint8_t> values);
 
-  /// Marks the rows whose values are wanted with 1, the others with 0 (their number is the
-  /// column's), and counts them in `count`. `wanted`: by the lowest 32 bits of a value, its last
-  /// for all larger ones. Of a dictionary without a wanted entry nothing more is looked at; what is
-  /// left in `marks` then says nothing. Not for kGap. False when the bytes are damaged.
+  /// Sets the mark of a row to 1 where its value is wanted, else to 0, and counts the ones in
+  /// `count`. There are as many marks as rows. `wanted` is indexed by the lowest 32 bits of a
+  /// value; its last entry is for all larger ones. Without a wanted entry in a dictionary nothing
+  /// more is decoded, and `marks` is meaningless. Not for kGap. False when the bytes are damaged.
   bool mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
             std::span<uint8_t> marks, size_t& count);
 

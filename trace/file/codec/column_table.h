@@ -19,7 +19,7 @@ void put_columns(ColumnEncoder const& encoder, base::ByteWriter& out);
 /// where it is while it is used.
 class ColumnTable {
  public:
-  /// False when the payload does not split into columns without rest.
+  /// False when the columns do not fill the payload exactly.
   bool parse(base::ByteSpan payload);
   [[nodiscard]] bool contains(uint8_t scope, int number) const {
     return find(scope, number) != nullptr;

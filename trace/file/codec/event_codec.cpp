@@ -57,6 +57,7 @@ int column_number(std::vector<std::string> const& names, std::string_view name) 
 /// Rows of kinds that this version does not know are left out.
 uint64_t drop_unknown_kinds(std::span<uint64_t const> kinds, EventBatch& batch) {
   size_t kept = 0;
+
   for (size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i] >= model::kKindCount) continue;
     batch.start[kept] = batch.start[i];
@@ -66,6 +67,7 @@ uint64_t drop_unknown_kinds(std::span<uint64_t const> kinds, EventBatch& batch) 
     batch.kind[kept] = static_cast<EventKind>(kinds[i]);
     ++kept;
   }
+
   batch.start.resize(kept);
   batch.dur.resize(kept);
   batch.name.resize(kept);
@@ -93,6 +95,7 @@ ColumnNames const& current_columns() {
   static ColumnNames const& names = *new ColumnNames([] {
     ColumnNames result;
     result.base.assign(kBaseNames.begin(), kBaseNames.end());
+
     model::DetailTables tables;
     for_each_table(tables, [&](int index, auto&, auto const& fields) {
       for_each_field(fields, [&](auto const& field) {
@@ -107,13 +110,16 @@ ColumnNames const& current_columns() {
 void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out) {
   columns_.clear();
   columns_.put_times(kBaseScope, kStart, kDur, events.start, events.dur);
+
   names_.resize(events.size());
   for (size_t i = 0; i < events.size(); ++i) names_[i] = events.name[i].value;
   columns_.put_dictionary(kBaseScope, kName, names_);
+
   values_.resize(events.size());
   for (size_t i = 0; i < events.size(); ++i) values_[i] = to_bits(events.kind[i]);
   columns_.put(kBaseScope, kKind, values_);
   columns_.put_sparse(kBaseScope, kCorrelation, events.correlation);
+
   for_each_table(events.details, [&](int index, auto const& table, auto const& fields) {
     if (table.empty()) return;
     values_.resize(table.size());
@@ -123,6 +129,7 @@ void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out)
       columns_.put(static_cast<uint8_t>(index + 1), number++, values_);
     });
   });
+
   put_columns(columns_, out);
 }
 
@@ -133,12 +140,15 @@ bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames con
   if (rows > kMaxBlockRows || !columns_.parse(payload) ||
       !decode_base(rows, names, wanted, batch) || !decode_kinds(rows, names, batch, unknown_rows))
     return false;
+
   auto const counts = model::count_details(batch.kind);
   size_t number = 0;
+
   auto const make = [&]<class Row>(model::DetailColumn<Row>& table) {
     table.resize(counts[number++], Row{});
   };
   std::apply([&](auto&... table) { (make(table), ...); }, batch.details);
+
   return decode_details(names, wanted, {}, counts, batch.details);
 }
 
@@ -153,9 +163,11 @@ bool EventDecoder::mark_names(base::ByteSpan payload, ColumnNames const& names,
 bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
                                ColumnSelection const& wanted, model::RowSpans const& rows) {
   if (rows.size() > kMaxBlockRows || !columns_.parse(payload)) return false;
+
   auto const number = [&](BaseColumn column) {
     return column_number(names.base, kBaseNames[column]);
   };
+
   if (!wanted.correlation) std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
   if (!wanted.name) std::fill(rows.name.begin(), rows.name.end(), model::StringId{0});
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(rows.dur)) ||
@@ -164,8 +176,10 @@ bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
        !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||
       (wanted.name && !decode_names(names, rows.name)))
     return false;
+
   std::span<uint8_t> const kinds(reinterpret_cast<uint8_t*>(rows.kind.data()), rows.size());
   if (!columns_.decode_bytes(kBaseScope, number(kKind), kinds)) return false;
+
   uint8_t highest = 0;
   for (uint8_t const kind : kinds) highest = std::max(highest, kind);
   return highest < model::kKindCount;
@@ -192,10 +206,12 @@ bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names,
   auto const number = [&](BaseColumn column) {
     return column_number(names.base, kBaseNames[column]);
   };
+
   batch.start.resize(rows);
   batch.dur.resize(rows);
   batch.correlation.resize(rows);
   batch.name.assign(rows, model::StringId{0});
+
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(batch.dur))) return false;
   if (!columns_.decode(kBaseScope, number(kStart), as_unsigned(batch.start), batch.dur))
     return false;
@@ -220,12 +236,14 @@ bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBa
   std::span<uint64_t> const kinds = values(rows);
   if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), kinds))
     return false;
+
   batch.kind.resize(rows);
   bool known = true;
   for (size_t i = 0; i < rows; ++i) {
     known = known && kinds[i] < model::kKindCount;
     batch.kind[i] = static_cast<EventKind>(kinds[i]);
   }
+
   if (!known) unknown_rows += drop_unknown_kinds(kinds, batch);
   return true;
 }
@@ -234,6 +252,7 @@ bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection cons
                                   DetailCounts const& first, DetailCounts const& counts,
                                   model::DetailTables& tables) {
   bool good = true;
+
   for_each_table(tables, [&](int index, auto& table, auto const& fields) {
     auto const number = static_cast<size_t>(index);
     if (!good || counts[number] == 0 || (wanted.tables >> index & 1) == 0) return;
@@ -243,16 +262,18 @@ bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection cons
   return good;
 }
 
-/// Most columns have one value in all rows: these are written once a row, all together, a few rows
-/// at a time, so that they are in the cache when the others follow.
+/// Most columns have one value in all rows. These are written together, a few rows at a time, so
+/// that the rows are in the cache when the other columns follow.
 template <class Row, class Fields>
 bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& names,
                                 Fields const& fields, std::span<Row> rows) {
   constexpr size_t kAlike = SIZE_MAX, kRowsAtOnce = 256;
   Row alike;
+
   std::array<size_t, std::tuple_size_v<Fields>>
       places{};  // in values_; kAlike: of a column with one value
   std::array<int, std::tuple_size_v<Fields>> numbers{};
+
   size_t column = 0, next = 0;
   for_each_field(fields, [&](auto const& field) {
     int const number = numbers[column] = column_number(names, field.name);
@@ -262,11 +283,13 @@ bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& n
     places[column++] = constant ? kAlike : next;
     next += constant ? 0 : rows.size();
   });
+
   std::span<uint64_t> const all = values(next);
   for (column = 0; column < places.size(); ++column)
     if (places[column] != kAlike &&
         !columns_.decode(scope, numbers[column], all.subspan(places[column], rows.size())))
       return false;
+
   for (size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
     size_t const last = std::min(first + kRowsAtOnce, rows.size());
     std::fill(rows.begin() + static_cast<ptrdiff_t>(first),

@@ -66,9 +66,9 @@ class EventDecoder {
   bool mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted,
                   std::span<uint8_t> marks, size_t& count);
 
-  /// The same in two steps, into memory that is there already: rows first (as many as there is room
-  /// for, at most kMaxBlockRows), then the details that they own, from row `first` of each table
-  /// on, where their tables are wanted. False also when a row is of an unknown kind.
+  /// The same in two steps, into existing memory. First the rows: as many as there is room for, at
+  /// most kMaxBlockRows. Then the details that they own, from row `first` of each table on, where
+  /// their tables are wanted. False also when a row is of an unknown kind.
   bool decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
                    model::RowSpans const& rows);
   bool decode_details(base::ByteSpan payload, ColumnNames const& names,

@@ -48,8 +48,10 @@ T from_column_bits(uint64_t bits) {
 template <class Summary, class Visit>
 void for_each_column(Summary& summary, Visit&& visit) {
   visit(kBegin, summary.begin);
+
   for (size_t c = 0; c < model::kOpClassCount; ++c)
     visit(static_cast<uint8_t>(kBusy + c), summary.busy[c]);
+
   visit(kStarts, summary.starts);
   visit(kDepth, summary.depth);
   visit(kLongest, summary.longest);
@@ -65,6 +67,7 @@ bool is_possible(model::TrackSummary const& summary) {
     if (begin < -model::kMaxTime || end > model::kMaxTime + 1 || begin >= end ||
         summary.longest[bin] < 0)
       return false;
+
     for (auto const& busy : summary.busy)
       if (busy[bin] < 0 || busy[bin] > end - begin) return false;
   }
@@ -91,16 +94,19 @@ bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end,
                     model::TrackSummary& summary) {
   ColumnTable columns;
   if (!columns.parse(payload)) return false;
+
   std::vector<uint64_t> values(bins);
   bool good = true;
   for_each_column(summary, [&](uint8_t number, auto& column) {
     good = good && columns.decode(kSummaryScope, number, values);
     column.resize(bins);
     if (!good) return;
+
     using Value = typename std::remove_cvref_t<decltype(column)>::value_type;
     std::transform(values.begin(), values.end(), column.begin(),
                    [](uint64_t bits) { return from_column_bits<Value>(bits); });
   });
+
   summary.end = end;
   return good && is_possible(summary);
 }
@@ -109,11 +115,13 @@ void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns,
                   base::ByteWriter& out) {
   columns.clear();
   std::vector<uint64_t> values(steps.size());
+
   auto const put = [&](uint8_t number, auto member) {
     std::transform(steps.begin(), steps.end(), values.begin(),
                    [&](StepSpan const& step) { return to_column_bits(step.*member); });
     columns.put(kSummaryScope, number, values);
   };
+
   put(kStepTrack, &StepSpan::track);
   put(kStepStart, &StepSpan::start);
   put(kStepDur, &StepSpan::dur);
@@ -124,15 +132,18 @@ void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns,
 bool decode_steps(base::ByteSpan payload, uint32_t count, std::vector<StepSpan>& steps) {
   ColumnTable columns;
   if (count > kMaxSteps || !columns.parse(payload)) return false;
+
   steps.resize(count);
   std::vector<uint64_t> values(count);
   bool good = true;
   auto const get = [&](uint8_t number, auto member) {
     good = good && columns.decode(kSummaryScope, number, values);
     if (!good) return;
+
     using Value = std::remove_cvref_t<decltype(steps.front().*member)>;
     for (size_t i = 0; i < steps.size(); ++i) steps[i].*member = from_column_bits<Value>(values[i]);
   };
+
   get(kStepTrack, &StepSpan::track);
   get(kStepStart, &StepSpan::start);
   get(kStepDur, &StepSpan::dur);

@@ -1,4 +1,5 @@
-// The blocks that show a file from afar: the summary of each track, and where its steps are.
+// The blocks that show a file at reduced detail: the summary of each track, and where its steps
+// are.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns,
                     base::ByteWriter& out);
 /// Most bins that the summary of so many events has.
 uint64_t max_bins(uint64_t events);
-/// False when damaged, or when its bins are none (not ascending, busier than they are long). The
-/// caller bounds `bins`.
+/// False when damaged, or when its bins are impossible (not ascending, busier than they are long).
+/// The caller bounds `bins`.
 bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end,
                     model::TrackSummary& summary);
 

@@ -49,6 +49,7 @@ std::vector<Call> calls_of(Batches const& batches) {
   for (uint32_t b = 0; b < batches.size(); ++b) {
     EventBatch const& batch = batches[b];
     if (!has_calls(batch)) continue;
+
     auto const& details = std::get<DetailColumn<CollectiveDetail>>(batch.details);
     std::vector<uint32_t> const detail_rows = batch.detail_rows();
     for (uint32_t row = 0; row < batch.size(); ++row)
@@ -58,6 +59,7 @@ std::vector<Call> calls_of(Batches const& batches) {
                          {b, row},
                          details[detail_rows[row]]});
   }
+
   std::stable_sort(calls.begin(), calls.end(),
                    [](Call const& a, Call const& b) { return a.start < b.start; });
   return calls;
@@ -65,23 +67,25 @@ std::vector<Call> calls_of(Batches const& batches) {
 
 std::vector<Launch> launches_of(Batches const& batches) {
   std::vector<Launch> launches;
+
   for (EventBatch const& batch : batches) {
     for (size_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kLaunch && batch.correlation[row] != 0)
         launches.push_back({reported_time(batch, row).begin, reported_time(batch, row).end,
                             batch.correlation[row]});
   }
+
   std::stable_sort(launches.begin(), launches.end(),
                    [](Launch const& a, Launch const& b) { return a.start < b.start; });
   return launches;
 }
 
-/// By the launch's middle: two clocks told its time and that of the call around it, and they may
-/// differ by a microsecond.
+/// Compares a launch by its middle: its time and that of the call around it come from two clocks,
+/// which may differ by a microsecond.
 int64_t middle_of(Launch const& launch) { return launch.start + (launch.end - launch.start) / 2; }
 
-/// Finds, in a list of launches, the next one whose middle is late enough in a number of steps that
-/// grows with the logarithm of what lies between: a tree of the latest middle of each half.
+/// Finds the next launch in a list whose middle is late enough. A tree holds the latest middle of
+/// each half, so the steps grow with the logarithm of the distance.
 class Middles {
  public:
   explicit Middles(std::span<Launch const> launches)
@@ -122,12 +126,12 @@ std::vector<Plan> plans_of(std::vector<Call> const& calls) {
   return plans;
 }
 
-/// By correlation of the kernel.
+/// The match of each kernel, keyed by its correlation.
 using Matches = std::unordered_map<uint64_t, CollectiveDetail>;
 
-/// A thread's calls and the launches of their kernels: the launch that the call encloses where the
-/// library told it; else the rule that a plan is reported by the thread that launched its kernel,
-/// next after the launch.
+/// A thread's calls and the launches of their kernels. Where the library reports the launch, it is
+/// the one that the call encloses. Else a rule applies: the thread that launched a plan's kernel
+/// reports the plan, next after the launch.
 class ThreadMerge {
  public:
   explicit ThreadMerge(Batches& batches) : batches_(batches), calls_(calls_of(batches)) {}
@@ -136,6 +140,7 @@ class ThreadMerge {
     if (calls_.empty()) return;
     std::vector<Launch> const launches = launches_of(batches_);
     Middles const middles(launches);
+
     int64_t before = INT64_MIN;  // the plan before was reported: launches until then are not ours
     for (Plan const& plan : plans_of(calls_)) {
       Call const& first = calls_[plan.first];
@@ -144,6 +149,7 @@ class ThreadMerge {
         launch = launch_inside(launches, middles, first);
       if (first.detail.launch == CallLaunch::kBefore)
         launch = launch_before(launches, first.start, before);
+
       if (launch != nullptr) add(plan, launch->correlation, matches);
       before = first.start;
     }
@@ -167,8 +173,10 @@ class ThreadMerge {
   static Launch const* launch_inside(std::span<Launch const> launches, Middles const& middles,
                                      Call const& call) {
     constexpr int kMostLookedAt = 256;
+
     auto at =
         static_cast<size_t>(first_from(launches, call.start - kMaxPlanDelayNs) - launches.begin());
+
     for (int looked = 0; looked < kMostLookedAt; ++looked, ++at) {
       at = middles.next(at, call.start);
       if (at >= launches.size() || launches[at].start > call.end) return nullptr;
@@ -213,30 +221,37 @@ void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
     return batch.kind[row] == EventKind::kKernel && batch.correlation[row] != 0 &&
            matches.contains(batch.correlation[row]);
   };
+
   bool any = false;
   for (size_t row = 0; row < batch.size() && !any; ++row) any = is_matched(row);
   if (!any) return;
+
   std::vector<uint32_t> const detail_rows = batch.detail_rows();
   DetailColumn<KernelDetail> kernels;
   DetailColumn<CollectiveDetail> collectives;
+
   for (size_t row = 0; row < batch.size(); ++row) {
     DetailTable const table = kind_info(batch.kind[row]).table;
     if (table == DetailTable::kCollectives)
       collectives.push_back(
           std::get<DetailColumn<CollectiveDetail>>(batch.details)[detail_rows[row]]);
+
     if (table != DetailTable::kKernels) continue;
     KernelDetail const& kernel =
         std::get<DetailColumn<KernelDetail>>(batch.details)[detail_rows[row]];
     bool const turns = is_matched(row) && can_carry(kernel, matches.at(batch.correlation[row]));
+
     if (!turns) {
       kernels.push_back(kernel);
       continue;
     }
+
     batch.kind[row] = EventKind::kCollective;
     auto const& match = *matches.find(batch.correlation[row]);
     collectives.push_back(match.second);
     carried.insert(match);
   }
+
   std::get<DetailColumn<KernelDetail>>(batch.details) = std::move(kernels);
   std::get<DetailColumn<CollectiveDetail>>(batch.details) = std::move(collectives);
 }
@@ -271,6 +286,7 @@ uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track c
                                    Trace::Columns const& columns,
                                    std::span<uint32_t const> track_begin) {
   std::vector<uint8_t> names(strings.size(), 0);
+
   bool any = false;
   for (uint32_t id = 0; id < strings.size(); ++id) {
     std::string_view const text = strings.text(StringId{id});
@@ -278,6 +294,7 @@ uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track c
     names[id] = is_own ? 1 : 0;
     any = any || is_own;
   }
+
   uint64_t count = 0;
   for (size_t t = 0; t < tracks.size() && any; ++t) {
     if (tracks[t].kind != TrackKind::kStream) continue;
@@ -291,6 +308,7 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   STEPSCOPE_CHECK(!calls.empty());
   CollectiveDetail result = calls.front();  // its sequence and plan stand for all
   if (calls.size() == 1) return result;
+
   bool const all_to_all = is_all_to_all(calls);
   result.op = all_to_all ? CollectiveOp::kAllToAll
                          : common(calls, &CollectiveDetail::op, CollectiveOp::kUnknown);
@@ -301,6 +319,7 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   result.data_type = common(calls, &CollectiveDetail::data_type, DataType::kUnknown);
   result.algorithm = common(calls, &CollectiveDetail::algorithm, CollectiveAlgorithm::kUnknown);
   result.protocol = common(calls, &CollectiveDetail::protocol, CollectiveProtocol::kUnknown);
+
   result.bytes = result.gpu_wait_ns = result.peer_wait_ns = result.network_wait_ns = 0;
   for (CollectiveDetail const& call : calls) {
     bool const counts =
@@ -318,6 +337,7 @@ void merge_collective_calls(std::span<Track const> tracks,
                             std::vector<std::vector<EventBatch>>& batches) {
   Matches matches;
   std::vector<ThreadMerge> threads;
+
   for (size_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != TrackKind::kThread ||
         std::none_of(batches[t].begin(), batches[t].end(), has_calls))
@@ -325,6 +345,7 @@ void merge_collective_calls(std::span<Track const> tracks,
     threads.emplace_back(batches[t]).match(matches);
   }
   if (matches.empty()) return;
+
   Matches carried;
   for (size_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != TrackKind::kStream) continue;

@@ -12,8 +12,8 @@
 
 namespace stepscope::model {
 
-/// The calls of one plan were reported so long after their kernel's launch at most; a thread that
-/// is interrupted just there loses its match, a plan without a kernel does not take an older one.
+/// The longest delay between a kernel's launch and the report of its plan's calls. A thread that is
+/// interrupted just there loses its match; a plan without a kernel does not take an older one.
 inline constexpr int64_t kMaxPlanDelayNs = 1'000'000;
 
 /// Turns the kernels that carry collective calls into collectives with the calls' details, and

@@ -20,9 +20,11 @@ void RowCopier::copy(size_t first, size_t last) {
   append(from_.name, first, last, to_.name);
   append(from_.kind, first, last, to_.kind);
   append(from_.correlation, first, last, to_.correlation);
+
   pass_details_until(first);
   auto const begins = details_;
   pass_details_until(last);
+
   [&]<size_t... Table>(std::index_sequence<Table...>) {
     (append(std::get<Table>(from_.details), begins[Table], details_[Table],
             std::get<Table>(to_.details)),

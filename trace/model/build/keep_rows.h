@@ -28,8 +28,8 @@ class RowCopier {
   std::array<size_t, kDetailTableCount> details_{};  ///< rows of each table that those own
 };
 
-/// The rows for which keep(row) is true, in their order, details along with them. Of some rows it
-/// is asked twice.
+/// The rows for which keep(row) is true, in their order, with their details. keep() may be called
+/// twice for a row.
 template <class Keep>
 EventBatch keep_rows(EventBatch const& batch, Keep&& keep) {
   RowCopier copier(batch);

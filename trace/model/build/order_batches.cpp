@@ -49,6 +49,7 @@ std::vector<int64_t> piece_begins(std::vector<EventBatch> const& batches) {
 /// Cuts sorted batches at the same times.
 std::vector<Piece> cut(std::vector<EventBatch> const& batches) {
   std::vector<int64_t> const begins = piece_begins(batches);
+
   // Batches by their begin, so that only those are looked at that have rows here.
   std::vector<Stretch> waiting(batches.size());
   std::transform(batches.begin(), batches.end(), waiting.begin(), [](EventBatch const& batch) {
@@ -57,18 +58,22 @@ std::vector<Piece> cut(std::vector<EventBatch> const& batches) {
   std::stable_sort(waiting.begin(), waiting.end(), [](Stretch const& a, Stretch const& b) {
     return a.batch->start.front() < b.batch->start.front();
   });
+
   std::vector<Piece> pieces(begins.size());
   std::vector<Stretch> open;
   size_t next = 0;
+
   for (size_t i = 0; i < begins.size(); ++i) {
     for (; next < waiting.size() && waiting[next].batch->start.front() <= begins[i]; ++next)
       open.push_back(waiting[next]);
+
     for (Stretch& stretch : open) {
       std::vector<int64_t> const& start = stretch.batch->start;
       auto const from = start.begin() + static_cast<ptrdiff_t>(stretch.first);
       auto const to =
           i + 1 < begins.size() ? std::lower_bound(from, start.end(), begins[i + 1]) : start.end();
       stretch.last = static_cast<size_t>(to - start.begin());
+
       if (stretch.first == stretch.last) continue;
       pieces[i].push_back(stretch);
       auto const counts = count_details(
@@ -77,6 +82,7 @@ std::vector<Piece> cut(std::vector<EventBatch> const& batches) {
         stretch.details[table] += counts[table];
       stretch.first = stretch.last;
     }
+
     std::erase_if(open,
                   [](Stretch const& stretch) { return stretch.first == stretch.batch->size(); });
     std::sort(pieces[i].begin(), pieces[i].end(),
@@ -98,12 +104,14 @@ struct MergedRow {
 std::vector<MergedRow> merged_rows(Piece const& piece) {
   std::vector<MergedRow> rows;
   std::vector<ptrdiff_t> bounds = {0};
+
   for (uint32_t s = 0; s < piece.size(); ++s) {
     for (size_t row = piece[s].first; row < piece[s].last; ++row)
       rows.push_back(
           {piece[s].batch->start[row], piece[s].batch->dur[row], s, static_cast<uint32_t>(row)});
     bounds.push_back(static_cast<ptrdiff_t>(rows.size()));
   }
+
   while (bounds.size() > 2) {
     std::vector<ptrdiff_t> merged = {0};
     for (size_t i = 2; i < bounds.size(); i += 2) {
@@ -121,8 +129,10 @@ EventBatch merge(Piece const& piece) {
   std::vector<MergedRow> const rows = merged_rows(piece);
   std::vector<DetailRows> next;
   for (Stretch const& stretch : piece) next.push_back(stretch.details);
+
   EventBatch out;
   out.reserve(rows.size());
+
   for (MergedRow const& keyed : rows) {
     EventBatch const& from = *piece[keyed.stretch].batch;
     out.start.push_back(keyed.start);
@@ -130,6 +140,7 @@ EventBatch merge(Piece const& piece) {
     out.name.push_back(from.name[keyed.row]);
     out.kind.push_back(from.kind[keyed.row]);
     out.correlation.push_back(from.correlation[keyed.row]);
+
     DetailTable const table = kind_info(out.kind.back()).table;
     if (table == DetailTable::kNone) continue;
     copy_detail(from.details, table,
@@ -147,9 +158,11 @@ void order_batches(std::vector<std::vector<EventBatch>>& tracks) {
     std::erase_if(batches, [](EventBatch const& batch) { return batch.empty(); });
     for (EventBatch& batch : batches) all.push_back(&batch);
   }
+
   tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) {
     if (!all[i]->is_sorted()) *all[i] = sorted_copy(*all[i]);
   });
+
   struct Mixed {
     std::vector<EventBatch>* batches;
     std::vector<Piece> pieces;
@@ -158,6 +171,7 @@ void order_batches(std::vector<std::vector<EventBatch>>& tracks) {
   std::vector<Mixed> mixed;
   for (auto& batches : tracks)
     if (!follow_each_other(batches)) mixed.push_back({&batches, {}, {}});
+
   tbb::parallel_for(size_t{0}, mixed.size(), [&](size_t i) {
     Mixed& track = mixed[i];
     track.pieces = cut(*track.batches);

@@ -15,6 +15,7 @@ void append_row(Trace const& trace, uint32_t row, StringId name, EventBatch& bat
   batch.name.push_back(name);
   batch.kind.push_back(columns.kind[row]);
   batch.correlation.push_back(columns.correlation[row]);
+
   DetailTable const table = kind_info(columns.kind[row]).table;
   auto const copy = [&]<class Row>(DetailColumn<Row>& rows) {
     if (DetailTableOf<Row>::value == table) rows.push_back(trace.detail<Row>(row));

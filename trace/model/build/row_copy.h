@@ -15,8 +15,8 @@ void append_row(Trace const& trace, uint32_t row, StringId name, EventBatch& bat
 /// it.
 ImportLog log_before_building(Trace const& trace);
 
-/// The events of which any part lies in the window (trace time), whole: what reading this window of
-/// a file gives (file::Selection::window). Tracks and texts keep their ids.
+/// The events that overlap the window (trace time), uncut: the same as reading this window of a
+/// file (file::Selection::window). Tracks and texts keep their ids.
 Trace window_of(Trace const& trace, Interval window);
 
 }  // namespace stepscope::model

@@ -46,6 +46,7 @@ std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& t
                                    size_t count) {
   constexpr size_t kMostSamples = size_t{1} << 16U;
   size_t const each = (count + kMostSamples - 1) / kMostSamples;
+
   std::vector<int64_t> samples;
   size_t next = 0;
   for (auto const& batches : tracks) {
@@ -54,6 +55,7 @@ std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& t
       next -= batch.size();
     }
   }
+
   std::sort(samples.begin(), samples.end());
   return samples;
 }
@@ -62,6 +64,7 @@ std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& t
 std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& tracks) {
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min(),
           longest = 0;
+
   size_t count = 0;
   for (auto const& batches : tracks) {
     for (EventBatch const& batch : batches) {
@@ -77,6 +80,7 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
 
   std::vector<int64_t> const samples = sample_starts(tracks, count);
   std::vector<Cluster> const clusters = clusters_of(samples);
+
   // Many events at one time have lost theirs: they are no recording, however many they are.
   auto const is_one_time = [&](Cluster const& c) {
     return samples[c.first] == samples[c.last - 1];
@@ -84,6 +88,7 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
   auto const is_recording = [&](Cluster const& c) {
     return c.size() * kPart > samples.size() && !is_one_time(c);
   };
+
   Limits limits{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   int64_t low = limits.first, high = limits.last;
   for (Cluster const& cluster : clusters) {
@@ -91,10 +96,12 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
     low = std::min(low, samples[cluster.first]);
     high = std::max(high, samples[cluster.last - 1]);
   }
+
   int64_t beyond = 0;
   if (low > high) return std::nullopt;
   if (__builtin_sub_overflow(high, low, &beyond) || __builtin_mul_overflow(beyond, kTimes, &beyond))
     return std::nullopt;
+
   beyond = std::max(beyond, kDayNs);
   limits.first = sum(low, -beyond);
   limits.last = sum(high, beyond);
@@ -106,18 +113,21 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
 uint64_t leave_out_timestamp_outliers(std::vector<std::vector<EventBatch>>& tracks) {
   auto const limits = limits_of(tracks);
   if (!limits) return 0;
+
   uint64_t far = 0;
   for (auto& batches : tracks) {
     for (EventBatch& batch : batches) {
       uint64_t count = 0;
       for (size_t row = 0; row < batch.size(); ++row)
         count += limits->has(batch.start[row], batch.dur[row]) ? 0 : 1;
+
       if (count == 0) continue;
       batch = keep_rows(batch,
                         [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
       far += count;
     }
   }
+
   return far;
 }
 

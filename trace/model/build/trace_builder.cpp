@@ -27,7 +27,8 @@
 namespace stepscope::model {
 namespace {
 
-/// By kind: whether it is one of device ops. Bytes of a trace that are no kind have been refused.
+/// Indexed by kind: whether it is a kind of device ops. Readers have refused bytes that are no
+/// kind.
 constexpr std::array<bool, kKindCount> kIsOp = [] {
   std::array<bool, kKindCount> is_op{};
   for (size_t kind = 0; kind < is_op.size(); ++kind)
@@ -35,7 +36,7 @@ constexpr std::array<bool, kKindCount> kIsOp = [] {
   return is_op;
 }();
 
-/// By any byte: the number of its kind's detail table, −1 for a kind without one.
+/// Indexed by any byte: the number of its kind's detail table, −1 for a kind without one.
 constexpr int8_t kNoKind = INT8_MIN;
 constexpr std::array<int8_t, 256> kTableOf = [] {
   std::array<int8_t, 256> table{};
@@ -60,6 +61,7 @@ RowsWithId find_rows_with_id(Trace::Columns const& columns) {
   Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};
   RowsWithId rows{base::Column<uint32_t>(all.size()), base::Column<uint32_t>(all.size())};
   uint32_t *launch = rows.launches.data(), *op = rows.ops.data();
+
   for_each_row_of<EventKind::kLaunch>(columns, all, [&](uint32_t row) {
     *launch = row;
     launch += correlation[row] != 0 ? 1 : 0;
@@ -68,6 +70,7 @@ RowsWithId find_rows_with_id(Trace::Columns const& columns) {
     *op = row;
     op += correlation[row] != 0 ? 1 : 0;
   });
+
   rows.launches.resize(static_cast<size_t>(launch - rows.launches.data()));
   rows.ops.resize(static_cast<size_t>(op - rows.ops.data()));
   return rows;
@@ -95,11 +98,13 @@ Repairs repair_times(EventBatch& batch) {
       batch.dur[i] = 0;
       ++repairs.negative_durations;
     }
+
     int64_t const start = std::clamp(batch.start[i], -kMaxTime, kMaxTime);
     int64_t const dur = std::min(batch.dur[i], kMaxTime - start);
     if (start == batch.start[i] && dur == batch.dur[i]) continue;
     batch.start[i] = start;
     batch.dur[i] = dur;
+
     ++repairs.impossible_times;
   }
   return repairs;
@@ -122,7 +127,7 @@ void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base
 /// row in a nanosecond.
 class CorrelationMap {
  public:
-  /// Of rows with the lowest and highest id, `count` of them.
+  /// For `count` rows with ids from `lowest` to `highest`.
   CorrelationMap(uint64_t lowest, uint64_t highest, size_t count) : lowest_(lowest) {
     constexpr uint64_t kMaxSparsity = 8;
     if (count > 0 && highest - lowest < kMaxSparsity * count)
@@ -151,8 +156,8 @@ class CorrelationMap {
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> sparse_;
 };
 
-/// Launches that share an id: ids of a program that began again, or calls within each other, of
-/// which the outer one counts.
+/// Launches that share an id: ids of a program that began again, or nested calls, whose outer one
+/// counts.
 class DoubledLaunches {
  public:
   explicit DoubledLaunches(Trace::Columns const& columns) : columns_(columns) {}
@@ -165,11 +170,13 @@ class DoubledLaunches {
   /// another.
   uint64_t sort() {
     uint64_t others = 0;
+
     for (auto& [correlation, rows] : rows_of_) {
       std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
         return std::pair(columns_.start[a], -columns_.dur[a]) <
                std::pair(columns_.start[b], -columns_.dur[b]);
       });
+
       auto outer = rows.begin();
       for (uint32_t const row : rows) {
         if (columns_.start[row] < columns_.start[*outer] + columns_.dur[*outer] || row == *outer)
@@ -177,6 +184,7 @@ class DoubledLaunches {
         *++outer = row;
         ++others;
       }
+
       rows.erase(outer + 1, rows.end());
     }
     return others;
@@ -244,18 +252,21 @@ void TraceBuilder::count_dropped() {
 
 RowSpans TraceBuilder::make_rows(std::span<uint32_t const> rows_of_tracks) {
   STEPSCOPE_CHECK(rows_of_tracks.size() == trace_.tracks_.size() && trace_.columns_.start.empty());
+
   uint64_t total = 0;
   for (uint32_t const rows : rows_of_tracks) {
     total += rows;
     STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
     trace_.track_begin_.push_back(static_cast<uint32_t>(total));
   }
+
   auto& columns = trace_.columns_;
   auto const make = [&](auto&... column) {
     (base::reserve_long(column, total), ...);
     (column.resize(total), ...);
   };
   make(columns.start, columns.dur, columns.name, columns.kind, columns.correlation);
+
   return {columns.start, columns.dur, columns.name, columns.kind, columns.correlation};
 }
 
@@ -263,12 +274,14 @@ DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> c
                                          uint32_t wanted) {
   own_details_ = wanted;
   uint32_t number = 0;
+
   auto const make = [&]<class Row>(DetailColumn<Row>& table) {
     size_t const rows = counts[number];
     if ((wanted >> number++ & 1U) == 0) return table.resize(std::min<size_t>(rows, 1), Row{});
     base::reserve_long(table, rows);
     table.resize(rows);
   };
+
   std::apply([&](auto&... table) { (make(table), ...); }, trace_.details_);
   return trace_.details_;
 }
@@ -284,11 +297,14 @@ Trace TraceBuilder::finish_rows() && {
 Trace TraceBuilder::finish() && {
   count_dropped();
   merge_collective_calls(trace_.tracks_, batches_);
+
   repair_and_order();
   build_columns();
   note_unexplained_kernels();
+
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (calls_launch_ && trace_.log_.unmatched_ops > 0) link_calls();
+
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(base::count_sentence(
         moved, "events claim times beyond 73 years and were moved: the trace is damaged"));
@@ -310,13 +326,16 @@ void TraceBuilder::repair_and_order() {
   std::vector<EventBatch*> all;
   for (auto& batches : batches_)
     for (EventBatch& batch : batches) all.push_back(&batch);
+
   std::vector<Repairs> repairs(all.size());
   // Before sorting: the order is that of the times that are kept.
   tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) { repairs[i] = repair_times(*all[i]); });
+
   for (Repairs const& of_batch : repairs) {
     trace_.log_.negative_durations += of_batch.negative_durations;
     trace_.log_.impossible_times += of_batch.impossible_times;
   }
+
   order_batches(batches_);
 }
 
@@ -324,6 +343,7 @@ void TraceBuilder::repair_and_order() {
 /// is copied.
 void TraceBuilder::build_columns() {
   auto& columns = trace_.columns_;
+
   size_t total = 0;
   std::array<size_t, kDetailTableCount> details{};
   for (uint32_t track = 0; track < batches_.size(); ++track) {
@@ -336,6 +356,7 @@ void TraceBuilder::build_columns() {
     STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
     trace_.track_begin_.push_back(static_cast<uint32_t>(total));
   }
+
   tbb::task_group tasks;
   auto const add = [&](auto&& part, auto& column, size_t count) {
     tasks.run([&, part, count] { concatenate(batches_, part, column, count); });
@@ -354,6 +375,7 @@ void TraceBuilder::build_columns() {
     number_details();
   });
   tasks.run([&] { add_tracks(); });
+
   [&]<size_t... Table>(std::index_sequence<Table...>) {
     (add(
          [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); },
@@ -361,6 +383,7 @@ void TraceBuilder::build_columns() {
      ...);
   }
   (std::make_index_sequence<kDetailTableCount>());
+
   tasks.wait();
 }
 
@@ -379,14 +402,17 @@ void TraceBuilder::number_details() {
   size_t const count = columns.kind.size();
   base::reserve_long(columns.detail, count);
   base::append_copies(columns.detail, count, uint32_t{0});
+
   std::array<uint32_t, kDetailTableCount> next{};
   EventKind const* const kind = columns.kind.data();
   uint32_t* const detail = columns.detail.data();
+
   // Threads are mostly of rows without a table, streams of rows with the same.
   for (size_t first = 0, last = 0; first < count; first = last) {
     int8_t const table = kTableOf[static_cast<uint8_t>(kind[first])];
     STEPSCOPE_CHECK(table != kNoKind);
     while (last < count && kTableOf[static_cast<uint8_t>(kind[last])] == table) ++last;
+
     if (table < 0 || (own_details_ >> table & 1U) == 0) continue;
     uint32_t const row =
         std::exchange(next[static_cast<size_t>(table)],
@@ -398,15 +424,18 @@ void TraceBuilder::number_details() {
 void TraceBuilder::nest() {
   base::reserve_long(trace_.columns_.depth, trace_.columns_.start.size());
   trace_.columns_.depth.assign(trace_.columns_.start.size(), 0);
+
   std::vector<Nesting> of_track(trace_.tracks_.size());
   tbb::parallel_for(size_t{0}, of_track.size(),
                     [&](size_t track) { of_track[track] = nest(track); });
+
   Nesting all;
   for (Nesting const& nesting : of_track) {
     all.first = std::min(all.first, nesting.first);
     all.last = std::max(all.last, nesting.last);
     trace_.log_.overlapping_slices += nesting.overlapping;
   }
+
   if (all.first <= all.last) trace_.time_range_ = {all.first, all.last};
 }
 
@@ -414,15 +443,18 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
   auto const& columns = trace_.columns_;
   uint32_t const first = trace_.track_begin_[track], last = trace_.track_begin_[track + 1];
   Nesting nesting;
+
   if (first == last) return nesting;
   if (has_depth_) number_depths(first, last);
   nesting.first = columns.start[first];
   int64_t const *const start = columns.start.data(), *const dur = columns.dur.data();
+
   EventKind const* const kind = columns.kind.data();
   for (uint32_t row = first; row < last; ++row)
     nesting.last = std::max(nesting.last, start[row] + dur[row]);
   if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops(columns, {first, last}))
     return nesting;
+
   int64_t stream_end = std::numeric_limits<int64_t>::min();
   for (uint32_t row = first; row < last; ++row) {
     int64_t const end = start[row] + dur[row];
@@ -432,10 +464,11 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
     nesting.overlapping += counts & unsigned{start[row] < stream_end};
     stream_end = counts != 0 ? std::max(stream_end, end) : stream_end;
   }
+
   return nesting;
 }
 
-/// Of rows of one track.
+/// Sets the depth of the rows of one track.
 void TraceBuilder::number_depths(uint32_t first, uint32_t last) {
   auto& columns = trace_.columns_;
   std::vector<int64_t> open_ends;
@@ -452,21 +485,25 @@ void TraceBuilder::link_launches() {
   auto const count = static_cast<uint32_t>(columns.start.size());
   base::reserve_long(columns.link, count);
   base::append_copies(columns.link, count, EventId{});
+
   RowsWithId const rows = find_rows_with_id(columns);
   uint64_t const* const correlation = columns.correlation.data();
   int64_t const* const start = columns.start.data();
   EventId* const link = columns.link.data();
+
   uint64_t lowest = UINT64_MAX, highest = 0;
   for (uint32_t const row : rows.launches) {
     lowest = std::min(lowest, correlation[row]);
     highest = std::max(highest, correlation[row]);
   }
+
   CorrelationMap launches(lowest, highest, rows.launches.size());
   DoubledLaunches doubled(columns);
   for (uint32_t const row : rows.launches)
     if (!launches.insert(correlation[row], row))
       doubled.add(correlation[row], launches.find(correlation[row]).value, row);
   trace_.log_.doubled_launches += doubled.sort();
+
   uint64_t unmatched_ops = 0, negative_latencies = 0;
   for (uint32_t const row : rows.ops) {
     EventId const found = launches.find(correlation[row]);
@@ -474,14 +511,17 @@ void TraceBuilder::link_launches() {
       ++unmatched_ops;
       continue;
     }
+
     uint32_t const launch = doubled.launch_of(row).value_or(found.value);
     link[row].value = launch;
     EventId& first_op = link[launch];
     if (!first_op.valid() || start[row] < start[first_op.value]) first_op.value = row;
     negative_latencies += start[row] < start[launch] ? 1 : 0;
   }
+
   trace_.log_.unmatched_ops += unmatched_ops;
   trace_.log_.negative_latencies += negative_latencies;
+
   for (uint32_t const row : rows.launches) {
     if (link[row].valid()) continue;
     // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
@@ -502,8 +542,8 @@ bool enqueues_no_op(std::string_view call) {
 
 }  // namespace
 
-/// A call with the correlation of a device op whose launch is not there is its launch, whatever its
-/// name is: of several with one correlation the first, which encloses the others.
+/// A call is the launch of a device op with its correlation and without a launch, whatever its name
+/// is. The first of several such calls counts: it encloses the others.
 void TraceBuilder::link_calls() {
   auto& columns = trace_.columns_;
   Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};

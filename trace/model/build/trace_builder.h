@@ -36,9 +36,9 @@ class TraceBuilder {
   /// sorted and follow each other in time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
-  /// Nobody will ask how deep events are nested: it is 0 then.
+  /// Skips nesting: every depth is 0. For callers that do not need it.
   void leave_out_depth() { has_depth_ = false; }
-  /// Of a tool whose calls are not all known by name: one with the correlation of a device op is
+  /// For tools whose calls are not all known by name: a call with the correlation of a device op is
   /// the op's launch.
   void take_calls_as_launches() { calls_launch_ = true; }
 
@@ -67,7 +67,7 @@ class TraceBuilder {
   [[nodiscard]] Trace finish_rows() &&;
 
  private:
-  /// Of a track's rows.
+  /// What nesting a track's rows finds out.
   struct Nesting {
     int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
     uint64_t overlapping = 0;

@@ -15,7 +15,7 @@ namespace {
 /// Launches whose name has this are told apart: the ops of a graph share one launch (DEFINITIONS,
 /// "Idle causes").
 constexpr std::string_view kGraphLaunch = "GraphLaunch";
-/// By names that begin so devices are known to be executed by the host's cores.
+/// Names of devices that the host's cores execute begin so.
 constexpr std::string_view kHostDevice = "host";
 constexpr std::string_view kCores = "cores";
 
@@ -53,6 +53,7 @@ class EventNames {
     if (is_range(kind)) return pseudonyms_.of_range(name);
     KindInfo const& info = kind_info(kind);
     std::string text = pseudonyms_.of(info.name, name);
+
     if (text.empty()) return text;
     if (kind == EventKind::kCollective) return fmt::format("{} ({})", text, to_string(op));
     if (info.op_class != OpClass::kNone)
@@ -70,6 +71,7 @@ class EventNames {
 
 TraceInfo anonymous_info(TraceInfo const& info, Pseudonyms& pseudonyms, int64_t epoch_shift_ns) {
   TraceInfo result;
+
   result.tool = "stepscope slice --anonymize";
   result.host = pseudonyms.of("host", info.host);
   result.process_id = info.rank;
@@ -77,6 +79,7 @@ TraceInfo anonymous_info(TraceInfo const& info, Pseudonyms& pseudonyms, int64_t 
   result.world_size = info.world_size;
   result.whole_steps = info.whole_steps;
   if (has_origin(info)) result.origin_epoch_ns = info.origin_epoch_ns + epoch_shift_ns;
+
   for (auto const& [key, value] : info.facts) {
     bool const is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
       return c >= '0' && c <= '9';
@@ -99,6 +102,7 @@ Track anonymous_track(Track track, size_t number, Pseudonyms& pseudonyms) {
       track.name = pseudonyms.of("counter", track.name);
       break;
   }
+
   return track;
 }
 
@@ -127,11 +131,14 @@ Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_
   builder.info() = anonymous_info(trace.info(), pseudonyms, epoch_shift_ns);
   builder.log() = log_before_building(trace);
   builder.log().notes.clear();
+
   for (Device const& device : trace.devices())
     builder.add_device(anonymous_device(device, pseudonyms));
   EventNames names(trace, pseudonyms, builder);
+
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     TrackId const track = builder.add_track(anonymous_track(trace.tracks()[t], t, pseudonyms));
+
     Trace::Rows const rows = trace.rows_of(track);
     EventBatch batch;
     batch.reserve(rows.size());
@@ -139,6 +146,7 @@ Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_
       append_row(trace, row, names.of(row), batch);
     builder.append(track, std::move(batch));
   }
+
   return std::move(builder).finish();
 }
 

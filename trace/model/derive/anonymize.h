@@ -24,7 +24,7 @@ class Pseudonyms {
 
   /// "sort-N". The empty text stays empty.
   std::string of(std::string_view sort, std::string_view text);
-  /// Of a host range: its meaning, if it has one.
+  /// The pseudonym of a host range: its meaning, if it has one.
   std::string of_range(std::string_view text);
 
  private:
@@ -34,10 +34,10 @@ class Pseudonyms {
 };
 
 /// The trace under pseudonyms: names of events, threads, streams, counters, devices and the host.
-/// Device ops say their class beside ("kernel-17 (compute)"), collectives their operation, launches
-/// whether they launch a graph: analyses read that. Command line, facts (but the number of cores)
-/// and notes are gone, thread ids are numbers from 1, the process id is the rank. `origin_epoch_ns`
-/// moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
+/// Analyses still find what they read: the class of device ops ("kernel-17 (compute)"), the
+/// operation of collectives, and which launches launch a graph. Command line, notes and facts are
+/// removed, except the number of cores. Thread ids are numbers from 1, the process id is the rank.
+/// `origin_epoch_ns` moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
 Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns);
 
 }  // namespace stepscope::model

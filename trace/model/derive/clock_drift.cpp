@@ -17,12 +17,14 @@ std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes) {
   std::map<std::string, uint32_t> by_host;
   std::vector<uint32_t> clocks;
   uint32_t next = 0;
+
   for (TraceInfo const* const info : processes) {
     bool const is_shared = !info->host.empty() && has_origin(*info);
     uint32_t const clock = is_shared ? by_host.try_emplace(info->host, next).first->second : next;
     clocks.push_back(clock);
     next += clock == next ? 1 : 0;
   }
+
   return clocks;
 }
 
@@ -31,22 +33,27 @@ Trace correct_drift(Trace const& trace, ClockDrift const& drift) {
   builder.info() = trace.info();
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
+
   std::vector<StringId> names(trace.strings().size());
   for (uint32_t id = 0; id < names.size(); ++id)
     names[id] = builder.intern(trace.strings().text(StringId{id}));
+
   auto const corrected = [&](int64_t instant) {
     return std::clamp(drift.corrected(instant), -kMaxTime, kMaxTime);
   };
+
   for (Track const& track : trace.tracks()) {
     TrackId const id = builder.add_track(track);
     Trace::Rows const rows = trace.rows_of(id);
     EventBatch batch;
     batch.reserve(rows.size());
+
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       append_row(trace, row, names[trace.columns().name[row].value], batch);
       batch.start.back() = corrected(trace.start(row));
       batch.dur.back() = corrected(trace.end(row)) - batch.start.back();
     }
+
     builder.append(id, std::move(batch));
   }
   return std::move(builder).finish();

@@ -32,8 +32,8 @@ struct ClockDrift {
 
 /// Whether the trace says when it began, and says something possible.
 bool has_origin(TraceInfo const& info);
-/// Beside processes: which clock recorded them, from 0. Those of one host share one; who does not
-/// name a host has its own.
+/// For each process the number of the clock that recorded it, from 0. Processes of one host share a
+/// clock; a process that names no host has its own.
 std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes);
 
 /// The trace as its clock would have recorded it without drift: starts and ends are mapped,

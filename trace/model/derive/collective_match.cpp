@@ -42,8 +42,8 @@ struct Series {
   bool is_unsure = false;
 };
 
-/// How two series, of which the first is as long at least, lie to each other when the second is
-/// moved by so many places.
+/// How two series overlap when the second is moved by a number of places. The first is at least as
+/// long.
 class Comparison {
  public:
   Comparison(Series const& reference, Series const& other) : other_(other) {
@@ -59,7 +59,7 @@ class Comparison {
       gaps.push_back(by_end_[i].first - by_end_[i - 1].first);
     return median(gaps);
   }
-  /// By which those of the other end nearest to those of the reference.
+  /// The shift with which the other's ends lie nearest to the reference's.
   [[nodiscard]] int64_t best_shift() const {
     std::vector<int64_t> shifts;
     for_samples([&](size_t place, int64_t end) {
@@ -67,17 +67,19 @@ class Comparison {
     });
     return median(shifts);
   }
-  /// Median time between the ends of those that are one then; the most that there is when they are
-  /// less than half of the other.
+  /// Median time between the ends of the pairs that this shift makes. The largest number when less
+  /// than half of the other's samples have a partner.
   [[nodiscard]] int64_t distance(int64_t shift) const {
     std::vector<int64_t> distances;
     size_t looked_at = 0;
+
     for_samples([&](size_t place, int64_t end) {
       ++looked_at;
       int64_t const there = static_cast<int64_t>(place) + shift;
       if (there >= 0 && there < static_cast<int64_t>(reference_.size()))
         distances.push_back(std::abs(reference_[static_cast<size_t>(there)] - end));
     });
+
     return 2 * distances.size() < looked_at ? std::numeric_limits<int64_t>::max()
                                             : median(distances);
   }
@@ -117,41 +119,49 @@ std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording c
                                       Series const& other, DeviceRecording const& of_other) {
   auto const count = static_cast<int64_t>(reference.ends.size()),
              other_count = static_cast<int64_t>(other.ends.size());
+
   if (of_reference.steps <= 0 || of_other.steps <= 0 || count % of_reference.steps != 0 ||
       other_count % of_other.steps != 0)
     return std::nullopt;
   int64_t const each = count / of_reference.steps;
   if (each != other_count / of_other.steps) return std::nullopt;
+
   int64_t steps_later = 0, places = 0;
   if (__builtin_sub_overflow(of_other.first_step, of_reference.first_step, &steps_later) ||
       __builtin_mul_overflow(steps_later, each, &places))
     places = of_other.first_step > of_reference.first_step ? count : -other_count;
+
   return std::clamp(
       places, -other_count,
       count);  // beside each other is far enough for those that have nothing in common
 }
 
-/// Sets the other's shift. Steps tell it; else times do, where one clock told them; clocks of
-/// different hosts are believed only where the order cannot be right, and only when they agree
-/// well: any two lie within half a period.
+/// Sets the other's shift, from the steps if they are known. Else from times, where one clock
+/// recorded both. Clocks of different hosts are believed only where the order cannot be right, and
+/// only when they agree well: any two lie within half a period.
 void place(Series const& reference, Series& other, std::span<DeviceRecording const> recordings) {
   DeviceRecording const nothing;
   bool const is_known = reference.device < recordings.size() && other.device < recordings.size();
   DeviceRecording const& of_reference = is_known ? recordings[reference.device] : nothing;
   DeviceRecording const& of_other = is_known ? recordings[other.device] : nothing;
   bool const as_many = reference.ends.size() == other.ends.size();
+
   if (!is_known || reference.ends.size() < 2) return;
   if (auto const shift = shift_of_steps(reference, of_reference, other, of_other)) {
     other.shift = *shift;
     return;
   }
+
   bool const is_one_clock = of_reference.clock == of_other.clock;
   if (as_many && !is_one_clock) return;
+
   Comparison const comparison(reference, other);
   constexpr int64_t kOfOneClock = 4, kOfSeveral = 16, kMuchBetter = 4;
   int64_t const near = comparison.period() / (is_one_clock ? kOfOneClock : kOfSeveral);
+
   int64_t const best = comparison.best_shift(), at_best = comparison.distance(best),
                 unmoved = comparison.distance(0);
+
   if (at_best <= near && at_best < unmoved / kMuchBetter)
     other.shift = best;
   else
@@ -175,14 +185,17 @@ struct SameKind {
 /// Moves the series of a kind so that their places are those of the collectives.
 void place_all(std::vector<Series>& series, std::span<DeviceRecording const> recordings) {
   if (series.size() < 2) return;
+
   auto const longest = std::max_element(
       series.begin(), series.end(),
       [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
+
   int64_t first = 0;
   for (Series& each : series) {
     if (&each != &*longest) place(*longest, each, recordings);
     first = std::min(first, each.shift);
   }
+
   for (Series& each : series) each.shift -= first;
 }
 
@@ -242,6 +255,7 @@ class Matcher {
 
   std::vector<Entry> sort_by_kind(std::span<DeviceRecording const> recordings) {
     std::vector<Entry> entries;
+
     base::reserve_long(entries, collectives_.size());
     collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t end_ns) {
       auto const key = key_of(identity, device < recordings.size() ? recordings[device].window : 0);
@@ -249,6 +263,7 @@ class Matcher {
         entries.emplace_back();
         return;
       }
+
       uint32_t const number = find_kind(*key);
       SameKind& kind = kinds_[number];
       bool const is_new_device = !kind.was_seen || kind.device != device;
@@ -257,6 +272,7 @@ class Matcher {
         kind.device = device;
         kind.on_device = 0;
       }
+
       uint32_t at = 0;
       if (!kind.is_numbered) {
         auto& series = series_[kind.series];
@@ -264,6 +280,7 @@ class Matcher {
         series.back().ends.push_back(std::clamp(end_ns, -kMaxTime, kMaxTime));
         at = static_cast<uint32_t>(series.size() - 1);
       }
+
       entries.push_back({number, at, kind.on_device++});
     });
     return entries;
@@ -275,6 +292,7 @@ class Matcher {
     uint32_t const expected =
         last_kind_ == SameKind::kNone ? SameKind::kNone : kinds_[last_kind_].follower;
     if (expected != SameKind::kNone && kinds_[expected].key == key) return last_kind_ = expected;
+
     auto const [known, is_new] = kind_of_.try_emplace(key, static_cast<uint32_t>(kinds_.size()));
     if (is_new) {
       SameKind& kind = kinds_.emplace_back();
@@ -285,6 +303,7 @@ class Matcher {
         series_.emplace_back();
       }
     }
+
     if (last_kind_ != SameKind::kNone) kinds_[last_kind_].follower = known->second;
     return last_kind_ = known->second;
   }
@@ -292,12 +311,14 @@ class Matcher {
   CollectiveMatch number(Entry const& entry) {
     if (entry.kind == kAlone) return {next_++, 0};
     SameKind& kind = kinds_[entry.kind];
+
     uint64_t place = entry.place;
     if (!kind.is_numbered) {
       Series const& series = series_[kind.series][entry.series];
       if (series.is_unsure) return {next_++, place, true};
       place += static_cast<uint64_t>(series.shift);
     }
+
     uint32_t& collective = collective_at(kind, place);
     if (collective == SameKind::kNone) collective = next_++;
     return {collective, kind.is_numbered ? kind.key[2] : place};
@@ -321,12 +342,14 @@ class Matcher {
           numbering == Numbering::kSequence ? 0 : uint64_t{window & kMostWindow} << 32U;
       return static_cast<uint64_t>(numbering) << 56U | of_window | static_cast<uint64_t>(op);
     };
+
     bool const has_sequence = with_sequence_.contains(identity.communicator);
     bool const is_pair = is_point_to_point(identity.op);
     // A communicator's first collective may have the number 0.
     if (has_sequence && (identity.sequence != 0 || !is_pair))
       return MatchKey{identity.communicator, tag(Numbering::kSequence, CollectiveOp::kUnknown),
                       identity.sequence, 0};
+
     if (is_pair) {
       if (identity.rank < 0 || identity.peer < 0) return std::nullopt;
       bool const sends = identity.op == CollectiveOp::kSend;
@@ -335,6 +358,7 @@ class Matcher {
       return MatchKey{identity.communicator, tag(Numbering::kOrderOfPair, CollectiveOp::kSend),
                       from << 32U | to, identity.bytes};
     }
+
     if (identity.communicator == 0 && identity.participants != 0 &&
         identity.participants < devices_)
       return std::nullopt;
@@ -391,11 +415,13 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
     of_devices[{spans[d].rank, spans[d].device}].push_back(d);
   size_t const windows = of_devices.empty() ? 0 : of_devices.begin()->second.size();
   bool has_several = false, are_as_many = true;
+
   for (auto& [device, own] : of_devices) {
     std::sort(own.begin(), own.end(),
               [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
     has_several = has_several || own.size() > 1;
     are_as_many = are_as_many && own.size() == windows;
+
     // Two at once are two recordings of one window.
     for (size_t i = 1; i < own.size(); ++i)
       if (spans[own[i]].when.begin <= spans[own[i - 1]].when.end) return;
@@ -407,12 +433,15 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
       for (uint32_t w = 0; w < own.size(); ++w) recordings[own[w]].window = w;
     return;
   }
+
   std::vector<size_t> by_time(spans.size());
   std::iota(by_time.begin(), by_time.end(), size_t{0});
   std::sort(by_time.begin(), by_time.end(),
             [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
+
   uint32_t window = 0;
   int64_t end = INT64_MAX;
+
   for (size_t const d : by_time) {
     if (end != INT64_MAX && spans[d].when.begin > end) ++window;
     end = end == INT64_MAX ? spans[d].when.end : std::max(end, spans[d].when.end);

@@ -1,7 +1,7 @@
-// Which collectives on different devices are one (DEFINITIONS, "Communication"): those with the
-// same communicator and sequence number; without a number, the n-th of the same communicator, op
-// and bytes on each, counted from where both record. A send is matched with its receive: without a
-// number, the n-th from one rank to another with the n-th that this one receives from it.
+// Which collectives on different devices are one (DEFINITIONS, "Communication"). They have the same
+// communicator and sequence number. Without a number, the n-th ones of the same communicator, op
+// and bytes match, counted from where both devices record. A send is matched with its receive:
+// without a number, the n-th from one rank to another with the n-th that this one receives from it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct DeviceCollective {
   int64_t end_ns = 0;  ///< run time, by clocks as they are known so far
 };
 
-/// What of its details tells which collective it is.
+/// The details that identify a collective.
 struct CollectiveIdentity {
   uint64_t bytes = 0, communicator = 0, sequence = 0;
   CollectiveOp op = CollectiveOp::kUnknown;
@@ -45,7 +45,7 @@ struct DeviceRecording {
   uint32_t window =
       0;  ///< below 2^20; collectives without number are matched within one window alone
 
-  /// Of the indices of all its steps; each may be there several times.
+  /// Takes the indices of all its steps; an index may occur several times.
   void set_steps(std::vector<int64_t> indices);
 };
 
@@ -54,9 +54,9 @@ struct RecordedSpan {
   Interval when;
   int32_t rank = -1, device = 0;
 };
-/// Numbers the windows of a profiler that recorded one device several times, one after the other:
-/// the n-th of each device is the n-th of all if they have as many, else those that overlap are
-/// one. All 0 where no device has several. `spans`: beside `recordings`.
+/// Numbers the windows of a profiler that recorded one device several times in a row. If all
+/// devices have as many, the n-th of each device is window n. Else windows that overlap are one.
+/// All 0 where no device has several. `spans` has one entry for each of `recordings`.
 void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans);
 
 struct CollectiveMatch {
@@ -67,11 +67,11 @@ struct CollectiveMatch {
                            ///< nothing tells which are one
 };
 
-/// Beside `collectives`: the devices' one after the other, each device's by start. `recordings`: by
-/// device; empty: nothing is known, all began at once. What cannot be matched is alone: a send or
-/// receive without number of which it is not known who takes part; a collective of an unknown
-/// communicator that has fewer participants than there are devices, so that there must be several
-/// communicators; is_unsure. O(n log n).
+/// One match for each of `collectives`, which are ordered by device, then by start. `recordings` is
+/// indexed by device; empty: nothing is known, all began at once. What cannot be matched is alone.
+/// This holds for a send or receive without number whose ranks are unknown, and for is_unsure. It
+/// also holds for a collective of an unknown communicator with fewer participants than devices,
+/// since there must be several communicators. O(n log n).
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
                                                std::span<DeviceRecording const> recordings = {});
 /// The same of those of each device, by its number: beside all of them, device by device.

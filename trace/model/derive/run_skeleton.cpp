@@ -26,19 +26,23 @@ class OutlineMaker {
   static Trace make(Trace whole, std::span<uint32_t const> rows) {
     whole.whole_event_count_ = whole.whole_event_count();
     if (rows.size() == whole.event_count()) return whole;
+
     Trace::Columns const columns = std::move(whole.columns_);
     DetailTables const details = std::move(whole.details_);
     whole.columns_ = {};
     whole.details_ = {};
     reserve(rows.size(), whole.columns_);
+
     std::vector<uint32_t> const track_begin = std::move(whole.track_begin_);
     whole.track_begin_ = {0};
+
     size_t next = 0;
     for (size_t track = 0; track + 1 < track_begin.size(); ++track) {
       for (; next < rows.size() && rows[next] < track_begin[track + 1]; ++next)
         copy_row(columns, details, rows[next], rows, whole);
       whole.track_begin_.push_back(static_cast<uint32_t>(next));
     }
+
     return whole;
   }
 
@@ -58,11 +62,13 @@ class OutlineMaker {
   static void copy_row(Trace::Columns const& from, DetailTables const& details, uint32_t row,
                        std::span<uint32_t const> rows, Trace& trace) {
     Trace::Columns& to = trace.columns_;
+
     to.start.push_back(from.start[row]);
     to.dur.push_back(from.dur[row]);
     to.name.push_back(from.name[row]);
     to.kind.push_back(from.kind[row]);
     to.correlation.push_back(from.correlation[row]);
+
     to.detail.push_back(
         copy_detail(details, kind_info(from.kind[row]).table, from.detail[row], trace.details_));
     to.link.push_back(moved(from.link[row], rows));

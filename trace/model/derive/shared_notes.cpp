@@ -33,6 +33,7 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
   };
   std::vector<SharedNote> shared;
   std::unordered_map<std::string, Seen> by_shape;
+
   for (size_t p = 0; p < processes.size(); ++p) {
     for (std::string const& note : *processes[p].notes) {
       auto const [seen, is_new] = by_shape.try_emplace(shape_of(note), Seen{shared.size(), p});
@@ -40,8 +41,10 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
         shared.push_back({note, {processes[p].rank}, p, 1});
         continue;
       }
+
       SharedNote& same = shared[seen->second.place];
       if (note != same.text) seen->second.is_alike_alone = true;
+
       if (seen->second.last_process == p) continue;
       seen->second.last_process = p;
       same.ranks.push_back(processes[p].rank);
@@ -60,18 +63,30 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
   return shared;
 }
 
+namespace {
+
+/// "3", "3, 4" or "3–7".
+std::string text_of_rank_run(int32_t first, int32_t last) {
+  if (first == last) return fmt::format("{}", first);
+  bool const is_pair = int64_t{first} + 1 == last;
+  return fmt::format("{}{}{}", first, is_pair ? ", " : "–", last);
+}
+
+}  // namespace
+
 std::string rank_list(std::vector<int32_t> const& ranks) {
   if (ranks.empty()) return {};
-  std::string text;
+
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   size_t runs = 0;
   for (size_t first = 0; first < ranks.size(); ++runs) {
     if (runs == kMostRankRuns) return fmt::format("{} and {} more", text, ranks.size() - first);
+
     size_t last = first;
     while (last + 1 < ranks.size() && int64_t{ranks[last + 1]} == int64_t{ranks[last]} + 1) ++last;
-    text += runs == 0 ? (ranks.size() == 1 ? "rank " : "ranks ") : ", ";
-    text += first == last
-                ? fmt::format("{}", ranks[first])
-                : fmt::format("{}{}{}", ranks[first], last == first + 1 ? ", " : "–", ranks[last]);
+    if (runs > 0) text += ", ";
+    text += text_of_rank_run(ranks[first], ranks[last]);
+
     first = last + 1;
   }
   return text;

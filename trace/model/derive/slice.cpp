@@ -28,13 +28,16 @@ class RowChoice {
       kept_[row] =
           touches(row, trace.track(row).kind == TrackKind::kThread ? window.host : window.device) ||
           (explains_by_itself(trace.kind(row)) && touches(row, window.device));
+
     auto const next =
         window.with_next_ops ? next_ops(trace, window.device).rows : std::vector<uint32_t>();
     if (window.with_next_ops) keep_until_launched(next, window);
+
     keep_linked();
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
       if (trace.tracks()[track].kind == TrackKind::kThread)
         keep_enclosing(trace.rows_of(TrackId{track}));
+
     keep_memory_before(std::min(window.host.begin, window.device.begin));
     // Not before: the step that encloses them is not wanted.
     for (uint32_t const row : late_) kept_[row] = true;
@@ -122,11 +125,13 @@ class RowChoice {
       std::unordered_map<uint64_t, uint32_t> allocated_by;  ///< of live blocks, by address
       uint32_t last_call = 0;
     };
+
     std::vector<uint32_t> calls;
     for (uint32_t row = 0; row < trace_.event_count(); ++row)
       if (trace_.kind(row) == EventKind::kMemory && trace_.end(row) <= begin) calls.push_back(row);
     std::stable_sort(calls.begin(), calls.end(),
                      [&](uint32_t a, uint32_t b) { return trace_.end(a) < trace_.end(b); });
+
     std::map<int32_t, Memory> devices;
     for (uint32_t const row : calls) {
       auto const& detail = trace_.detail<MemoryDetail>(row);
@@ -136,6 +141,7 @@ class RowChoice {
       memory.allocated_by.erase(detail.address);
       if (detail.op == MemoryOp::kAllocate) memory.allocated_by.emplace(detail.address, row);
     }
+
     for (auto const& [id, memory] : devices) {
       kept_[memory.last_call] = true;
       for (auto const& [address, row] : memory.allocated_by) kept_[row] = true;
@@ -170,31 +176,36 @@ bool is_launched_within(Trace const& trace, uint32_t launch,
   auto const contains = [&](Interval when) {
     return when.begin <= trace.start(launch) && trace.start(launch) < when.end;
   };
+
   Interval all = steps.front().when;
   for (ThreadSteps const& of_thread : steps) {
     if (of_thread.thread == trace.columns().track[launch]) return contains(of_thread.when);
     all = {std::min(all.begin, of_thread.when.begin), std::max(all.end, of_thread.when.end)};
   }
+
   return contains(all);
 }
 
-/// The rows of each stream of which an op touches the window.
+/// The rows of each stream with an op that touches the window.
 std::vector<Trace::Rows> streams_at_work(Trace const& trace, Interval window) {
   std::vector<Trace::Rows> result;
+
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     if (trace.tracks()[track].kind != TrackKind::kStream) continue;
     Trace::Rows const rows = trace.rows_of(TrackId{track});
+
     for (uint32_t row = rows.first; row < rows.last && trace.start(row) < window.end; ++row) {
       if (!is_device_op(trace.kind(row)) || !touches(trace, row, window)) continue;
       result.push_back(rows);
       break;
     }
   }
+
   return result;
 }
 
-/// When each device's communication that touches the window is over: the window's end at least. By
-/// device.
+/// When each device's communication that touches the window is over: at least the window's end.
+/// Keyed by device.
 std::map<int32_t, int64_t> ends_of_communication(Trace const& trace, Interval window,
                                                  std::vector<Trace::Rows> const& streams) {
   std::map<int32_t, int64_t> result;
@@ -238,20 +249,24 @@ int64_t last_begin_of_next(Interval window) {
 
 Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& whole) {
   RowChoice const choice(trace, window);
+
   TraceBuilder builder;
   builder.info() = trace.info();
   if (builder.info().whole_steps.count == 0) builder.info().whole_steps = whole;
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
+
   StringMap names(trace, builder);
   for (Track const& track : trace.tracks()) {
     TrackId const id = builder.add_track(track);
+
     Trace::Rows const rows = trace.rows_of(id);
     EventBatch batch;
     for (uint32_t row = rows.first; row < rows.last; ++row)
       if (choice.is_kept(row)) append_row(trace, row, names(trace.columns().name[row]), batch);
     builder.append(id, std::move(batch));
   }
+
   return std::move(builder).finish();
 }
 
@@ -260,25 +275,30 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
   Interval host = steps.front().when;
   for (ThreadSteps const& of_thread : steps)
     host = {std::min(host.begin, of_thread.when.begin), std::max(host.end, of_thread.when.end)};
+
   struct DeviceWork {
     std::optional<int64_t> end_before;  ///< when it became idle, if it was when the steps began
     bool busy_at_begin = false;
     std::optional<Interval> in_steps;
   };
+
   std::map<int32_t, DeviceWork> devices;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (!is_device_op(trace.kind(row))) continue;
     DeviceWork& device = devices[trace.track(row).device];
     Interval const when{trace.start(row), trace.end(row)};
+
     if (when.end <= host.begin)
       device.end_before = std::max(device.end_before.value_or(when.end), when.end);
     device.busy_at_begin =
         device.busy_at_begin || (when.begin < host.begin && host.begin < when.end);
+
     EventId const launch = trace.columns().link[row];
     if (!launch.valid() || !is_launched_within(trace, launch.value, steps)) continue;
     Interval const known = device.in_steps.value_or(when);
     device.in_steps = {std::min(known.begin, when.begin), std::max(known.end, when.end)};
   }
+
   std::optional<Interval> work;
   for (auto const& [id, device] : devices) {
     if (!device.in_steps) continue;
@@ -289,6 +309,7 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
     work = work ? Interval{std::min(work->begin, begin), std::max(work->end, device.in_steps->end)}
                 : Interval{begin, device.in_steps->end};
   }
+
   if (!work) return {host, host, true};
   return {{std::min(host.begin, work->begin), host.end}, *work, true};
 }

@@ -44,16 +44,19 @@ void TrackPyramid::Extremes::add(Extremes const& other) {
 TrackPyramid::TrackPyramid(TrackSummary summary) : summary_(std::move(summary)) {
   for (size_t c = 0; c < kOpClassCount; ++c) cumulate(summary_.busy[c], busy_before_[c]);
   cumulate(summary_.starts, starts_before_);
+
   std::vector<Extremes> level(summary_.size());
   for (size_t i = 0; i < level.size(); ++i) {
     level[i] = {summary_.longest[i],      summary_.low[i],   summary_.high[i],
                 summary_.longest_name[i], summary_.depth[i], summary_.starts[i] > 0};
   }
+
   while (level.size() > 1) {
     std::vector<Extremes> above((level.size() + kFanOut - 1) / kFanOut);
     for (size_t i = 0; i < level.size(); ++i) above[i / kFanOut].add(level[i]);
     levels_.push_back(std::exchange(level, std::move(above)));
   }
+
   levels_.push_back(std::move(level));
 }
 
@@ -97,29 +100,34 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
   STEPSCOPE_CHECK(begin <= end);
   std::vector<ViewBin> bins(count);
   if (summary_.size() == 0 || count == 0) return bins;
+
   struct Border {
     size_t bin;
     std::array<int64_t, kOpClassCount> busy;
     int64_t starts;
     int64_t time;
   };
+
   auto const border_at = [&](size_t i) {
     auto const time =
         static_cast<int64_t>(begin + static_cast<Wide>(end - begin) * static_cast<int64_t>(i) /
                                          static_cast<int64_t>(count));
     Border border{bin_at(time), {}, 0, time};
     size_t const bin = border.bin;
+
     auto const share = [&](int64_t total) {
       return bin < summary_.size()
                  ? share_before(total, summary_.begin[bin], summary_.bin_end(bin), time)
                  : 0;
     };
+
     for (size_t c = 0; c < kOpClassCount; ++c)
       border.busy[c] =
           busy_before_[c][bin] + share(bin < summary_.size() ? summary_.busy[c][bin] : 0);
     border.starts = starts_before(bin, time);
     return border;
   };
+
   Border left = border_at(0);
   for (size_t i = 0; i < count; ++i) {
     Border const right = border_at(i + 1);
@@ -127,15 +135,18 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
     for (size_t c = 0; c < kOpClassCount; ++c) view_bin.busy_ns[c] = right.busy[c] - left.busy[c];
     view_bin.starts =
         static_cast<uint32_t>(std::min<int64_t>(right.starts - left.starts, UINT32_MAX));
+
     bool const cuts_last = right.bin < summary_.size() && right.time > summary_.begin[right.bin];
     bool const before_first = right.time <= summary_.begin.front();
-    Extremes const found =
-        before_first ? Extremes{} : extremes(left.bin, right.bin + (cuts_last ? 1 : 0));
+    size_t const last_bin = right.bin + (cuts_last ? 1 : 0);
+    Extremes const found = before_first ? Extremes{} : extremes(left.bin, last_bin);
+
     view_bin.depth = found.depth;
     view_bin.longest_ns = found.longest;
     view_bin.longest_name = found.longest_name;
     view_bin.low = found.low;
     view_bin.high = found.high;
+
     left = right;
   }
   return bins;

@@ -1,6 +1,6 @@
-// Any zoom of any number of events from what a screen needs: sums from cumulative sums, maxima from
-// levels of which each is a sixteenth of the one below. Made from a TrackSummary when it is first
-// needed; cost of a view: O(bins asked for · log events).
+// Any zoom of any number of events at the cost of a screen: sums from cumulative sums, maxima from
+// levels, each a sixteenth of the one below. Made from a TrackSummary when it is first needed; cost
+// of a view: O(bins asked for · log events).
 #pragma once
 
 #include <cstdint>

@@ -29,10 +29,12 @@ class Summarizer {
     if (summary_.begin.empty()) open(events.start[first]);
     if (started_ >= kMinEventsPerBin) close_before(events.start[first]);
     if (started_ == 0) longest_name_ = events.name[first];  // also when none is longer than 0 ns
+
     // No bin closes before its kMinEventsPerBin-th row.
     size_t const open_until = first + kMinEventsPerBin - std::min(started_, kMinEventsPerBin);
     size_t row = add_rows<false>(events, first, std::min(open_until, events.size()));
     if (row == open_until) row = add_rows<true>(events, row, events.size());
+
     uint16_t deepest = depth_;
     for (uint16_t const open : depth.subspan(first, row - first)) deepest = std::max(deepest, open);
     depth_ = deepest;
@@ -54,16 +56,19 @@ class Summarizer {
   template <bool kMayClose>
   size_t add_rows(EventView const& events, size_t row, size_t end) {
     if (row == end) return row;
+
     EventKind const* const kinds = events.kind.data();
     int64_t const* const starts = events.start.data();
     int64_t const* const durs = events.dur.data();
     uint8_t const op_class = kClassOfKind[static_cast<size_t>(kinds[row])];
+
     // Kept in registers: through memory, every row would wait for what the row before has stored.
     int64_t covered = covered_[op_class];
     int64_t busy = 0;
     int64_t longest = longest_;
     size_t longest_row = end;
     size_t const first = row;
+
     for (; row < end && (kinds[row] == kinds[first] ||
                          kClassOfKind[static_cast<size_t>(kinds[row])] == op_class);
          ++row) {
@@ -71,18 +76,22 @@ class Summarizer {
       if (kMayClose && closes_before(start, row > first ? starts[row - 1] : last_start_,
                                      std::max(covered_until_, covered), started_ + (row - first)))
         break;
+
       int64_t const dur = durs[row];
       // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are
       // taken out when it closes.
       busy += std::max<int64_t>(0, start + dur - std::max(start, covered));
       covered = std::max(covered, start + dur);
+
       // No branch: which row is the longest so far cannot be guessed.
       bool const is_longest = dur > longest;
       longest = is_longest ? dur : longest;
       longest_row = is_longest ? row : longest_row;
     }
+
     if (row == first) return row;
     if (longest_row != end) longest_name_ = events.name[longest_row];
+
     longest_ = longest;
     covered_[op_class] = covered;
     covered_until_ = std::max(covered_until_, covered);
@@ -124,6 +133,7 @@ class Summarizer {
       summary_.busy[c].push_back(busy_[c] - beyond);
       busy_[c] = beyond;
     }
+
     summary_.starts.push_back(started_);
     summary_.depth.push_back(
         static_cast<uint16_t>(started_ == 0 ? 0 : std::min(depth_ + 1, int{UINT16_MAX})));
@@ -132,6 +142,7 @@ class Summarizer {
     summary_.low.push_back(samples_ > 0 ? low_ : 0);
     summary_.high.push_back(samples_ > 0 ? high_ : 0);
     summary_.end = end;
+
     started_ = samples_ = 0;
     depth_ = 0;
     longest_ = 0;
@@ -154,17 +165,21 @@ class Summarizer {
 
 TrackSummary summarize(EventView const& events, std::span<uint16_t const> depth) {
   STEPSCOPE_CHECK(depth.size() == events.size());
+
   static constexpr auto kSampleTable = static_cast<size_t>(DetailTable::kSamples);
   auto const& samples = std::get<kSampleTable>(events.details);
   size_t next_sample = 0;
   Summarizer summarizer(events.size());
+
   for (size_t row = 0; row < events.size();) {
     size_t const first = row;
     row = summarizer.add_run(events, depth, row);
+
     if (samples.empty()) continue;
     for (size_t i = first; i < row; ++i)
       if (events.kind[i] == EventKind::kSample) summarizer.add_sample(samples[next_sample++].value);
   }
+
   return std::move(summarizer).take();
 }
 

@@ -1,8 +1,8 @@
-// What one track looks like from afar: bins of time with the busy time of each class, how many
-// events start, how deep they nest and the longest of them. The lowest level of the pyramid
-// (track_pyramid.h) that answers any zoom; this level is what files hold. A bin ends after
-// kEventsPerBin starts, or sooner before a pause, so bins are narrow where much happens and wide
-// where nothing does: the view of any stretch of time needs bins or, below their width, few events.
+// One track at reduced detail: bins of time with the busy time of each class, how many events
+// start, how deep they nest and the longest of them. Files hold this level, the lowest of the
+// pyramid (track_pyramid.h), which answers any zoom. A bin ends after kEventsPerBin starts, or
+// sooner before a pause. Bins are narrow where much happens and wide where nothing does. A view of
+// any length thus needs bins or, below their width, few events.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct TrackSummary {
       busy;  ///< |∪ of the class's events within the bin|, ns; index = OpClass
   std::vector<uint32_t> starts;  ///< events that start in the bin
   std::vector<uint16_t> depth;   ///< most events open at once; 0 = none
-  std::vector<int64_t> longest;  ///< of those that start in the bin, whole duration, ns
+  std::vector<int64_t> longest;  ///< longest event that starts in the bin, whole duration, ns
   std::vector<StringId> longest_name;
   std::vector<double> low, high;  ///< of the samples in the bin; both 0 when there are none
   int64_t end = 0;                ///< of the last bin

@@ -20,9 +20,11 @@ void Exchange::settle(std::span<Process> processes, size_t rank) {
   while (!to_settle_.empty()) {
     size_t const next = to_settle_.back();
     to_settle_.pop_back();
+
     for (uint32_t stream = kFirstCommStream; stream < processes[next].stream_count(); ++stream) {
       auto const offer = processes[next].offer(stream);
       if (!offer) continue;
+
       Meeting& meeting = meetings_[offer->spec->meeting];
       meeting.push_back({next, stream, *offer});
       if (meeting.size() < offer->spec->participants) continue;
@@ -45,8 +47,10 @@ Exchange::Launches Exchange::launches_of(Meeting const& meeting) {
 
 void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
   Launches const launches = launches_of(meeting);
+
   std::vector<Process::Outcome> outcomes;
   int64_t last_begin = 0;
+
   for (Arrival const& arrival : meeting) {
     Process::Outcome& outcome = outcomes.emplace_back();
     outcome.peers_launched = arrival.rank == launches.last_rank ? launches.second : launches.last;
@@ -55,6 +59,7 @@ void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
       outcome.begin = std::max(outcome.begin, launches.last + kRendezvousNs);
     last_begin = std::max(last_begin, outcome.begin);
   }
+
   int64_t const end =
       last_begin + random_.vary(meeting.front().offer.spec->transfer_ns, kTransferJitterPermille);
   int64_t transfer = INT64_MAX;
@@ -62,6 +67,7 @@ void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
     outcome.end = end + random_.vary(kEndSkewNs, 1000);
     transfer = std::min(transfer, outcome.end - outcome.begin);
   }
+
   for (size_t i = 0; i < meeting.size(); ++i) {
     outcomes[i].transfer_ns = transfer;
     processes[meeting[i].rank].conclude(meeting[i].stream, outcomes[i]);

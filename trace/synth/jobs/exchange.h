@@ -1,6 +1,6 @@
-// Lets the ranks meet in their collectives: each begins where its stream is free, all end together
-// one transfer after the last has come, give or take the microseconds by which ends differ on real
-// links.
+// Synchronizes the ranks in their collectives. Each rank begins where its stream is free. All end
+// together one transfer after the last has come, give or take the microseconds by which ends differ
+// on real links.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Exchange {
       : meetings_(meetings), random_(hash_of(seed, 0xE8C4)) {}
 
   void begin_step();
-  /// Takes what the streams of a rank offer, and concludes every meeting that is complete with it,
-  /// on all its participants.
+  /// Takes what the streams of a rank offer, and concludes every collective that is complete with
+  /// it, on all its participants.
   void settle(std::span<Process> processes, size_t rank);
 
  private:

@@ -42,6 +42,7 @@ void all_to_all(ProgramBuilder& program, Group const& group,
   spec.participants = static_cast<uint32_t>(group.ranks);
   spec.rank = group.rank;
   spec.is_slow_part = group.number + 1 == group.count;
+
   program.collective_of_group(spec, group.number, group.count);
   program.kernels(meanwhile);
   program.await(spec.stream);
@@ -56,8 +57,8 @@ void all_reduce_bucket(ProgramBuilder& program, int32_t ranks) {
   program.collective(spec);
 }
 
-/// What the expert that all tokens pass computes while they travel, of a tuned job: the first
-/// product and the activation on the way to the others' experts, the second product on the way
+/// In a tuned job: what the expert that all tokens pass computes while they travel. The first
+/// product and the activation run on the way to the other experts, the second product on the way
 /// back.
 struct SharedExpert {
   std::span<KernelSpec const> first, second, second_backward, first_backward;
@@ -121,7 +122,7 @@ ProgramBuilder program_of(Job const& job, int32_t rank, model::StringTable& stri
 }  // namespace
 
 Schedule mixture_of_experts(Job const& job, model::StringTable& strings) {
-  // Of a rank in groups they differ in the groups' numbers alone.
+  // With several groups, the ranks' programs differ only in the number of the group.
   int32_t const programs = group_of(job, 0).count > 1 ? job.ranks : 1;
   Schedule schedule;
   for (int32_t rank = 0; rank < programs; ++rank) {

@@ -27,12 +27,14 @@ class Stage {
   Program build() && {
     auto const warm_up = std::min(static_cast<uint32_t>(stages_ - stage_ - 1), kMicroBatches);
     program_.begin_step(stage_ == 0);
+
     for (uint32_t batch = 0; batch < warm_up; ++batch) forward(batch);
     for (uint32_t batch = warm_up; batch < kMicroBatches; ++batch) {
       forward(batch);
       backward(batch - warm_up);
     }
     for (uint32_t batch = kMicroBatches - warm_up; batch < kMicroBatches; ++batch) backward(batch);
+
     program_.end_step(static_cast<uint32_t>(stages_ - 1) * 2 * kMicroBatches);
     return std::move(program_).finish(kStageParameterBytes);
   }
@@ -41,20 +43,24 @@ class Stage {
   void forward(uint32_t batch) {
     program_.begin_phase("forward");
     if (stage_ > 0) receive(stage_ - 1, batch, false);
+
     activations_.push_back(
         program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
+
     for (uint32_t layer = 0; layer < kLayersPerStage; ++layer) {
       program_.begin_layer(layer_name(layer));
       program_.kernels(attention_forward(), kPermille);
       program_.kernels(mlp_forward(), kPermille);
       program_.end_layer();
     }
+
     if (stage_ + 1 < stages_) send(stage_, batch, false);
     program_.end_phase();
   }
 
   void backward(uint32_t batch) {
     program_.begin_phase("backward");
+
     if (stage_ + 1 < stages_) receive(stage_, batch, true);
     for (uint32_t layer = kLayersPerStage; layer-- > 0;) {
       program_.begin_layer(layer_name(layer) + " backward");
@@ -62,6 +68,7 @@ class Stage {
       program_.kernels(attention_backward(), kPermille);
       program_.end_layer();
     }
+
     program_.free_block(activations_[batch]);
     if (stage_ > 0) send(stage_ - 1, batch, true);
     program_.end_phase();
@@ -88,10 +95,12 @@ class Stage {
     spec.bytes = kBoundaryBytes;
     spec.communicator =
         kWorldCommunicator + 1 + 2 * static_cast<uint64_t>(boundary) + (gradients ? 1 : 0);
+
     // The bubble is what a healthy pipeline loses: without it messages are there when they are
     // wanted.
     bool const waits = job_.happens || !job_.is_about(FaultType::kNone);
     spec.participants = waits ? 2 : 1;
+
     spec.rank = stage_ - boundary;
     spec.peer = 1 - spec.rank;
     spec.is_slow_part = boundary == (stages_ - 1) / 2;

@@ -37,20 +37,24 @@ std::string_view to_string(IdleCause cause) {
 TimeTruth DeviceAccount::finish_step(int64_t begin) {
   Interval window{begin, begin};
   int64_t first_op = std::numeric_limits<int64_t>::max();
+
   for (Stream const& stream : streams_) {
     if (stream.ops.empty()) continue;
     first_op = std::min(first_op, stream.ops.front().when.begin);
     window.end = std::max(window.end, stream.ops.back().when.end);
   }
   STEPSCOPE_CHECK(window.end > begin);  // every step has ops
+
   IntervalSet busy;
   TimeTruth step = split(window, busy);
   add_parts(step, total_);
   if (is_first_step_) total_.window.begin = first_op;
   total_.window.end = window.end;
+
   for (Interval const& gap :
        model::subtract({{is_first_step_ ? begin : covered_until_, window.end}}, busy))
     explain(gap, step);
+
   is_first_step_ = false;
   covered_until_ = window.end;
   forget_step();
@@ -73,8 +77,10 @@ TimeTruth DeviceAccount::split(Interval window, IntervalSet& busy) const {
   IntervalSet const compute_or_comm = model::unite(compute, comm);
   IntervalSet const exposed_comm = model::subtract(comm, compute);
   busy = model::unite(compute_or_comm, copy);
+
   TimeTruth step;
   step.window = window;
+
   step.busy_ns = model::measure(busy);
   step.compute_ns = model::measure(compute);
   step.comm_ns = model::measure(comm);
@@ -87,14 +93,17 @@ TimeTruth DeviceAccount::split(Interval window, IntervalSet& busy) const {
 
 DeviceAccount::NextOp DeviceAccount::op_at(int64_t instant) {
   NextOp next;
+
   for (Stream& stream : streams_) {
     while (stream.next_op < stream.ops.size() && stream.ops[stream.next_op].when.begin < instant)
       ++stream.next_op;
     if (stream.next_op == stream.ops.size() || stream.ops[stream.next_op].when.begin != instant)
       continue;
+
     OpRecord const& op = stream.ops[stream.next_op];
     if (next.op == nullptr || op.launch_end < next.op->launch_end) next = {&op, &stream};
   }
+
   return next;
 }
 
@@ -110,20 +119,24 @@ bool DeviceAccount::is_start_latency(Interval gap, NextOp const& next) const {
 void DeviceAccount::explain(Interval gap, TimeTruth& step) {
   NextOp const next = op_at(gap.end);
   STEPSCOPE_CHECK(next.op != nullptr);
+
   while (next_allocation_ < allocations_.size() && allocations_[next_allocation_].end <= gap.begin)
     ++next_allocation_;
   for (Stream& stream : streams_)
     while (stream.next_hold < stream.holds.size() &&
            stream.holds[stream.next_hold].end <= gap.begin)
       ++stream.next_hold;
+
   if (is_start_latency(gap, next)) {
     add_idle(IdleCause::kLaunchLatency, {gap}, step);
     return;
   }
+
   rest_.assign(1, gap);
   int64_t const launched = std::clamp(next.op->launch_end, gap.begin, gap.end);
   Interval const before{gap.begin, launched};
   Interval const after{launched, gap.end};
+
   take(IdleCause::kAllocation, allocations_, gap, step);
   take(IdleCause::kSync, syncs_, before, step);
   take(IdleCause::kInput, inputs_, before, step);
@@ -132,6 +145,7 @@ void DeviceAccount::explain(Interval gap, TimeTruth& step) {
   if (next.op->peers_launched <= gap.end)
     take(IdleCause::kPeer, {{launched, std::max(launched, next.op->peers_launched)}}, after, step);
   take(IdleCause::kLaunchStarved, {before}, before, step);
+
   for (Interval const& left : rest_)
     add_idle(
         left.length() < kLaunchLatencyLimitNs ? IdleCause::kLaunchLatency : IdleCause::kUnexplained,

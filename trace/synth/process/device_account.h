@@ -27,7 +27,7 @@ class DeviceAccount {
   void add_op(uint32_t stream, OpRecord const& op) { streams_[stream].ops.push_back(op); }
   /// An event of this device keeps the stream from going on.
   void add_hold(uint32_t stream, model::Interval when) { streams_[stream].holds.push_back(when); }
-  /// Of a collective: from its begin to the arrival of the last.
+  /// Adds the wait of a collective: from its begin to the arrival of the last rank.
   void add_wait(model::Interval when) { waits_.push_back(when); }
   void add_allocation(model::Interval when) { allocations_.push_back(when); }
   void add_sync(model::Interval when) { syncs_.push_back(when); }

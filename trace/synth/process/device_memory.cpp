@@ -27,10 +27,12 @@ void DeviceMemory::add_allocated(uint64_t bytes) {
 uint64_t DeviceMemory::allocate_of_driver(uint64_t bytes) {
   add_allocated(bytes);
   uint64_t const address = next_address_;
+
   if (!caches_) {
     next_address_ += bytes;
     return address;
   }
+
   uint64_t const size = round_up(bytes, kSegmentUnit);
   segments_ += size;
   next_address_ += size + kSegmentUnit;  // never beside another one: no block lies in two
@@ -44,6 +46,7 @@ void DeviceMemory::free_to_driver(uint64_t /*address*/, uint64_t bytes) {
 
 uint64_t DeviceMemory::allocate(uint64_t bytes, uint64_t behind) {
   if (!caches_) return allocate_of_driver(bytes);
+
   auto gap = gaps_.find(behind);
   if (gap == gaps_.end() || gap->second - gap->first < bytes) gap = smallest_gap_of(bytes);
   if (gap == gaps_.end()) {
@@ -52,6 +55,7 @@ uint64_t DeviceMemory::allocate(uint64_t bytes, uint64_t behind) {
     gap = gaps_.emplace(next_address_, next_address_ + size).first;
     next_address_ += size + kSegmentUnit;
   }
+
   auto const [begin, end] = *gap;
   gaps_.erase(gap);
   if (begin + bytes < end) gaps_[begin + bytes] = end;
@@ -75,14 +79,17 @@ DeviceMemory::Gaps::iterator DeviceMemory::smallest_gap_of(uint64_t bytes) {
 
 void DeviceMemory::put_gap(uint64_t begin, uint64_t end) {
   auto next = gaps_.lower_bound(begin);
+
   if (next != gaps_.end() && next->first == end) {
     end = next->second;
     next = gaps_.erase(next);
   }
+
   if (next != gaps_.begin() && std::prev(next)->second == begin) {
     std::prev(next)->second = end;
     return;
   }
+
   gaps_[begin] = end;
 }
 

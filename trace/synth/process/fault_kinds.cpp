@@ -116,13 +116,17 @@ std::string usage_of(FaultKind const& kind) {
 base::Expected<Fault> parse_fault(std::string_view text) {
   size_t const equals = text.find('=');
   std::string_view const name = text.substr(0, equals);
+
   for (FaultKind const& kind : kFaults) {
     if (kind.name != name) continue;
+
     if (equals == std::string_view::npos) return Fault{&kind, kind.usual};
     if (kind.unit.empty()) return base::fail("fault {}: takes no amount", name);
+
     std::string_view const digits = text.substr(equals + 1);
     double amount = 0;
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), amount);
+
     bool const is_number = error == std::errc() && end == digits.data() + digits.size();
     if (!is_number || !(amount >= kind.least && amount <= kind.most) ||
         (kind.is_whole && amount != std::floor(amount)))

@@ -18,7 +18,8 @@ constexpr int64_t kInputStep = 3, kSyncStep = 5, kStarvedStep = 7, kAllocationSt
 constexpr int64_t kLatenessPermille = 50;  // by which what comes late varies
 constexpr int64_t kCheckpointEvery = 10;
 constexpr int64_t kCompileNs = 40'000'000;
-/// Of so many steps the last ones are throttled: a device that is too hot cools, and heats again.
+/// The last steps of each such cycle are throttled: a device that is too hot cools, and heats
+/// again.
 constexpr int64_t kHeatCycle = 20, kFirstThrottledStep = 8;
 
 int64_t in_permille(double times) { return std::llround(times * 1000); }
@@ -63,6 +64,7 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
   int64_t const place = step % kCycle;
   bool const is_victim = victim(job.seed, step, job.ranks) == rank;
   int64_t const cost_ns = vary(kCostNs, kCostPermille, hash_of(job.seed, step, 0xC057));
+
   switch (place) {
     case kInputStep:  // storage is slow for everyone
       return injected(IdleCause::kInput, cost_ns, reads_input);
@@ -85,6 +87,7 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
     default:
       break;
   }
+
   bool const is_slow = place >= kFirstStragglerStep && place <= kLastStragglerStep &&
                        rank == straggler_of(job.seed, job.ranks);
   return slow_kernels(kStragglerPermille, is_slow);
@@ -94,6 +97,7 @@ StepFaults of_fault(Job const& job, int64_t step, int32_t rank, bool reads_input
   double const amount = job.fault->amount;
   int64_t const late_ns =
       vary(static_cast<int64_t>(amount * 1e6), kLatenessPermille, hash_of(job.seed, step, 0xC057));
+
   switch (job.fault->kind->type) {
     case FaultType::kInput:
       return injected(IdleCause::kInput, late_ns, reads_input);

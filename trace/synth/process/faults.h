@@ -1,6 +1,6 @@
-// What goes wrong in which step. Without --fault: the same faults in every cycle of steps, each
-// alone in its step, so that any kCycle steps of a run hold all of them and a shorter run is the
-// beginning of a longer one. With it: what the fault does to a rank in a step. Faults of the
+// What goes wrong in which step. Without --fault every cycle of steps has the same faults, each
+// alone in its step. Any kCycle steps of a run thus have all of them, and a shorter run is the
+// beginning of a longer one. With --fault: what the fault does to a rank in a step. Faults of the
 // programs themselves are the builder's.
 #pragma once
 
@@ -41,8 +41,8 @@ StepFaults faults_of(Job const& job, int64_t step, int32_t rank, bool reads_inpu
 int32_t straggler_of(uint64_t seed, int32_t ranks);
 /// The one rank to which the job's fault happens; −1 where it is not of one rank.
 int32_t rank_of_fault(Job const& job);
-/// Of a mixture of experts, in permille: how long a layer's experts take on a rank, since tokens
-/// choose experts as they like.
+/// How long a layer's experts take on a rank of a mixture of experts, in permille: tokens choose
+/// experts as they like.
 int64_t expert_permille(Job const& job, int64_t step, int32_t layer, int32_t rank);
 
 }  // namespace stepscope::synth

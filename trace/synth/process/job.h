@@ -1,4 +1,4 @@
-// What a made job is like beside its pattern: how many ranks, and what is wrong with it.
+// Properties of a synthetic job besides its pattern: how many ranks, and what is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Job {
   [[nodiscard]] bool is_about(FaultType type) const { return fault && fault->kind->type == type; }
   /// The fault is of that type, and it happens.
   [[nodiscard]] bool has(FaultType type) const { return happens && is_about(type); }
-  /// Of a fault of that type, whether it happens or not.
+  /// The amount of a fault of that type, whether it happens or not.
   [[nodiscard]] double amount(FaultType type, double otherwise) const {
     return is_about(type) ? fault->amount : otherwise;
   }

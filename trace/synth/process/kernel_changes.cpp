@@ -24,15 +24,18 @@ bool is_normalization(KernelSpec const& spec) { return names(spec, "norm") || na
 std::vector<ChangedKernel> in_pieces(KernelSpec const& spec, int64_t usual_ns, double piece_us) {
   auto const piece_ns = static_cast<int64_t>(piece_us * kNsPerPieceUnit);
   int64_t const count = std::max<int64_t>(1, usual_ns / piece_ns);
+
   KernelSpec piece = spec;
   piece.name =
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3> >";
+
   auto const parts = static_cast<uint64_t>(count);
   piece.detail.bytes /= parts;
   piece.detail.flops /= static_cast<double>(count);
   piece.detail.grid_x =
       std::max(piece.detail.grid_x / static_cast<uint32_t>(count), kMultiprocessors);
+
   return std::vector<ChangedKernel>(static_cast<size_t>(count),
                                     ChangedKernel{piece, usual_ns / count});
 }
@@ -50,8 +53,10 @@ ChangedKernel without_tensor_cores(KernelSpec const& spec, int64_t usual_ns, dou
 /// what that takes of it.
 std::vector<ChangedKernel> without_fusion(KernelSpec const& spec, int64_t usual_ns, double times) {
   KernelSpec product = spec, softmax = spec;
+
   product.name = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x4_nn";
   product.detail.flops /= 2;
+
   softmax.name =
       names(spec, "fwd")
           ? "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, "
@@ -59,6 +64,7 @@ std::vector<ChangedKernel> without_fusion(KernelSpec const& spec, int64_t usual_
           : "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, c10::BFloat16, float, "
             "c10::BFloat16, at::native::(anonymous namespace)::SoftMaxBackwardEpilogue>";
   softmax.detail.flops = 0;
+
   auto const softmax_ns = static_cast<int64_t>(static_cast<double>(usual_ns) * times);
   return {{product, usual_ns / 2}, {softmax, softmax_ns}, {product, usual_ns / 2}};
 }
@@ -94,15 +100,18 @@ ChangedKernel in_few_blocks(KernelSpec const& spec, int64_t usual_ns, double blo
 
 std::vector<ChangedKernel> change_kernel(Job const& job, KernelSpec const& spec, int64_t usual_ns) {
   double const amount = job.fault ? job.fault->amount : 0;
+
   if (job.has(FaultType::kTinyKernels)) return in_pieces(spec, usual_ns, amount);
   if (job.has(FaultType::kTensorCores) && is_matrix_product(spec))
     return {without_tensor_cores(spec, usual_ns, amount)};
   if (job.has(FaultType::kSmallGrids) && is_normalization(spec))
     return {in_few_blocks(spec, usual_ns, amount)};
+
   if (job.has(FaultType::kUnfusedAttention) && names(spec, "flash_")) {
     if (is_attention(spec)) return without_fusion(spec, usual_ns, amount);
     return {};  // what prepares the fused kernel's backward pass
   }
+
   if (job.has(FaultType::kMisalignedMatrices) && is_matrix_product(spec))
     return {with_odd_sizes(spec, usual_ns, amount)};
   if (job.has(FaultType::kElementwise)) return with_elementwise(spec, usual_ns, amount);

@@ -17,8 +17,8 @@ struct ChangedKernel {
   KernelSpec spec;
   int64_t dur_ns;
 };
-/// The kernels that the job runs in place of one that usually takes `usual_ns`: itself, where the
-/// fault is none of kernels.
+/// The kernels that the job runs in place of one that usually takes `usual_ns`. It is that kernel
+/// itself, unless the fault changes kernels.
 std::vector<ChangedKernel> change_kernel(Job const& job, KernelSpec const& spec, int64_t usual_ns);
 
 }  // namespace stepscope::synth

@@ -1,5 +1,5 @@
-// The kernels that made runs consist of, by layer type, named as a profiler of real training shows
-// them. Durations are those of an A100-class device, rounded.
+// The kernels of synthetic runs, by layer type, named as a profiler of real training shows them.
+// Durations are those of an A100-class device, rounded.
 #pragma once
 
 #include <span>

@@ -18,7 +18,7 @@ inline constexpr int64_t kBetweenStepsNs = 14'000;
 inline constexpr int64_t kSyncReturnNs = 6'500;
 inline constexpr int64_t kShortestSyncNs = 1'500;
 inline constexpr int64_t kInputWaitNs = 38'000;
-/// Of a tuned job: the batch is there, it is only handed over.
+/// In a tuned job the batch is ready and only handed over.
 inline constexpr int64_t kReadyInputNs = 9'000;
 /// Until the first bytes of pageable memory are in the driver's buffer.
 inline constexpr int64_t kStagingNs = 12'000;

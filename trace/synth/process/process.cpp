@@ -19,7 +19,7 @@ using model::TrackKind;
 constexpr int64_t kRunBeginNs = 3'000'000;
 constexpr int64_t kLatestOriginNs = 1'000'000;  // processes of a job start within so long
 constexpr int64_t kOriginEpochNs =
-    1'767'225'600'000'000'000;  // 2026-01-01: a made run has no date of its own
+    1'767'225'600'000'000'000;  // 2026-01-01: a synthetic run has no date of its own
 constexpr int32_t kRanksPerHost = 8;
 constexpr double kIdleWatts = 90, kBusyWatts = 310;
 constexpr std::string_view kClockName = "SM clock (MHz)";
@@ -29,11 +29,14 @@ constexpr uint32_t kClockCounter = 2;  // among the counters, which follow the s
 
 std::vector<model::Track> tracks_of(Process::Setup const& setup) {
   std::vector<model::Track> tracks;
+
   tracks.push_back({TrackKind::kThread, "main", 4100 + setup.rank, -1, {}, 0});
   tracks.push_back({TrackKind::kThread, "loader", 4900 + setup.rank, -1, {}, 0});
+
   int64_t number = kFirstStreamNumber;
   for (StreamSpec const& stream : setup.program->streams)
     tracks.push_back({TrackKind::kStream, stream.name, number++, 0, stream.kind, 0});
+
   tracks.push_back({TrackKind::kCounter, "GPU utilization (%)", 0, 0, {}, 0});
   tracks.push_back({TrackKind::kCounter, "power (W)", 1, 0, {}, 0});
   if (setup.job->is_tuned())
@@ -76,6 +79,7 @@ CommonNames::CommonNames(Job const& job, model::StringTable& strings)
       utilization(strings.intern("GPU utilization (%)")),
       power(strings.intern("power (W)")) {
   if (!job.is_tuned()) return;
+
   elsewhere = strings.intern("busy elsewhere");
   checkpoint = strings.intern("save checkpoint");
   compile = strings.intern("compile graph");
@@ -84,15 +88,18 @@ CommonNames::CommonNames(Job const& job, model::StringTable& strings)
 
 base::Expected<Process> Process::create(Setup const& setup) {
   model::TraceInfo info;
+
   info.tool = "stepscope synth";
   info.host = fmt::format("node-{}", setup.rank / kRanksPerHost);
   info.command = fmt::format("train --pattern {}", setup.pattern);
   info.process_id = 4100 + setup.rank;
   info.rank = setup.rank;
   info.world_size = setup.job->ranks;
+
   info.origin_epoch_ns = kOriginEpochNs + origin_offset(setup);
   info.facts = {{"seed", fmt::format("{}", setup.job->seed)}};
   if (setup.job->has(FaultType::kPythonFrames)) info.facts.emplace_back("with_stack", "1");
+
   auto file = setup.folder.empty()
                   ? RankFile::create_nowhere(tracks_of(setup))
                   : RankFile::create(path_of(setup), info, device_of(*setup.job), tracks_of(setup),
@@ -172,6 +179,7 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
   STEPSCOPE_CHECK(!stream.queue.empty());
   QueuedCollective const head = stream.queue.front();
   stream.queue.pop_front();
+
   CollectiveSpec const& spec = *head.spec;
   uint64_t const sequence = static_cast<uint64_t>(step_) * spec.per_step + spec.place + 1;
   bool const is_size_told = !setup_.job->has(FaultType::kUnsizedBuckets);
@@ -182,16 +190,20 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
                                        spec.participants,
                                        spec.rank < 0 ? setup_.rank : spec.rank,
                                        spec.peer};
+
   int64_t const dur = outcome.end - outcome.begin;
   stream_events(stream_number)
       .add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation,
            detail);
+
   account_.add_op(
       stream_number,
       {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});
   account_.add_wait({outcome.begin, outcome.end - outcome.transfer_ns});
+
   stream.end = outcome.end;
   meeting_end_[spec.meeting] = outcome.end;
+
   ++counts_.kernels;
   ++counts_.collectives;
 }
@@ -218,16 +230,19 @@ Process::LaunchCall Process::launch(model::StringId name) {
 
 Process::LaunchCall Process::add_launch(model::StringId name, int64_t end) {
   ++correlation_;
+
   Job const& job = *setup_.job;
   bool const is_lost =
       job.has(FaultType::kLostRecords) &&
       static_cast<double>(hash_of(job.seed, setup_.rank, correlation_) % 100) < job.fault->amount;
+
   if (is_lost) {
     ++dropped_launches_;
   } else {
     thread().add(EventKind::kLaunch, at(now_), end - now_, name, correlation_);
     ++counts_.launches;
   }
+
   now_ = end;
   return {correlation_, now_};
 }
@@ -274,14 +289,17 @@ void Process::load_batch(int64_t until, bool late) {
   int64_t const begin = loader_free_;
   // Usually it is done long before the batch is asked for.
   int64_t const dur = late ? until - begin : (until - begin) * 3 / 5;
+
   int64_t const read = dur / 4;
   int64_t const decode = dur / 2;
+
   model::EventBatch& events = file_.events(kLoaderTrack);
   events.add(EventKind::kRange, at(begin), dur, setup_.names->load_batch);
   events.add(EventKind::kRange, at(begin), read, setup_.names->read);
   events.add(EventKind::kRange, at(begin + read), decode, setup_.names->decode);
   events.add(EventKind::kRange, at(begin + read + decode), dur - read - decode,
              setup_.names->augment);
+
   loader_free_ = until;
 }
 

@@ -1,6 +1,6 @@
-// One rank of a made run: a launching thread, a loader thread and a device with its streams. It
-// plays its program step by step, writes the events and keeps the truth. What needs other ranks
-// (when a collective begins and ends) is told by its caller.
+// One rank of a synthetic run: a launching thread, a loader thread and a device with its streams.
+// It plays its program step by step, writes the events and keeps the truth. Its caller decides what
+// needs other ranks: when a collective begins and ends.
 #pragma once
 
 #include <cstdint>

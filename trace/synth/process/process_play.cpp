@@ -31,21 +31,27 @@ bool Process::play(EndRange const& /*action*/) {
 
 bool Process::play(RunKernel const& action) {
   open(EventKind::kRange, action.op);
+
   now_ += random_.vary(kBeforeLaunchNs, kHostJitterPermille);
   LaunchCall const call = launch(setup_.names->launch_kernel);
+
   now_ += kAfterLaunchNs;
   close();
   now_ += kBetweenOpsNs;
+
   int64_t dur = random_.vary(action.dur_ns, kKernelJitterPermille);
   if (action.expert >= 0)
     dur = dur * expert_permille(*setup_.job, step_, action.expert, setup_.rank) / 1000;
   dur = dur * faults_.permille / 1000;
+
   Stream& stream = streams_[action.stream];
   int64_t const begin = earliest(stream, call);
   stream.end = begin + dur;
+
   stream_events(action.stream)
       .add(EventKind::kKernel, at(begin), dur, action.name, call.correlation, action.detail);
   account_.add_op(action.stream, {{begin, stream.end}, OpClass::kCompute, call.end, 0});
+
   ++counts_.kernels;
   return true;
 }
@@ -53,19 +59,24 @@ bool Process::play(RunKernel const& action) {
 bool Process::play(RunCopy const& action) {
   open(EventKind::kRange, action.op);
   now_ += random_.vary(kBeforeLaunchNs, kHostJitterPermille);
+
   Stream& stream = streams_[action.stream];
   // Results are there once the compute stream has them.
   if (action.direction == model::CopyDirection::kDeviceToHost)
     hold(action.stream, std::max(stream.end, now_), streams_[kComputeStream].end, kComputeStream);
+
   auto const [begin, dur, call] = action.pinned ? queued_copy(action) : blocking_copy(action);
   now_ += kAfterLaunchNs;
   close();
+
   stream.end = begin + dur;
   model::CopyDetail const detail{action.bytes, action.direction, 0,
                                  static_cast<uint8_t>(action.pinned ? 1 : 0)};
+
   stream_events(action.stream)
       .add(EventKind::kMemcpy, at(begin), dur, action.name, call.correlation, detail);
   account_.add_op(action.stream, {{begin, stream.end}, OpClass::kCopy, call.end, 0});
+
   ++counts_.copies;
   return true;
 }
@@ -98,10 +109,12 @@ bool Process::play(AwaitCopy const& /*action*/) {
 bool Process::play(AwaitStream const& action) {
   Stream& waiting = streams_[action.waiting];
   int64_t const until = streams_[action.source].end;
+
   if (action.by_default_stream) {
     waiting.held_until = std::max(waiting.held_until, until);
     return true;
   }
+
   int64_t const from = std::max(waiting.end, now_);
   spend(EventKind::kApi, setup_.names->event_wait, kEventCallNs);
   hold(action.waiting, from, until, action.source);
@@ -160,12 +173,14 @@ bool Process::play(Free const& action) {
 bool Process::play(CallDriver const& action) {
   BlockSpec const& block = setup_.program->blocks[action.block];
   int64_t const dur = random_.vary(action.dur_ns, kHostWorkJitterPermille);
+
   if (!action.free) {
     block_address_[action.block] = memory_.allocate_of_driver(block.bytes);
     memory_call(block, block_address_[action.block], MemoryOp::kAllocate, setup_.names->allocate,
                 dur);
     return true;
   }
+
   auto const done = all_done();
   if (!done) return false;
   memory_.free_to_driver(block_address_[action.block], block.bytes);
@@ -177,6 +192,7 @@ bool Process::play(CallDriver const& action) {
 bool Process::play(Churn const& action) {
   constexpr uint64_t kBlocks = 16, kGrowth = 512, kSmall = 512;
   uint64_t const large = action.bytes / kBlocks + static_cast<uint64_t>(step_) * kGrowth;
+
   auto const allocate = [&](uint64_t bytes, uint64_t behind) {
     BlockSpec const block{bytes, model::MemoryPurpose::kWorkspace};
     uint64_t const address = memory_.allocate(bytes, behind);
@@ -184,11 +200,13 @@ bool Process::play(Churn const& action) {
                 kCachedAllocationNs);
     return std::pair(address, block);
   };
+
   std::vector<std::pair<uint64_t, BlockSpec>> next;
   for (uint64_t i = 0; i < kBlocks; ++i) {
     next.push_back(allocate(large, 0));
     allocate(kSmall, next.back().first + large);
   }
+
   for (auto const& [address, block] : std::exchange(churned_, std::move(next))) {
     memory_.free(address, block.bytes);
     memory_call(block, address, MemoryOp::kFree, setup_.names->cache_free, kCachedAllocationNs);
@@ -204,6 +222,7 @@ bool Process::play(Synchronize const& action) {
                 {model::SyncKind::kStream, 0, kFirstStreamNumber});
     return true;
   }
+
   auto const done = all_done();
   if (!done) return false;
   synchronize(std::max(now_ + kShortestSyncNs,
@@ -224,9 +243,11 @@ bool Process::play(AwaitInput const& /*action*/) {
 
 bool Process::play(FaultPoint const& /*action*/) {
   if (faults_.rendezvous) return true;
+
   if (faults_.cause == IdleCause::kSync) synchronize(now_ + faults_.cost_ns);
   if (faults_.cause == IdleCause::kLaunchStarved)
     spend(EventKind::kRange, name_of(faults_.work), faults_.cost_ns);
+
   if (faults_.cause == IdleCause::kAllocation) {
     BlockSpec const block{kFaultBytes, model::MemoryPurpose::kWorkspace};
     uint64_t const address = memory_.allocate_of_driver(block.bytes);

@@ -1,6 +1,5 @@
 // What one rank does in every step, as a list of actions: the patterns write such lists, Process
-// plays them. Collectives are meetings: an action of each participant, which ends when all have
-// come.
+// plays them. A collective is one action of each participant; it ends when all have come.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ struct StreamSpec {
   std::string name;
   model::StreamKind kind;
 };
-/// Of every made device.
+/// Memory of every synthetic device.
 inline constexpr uint64_t kCapacityBytes = 80ULL << 30;
 
 /// Positions in Program::streams that every program has; those of collectives and of more work
@@ -85,7 +84,7 @@ struct AwaitCopy {};
 /// One stream goes on after what another one was given.
 struct AwaitStream {
   uint32_t waiting, source;
-  bool by_default_stream;  ///< nobody asked for it: one of them is the default stream
+  bool by_default_stream;  ///< implicit: one of them is the default stream
 };
 /// The host is busy with something else.
 struct HostWork {
@@ -95,7 +94,7 @@ struct HostWork {
 struct JoinCollective {
   uint32_t number;  ///< in Program::collectives
 };
-/// The compute stream goes on after the meeting.
+/// The compute stream goes on after the collective.
 struct AwaitCollective {
   uint32_t meeting;
   uint32_t stream;
@@ -113,8 +112,8 @@ struct CallDriver {
   bool free;
   int64_t dur_ns;
 };
-/// Blocks of so much together that live for a step, each somewhat larger than a step before and
-/// followed by a small one that stays: what they leave is always a little too small.
+/// Blocks of this total size that live for a step. Each is larger than a step before and followed
+/// by a small one that stays, so that the gaps are always a little too small.
 struct Churn {
   uint64_t bytes;
 };

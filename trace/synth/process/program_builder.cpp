@@ -80,8 +80,8 @@ void ProgramBuilder::begin_layer(std::string_view name) {
   act(CallDriver{block, true, ns - ns * 3 / 4});
 }
 
-/// Two kernels, each for half of the device, of which none needs the other's result. On the default
-/// stream and another one they run one after the other, and what follows waits for both.
+/// Two independent kernels, each for half of the device. On the default stream and another one they
+/// run one after the other, and what follows waits for both.
 void ProgramBuilder::branch() {
   bool const serialized = job_.has(kSerializedStreams);
   uint32_t const side = stream("branch", StreamKind::kCompute);
@@ -96,12 +96,14 @@ void ProgramBuilder::branch() {
 void ProgramBuilder::end_layer() {
   if (job_.is_about(kSerializedStreams)) branch();
   in_layer_ = false;
+
   if (job_.has(kSync)) {
     // Half of the way back is the driver's, half is the program's.
     int64_t const late = to_ns(job_.fault->amount, kNsPerUs);
     act(Synchronize{late / 2, true});
     act(HostWork{model::StringId{0}, late - late / 2});
   }
+
   act(EndRange{});
   bool const copies_late = job_.has(kPageableCopies) || job_.has(kSerializedCopies);
   if (job_.is_tuned() && layers_ == 1 && program_.reads_input && !copies_late) copy_batch();
@@ -123,11 +125,13 @@ void ProgramBuilder::kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expe
                             uint32_t stream) {
   if (in_layer_ && job_.has(kHostBound))
     act(HostWork{strings_.intern("module hooks"), to_ns(job_.fault->amount, kNsPerUs)});
+
   if (in_layer_ && job_.has(kPythonFrames)) {
     HostWork const frame{strings_.intern("torch/nn/modules/module.py(1501): _call_impl"),
                          kPythonFrameNs};
     for (int64_t i = 0; i < static_cast<int64_t>(job_.fault->amount); ++i) act(frame);
   }
+
   act(RunKernel{strings_.intern(spec.op), strings_.intern(spec.name), dur_ns, expert, stream,
                 spec.detail});
 }
@@ -222,11 +226,15 @@ void ProgramBuilder::copy_batch() {
   bool const pageable = job_.has(kPageableCopies);
   double const mib = job_.amount(kPageableCopies, job_.amount(kSerializedCopies, 0));
   uint64_t const bytes = mib > 0 ? static_cast<uint64_t>(mib * kBytesPerMib) : kBatchBytes;
-  int64_t const dur_ns =
-      mib > 0 ? static_cast<int64_t>(static_cast<double>(bytes) /
-                                     (pageable ? kPageableBytesPerNs : kPinnedBytesPerNs))
-              : kBatchCopyNs;
+
+  int64_t dur_ns = kBatchCopyNs;
+  if (mib > 0) {
+    double const bytes_per_ns = pageable ? kPageableBytesPerNs : kPinnedBytesPerNs;
+    dur_ns = static_cast<int64_t>(static_cast<double>(bytes) / bytes_per_ns);
+  }
+
   uint32_t const stream = pageable || job_.has(kSerializedCopies) ? kComputeStream : kCopyStream;
+
   act(RunCopy{strings_.intern("aten::to"),
               strings_.intern(pageable ? "Memcpy HtoD (Pageable -> Device)"
                                        : "Memcpy HtoD (Pinned -> Device)"),
@@ -239,7 +247,7 @@ void ProgramBuilder::begin_step(bool reads_input) {
   act(FaultPoint{});
   if (!reads_input) return;
   if (!job_.is_tuned() || job_.has(kPageableCopies) || job_.has(kSerializedCopies)) copy_batch();
-  // Of a tuned job: after the copy that the step before has made ahead.
+  // In a tuned job: after the copy that the step before has made ahead.
   act(AwaitCopy{});
 }
 
@@ -259,11 +267,14 @@ void ProgramBuilder::end_step(std::optional<uint32_t> norm_meeting) {
   begin_phase("optimizer");
   for (uint64_t const bytes : std::exchange(late_buckets_, {})) all_reduce(bytes);
   await(comm_stream("all-reduce"));
+
   kernels(gradient_norm());
   if (!job_.is_tuned()) act(Synchronize{});
   if (norm_meeting) norm_over_ranks(*norm_meeting);
+
   kernels(optimizer());
   add_memory_fault();
+
   act(RunCopy{strings_.intern("aten::item"), strings_.intern("Memcpy DtoH (Device -> Pinned)"), 4,
               model::CopyDirection::kDeviceToHost, 1'900, kCopyStream, true});
   act(Synchronize{});
@@ -296,6 +307,7 @@ Program ProgramBuilder::finish(uint64_t parameter_bytes) && {
                        {kWorkspaceBytes, MemoryPurpose::kWorkspace},
                        {2 * kBatchBytes, MemoryPurpose::kInput}};
   if (job_.has(kPressure)) fill_memory();
+
   std::map<uint64_t, uint32_t> counts;
   for (CollectiveSpec& spec : program_.collectives) spec.place = counts[spec.communicator]++;
   for (CollectiveSpec& spec : program_.collectives) spec.per_step = counts[spec.communicator];

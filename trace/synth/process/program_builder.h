@@ -39,12 +39,12 @@ class ProgramBuilder {
   uint32_t comm_stream(std::string_view name) {
     return stream(name, model::StreamKind::kCommunication);
   }
-  /// `spec` without names, meeting, place in its communicator and time: those are set here. Left
-  /// out where a rank is alone.
+  /// `spec` without names, join number, place in its communicator and time, which are set here.
+  /// Left out where a rank is alone.
   void collective(CollectiveSpec spec);
   /// The same where every one of the groups has its own.
   void collective_of_group(CollectiveSpec spec, uint32_t group, uint32_t groups);
-  /// As above, but the meeting was chosen by the pattern.
+  /// As above, but the pattern chose which calls join.
   void meet(CollectiveSpec spec, uint32_t meeting);
   /// The compute stream goes on after the last collective of the stream, if there was one.
   void await(uint32_t stream);

@@ -29,9 +29,11 @@ void append_summary(model::TrackSummary const& part, model::TrackSummary& whole)
   auto const append = [](auto const& from, auto& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
+
   append(part.begin, whole.begin);
   for (size_t op_class = 0; op_class < model::kOpClassCount; ++op_class)
     append(part.busy[op_class], whole.busy[op_class]);
+
   append(part.starts, whole.starts);
   append(part.depth, whole.depth);
   append(part.longest, whole.longest);
@@ -60,9 +62,11 @@ Expected<RankFile> RankFile::create(std::string const& path, model::TraceInfo co
                                     model::StringTable const& strings, size_t block_rows) {
   auto writer = file::TraceWriter::create(path);
   if (!writer) return base::fail_with(writer);
+
   std::vector<std::string_view> texts;
   for (uint32_t id = 1; id < strings.size(); ++id)
     texts.push_back(strings.text(model::StringId{id}));
+
   if (auto const done = writer->write_strings(1, texts); !done) return base::fail_with(done);
   if (auto const done = writer->write_description(info, std::span(&device, 1), {}); !done)
     return base::fail_with(done);
@@ -85,14 +89,17 @@ Expected<void> RankFile::end_step() {
 
 Expected<void> RankFile::finish() {
   if (!writer_) return {};
+
   for (uint32_t track = 0; track < pending_.size(); ++track)
     if (auto const done = write(track); !done) return done;
+
   for (uint32_t track = 0; track < pending_.size(); ++track) {
     if (pending_[track].summary.size() == 0) continue;
     if (auto const done = writer_->write_summary(model::TrackId{track}, pending_[track].summary);
         !done)
       return done;
   }
+
   if (auto const done = writer_->write_steps(steps_); !done) return done;
   bool const lost_some = std::any_of(tracks_.begin(), tracks_.end(),
                                      [](model::Track const& t) { return t.dropped > 0; });
@@ -104,15 +111,19 @@ Expected<void> RankFile::finish() {
 Expected<void> RankFile::write(uint32_t track) {
   Pending& pending = pending_[track];
   if (pending.events.empty()) return {};
+
   if (!writer_) {
     pending.events.clear();
     return {};
   }
+
   if (auto const done = writer_->write_events(model::TrackId{track}, pending.events); !done)
     return done;
+
   append_summary(model::summarize(model::EventView(pending.events), depths_of(pending.events)),
                  pending.summary);
   add_steps(model::TrackId{track}, pending.events);
+
   pending.written += pending.events.size();
   pending.events.clear();
   return {};

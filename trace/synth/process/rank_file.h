@@ -1,5 +1,5 @@
-// The trace file of one made rank: events are added track by track and written block by block, so
-// that a run of any size needs the memory of a few blocks and of its summaries.
+// The trace file of one synthetic rank. Events are added track by track and written block by block:
+// a run of any size needs the memory of a few blocks and its summaries.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is true of a made run, as the simulation knows it: how each step of each device was spent
+// The truth of a synthetic run, as the simulation knows it: how each step of a device was spent
 // (docs/reference/DEFINITIONS.md, "Device time" and "Idle causes"). Times in ns of run time.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace stepscope::synth {
 
-/// The causes that occur in made runs, in the order in which DEFINITIONS tries them.
+/// The causes that occur in synthetic runs, in the order in which DEFINITIONS tries them.
 enum class IdleCause : uint8_t {
   kAllocation,
   kSync,
