@@ -29,6 +29,7 @@
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/files/lock_file.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/files/output_folder.h"
 
 namespace stepscope::cli {
 namespace {
