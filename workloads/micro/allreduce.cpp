@@ -293,9 +293,11 @@ base::Expected<std::optional<AllReduceOptions>> parse_options(
     std::span<std::string const> arguments) {
   AllReduceOptions o;
   constexpr int64_t kMaxIterations = 1'000'000;
+
   CLI::App app(kAllReduceDescription, "stepscope run allreduce");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
+
   app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J");
   app.add_option("--op", o.op, "all_reduce, reduce_scatter, all_gather, broadcast, sendrecv");
   app.add_option("--min-bytes", o.min_bytes, "smallest message: bytes, or 1K, 16M, 1G")
@@ -308,9 +310,11 @@ base::Expected<std::optional<AllReduceOptions>> parse_options(
       ->check(CLI::Range(int64_t{0}, kMaxIterations));
   app.add_flag("--check,!--no-check", o.check,
                "compare every element of one more iteration with a plain computation");
+
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, the table to stderr");
+
   auto const go_on = parse_arguments(app, "allreduce", arguments);
   if (!go_on) return base::fail_with(go_on);
   if (!*go_on) return std::nullopt;
@@ -349,21 +353,26 @@ double bus_factor(CollectiveOp op, size_t members) {
 base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions const& o,
                                                              std::FILE* log) {
   if (auto good = check_options(o); !good) return base::fail_with(good);
+
   auto op = find_op(o.op);
   if (!op) return base::fail_with(op);
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
   if (!group) return base::fail_with(group);
   Job job{o, *op, make_counts(o, group->devices.size()), std::move(*group)};
+
   std::vector<Worker> workers;
   for (auto& device : job.group.devices) {
     auto worker = make_worker(job, *device);
     if (!worker) return base::fail_with(worker);
     workers.push_back(std::move(*worker));
   }
+
   std::vector<std::thread> threads;
   for (Worker& w : workers) threads.emplace_back([&job, &w] { run_worker(job, w); });
   for (std::thread& thread : threads) thread.join();
+
   if (auto good = check_devices(job.group); !good) return base::fail_with(good);
+
   std::vector<AllReduceRow> rows;
   for (size_t size = 0; size < job.counts.size(); ++size)
     rows.push_back(make_row(job, workers, size));

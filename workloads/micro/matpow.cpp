@@ -150,6 +150,7 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
   if (!group) return base::fail_with(group);
   if (group->devices.size() < 2)
     return base::fail("run matpow: {} is one device, use two, for example host:2", o.device);
+
   std::vector<float> const a = random_matrix(o, 0), b = random_matrix(o, 1);
   std::vector<Worker> workers;
   for (size_t d = 0; d < 2; ++d) {
@@ -160,9 +161,11 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
     worker->device->synchronize();
     workers.push_back(std::move(*worker));
   }
+
   MatpowResult result;
   result.one_device.resize(static_cast<size_t>(o.size * o.size));
   result.two_devices.resize(result.one_device.size());
+
   // Both ways in turn, so that a machine that slows down slows both; the first repetition warms up.
   for (int64_t i = 0; i <= o.repeat; ++i) {
     api::Step const step(i);
@@ -181,6 +184,7 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
     result.one_device_ns.push_back((middle - begin).count());
     result.two_devices_ns.push_back((end - middle).count());
   }
+
   if (auto good = check_devices(*group); !good)
     return base::fail("run matpow: {}", good.error().message);
   return result;
@@ -191,10 +195,13 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   MatpowOptions const& o = **options;
+
   auto const result = compute_matpow(o);
   if (!result) return base::fail_with(result);
+
   auto const one = static_cast<double>(median(result->one_device_ns)),
              two = static_cast<double>(median(result->two_devices_ns));
+
   if (o.json) {
     fmt::print("{}\n", nlohmann::json{{"workload", "matpow"},
                                       {"device", o.device},
@@ -206,6 +213,7 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
                            .dump());
     return 0;
   }
+
   constexpr double kMs = 1e6;
   fmt::print("A^{0} + B^{0}, {1} x {1} float32, on {2} (median of {3})\n", o.power, o.size,
              o.device, o.repeat);

@@ -112,6 +112,7 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
   Device& device = *s.device;
   size_t const at = static_cast<size_t>(micro_batch) % s.slots.size();
   Slot& slot = s.slots[at];
+
   if (!job.is_last(s)) {
     if (s.d_output_read) device.wait(StreamKind::kCommunication, s.d_output_read);
     exchange(job, s, CollectiveOp::kReceive, s.index + 1, s.d_values.back().floats(),
@@ -119,7 +120,9 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
   if (s.d_input_sent) device.wait(StreamKind::kCompute, s.d_input_sent);
+
   Event const begin = device.record(StreamKind::kCompute);
+
   s.gradients_sum->begin(micro_batch);
   if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
   for (size_t i = s.layers.size(); i-- > 0;) {
@@ -127,10 +130,12 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
                           slot.values[i + 1].floats(), s.d_values[i + 1].floats(),
                           s.d_values[i].floats());
   }
+
   s.gradients_sum->finish();
   Event const end = device.record(StreamKind::kCompute);
   s.passes.emplace_back(begin, end);
   slot.free = s.d_output_read = end;
+
   if (s.index == 0) return;
   device.wait(StreamKind::kCommunication, end);
   exchange(job, s, CollectiveOp::kSend, s.index - 1, s.d_values.front().floats(),
@@ -250,6 +255,7 @@ void save(Job& job, Stage& s, int64_t next_step) {
 
 void train(Job& job, Stage& s) {
   name_this_thread("stage " + s.device->name());
+
   std::vector<float> results;
   int64_t step = job.first_step;
   for (; step < job.options.steps && job.gate.may_start(step); ++step) {
@@ -261,6 +267,7 @@ void train(Job& job, Stage& s) {
       elapsed_ns = train_step(job, s, step, results)->reached_ns() - begin.count();
       // End of the timed section.
     }
+
     check_device(job, s);
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
@@ -270,14 +277,17 @@ void train(Job& job, Stage& s) {
     if (!std::isfinite(loss) && !job.options.allow_nan) {
       job.gate.stop(not_finite("split", "the loss", loss, step, s.device->name()));
     }
+
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
+
     int64_t const every = job.options.checkpoint_every;
     if (every > 0 && (step + 1) % every == 0 && step + 1 < job.options.steps)
       save(job, s, step + 1);
   }
+
   s.device->synchronize();
   job.together.arrive_and_wait();  // from here on all devices see the same error, if any
   if (!job.gate.error()) save(job, s, step);
@@ -326,6 +336,7 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
 SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
                     int64_t test_size) {
   SplitResult result;
+
   result.first_step = job.first_step;
   result.tensor = job.options.tensor;
   for (size_t stage = 0; stage < static_cast<size_t>(job.stages); ++stage) {
@@ -334,6 +345,7 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
       result.layer_cuts.push_back(layer.part.cut);
     }
   }
+
   result.loss = job.log.losses(0);
   for (size_t step = 0; step < result.loss.size(); ++step) {
     result.bubble.push_back(bubble_of(stages, step));
@@ -342,6 +354,7 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
     result.step_ns.push_back(slowest);
   }
   result.ideal_bubble = ideal_bubble(job.stages, job.options.micro_batches);
+
   for (auto& s : stages) {
     copy_weights(*s, job.whole, job.weights, CopyDirection::kDeviceToHost);
     result.weight_bytes.push_back(s->weights.bytes());
@@ -353,12 +366,15 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
     std::vector<int64_t>& busy = result.busy_ns.emplace_back();
     for (size_t step = 0; step < result.loss.size(); ++step) busy.push_back(s->times[step].busy_ns);
   }
+
   result.weights = std::move(job.weights);
   bool const on_host = stages.front()->device->name().starts_with("host");
   result.cores_short = on_host && stages.size() > static_cast<size_t>(host::available_cores());
+
   if (test_size > 0 && !job.gate.stopped()) {
     result.test_accuracy = static_cast<double>(job.correct) / static_cast<double>(test_size);
   }
+
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   return result;
@@ -447,15 +463,18 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   auto const schedule = parse_schedule(o.schedule);
   if (!schedule) return base::fail_with(schedule);
   if (auto good = check(o); !good) return base::fail_with(good);
+
   auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
                                        .precision = o.precision,
                                        .log_placement = o.log_placement,
                                        .soft_placement = o.soft_placement});
   if (!group) return base::fail_with(group);
+
   auto const devices = static_cast<int64_t>(group->devices.size());
   int64_t const stages_count = o.tensor ? 1 : devices;
   auto const cut = cut_network(network, static_cast<size_t>(stages_count), o);
   if (!cut) return base::fail("split over {}: {}", o.device, cut.error().message);
+
   record_pathologies(o.pathologies);
   ParameterLayout const whole = lay_out(network.layers, network.name);
   auto start = starting_point(o, whole);
@@ -465,6 +484,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   if (!stages) return base::fail_with(stages);
   for (auto const& stage : *stages)
     copy_weights(*stage, whole, start->weights, CopyDirection::kHostToDevice);
+
   int64_t const inputs = network.layers.front().inputs;
   auto const images = static_cast<int64_t>(data.train.size());
   auto const test_images = o.evaluate ? static_cast<int64_t>(data.test.size()) : 0;
@@ -472,11 +492,13 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   PreparedSamples const train =
       prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
   PreparedSamples const test = prepare_samples(data.test, test_images, inputs, o.batch);
+
   if (log != nullptr) {
     fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device,
                network.name, o.batch, o.micro_batches,
                o.tensor ? "fully connected layers cut over the devices" : o.schedule);
   }
+
   Job job{o,
           *schedule,
           *group->communicator,
@@ -491,6 +513,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
           std::barrier<>(devices),
           {},
           std::move(start->weights)};
+
   run_threads(job, *stages);
   SplitResult result = collect(job, *stages, test_images);
   result.cut = *cut;

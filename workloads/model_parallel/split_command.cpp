@@ -29,11 +29,13 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   CLI::App app(kSplitDescription, "stepscope run split");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
+
   app.add_option(
       "--device", o.device,
       "host:N, or cuda:I,cuda:J: a stage each, or with --tensor a part of the layers each");
   add_precision(app, o.precision);
   add_placement(app, o.log_placement, o.soft_placement);
+
   app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")
       ->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")
@@ -43,10 +45,12 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
                "cut fully connected layers over the devices, not the network by layers");
   app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+
   app.add_option("--batch", o.batch, "images a step, of all devices together")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")
       ->check(CLI::Range(int64_t{1}, kMaxCount));
+
   app.add_option("--checkpoint", o.checkpoint,
                  "file to save weights to, at the end and every --checkpoint-every steps");
   app.add_option("--checkpoint-every", o.checkpoint_every,
@@ -57,6 +61,7 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; },
       "skip the accuracy on the test set at the end");
+
   app.add_option("--seed", o.seed, "the weights follow from it");
   app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")
       ->check(within(0.0, 1e6));
@@ -64,18 +69,22 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
                  "folder with CIFAR-10's files (default: a generated set, cached)");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
+
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")
       ->check(CLI::Range(int64_t{0}, kMaxCount));
   app.add_flag("--allow-nan", o.allow_nan, "go on when the loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
+
   std::vector<std::string> pathologies;
   app.add_option("--pathology", pathologies,
                  "make a known fault on purpose, to see what the analysis says of it:" +
                      list_pathologies(true))
       ->type_name("NAME[=X]");
+
   auto const go_on = parse_arguments(app, "split", arguments);
   if (!go_on) return base::fail_with(go_on);
   if (!*go_on) return std::nullopt;
+
   auto parsed = parse_pathologies(pathologies, true);
   if (!parsed) return base::fail("run split: --{}", parsed.error().message);
   o.pathologies = std::move(*parsed);

@@ -86,14 +86,17 @@ bool Agreement::ends(Note const& mine) {
 
 Agreement::End Agreement::conclude(End const& mine) {
   if (sent_) read_notes();
+
   End told = mine;
   if (difference_ && (!mine.failure || difference_step_ < mine.failed_step)) {
     told.failure = difference_;
     told.failed_step = difference_step_;
   }
+
   std::vector<std::string> const all = processes_.all_gather(pack(told));
   if (processes_.failure()) return told;
   End const first = unpack(all[0]);
+
   End common = first;
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     End const end = unpack(all[rank]);
@@ -103,6 +106,7 @@ Agreement::End Agreement::conclude(End const& mine) {
       common.failed_step = end.failed_step;
     }
   }
+
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     End const end = unpack(all[rank]);
     bool const differs = end.checked_step == first.checked_step && end.checksum != first.checksum;
@@ -110,6 +114,7 @@ Agreement::End Agreement::conclude(End const& mine) {
     common.failure = difference_between(0, rank, end.checked_step, first.checksum, end.checksum);
     common.failed_step = end.checked_step;
   }
+
   return common;
 }
 

@@ -347,6 +347,7 @@ void Processes::tell_all(Beat const& beat) {
 /// What is due of what this process tells the others.
 void Processes::beat() {
   auto const now = Clock::now();
+
   if (giving_up_ && !gave_up_at_) {
     gave_up_at_ = now;
     Beat last;
@@ -412,6 +413,7 @@ void Processes::look_for_silence(Clock::time_point now) {
 }
 
 void Processes::run() {
+
   name_this_thread("messages");
   int looks = 0;
   std::unique_lock lock(mutex_);
@@ -420,8 +422,10 @@ void Processes::run() {
     begin_new();
     bool const moved = test_active();
     look_after_peers();
+
     if (failure_ || (stopping_ && submitted_.empty() && active_.empty())) return;
     looks = moved ? 0 : looks + 1;
+
     if (!submitted_.empty()) continue;
     if (active_.empty()) {
       wake_.wait_for(lock, kIdleLookEvery);

@@ -41,6 +41,7 @@ base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string 
                                            size_t weights) {
   auto const file = base::MappedFile::open(path);
   if (!file) return base::fail_with(file);
+
   base::ByteReader reader(file->bytes());
   base::ByteSpan const magic = reader.get_bytes(kMagic.size());
   if (!reader.ok() || std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) {
@@ -48,12 +49,14 @@ base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string 
         "{}: is not a checkpoint of this program, give --resume a file that --checkpoint wrote",
         path);
   }
+
   auto const checksum = reader.get<uint64_t>();
   base::ByteSpan const rest = file->bytes().subspan(reader.position());
   if (!reader.ok() || XXH3_64bits(rest.data(), rest.size()) != checksum) {
     return base::fail("{}: the checkpoint is damaged (checksum differs), resume from an older one",
                       path);
   }
+
   Checkpoint checkpoint;
   checkpoint.model = reader.get_string();
   checkpoint.step = reader.get<int64_t>();
@@ -65,12 +68,14 @@ base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string 
     return base::fail("{}: the checkpoint's parts do not fit together, resume from an older one",
                       path);
   }
+
   if (checkpoint.model != model || count != weights) {
     return base::fail(
         "{}: was written by {} with {} weights and cannot continue {} with {}, choose its own "
         "checkpoint",
         path, checkpoint.model, count, model, weights);
   }
+
   checkpoint.weights.resize(count);
   std::memcpy(checkpoint.weights.data(), reader.get_bytes(count * sizeof(float)).data(),
               count * sizeof(float));
