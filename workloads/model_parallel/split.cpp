@@ -80,20 +80,24 @@ void forward(Job& job, Stage& s, int64_t micro_batch) {
   Device& device = *s.device;
   size_t const at = static_cast<size_t>(micro_batch) % s.slots.size();
   Slot& slot = s.slots[at];
+
   if (s.index > 0) {
     if (slot.free) device.wait(StreamKind::kCommunication, slot.free);
     exchange(job, s, CollectiveOp::kReceive, s.index - 1, input_of(job, s, micro_batch),
              s.descriptions.front().inputs);
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
+
   Event const begin = device.record(StreamKind::kCompute);
   for (size_t i = 0; i < s.layers.size(); ++i) {
     s.layers[i]->forward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(),
                          slot.values[i + 1].floats());
   }
+
   Event const end = device.record(StreamKind::kCompute);
   s.passes.emplace_back(begin, end);
   if (job.is_last(s)) return;
+
   // The output stays as it is until its gradient has come back, so that the next micro-batch of
   // this slot finds it sent.
   device.wait(StreamKind::kCommunication, end);
@@ -150,8 +154,10 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
 void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer& to,
              std::vector<std::byte> const& from, int64_t size) {
   if (to.bytes() == 0) return;
+
   size_t const sample_bytes = from.size() / static_cast<size_t>(size);
   auto* const target = static_cast<std::byte*>(to.data());
+
   for (int64_t done = 0; done < job.options.batch;) {
     int64_t const first = (number * job.options.batch + done) % size;
     int64_t const count = std::min(job.options.batch - done, size - first);
@@ -180,12 +186,14 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
   Device& device = *s.device;
   s.passes.clear();
   copy_batch(job, s, step, job.train);
+
   for (PipelineOp const& op :
        stage_ops(job.schedule, s.index, job.stages, job.options.micro_batches)) {
     api::Phase const phase(op.forward ? "forward" : "backward");
     api::Work const work(fmt::format("micro-batch {}", op.micro_batch).c_str());
     op.forward ? forward(job, s, op.micro_batch) : backward(job, s, op.micro_batch);
   }
+
   {
     api::Phase const phase("optimizer");
     for (Parameter const& parameter : s.layout.parameters) {
@@ -195,6 +203,7 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
       update_parameter(device, {}, parameter, whole, job.rate, step);
     }
   }
+
   if (job.is_last(s)) copy_results(s, results);
   Event const end = device.record(StreamKind::kCompute);
   device.synchronize(end);
@@ -238,18 +247,22 @@ bool may_be_saved(Job& job, int64_t next_step) {
 void save(Job& job, Stage& s, int64_t next_step) {
   if (job.options.checkpoint.empty()) return;
   api::Phase const phase("checkpoint");
+
   {
     std::lock_guard const lock(job.mutex);
     copy_weights(s, job.whole, job.weights, CopyDirection::kDeviceToHost);
   }
+
   check_device(job, s);
   job.together.arrive_and_wait();
+
   if (s.device->index() == 0 && may_be_saved(job, next_step)) {
     Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed,
                                 job.weights};
     if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved)
       job.gate.stop(saved.error().message);
   }
+
   job.together.arrive_and_wait();  // nobody changes them meanwhile
 }
 
@@ -300,6 +313,7 @@ void evaluate(Job& job, Stage& s) {
   api::Phase const phase("evaluate");
   Device& device = *s.device;
   std::vector<float> results;
+
   for (int64_t number = 0; number * job.options.batch < job.test.size; ++number) {
     copy_batch(job, s, number, job.test);
     for (int64_t micro_batch = 0; micro_batch < job.options.micro_batches; ++micro_batch) {
@@ -310,8 +324,10 @@ void evaluate(Job& job, Stage& s) {
       if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
       slot.free = device.record(job.is_last(s) ? StreamKind::kCompute : StreamKind::kCommunication);
     }
+
     if (job.is_last(s)) copy_results(s, results);
     device.synchronize();
+
     // Devices that all have the whole network all find the same.
     if (!job.is_last(s) || (job.stages == 1 && device.index() > 0)) continue;
     for (size_t i = 1; i < results.size(); i += 2) job.correct += std::lround(results[i]);
@@ -324,11 +340,13 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = std::numeric_limits<int64_t>::min();
   int64_t busy = 0;
+
   for (auto const& s : stages) {
     begin = std::min(begin, s->times[step].begin_ns);
     end = std::max(end, s->times[step].end_ns);
     busy += s->times[step].busy_ns;
   }
+
   return 1.0 - static_cast<double>(busy) /
                    (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
 }
@@ -399,12 +417,15 @@ base::Expected<void> check(SplitOptions const& o) {
         "--micro-batches",
         o.batch, o.micro_batches);
   }
+
   if (o.checkpoint_every > 0 && o.checkpoint.empty())
     return base::fail("--checkpoint-every needs --checkpoint FILE");
+
   if (o.tensor && !o.pathologies.empty()) {
     return base::fail("--pathology {}: with --tensor there are no stages, leave one of them out",
                       o.pathologies.front().text());
   }
+
   return {};
 }
 
@@ -424,6 +445,7 @@ base::Expected<Stages> make_stages(SplitOptions const& o, LayeredNetwork const& 
                                    std::vector<size_t> const& cut) {
   auto const in_pipeline = static_cast<int64_t>(cut.size()) - 1;
   Stages stages;
+
   for (auto const& device : group.devices) {
     auto const rank = static_cast<int64_t>(stages.size());
     auto const part = network_of(o, network, group, rank);
@@ -445,6 +467,7 @@ base::Expected<Checkpoint> starting_point(SplitOptions const& o, ParameterLayout
 void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
   std::vector<std::thread> threads;
   threads.reserve(stages.size());
+
   for (auto const& stage : stages) {
     threads.emplace_back([&job, &s = *stage] {
       train(job, s);
@@ -452,6 +475,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
       check_device(job, s);
     });
   }
+
   for (std::thread& thread : threads) thread.join();
 }
 

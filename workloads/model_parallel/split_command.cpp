@@ -116,12 +116,14 @@ std::vector<T> without_first(std::vector<T> const& values) {
 
 void report_tensor(std::FILE* log, SplitResult const& r) {
   std::string by_outputs, by_inputs, whole;
+
   for (size_t i = 0; i < r.layers.size(); ++i) {
     std::string& list = r.layer_cuts[i] == LayerDescription::Cut::kOutputs  ? by_outputs
                         : r.layer_cuts[i] == LayerDescription::Cut::kInputs ? by_inputs
                                                                             : whole;
     list += (list.empty() ? "" : ", ") + r.layers[i];
   }
+
   fmt::print(log, "cut by outputs: {}; by inputs: {}; whole on each device: {}\n",
              by_outputs.empty() ? "none" : by_outputs, by_inputs.empty() ? "none" : by_inputs,
              whole.empty() ? "none" : whole);
@@ -139,9 +141,11 @@ void report_pipeline(std::FILE* log, SplitResult const& r) {
         median(without_first(r.busy_ns[stage])) / 1e6,
         static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
   }
+
   fmt::print(log, "step {:.1f} ms (median), bubble {:.1f} % (median), ideal {:.1f} %\n",
              median(without_first(r.step_ns)) / 1e6, median(without_first(r.bubble)) * 100,
              r.ideal_bubble * 100);
+
   if (r.cores_short)
     fmt::print(log,
                "there are more stages than cores: they wait for cores, and the bubble does not "
@@ -174,6 +178,7 @@ std::string summarize(SplitOptions const& o, SplitResult const& r) {
                          {"activation_bytes", r.activation_bytes},
                          {"cores_short", r.cores_short},
                          {"interrupted", r.interrupted}};
+
   json["test_accuracy"] = r.test_accuracy ? nlohmann::json(*r.test_accuracy) : nlohmann::json();
   json["failure"] = r.failure ? nlohmann::json(*r.failure) : nlohmann::json();
   return json.dump();
@@ -186,21 +191,25 @@ base::Expected<int> run_split(std::span<std::string const> arguments) {
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   SplitOptions const& o = **options;
+
   auto const data = read_data(o.data);
   if (!data) return base::fail_with(data);
   constexpr auto kSide = static_cast<int64_t>(kCropSide);
   LayeredNetwork const network =
       o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {})
                        : describe_mlp(MlpShape().width, kCifarClasses, {o.mlp_layers});
+
   std::FILE* const log = o.json ? stderr : stdout;
   auto const result = train_split(o, network, *data, log);
   if (!result) return base::fail_with(result);
   report(log, *result);
   if (o.json) fmt::print("{}\n", summarize(o, *result));
+
   if (result->failure) {
     fmt::print(stderr, "stepscope: {}\n", *result->failure);
     return 1;
   }
+
   constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
   return result->interrupted ? kInterrupted : 0;
 }

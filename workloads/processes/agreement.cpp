@@ -45,6 +45,7 @@ base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting
   by_setting.reserve(mine.size());
   for (Setting const& setting : mine) by_setting.push_back(processes.all_gather(setting.value));
   if (auto const gone = processes.failure()) return base::fail("{}", *gone);
+
   for (size_t i = 0; i < mine.size(); ++i) {
     for (uint32_t rank = 1; rank < processes.size(); ++rank) {
       std::string const &here = by_setting[i][rank], &first = by_setting[i][0];
@@ -58,18 +59,22 @@ base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting
 
 bool Agreement::read_notes() {
   bool ends = sent_->wants_end != 0;
+
   for (uint32_t peer = 0; peer < processes_.size(); ++peer) {
     if (peer == processes_.rank()) continue;
     Note theirs;
     if (!processes_.receive(peer, Processes::kNoteTag, &theirs, sizeof theirs)) return true;
     ends = ends || theirs.wants_end != 0;
+
     if (theirs.checked_step < 0 || theirs.checked_step != sent_->checked_step ||
         theirs.checksum == sent_->checksum)
       continue;
+
     difference_ = difference_between(processes_.rank(), peer, theirs.checked_step, sent_->checksum,
                                      theirs.checksum);
     difference_step_ = theirs.checked_step;
   }
+
   sent_.reset();
   // All read the same notes but for their own, so that all find a difference, if there is one.
   return ends || difference_;

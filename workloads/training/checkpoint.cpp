@@ -30,8 +30,10 @@ base::Expected<void> save_checkpoint(std::string const& path, Checkpoint const& 
   writer.put(checkpoint.seed);
   writer.put(static_cast<uint64_t>(checkpoint.weights.size()));
   writer.put_bytes(std::as_bytes(std::span(checkpoint.weights)));
+
   base::ByteSpan const rest = writer.span().subspan(kHeader);
   writer.patch(kMagic.size(), static_cast<uint64_t>(XXH3_64bits(rest.data(), rest.size())));
+
   base::ByteSpan const all = writer.span();
   return base::write_file_atomically(
       path, std::string_view(reinterpret_cast<char const*>(all.data()), all.size()));
@@ -87,14 +89,17 @@ base::Expected<Checkpoint> resume_checkpoint(std::string const& path, Checkpoint
                                              int64_t steps, std::string const& sample) {
   auto start = load_checkpoint(path, fresh.model, fresh.weights.size());
   if (!start) return start;
+
   if (start->global_batch != fresh.global_batch || start->seed != fresh.seed) {
     return base::fail(
         "{}: was trained with {} {}s a step and --seed {}, not {} and {}: the samples would not go "
         "on where they stopped",
         path, start->global_batch, sample, start->seed, fresh.global_batch, fresh.seed);
   }
+
   if (start->step >= steps)
     return base::fail("{}: is already at step {}, give a larger --steps", path, start->step);
+
   return start;
 }
 

@@ -195,11 +195,13 @@ void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network con
 void stage_input(Job& job, Worker& w, int64_t batch) {
   if (batch >= job.options.steps * job.options.accumulate) return;
   InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
+
   HostBatch host = {};
   {
     api::InputWait const wait;
     host = job.pipeline.next(w.device->index());
   }
+
   if (input.consumed) w.device->wait(StreamKind::kCopy, input.consumed);
   copy_in(*w.device, StreamKind::kCopy, input, job.network, host.inputs, host.labels);
   input.ready = w.device->record(StreamKind::kCopy);
@@ -243,10 +245,12 @@ Event train_step(Job& job, Worker& w, int64_t step) {
     if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
     for (int64_t number = 0; number < job.options.accumulate; ++number)
       run_batch(job, w, t, step, number);
+
     api::Phase const phase("optimizer");
     w.turns[t].scheme->update(
         static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step())), step);
   }
+
   Event const end = w.device->record(StreamKind::kCompute);
   w.device->synchronize(end);
   return end;
@@ -329,12 +333,15 @@ void check_replica(Job& job, Worker& w, int64_t step) {
 void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
   std::vector<double> const losses = w.losses();
   job.log.report(w.device->index(), step, losses, elapsed_ns);
+
   for (size_t t = 0; t < losses.size(); ++t) {
     if (std::isfinite(losses[t]) || job.options.allow_nan) continue;
+
     std::string const& name = job.turns[t].parameters.name;
     std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
     std::string const rank =
         job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
+
     job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()),
                   step);
   }
@@ -440,12 +447,14 @@ void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& ta
             std::function<void(Worker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
+
   for (auto& worker : workers) {
     threads.emplace_back([&, &w = *worker] {
       name_this_thread(task + " " + w.device->name());
       work(w);
     });
   }
+
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -661,15 +670,18 @@ int finish_training(std::string const& workload, TrainOptions const& o,
                     TrainingResult const& result) {
   std::FILE* const log = o.json ? stderr : stdout;
   bool const tells = result.rank == 0;
+
   if (tells && result.test_accuracy)
     fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
   if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
+
   if (result.failure) {
     // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to
     // tell.
     if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;
   }
+
   constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
   return result.interrupted ? kInterrupted : 0;
 }
