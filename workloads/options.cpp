@@ -32,12 +32,14 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
 void add_training_options(CLI::App& app, TrainOptions& o) {
   CLI::Range const count(int64_t{1}, kMaxCount);
   CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
+
   app.add_option("--device", o.device, "host, host:N, cuda, cuda:I, cuda:I,cuda:J, cuda:all");
   add_precision(app, o.precision);
   app.add_option("--batch", o.batch, "samples per device and step")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
   app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
+
   app.add_option("--learning-rate", o.learning_rate, "initial learning rate")
       ->check(within(0.0, 1e6));
   app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")
@@ -45,6 +47,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--decay-epochs", o.decay_epochs,
                  "epochs between decays (default: the workload's own)")
       ->check(count);
+
   app.add_option("--accumulate", o.accumulate,
                  "batches per device and step whose mean gradient is all-reduced")
       ->check(CLI::Range(1, 1024));
@@ -53,6 +56,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag_callback(
       "--no-overlap", [&o] { o.overlap = false; },
       "all-reduce after the backward pass instead of during it");
+
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--memory-growth,!--no-memory-growth", o.memory_growth,
@@ -61,6 +65,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   add_placement(app, o.log_placement, o.soft_placement);
   app.add_flag("--cuda-graphs", o.graphs,
                "launch forward and backward passes as CUDA graphs (cuda devices only)");
+
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")
       ->check(count_or_zero);
   app.add_option("--checkpoint", o.checkpoint,
@@ -71,6 +76,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--check-replicas", o.check_replicas,
                  "steps between comparisons of the devices' weights, 0 = never")
       ->check(count_or_zero);
+
   app.add_option("--resume", o.resume, "checkpoint file to go on from");
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; },
@@ -79,6 +85,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
          "--collective-timeout", o.collective_timeout_s,
          "seconds without a word from another process (mpirun, srun) after which it counts as gone")
       ->check(CLI::Range(1, 86'400));
+
   app.add_flag("--allow-nan", o.allow_nan, "go on when a loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
 }
@@ -154,22 +161,27 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(
     std::string const& workload, std::string const& description,
     std::span<std::string const> arguments, OwnOptions const& own) {
   TrainOptions options = own.defaults;
+
   CLI::App app(description, "stepscope run " + workload);
   app.option_defaults()->always_capture_default();
   add_training_options(app, options);
   add_data_options(app, options);
+
   std::vector<std::string> pathologies;
   app.add_option("--pathology", pathologies,
                  "make a known fault on purpose, to see what the analysis says of it:" +
                      list_pathologies(false))
       ->type_name("NAME[=X]");
   if (own.change) own.change(app);
+
   auto const go_on = parse_arguments(app, workload, arguments);
   if (!go_on) return base::fail_with(go_on);
   if (!*go_on) return std::nullopt;
+
   auto parsed = parse_pathologies(pathologies, false);
   if (!parsed) return base::fail("run {}: --{}", workload, parsed.error().message);
   options.pathologies = std::move(*parsed);
+
   if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
     return base::fail("run {}: --checkpoint-every needs --checkpoint FILE", workload);
   }

@@ -110,14 +110,17 @@ std::optional<int32_t> rank_from_environment() {
 std::optional<CaptureOptions> options_from_environment() {
   char const* const folder = std::getenv(kOutputVariable);
   if (folder == nullptr || *folder == '\0') return {};
+
   CaptureOptions options;
   options.folder = folder;
   options.window = window_from_environment();
+
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
   if (auto const kib =
           size_from_environment(kCudaBufferSizeVariable, kMinCudaBufferKb, kMaxCudaBufferKb))
     options.cuda_buffer_bytes = *kib << 10;
+
   if (char const* const text = std::getenv(kSampleVariable); text != nullptr) {
     if (auto const period = parse_int<int32_t>(text); period && *period >= 0)
       options.sample_ms = *period;
@@ -125,6 +128,7 @@ std::optional<CaptureOptions> options_from_environment() {
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }
+
   set_turns_from_environment(options);
   options.rank = rank_from_environment();
   options.world_size =

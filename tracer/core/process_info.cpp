@@ -107,6 +107,7 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
                                   int64_t origin_epoch_ns) {
   model::TraceInfo info;
   info.tool = "stepscope " STEPSCOPE_VERSION;
+
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) == 0) info.host = host.data();
   info.command = command_line();
@@ -114,6 +115,7 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
   info.rank = options.rank.value_or(0);
   info.world_size = options.world_size;
   info.origin_epoch_ns = origin_epoch_ns;
+
   std::string cpu = cpu_brand();
   info.facts.emplace_back("cpu", cpu.empty() ? cpu_model_of_system() : std::move(cpu));
   info.facts.emplace_back("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN)));

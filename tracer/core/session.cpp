@@ -140,6 +140,7 @@ void Session::run() {
     report_.failure = kMemoryRanOut;
     if (output_) output_->end_with_index();
   }
+
   window_.stop();
   try {
     for (auto const& source : sources_) source->release();
@@ -147,11 +148,13 @@ void Session::run() {
   } catch (...) {
     message_ = kMemoryRanOut;
   }
+
   try {
     if (when_over_ && !stop_requested_.has_rung()) when_over_();
   } catch (...) {
     // What is installed stays and finds that recording has ended.
   }
+
   finished_.ring();
   if (program_ended_) end_own_threads();
   if (main_thread_status_ == 0) return;

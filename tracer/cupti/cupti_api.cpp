@@ -94,6 +94,7 @@ char const* fill(void* library, CuptiApi& api) {
   auto const need = [&](char const* name, auto& function) {
     if (!find_symbol(library, name, function) && missing == nullptr) missing = name;
   };
+
   need("cuptiGetVersion", api.get_version);
   need("cuptiGetResultString", api.get_result_string);
   need("cuptiGetCallbackName", api.get_callback_name);
@@ -112,6 +113,8 @@ char const* fill(void* library, CuptiApi& api) {
   need("cuptiActivityGetNumDroppedRecords", api.get_num_dropped_records);
   need("cuptiActivityFlushAll", api.flush_all);
   need("cuptiFinalize", api.finalize);
+
+  // Optional: null where this CUPTI lacks the function.
   find_symbol(library, "cuptiActivityEnableRuntimeApi", api.enable_runtime_api);
   find_symbol(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);
   find_symbol(library, "cuptiActivityEnableHWTrace", api.enable_hw_trace);

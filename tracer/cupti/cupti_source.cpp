@@ -162,12 +162,14 @@ bool CuptiSource::attach() {
     give_up(library.error().message);
     return false;
   }
+
   process_ = ::getpid();
   control_.emplace(std::move(*library), [this](std::string name, std::string text) {
     note(std::move(name), std::move(text));
   });
   if (control_->workarounds().never_refuse_buffers) pool_.never_refuse();
   pool_.prepare();
+
   active_source.store(this, std::memory_order_release);
   auto const begun = control_->begin({.call = on_call,
                                       .call_data = this,
@@ -178,6 +180,7 @@ bool CuptiSource::attach() {
     pool_.cupti_leaves();
     return false;
   }
+
   attached_ns_ = monotonic_ns();
   has_control_ = true;
   return true;

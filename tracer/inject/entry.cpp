@@ -244,18 +244,22 @@ void start_session(Process& self) {
   auto options = options_from_environment();
   if (!options) return;
   self.tried = true;
+
   if (std::string_view const why = why_checked_program_is_left_alone(); !why.empty())
     return say(*options, why);
+
   prepare_process_once(self);
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
   NvtxSource& nvtx = add_sources(*session, self.registry);
   add_cuda_source(*session);
   self.nccl = &add_nccl_source(*session, self.communicators);
+
   session->when_over([&self] {
     self.callbacks.uninstall();
     leave_fatal_signals();
   });
+
   self.session = session;
   session->start();
   nvtx.count_unattached(self.unattached.exchange(0));

@@ -112,6 +112,7 @@ bool are_loaded(std::array<Place, 3> const& places) {
     bool is_found = false;
   };
   Search search{places};
+
   auto const look = [](dl_phdr_info* object, size_t, void* argument) {
     auto& self = *static_cast<Search*>(argument);
     auto const holds = [object](Place const& place) {
@@ -128,6 +129,7 @@ bool are_loaded(std::array<Place, 3> const& places) {
     self.is_found = holds(self.places[0]) && holds(self.places[1]) && holds(self.places[2]);
     return self.is_found ? 1 : 0;
   };
+
   ::dl_iterate_phdr(look, &search);
   return search.is_found;
 }

@@ -52,6 +52,7 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
   while (at < words.size()) {
     RecordHeader header{};
     std::memcpy(&header, &words[at], sizeof header);
+
     auto const type = static_cast<RecordType>(header.type);
     bool const is_padding = type == RecordType::kPadding;
     if (header.words == 0 || header.words > words.size() - at ||
@@ -59,9 +60,11 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
       ++malformed_;
       return words.size();  // where the next one begins is not known
     }
+
     auto const record = words.subspan(at, header.words);
     at += header.words;
     if (is_padding) continue;
+
     int64_t const now = clock.to_trace_ns(static_cast<int64_t>(record[1]));
     if (type == RecordType::kCall) {
       Call call;
@@ -158,6 +161,7 @@ void Decoder::apply_early_events() {
 model::CollectiveDetail Decoder::detail_of(OpenCall const& open) const {
   Call const& call = open.call;
   Communicator const communicator = communicators_.get(call.communicator);
+
   model::CollectiveDetail detail;
   detail.bytes = message_bytes(call, communicator.ranks);
   detail.communicator = communicator.hash != 0 ? communicator.hash : call.communicator_hash;
@@ -172,6 +176,7 @@ model::CollectiveDetail Decoder::detail_of(OpenCall const& open) const {
   detail.channels = call.channels;
   detail.plan = call.plan;
   detail.launch = open.launch;
+
   static_assert(kWaits == 3 && static_cast<int>(Wait::kGpu) == 1 &&
                 static_cast<int>(Wait::kPeer) == 2);
   detail.gpu_wait_ns = open.waited_ns[0];

@@ -110,12 +110,14 @@ class GroupLinks {
           operations_.begin(), operations_.end(),
           [&](OpenCall const* operation) { return operation->call.communicator == communicator; });
       if (is_told || called.call.is_captured != 0) continue;
+
       OpenCall open;
       open.call = called.call;
       open.call.plan = 0;
       open.thread_id = called.thread_id;
       open.start_ns = open.end_ns = called.start_ns;
       open.launch = model::CallLaunch::kNone;
+
       if (auto const launches = free_launches(communicator); launches.size() == 1) {
         open.call.plan = launches.front()->handle;
         open.launch = model::CallLaunch::kInside;

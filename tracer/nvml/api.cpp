@@ -16,6 +16,7 @@ std::optional<Api> load_api() {
   void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {};
   Api api;
+
   find(library, "nvmlInit_v2", api.init);
   find(library, "nvmlShutdown", api.shutdown);
   find(library, "nvmlDeviceGetCount_v2", api.device_count);
@@ -38,11 +39,13 @@ std::optional<Api> load_api() {
   find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api.clock_limits);  // its name before
   find(library, "nvmlDeviceGetTemperature", api.temperature_c);
   find(library, "nvmlDeviceGetFieldValues", api.fields);
+
   find(library, "nvmlGpmQueryDeviceSupport", api.gpm_support);
   find(library, "nvmlGpmSampleAlloc", api.gpm_alloc);
   find(library, "nvmlGpmSampleFree", api.gpm_free);
   find(library, "nvmlGpmSampleGet", api.gpm_sample);
   find(library, "nvmlGpmMetricsGet", api.gpm_metrics);
+
   if (api.init == nullptr || api.device_count == nullptr || api.device_by_index == nullptr)
     return {};
   return api;

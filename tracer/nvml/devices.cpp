@@ -114,23 +114,27 @@ std::vector<OpenDevice> open_devices(Api const& api, std::span<DeviceRegistry::D
 VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables) {
   std::vector<Gpu> const gpus = all_gpus(api);
   VisibleDevices result;
+
   auto const add = [&](Device handle) {
     result.devices.push_back({static_cast<int32_t>(result.devices.size()), handle});
   };
   constexpr std::string_view kUnclear =
       "the GPUs differ and CUDA orders them by speed: set CUDA_DEVICE_ORDER=PCI_BUS_ID to have "
       "them told apart";
+
   bool const numbers_equal = are_numbers_equal(gpus, variables.order);
   if (variables.visible_devices == nullptr) {
     if (!numbers_equal) return {{}, std::string(kUnclear)};
     for (Gpu const& gpu : gpus) add(gpu.handle);
     return result;
   }
+
   std::string_view rest = variables.visible_devices;
   while (!rest.empty()) {
     size_t const comma = rest.find(',');
     std::string_view const name = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+
     auto const number = parse_number(name);
     if (number && !numbers_equal) return {{}, std::string(kUnclear)};
     Device handle = nullptr;
@@ -140,6 +144,7 @@ VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables)
     if (handle == nullptr) break;
     add(handle);
   }
+
   return result;
 }
 

@@ -158,16 +158,19 @@ void SamplingThread::run(std::shared_ptr<State> const& state) {
 
 std::string SamplingThread::sample_until_stopped(State& state) {
   Settings const& settings = state.settings;
+
   auto const api = settings.load();
   if (!api) return "not sampled: no libnvidia-ml.so.1";
   if (Result const result = api->init(); result != kSuccess)
     return fmt::format("not sampled: NVML error {}", result);
+
   std::string outcome = "not sampled: the program ended before";
   {
     OpenSampler open(*api,
                      {text_or_null(settings.visible_devices), text_or_null(settings.device_order)});
     DeviceFacts facts;
     std::vector<Sample> fresh;
+
     // After a period: until then CUPTI has told which devices the program uses.
     for (auto next = SteadyClock::now() + settings.period; state.wait_until(next);) {
       // After a pause (a slow driver, a stopped process) goes on from now.
@@ -181,6 +184,7 @@ std::string SamplingThread::sample_until_stopped(State& state) {
       open.sampler().sample(monotonic_ns(), fresh);
       state.add(fresh);
     }
+
     unsigned count = 0;
     api->device_count(&count);
     if (open.is_open())
@@ -189,6 +193,7 @@ std::string SamplingThread::sample_until_stopped(State& state) {
                                   count, settings.period.count())
                     : "not sampled: " + open.problem();
   }
+
   if (api->shutdown != nullptr) api->shutdown();
   return outcome;
 }

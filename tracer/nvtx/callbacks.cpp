@@ -426,6 +426,7 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
       tables->GetModuleFunctionTable == nullptr)
     return false;
   tell_of_nvtx(*tables);
+
   std::array const core = {TableEntry{NVTX_CBID_CORE_MarkEx, generic(on_mark_ex)},
                            TableEntry{NVTX_CBID_CORE_MarkA, generic(on_mark_a)},
                            TableEntry{NVTX_CBID_CORE_MarkW, generic(on_mark_w)},
@@ -441,6 +442,7 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
                            TableEntry{NVTX_CBID_CORE_NameCategoryW, generic(on_name_category_w)},
                            TableEntry{NVTX_CBID_CORE_NameOsThreadA, generic(on_name_thread_a)},
                            TableEntry{NVTX_CBID_CORE_NameOsThreadW, generic(on_name_thread_w)}};
+
   std::array const core2 = {
       TableEntry{NVTX_CBID_CORE2_DomainMarkEx, generic(on_domain_mark_ex)},
       TableEntry{NVTX_CBID_CORE2_DomainRangeStartEx, generic(on_domain_range_start_ex)},
@@ -453,6 +455,7 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
       TableEntry{NVTX_CBID_CORE2_DomainRegisterStringW, generic(on_register_string_w)},
       TableEntry{NVTX_CBID_CORE2_DomainCreateA, generic(on_domain_create_a)},
       TableEntry{NVTX_CBID_CORE2_DomainCreateW, generic(on_domain_create_w)}};
+
   std::array const cuda = {TableEntry{NVTX_CBID_CUDA_NameCuDeviceA, generic(on_name_device_a)},
                            TableEntry{NVTX_CBID_CUDA_NameCuDeviceW, generic(on_name_device_w)},
                            TableEntry{NVTX_CBID_CUDA_NameCuStreamA, generic(on_name_stream_a)},
@@ -462,6 +465,7 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
       TableEntry{NVTX_CBID_CUDART_NameCudaDeviceW, generic(on_name_device_w)},
       TableEntry{NVTX_CBID_CUDART_NameCudaStreamA, generic(on_name_stream_a)},
       TableEntry{NVTX_CBID_CUDART_NameCudaStreamW, generic(on_name_stream_w)}};
+
   // An NVTX without them records as well as any.
   fill_table(*tables, NVTX_CB_MODULE_CUDA, cuda);
   fill_table(*tables, NVTX_CB_MODULE_CUDART, cuda_runtime);

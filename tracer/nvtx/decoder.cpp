@@ -170,6 +170,7 @@ bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning&
                             TraceStore& store) {
   if (record.domain != kDeviceDomain || record.payloads.empty()) return false;
   PayloadView const& payload = record.payloads.front();
+
   Schema const* const layout = schema(record.domain, payload.schema);
   auto const event = layout == nullptr ? std::nullopt
                                        : decode_device_range(payload.schema,
@@ -178,9 +179,11 @@ bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning&
     ++store.log.unknown_events;
     return false;
   }
+
   meaning.kind = event->kind;
   meaning.correlation = event->correlation;
   meaning.detail = event->detail;
+
   if (event->on_stream && is_stream_event(event->kind))
     meaning.track = store.stream_track(event->device, event->stream);
   if (auto* const memory = std::get_if<model::MemoryDetail>(&meaning.detail)) {
@@ -188,6 +191,7 @@ bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning&
     if (memory->purpose == model::MemoryPurpose::kOther && has_category)
       memory->purpose = thread->memory_purpose.back();
   }
+
   if (only_launched_ && event->kind == model::EventKind::kLaunch && event->correlation != 0) {
     launched_.insert(event->correlation);
     outstanding_.insert(event->correlation);
@@ -234,6 +238,7 @@ Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meani
 
 Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now,
                                   TraceStore& store) {
+
   Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
@@ -248,7 +253,9 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
     prefix = domain_prefix(record.domain);
     apply_attributes(record, meaning);
   }
+
   apply_payload(&thread, record, meaning, store);
+
   if (record.type == RecordType::kMark) {
     if (model::is_range(meaning.kind))
       meaning.kind = meaning.kind == model::EventKind::kRange ? model::EventKind::kMark
@@ -256,6 +263,7 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
   } else if (record.type == RecordType::kPush && meaning.is_memory_category) {
     thread.memory_purpose.push_back(memory_purpose(message(record)));
   }
+
   if (!meaning.track.valid()) {
     need_track(thread, store);
     meaning.track = thread.track;
@@ -446,6 +454,7 @@ size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFi
 size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words,
                                ClockFit const& clock, TraceStore& store) {
   int64_t const now = clock.to_trace_ns(compact_ticks(words[0], clock.latest_ticks()));
+
   uint16_t const domain = compact_domain(words[0]);
   if ((words[0] & kCompactPop) != 0) {
     if (!thread.deep.empty()) [[unlikely]]
@@ -458,12 +467,14 @@ size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words,
     open.pop_back();
     return 1;
   }
+
   if ((words[0] & kCompactHandle) != 0) {
     if (words.size() < 2) return 0;
     push_plain(thread, domain, handle_name(domain, static_cast<uint32_t>(words[1]), store), now,
                store);
     return 2;
   }
+
   size_t const limit = std::min<size_t>(words.size(), 1 + kMaxCompactTextWords);
   size_t end = 1;
   while (end < limit && lowest_zero_byte(words[end]) == 0) ++end;
@@ -476,10 +487,12 @@ size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words,
                                ClockFit const& clock, TraceStore& store) {
   RecordHeader header{};
   std::memcpy(&header, words.data(), sizeof header);
+
   if (header.words == 0 || header.words > words.size()) return 0;
   if (header.type == kPaddingRecord) return header.words;
   auto const own = words.first(header.words);
   if (!read_record(own, record_)) return 0;
+
   int64_t const now = clock.to_trace_ns(record_.ticks);
   switch (record_.type) {
     case RecordType::kPush:

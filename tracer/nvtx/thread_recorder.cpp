@@ -174,6 +174,7 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   // costs is in no range.
   bool const is_end = type == RecordType::kPop || type == RecordType::kEnd;
   int64_t const early = is_end ? read_ticks(tick_source_) : 0;
+
   uint8_t const flags = flags_of(args, range);
   uint32_t words = 2 + words_for(args.text.size());
   words += static_cast<uint32_t>((flags & kHasRangeId) != 0) +
@@ -182,9 +183,11 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
            static_cast<uint32_t>((flags & kHasColor) != 0) +
            static_cast<uint32_t>((flags & kHasHandle) != 0);
   if ((flags & kHasPayloads) != 0) words += payload_words(args.payloads);
+
   uint64_t* const record = ring_.try_reserve(words, keep_free);
   if (record == nullptr) [[unlikely]]
     return false;
+
   RecordHeader const header = {static_cast<uint8_t>(type), flags, static_cast<uint16_t>(words),
                                args.domain, static_cast<uint16_t>(args.text.size())};
   std::memcpy(record, &header, sizeof header);
@@ -197,6 +200,7 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   if ((flags & kHasHandle) != 0) *out++ = args.handle;
   if ((flags & kHasText) != 0) out = put_bytes(out, args.text.data(), args.text.size());
   if ((flags & kHasPayloads) != 0) put_payloads(out, args.payloads);
+
   record[1] = static_cast<uint64_t>(is_end ? early : read_ticks(tick_source_));
   ring_.commit(words);
   return true;

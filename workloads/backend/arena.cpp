@@ -57,6 +57,7 @@ base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose pu
                                              std::string_view owner) {
   std::lock_guard const lock(mutex_);
   uint64_t const size = aligned(std::max<uint64_t>(bytes, 1));
+
   auto fit = free_by_size_.lower_bound({size, 0});
   if (fit == free_by_size_.end()) {
     if (!grow(size)) {
@@ -65,6 +66,7 @@ base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose pu
     }
     fit = free_by_size_.lower_bound({size, 0});
   }
+
   auto const [free_size, address] = *fit;
   free_by_size_.erase(fit);
   free_blocks_.erase(address);
@@ -72,8 +74,10 @@ base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose pu
     free_blocks_.emplace(address + size, free_size - size);
     free_by_size_.emplace(free_size - size, address + size);
   }
+
   allocated_ += size;
   peak_allocated_ = std::max(peak_allocated_, allocated_);
+
   Block const block{reinterpret_cast<void*>(address), size, purpose, std::string(owner)};
   live_.emplace(address, block);
   return block;
@@ -82,6 +86,7 @@ base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose pu
 void Arena::insert_free(Address address, uint64_t bytes) {
   // Neighbours are joined inside a segment only: two segments may touch, but are returned to the
   // system apart.
+
   auto const next = free_blocks_.lower_bound(address);
   if (next != free_blocks_.end() && next->first == address + bytes &&
       !segments_.contains(next->first)) {
@@ -89,6 +94,7 @@ void Arena::insert_free(Address address, uint64_t bytes) {
     free_by_size_.erase({next->second, next->first});
     free_blocks_.erase(next);
   }
+
   auto const after = free_blocks_.lower_bound(address);
   if (after != free_blocks_.begin() && !segments_.contains(address)) {
     auto const before = std::prev(after);
@@ -99,6 +105,7 @@ void Arena::insert_free(Address address, uint64_t bytes) {
       return;
     }
   }
+
   free_blocks_.emplace(address, bytes);
   free_by_size_.emplace(bytes, address);
 }
@@ -134,17 +141,21 @@ MemoryUse Arena::use() const {
 std::string Arena::out_of_memory(uint64_t bytes, std::string_view owner) const {
   std::map<std::string, uint64_t> held;
   for (auto const& [address, block] : live_) held[block.owner] += block.bytes;
+
   std::vector<std::pair<uint64_t, std::string>> owners;
   for (auto const& [name, size] : held) owners.emplace_back(size, name);
   std::sort(owners.rbegin(), owners.rend());
+
   std::string holders;
   for (size_t i = 0; i < std::min(owners.size(), kNamedOwners); ++i) {
     holders += fmt::format("{}{} {}", i == 0 ? "" : ", ", owners[i].second,
                            base::format_bytes(owners[i].first));
   }
+
   uint64_t const unreserved = refused_ ? 0 : capacity_ - reserved_;
   uint64_t const largest =
       std::max(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first, unreserved);
+
   return fmt::format(
       "{}: out of memory: {} asked for {}, {} of {} are free (largest block {}{}); most is held by "
       "{}; lower --batch or raise --memory-limit",

@@ -39,16 +39,19 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
   std::string_view const name = specification.substr(0, colon);
   std::string_view const arguments =
       colon == std::string_view::npos ? "" : specification.substr(colon + 1);
+
   // Backends let the processes talk to each other, each in its own way.
   if (options.processes) {
     auto const same =
         agree_on_settings(*options.processes, {{"a kind of --device of", std::string(name)}});
     if (!same) return base::fail_with(same);
   }
+
   if (colon != std::string_view::npos && arguments.empty()) {
     return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0",
                       specification);
   }
+
   for (BackendEntry const& backend : kBackends) {
     if (backend.name != name) continue;
     auto group = backend.open(arguments, options);
@@ -57,6 +60,7 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
     }
     return group;
   }
+
   return base::fail(
       "{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: "
       "cuda:0,cuda:1)",

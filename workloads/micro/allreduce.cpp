@@ -88,6 +88,7 @@ void enqueue(Job& job, Worker& w, size_t count) {
   Communicator& communicator = *job.group.communicator;
   auto const members = static_cast<uint32_t>(job.members());
   uint32_t const rank = w.device->index();
+
   if (job.op.op == CollectiveOp::kSend) {
     w.device->collective(
         "send", communicator,
@@ -97,6 +98,7 @@ void enqueue(Job& job, Worker& w, size_t count) {
                           (rank + members - 1) % members});
     return;
   }
+
   w.device->collective(job.op.name, communicator,
                        {job.op.op, w.send.floats(), w.receive.floats(), count, 0});
 }
@@ -109,8 +111,10 @@ void fill(Job& job, Worker& w, size_t count) {
                    floats * sizeof(float), CopyDirection::kHostToDevice);
     w.device->synchronize(w.device->record(StreamKind::kCommunication));
   };
+
   std::fill_n(w.host.begin(), received_floats(job, count), kNoResult);
   if (job.op.op != CollectiveOp::kAllReduce) copy_in(w.receive, received_floats(job, count));
+
   for (size_t i = 0; i < sent_floats(job, count); ++i) w.host[i] = element(w.device->index(), i);
   copy_in(job.op.op == CollectiveOp::kAllReduce ? w.receive : w.send, sent_floats(job, count));
 }
@@ -121,6 +125,7 @@ void measure(Job& job, Worker& w, size_t size) {
     api::Phase const phase("warm-up");
     for (int64_t i = 0; i < job.options.warmup; ++i) enqueue(job, w, count);
   }
+
   api::Phase const phase("measure");
   // Timed section.
   std::vector<Event> events = {w.device->record(StreamKind::kCommunication)};
@@ -130,6 +135,7 @@ void measure(Job& job, Worker& w, size_t size) {
   }
   w.device->synchronize(events.back());
   // End of the timed section.
+
   for (Event const& event : events) {
     w.device->synchronize(event);
     w.reached_ns[size].push_back(event->reached_ns());
@@ -142,12 +148,14 @@ void measure(Job& job, Worker& w, size_t size) {
 double expected_element(Job const& job, size_t rank, size_t i, size_t count) {
   size_t const members = job.members();
   size_t const part = count / members;
+
   auto const mean = [&](size_t at) {
     double sum = 0;
     for (size_t member = 0; member < members; ++member)
       sum += static_cast<double>(element(member, at));
     return sum / static_cast<double>(members);
   };
+
   switch (job.op.op) {
     case CollectiveOp::kAllReduce:
       return mean(i);
@@ -166,15 +174,18 @@ size_t count_wrong(Job& job, Worker& w, size_t count) {
   api::Phase const phase("check");
   fill(job, w, count);
   enqueue(job, w, count);
+
   size_t const floats = received_floats(job, count);
   w.device->copy(StreamKind::kCommunication, "d2h.result", w.host.data(), w.receive.data(),
                  floats * sizeof(float), CopyDirection::kDeviceToHost);
   w.device->synchronize(w.device->record(StreamKind::kCommunication));
+
   // Copies are exact; a sum of n values below 1 is off by at most n − 1 roundings of 2⁻²⁴ × n, and
   // n roundings more of its mean.
   bool const reduces =
       job.op.op == CollectiveOp::kAllReduce || job.op.op == CollectiveOp::kReduceScatter;
   double const tolerance = reduces ? static_cast<double>(job.members()) * 0x1.0p-23 : 0.0;
+
   size_t wrong = 0;
   for (size_t i = 0; i < floats; ++i) {
     double const difference =
@@ -211,6 +222,7 @@ std::vector<size_t> make_counts(AllReduceOptions const& o, size_t members) {
 base::Expected<Worker> make_worker(Job const& job, Device& device) {
   Worker w;
   w.device = &device;
+
   size_t const largest = job.counts.back();
   if (job.op.op != CollectiveOp::kAllReduce) {  // which works in `receive`
     auto send =
@@ -218,10 +230,12 @@ base::Expected<Worker> make_worker(Job const& job, Device& device) {
     if (!send) return base::fail_with(send);
     w.send = std::move(*send);
   }
+
   auto receive = device.allocate(received_floats(job, largest) * sizeof(float),
                                  MemoryPurpose::kOther, "receive");
   if (!receive) return base::fail_with(receive);
   w.receive = std::move(*receive);
+
   w.host.resize(largest);
   w.reached_ns.resize(job.counts.size());
   w.wrong.resize(job.counts.size());
@@ -231,10 +245,12 @@ base::Expected<Worker> make_worker(Job const& job, Device& device) {
 AllReduceRow make_row(Job const& job, std::vector<Worker> const& workers, size_t size) {
   std::vector<int64_t> over(static_cast<size_t>(job.options.iterations) + 1);  // on all devices
   AllReduceRow row;
+
   for (Worker const& w : workers) {
     for (size_t i = 0; i < over.size(); ++i) over[i] = std::max(over[i], w.reached_ns[size][i]);
     row.wrong += w.wrong[size];
   }
+
   std::vector<double> times;
   for (size_t i = 1; i < over.size(); ++i)
     times.push_back(static_cast<double>(over[i] - over[i - 1]));
@@ -242,6 +258,7 @@ AllReduceRow make_row(Job const& job, std::vector<Worker> const& workers, size_t
   size_t const middle = times.size() / 2;
   double const median =
       times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+
   row.count = job.counts[size];
   row.bytes = row.count * sizeof(float);
   row.time_us = median / 1e3;
@@ -258,6 +275,7 @@ void print_rows(std::FILE* log, Job const& job, std::vector<AllReduceRow> const&
              "redop", "time", "algbw", "busbw", "#wrong");
   fmt::print(log, "# {:>12} {:>12} {:>6} {:>6} {:>10} {:>8} {:>8} {:>7}\n", "(B)", "(elements)", "",
              "", "(us)", "(GB/s)", "(GB/s)", "");
+
   for (AllReduceRow const& row : rows) {
     fmt::print(log, "  {:>12} {:>12} {:>6} {:>6} {:>10.2f} {:>8.3f} {:>8.3f} {:>7}\n", row.bytes,
                row.count, "float", job.op.reduction, row.time_us, row.algbw_gbps, row.busbw_gbps,
@@ -293,9 +311,11 @@ base::Expected<std::optional<AllReduceOptions>> parse_options(
     std::span<std::string const> arguments) {
   AllReduceOptions o;
   constexpr int64_t kMaxIterations = 1'000'000;
+
   CLI::App app(kAllReduceDescription, "stepscope run allreduce");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
+
   app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J");
   app.add_option("--op", o.op, "all_reduce, reduce_scatter, all_gather, broadcast, sendrecv");
   app.add_option("--min-bytes", o.min_bytes, "smallest message: bytes, or 1K, 16M, 1G")
@@ -308,9 +328,11 @@ base::Expected<std::optional<AllReduceOptions>> parse_options(
       ->check(CLI::Range(int64_t{0}, kMaxIterations));
   app.add_flag("--check,!--no-check", o.check,
                "compare every element of one more iteration with a plain computation");
+
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, the table to stderr");
+
   auto const go_on = parse_arguments(app, "allreduce", arguments);
   if (!go_on) return base::fail_with(go_on);
   if (!*go_on) return std::nullopt;
@@ -327,6 +349,7 @@ std::string summarize(AllReduceOptions const& o, std::vector<AllReduceRow> const
                      {"busbw_gbps", row.busbw_gbps},
                      {"wrong", row.checked ? nlohmann::json(row.wrong) : nlohmann::json()}});
   }
+
   return nlohmann::json({{"workload", "allreduce"},
                          {"device", o.device},
                          {"op", o.op},
@@ -349,21 +372,26 @@ double bus_factor(CollectiveOp op, size_t members) {
 base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions const& o,
                                                              std::FILE* log) {
   if (auto good = check_options(o); !good) return base::fail_with(good);
+
   auto op = find_op(o.op);
   if (!op) return base::fail_with(op);
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
   if (!group) return base::fail_with(group);
   Job job{o, *op, make_counts(o, group->devices.size()), std::move(*group)};
+
   std::vector<Worker> workers;
   for (auto& device : job.group.devices) {
     auto worker = make_worker(job, *device);
     if (!worker) return base::fail_with(worker);
     workers.push_back(std::move(*worker));
   }
+
   std::vector<std::thread> threads;
   for (Worker& w : workers) threads.emplace_back([&job, &w] { run_worker(job, w); });
   for (std::thread& thread : threads) thread.join();
+
   if (auto good = check_devices(job.group); !good) return base::fail_with(good);
+
   std::vector<AllReduceRow> rows;
   for (size_t size = 0; size < job.counts.size(); ++size)
     rows.push_back(make_row(job, workers, size));
@@ -376,9 +404,11 @@ base::Expected<int> run_all_reduce(std::span<std::string const> arguments) {
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   AllReduceOptions const& o = **options;
+
   auto const rows = measure_all_reduce(o, o.json ? stderr : stdout);
   if (!rows) return base::fail("run allreduce: {}", rows.error().message);
   if (o.json) fmt::print("{}\n", summarize(o, *rows));
+
   bool const wrong = std::any_of(rows->begin(), rows->end(),
                                  [](AllReduceRow const& row) { return row.wrong > 0; });
   return wrong ? 1 : 0;

@@ -46,9 +46,11 @@ struct Worker {
 base::Expected<Worker> make_worker(Device& device, MatpowOptions const& o) {
   Worker w;
   w.device = &device;
+
   auto product = device.matmul("product", {1, o.size, o.size, o.size});
   if (!product) return base::fail_with(product);
   w.product = std::move(*product);
+
   size_t const bytes = static_cast<size_t>(o.size * o.size) * sizeof(float);
   for (auto const& [buffer, owner] : {std::pair{&w.a, "A"},
                                       {&w.b, "B"},
@@ -59,6 +61,7 @@ base::Expected<Worker> make_worker(Device& device, MatpowOptions const& o) {
     if (!made) return base::fail_with(made);
     *buffer = std::move(*made);
   }
+
   return w;
 }
 
@@ -98,6 +101,7 @@ void on_one_device(Worker& w, MatpowOptions const& o, std::vector<float>& result
 void on_two_devices(Worker& first, Worker& second, MatpowOptions const& o,
                     std::vector<float>& result) {
   std::vector<float> moved(result.size());
+
   std::thread other([&] {
     name_this_thread("drive " + second.device->name());
     Buffer const& power = enqueue_power(second, second.b, o.power);
@@ -105,8 +109,10 @@ void on_two_devices(Worker& first, Worker& second, MatpowOptions const& o,
                         power.bytes(), CopyDirection::kDeviceToHost);
     second.device->synchronize();
   });
+
   Buffer const& power = enqueue_power(first, first.a, o.power);
   other.join();
+
   upload(first, first.sum, moved, "h2d.power");
   add_to_sum(first, power);
   first.device->copy(StreamKind::kCompute, "d2h.sum", result.data(), first.sum.data(),
@@ -118,18 +124,22 @@ base::Expected<std::optional<MatpowOptions>> parse_options(std::span<std::string
   MatpowOptions o;
   CLI::App app(kMatpowDescription, "stepscope run matpow");
   app.option_defaults()->always_capture_default();
+
   app.add_option("--device", o.device, "host:N or another backend, at least two devices");
   add_precision(app, o.precision);
   add_placement(app, o.log_placement, o.soft_placement);
+
   app.add_option("--size", o.size, "rows and columns of the matrices")
       ->check(CLI::Range(1, 65'536));
   app.add_option("--power", o.power, "the exponent n")->check(CLI::Range(1, 100'000));
   app.add_option("--repeat", o.repeat, "repetitions of each way; the median counts")
       ->check(CLI::Range(1, 100'000));
   app.add_option("--seed", o.seed, "the matrices follow from it");
+
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--json", o.json, "print a machine-readable result to stdout");
+
   auto const go_on = parse_arguments(app, "matpow", arguments);
   if (!go_on) return base::fail_with(go_on);
   if (!*go_on) return std::nullopt;
@@ -150,6 +160,7 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
   if (!group) return base::fail_with(group);
   if (group->devices.size() < 2)
     return base::fail("run matpow: {} is one device, use two, for example host:2", o.device);
+
   std::vector<float> const a = random_matrix(o, 0), b = random_matrix(o, 1);
   std::vector<Worker> workers;
   for (size_t d = 0; d < 2; ++d) {
@@ -160,9 +171,11 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
     worker->device->synchronize();
     workers.push_back(std::move(*worker));
   }
+
   MatpowResult result;
   result.one_device.resize(static_cast<size_t>(o.size * o.size));
   result.two_devices.resize(result.one_device.size());
+
   // Both ways in turn, so that a machine that slows down slows both; the first repetition warms up.
   for (int64_t i = 0; i <= o.repeat; ++i) {
     api::Step const step(i);
@@ -181,6 +194,7 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
     result.one_device_ns.push_back((middle - begin).count());
     result.two_devices_ns.push_back((end - middle).count());
   }
+
   if (auto good = check_devices(*group); !good)
     return base::fail("run matpow: {}", good.error().message);
   return result;
@@ -191,10 +205,13 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   MatpowOptions const& o = **options;
+
   auto const result = compute_matpow(o);
   if (!result) return base::fail_with(result);
+
   auto const one = static_cast<double>(median(result->one_device_ns)),
              two = static_cast<double>(median(result->two_devices_ns));
+
   if (o.json) {
     fmt::print("{}\n", nlohmann::json{{"workload", "matpow"},
                                       {"device", o.device},
@@ -206,6 +223,7 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
                            .dump());
     return 0;
   }
+
   constexpr double kMs = 1e6;
   fmt::print("A^{0} + B^{0}, {1} x {1} float32, on {2} (median of {3})\n", o.power, o.size,
              o.device, o.repeat);

@@ -80,20 +80,24 @@ void forward(Job& job, Stage& s, int64_t micro_batch) {
   Device& device = *s.device;
   size_t const at = static_cast<size_t>(micro_batch) % s.slots.size();
   Slot& slot = s.slots[at];
+
   if (s.index > 0) {
     if (slot.free) device.wait(StreamKind::kCommunication, slot.free);
     exchange(job, s, CollectiveOp::kReceive, s.index - 1, input_of(job, s, micro_batch),
              s.descriptions.front().inputs);
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
+
   Event const begin = device.record(StreamKind::kCompute);
   for (size_t i = 0; i < s.layers.size(); ++i) {
     s.layers[i]->forward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(),
                          slot.values[i + 1].floats());
   }
+
   Event const end = device.record(StreamKind::kCompute);
   s.passes.emplace_back(begin, end);
   if (job.is_last(s)) return;
+
   // The output stays as it is until its gradient has come back, so that the next micro-batch of
   // this slot finds it sent.
   device.wait(StreamKind::kCommunication, end);
@@ -112,6 +116,7 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
   Device& device = *s.device;
   size_t const at = static_cast<size_t>(micro_batch) % s.slots.size();
   Slot& slot = s.slots[at];
+
   if (!job.is_last(s)) {
     if (s.d_output_read) device.wait(StreamKind::kCommunication, s.d_output_read);
     exchange(job, s, CollectiveOp::kReceive, s.index + 1, s.d_values.back().floats(),
@@ -119,7 +124,9 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
   if (s.d_input_sent) device.wait(StreamKind::kCompute, s.d_input_sent);
+
   Event const begin = device.record(StreamKind::kCompute);
+
   s.gradients_sum->begin(micro_batch);
   if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
   for (size_t i = s.layers.size(); i-- > 0;) {
@@ -127,10 +134,12 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
                           slot.values[i + 1].floats(), s.d_values[i + 1].floats(),
                           s.d_values[i].floats());
   }
+
   s.gradients_sum->finish();
   Event const end = device.record(StreamKind::kCompute);
   s.passes.emplace_back(begin, end);
   slot.free = s.d_output_read = end;
+
   if (s.index == 0) return;
   device.wait(StreamKind::kCommunication, end);
   exchange(job, s, CollectiveOp::kSend, s.index - 1, s.d_values.front().floats(),
@@ -145,8 +154,10 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
 void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer& to,
              std::vector<std::byte> const& from, int64_t size) {
   if (to.bytes() == 0) return;
+
   size_t const sample_bytes = from.size() / static_cast<size_t>(size);
   auto* const target = static_cast<std::byte*>(to.data());
+
   for (int64_t done = 0; done < job.options.batch;) {
     int64_t const first = (number * job.options.batch + done) % size;
     int64_t const count = std::min(job.options.batch - done, size - first);
@@ -175,12 +186,14 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
   Device& device = *s.device;
   s.passes.clear();
   copy_batch(job, s, step, job.train);
+
   for (PipelineOp const& op :
        stage_ops(job.schedule, s.index, job.stages, job.options.micro_batches)) {
     api::Phase const phase(op.forward ? "forward" : "backward");
     api::Work const work(fmt::format("micro-batch {}", op.micro_batch).c_str());
     op.forward ? forward(job, s, op.micro_batch) : backward(job, s, op.micro_batch);
   }
+
   {
     api::Phase const phase("optimizer");
     for (Parameter const& parameter : s.layout.parameters) {
@@ -190,6 +203,7 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
       update_parameter(device, {}, parameter, whole, job.rate, step);
     }
   }
+
   if (job.is_last(s)) copy_results(s, results);
   Event const end = device.record(StreamKind::kCompute);
   device.synchronize(end);
@@ -233,23 +247,28 @@ bool may_be_saved(Job& job, int64_t next_step) {
 void save(Job& job, Stage& s, int64_t next_step) {
   if (job.options.checkpoint.empty()) return;
   api::Phase const phase("checkpoint");
+
   {
     std::lock_guard const lock(job.mutex);
     copy_weights(s, job.whole, job.weights, CopyDirection::kDeviceToHost);
   }
+
   check_device(job, s);
   job.together.arrive_and_wait();
+
   if (s.device->index() == 0 && may_be_saved(job, next_step)) {
     Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed,
                                 job.weights};
     if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved)
       job.gate.stop(saved.error().message);
   }
+
   job.together.arrive_and_wait();  // nobody changes them meanwhile
 }
 
 void train(Job& job, Stage& s) {
   name_this_thread("stage " + s.device->name());
+
   std::vector<float> results;
   int64_t step = job.first_step;
   for (; step < job.options.steps && job.gate.may_start(step); ++step) {
@@ -261,6 +280,7 @@ void train(Job& job, Stage& s) {
       elapsed_ns = train_step(job, s, step, results)->reached_ns() - begin.count();
       // End of the timed section.
     }
+
     check_device(job, s);
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
@@ -270,14 +290,17 @@ void train(Job& job, Stage& s) {
     if (!std::isfinite(loss) && !job.options.allow_nan) {
       job.gate.stop(not_finite("split", "the loss", loss, step, s.device->name()));
     }
+
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
+
     int64_t const every = job.options.checkpoint_every;
     if (every > 0 && (step + 1) % every == 0 && step + 1 < job.options.steps)
       save(job, s, step + 1);
   }
+
   s.device->synchronize();
   job.together.arrive_and_wait();  // from here on all devices see the same error, if any
   if (!job.gate.error()) save(job, s, step);
@@ -290,6 +313,7 @@ void evaluate(Job& job, Stage& s) {
   api::Phase const phase("evaluate");
   Device& device = *s.device;
   std::vector<float> results;
+
   for (int64_t number = 0; number * job.options.batch < job.test.size; ++number) {
     copy_batch(job, s, number, job.test);
     for (int64_t micro_batch = 0; micro_batch < job.options.micro_batches; ++micro_batch) {
@@ -300,8 +324,10 @@ void evaluate(Job& job, Stage& s) {
       if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
       slot.free = device.record(job.is_last(s) ? StreamKind::kCompute : StreamKind::kCommunication);
     }
+
     if (job.is_last(s)) copy_results(s, results);
     device.synchronize();
+
     // Devices that all have the whole network all find the same.
     if (!job.is_last(s) || (job.stages == 1 && device.index() > 0)) continue;
     for (size_t i = 1; i < results.size(); i += 2) job.correct += std::lround(results[i]);
@@ -314,11 +340,13 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = std::numeric_limits<int64_t>::min();
   int64_t busy = 0;
+
   for (auto const& s : stages) {
     begin = std::min(begin, s->times[step].begin_ns);
     end = std::max(end, s->times[step].end_ns);
     busy += s->times[step].busy_ns;
   }
+
   return 1.0 - static_cast<double>(busy) /
                    (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
 }
@@ -326,6 +354,7 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
 SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
                     int64_t test_size) {
   SplitResult result;
+
   result.first_step = job.first_step;
   result.tensor = job.options.tensor;
   for (size_t stage = 0; stage < static_cast<size_t>(job.stages); ++stage) {
@@ -334,6 +363,7 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
       result.layer_cuts.push_back(layer.part.cut);
     }
   }
+
   result.loss = job.log.losses(0);
   for (size_t step = 0; step < result.loss.size(); ++step) {
     result.bubble.push_back(bubble_of(stages, step));
@@ -342,6 +372,7 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
     result.step_ns.push_back(slowest);
   }
   result.ideal_bubble = ideal_bubble(job.stages, job.options.micro_batches);
+
   for (auto& s : stages) {
     copy_weights(*s, job.whole, job.weights, CopyDirection::kDeviceToHost);
     result.weight_bytes.push_back(s->weights.bytes());
@@ -353,12 +384,15 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
     std::vector<int64_t>& busy = result.busy_ns.emplace_back();
     for (size_t step = 0; step < result.loss.size(); ++step) busy.push_back(s->times[step].busy_ns);
   }
+
   result.weights = std::move(job.weights);
   bool const on_host = stages.front()->device->name().starts_with("host");
   result.cores_short = on_host && stages.size() > static_cast<size_t>(host::available_cores());
+
   if (test_size > 0 && !job.gate.stopped()) {
     result.test_accuracy = static_cast<double>(job.correct) / static_cast<double>(test_size);
   }
+
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   return result;
@@ -383,12 +417,15 @@ base::Expected<void> check(SplitOptions const& o) {
         "--micro-batches",
         o.batch, o.micro_batches);
   }
+
   if (o.checkpoint_every > 0 && o.checkpoint.empty())
     return base::fail("--checkpoint-every needs --checkpoint FILE");
+
   if (o.tensor && !o.pathologies.empty()) {
     return base::fail("--pathology {}: with --tensor there are no stages, leave one of them out",
                       o.pathologies.front().text());
   }
+
   return {};
 }
 
@@ -408,6 +445,7 @@ base::Expected<Stages> make_stages(SplitOptions const& o, LayeredNetwork const& 
                                    std::vector<size_t> const& cut) {
   auto const in_pipeline = static_cast<int64_t>(cut.size()) - 1;
   Stages stages;
+
   for (auto const& device : group.devices) {
     auto const rank = static_cast<int64_t>(stages.size());
     auto const part = network_of(o, network, group, rank);
@@ -429,6 +467,7 @@ base::Expected<Checkpoint> starting_point(SplitOptions const& o, ParameterLayout
 void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
   std::vector<std::thread> threads;
   threads.reserve(stages.size());
+
   for (auto const& stage : stages) {
     threads.emplace_back([&job, &s = *stage] {
       train(job, s);
@@ -436,6 +475,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
       check_device(job, s);
     });
   }
+
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -447,15 +487,18 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   auto const schedule = parse_schedule(o.schedule);
   if (!schedule) return base::fail_with(schedule);
   if (auto good = check(o); !good) return base::fail_with(good);
+
   auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
                                        .precision = o.precision,
                                        .log_placement = o.log_placement,
                                        .soft_placement = o.soft_placement});
   if (!group) return base::fail_with(group);
+
   auto const devices = static_cast<int64_t>(group->devices.size());
   int64_t const stages_count = o.tensor ? 1 : devices;
   auto const cut = cut_network(network, static_cast<size_t>(stages_count), o);
   if (!cut) return base::fail("split over {}: {}", o.device, cut.error().message);
+
   record_pathologies(o.pathologies);
   ParameterLayout const whole = lay_out(network.layers, network.name);
   auto start = starting_point(o, whole);
@@ -465,6 +508,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   if (!stages) return base::fail_with(stages);
   for (auto const& stage : *stages)
     copy_weights(*stage, whole, start->weights, CopyDirection::kHostToDevice);
+
   int64_t const inputs = network.layers.front().inputs;
   auto const images = static_cast<int64_t>(data.train.size());
   auto const test_images = o.evaluate ? static_cast<int64_t>(data.test.size()) : 0;
@@ -472,11 +516,13 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   PreparedSamples const train =
       prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
   PreparedSamples const test = prepare_samples(data.test, test_images, inputs, o.batch);
+
   if (log != nullptr) {
     fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device,
                network.name, o.batch, o.micro_batches,
                o.tensor ? "fully connected layers cut over the devices" : o.schedule);
   }
+
   Job job{o,
           *schedule,
           *group->communicator,
@@ -491,6 +537,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
           std::barrier<>(devices),
           {},
           std::move(start->weights)};
+
   run_threads(job, *stages);
   SplitResult result = collect(job, *stages, test_images);
   result.cut = *cut;

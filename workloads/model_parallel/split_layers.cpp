@@ -78,14 +78,17 @@ class NetworkBuilder {
              float bias, float decay) {
     LayerDescription layer =
         described(name, inputs, outputs, 2.0 * static_cast<double>(inputs * outputs));
+
     layer.parameters = {"", outputs, inputs, deviation, bias, decay};
     layer.fully_connected = true;
     layer.relu = relu;
+
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       auto made = m.device->dense(name, {m.samples, inputs, outputs, relu});
       if (!made) return base::fail_with(made);
       return std::make_unique<WeightedLayer<Dense>>(m, name, std::move(*made), relu, outputs);
     };
+
     network_.layers.push_back(std::move(layer));
   }
   /// 5 × 5, "same" padding, ReLU.
@@ -95,18 +98,22 @@ class NetworkBuilder {
     constexpr int64_t kPadding = 2;
     int64_t const outputs = side * side * out;
     int64_t const weights_of_output = kKernel * kKernel * in;
+
     // Fewer input channels leave vector units empty: 3 take as long as 9 would (measured on host
     // devices).
     constexpr int64_t kFullChannels = 9;
     int64_t const operations = 2 * outputs * kKernel * kKernel * std::max(in, kFullChannels);
+
     LayerDescription layer =
         described(name, side * side * in, outputs, static_cast<double>(operations));
     layer.parameters = {"", out, weights_of_output, deviation, bias, 0.0F};
+
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       auto made = m.device->conv2d(name, {m.samples, side, side, in, out, kKernel, kPadding, true});
       if (!made) return base::fail_with(made);
       return std::make_unique<WeightedLayer<Conv2d>>(m, name, std::move(*made), true, outputs);
     };
+
     network_.layers.push_back(std::move(layer));
   }
   /// 3 × 3, stride 2.
@@ -118,6 +125,7 @@ class NetworkBuilder {
                               .inputs = inputs,
                               .outputs = inputs / 4,
                               .cost = kPerInput * static_cast<double>(inputs)};
+
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       std::vector<std::unique_ptr<MaxPool>> pools;
       for (size_t slot = 0; slot < m.slots; ++slot) {
@@ -127,6 +135,7 @@ class NetworkBuilder {
       }
       return std::make_unique<PoolLayer>(std::move(pools));
     };
+
     network_.layers.push_back(std::move(layer));
   }
   void norm(std::string const& name, int64_t side, int64_t channels) {
@@ -136,6 +145,7 @@ class NetworkBuilder {
                               .inputs = inputs,
                               .outputs = inputs,
                               .cost = kPerInput * static_cast<double>(inputs)};
+
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       std::vector<std::unique_ptr<Lrn>> norms;
       for (size_t slot = 0; slot < m.slots; ++slot) {
@@ -146,6 +156,7 @@ class NetworkBuilder {
       }
       return std::make_unique<NormLayer>(std::move(norms));
     };
+
     network_.layers.push_back(std::move(layer));
   }
   LayeredNetwork build() { return std::move(network_); }

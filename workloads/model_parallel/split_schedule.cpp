@@ -42,15 +42,18 @@ base::Expected<std::vector<size_t>> cut_layers(std::span<double const> costs,
   size_t const layers = costs.size();
   size_t const stages = shares.size();
   STEPSCOPE_CHECK(stages > 0);
+
   if (stages > layers) {
     return base::fail("{} stages are more than the network's {} layers, use at most {} devices",
                       stages, layers, layers);
   }
+
   // best[s][n]: of the first n layers on the first s stages; from[s][n]: where the last of these
   // stages begins then.
   std::vector<std::vector<double>> best(stages + 1, std::vector<double>(layers + 1, kImpossible));
   std::vector<std::vector<size_t>> from(stages + 1, std::vector<size_t>(layers + 1));
   best[0][0] = 0;
+
   for (size_t s = 1; s <= stages; ++s) {
     for (size_t n = s; n <= layers; ++n) {
       double cost = 0;
@@ -64,6 +67,8 @@ base::Expected<std::vector<size_t>> cut_layers(std::span<double const> costs,
       }
     }
   }
+
+  // Backwards from the whole network on all stages.
   std::vector<size_t> cut(stages + 1, layers);
   for (size_t s = stages; s > 0; --s) cut[s - 1] = from[s][cut[s]];
   return cut;

@@ -143,23 +143,28 @@ void CifarReplica::backward(InputBuffers const& input, GradientReducer& reducer)
   reducer.ready(kFc3Bias);
   fc3_->backward_data(a_fc3_.gradient.floats(), m_.w(kFc3Weights), a_fc2_.gradient.floats());
   relu_gradient("fc2.backward.relu", a_fc2_);
+
   fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kFc2Weights),
                          m_.g(kFc2Bias));
   reducer.ready(kFc2Bias);
   fc2_->backward_data(a_fc2_.gradient.floats(), m_.w(kFc2Weights), a_fc1_.gradient.floats());
   relu_gradient("fc1.backward.relu", a_fc1_);
+
   fc1_->backward_weights(a_pool2_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights),
                          m_.g(kFc1Bias));
   reducer.ready(kFc1Bias);
   fc1_->backward_data(a_fc1_.gradient.floats(), m_.w(kFc1Weights), a_pool2_.gradient.floats());
+
   pool2_->backward(a_pool2_.gradient.floats(), a_norm2_.gradient.floats());
   norm2_->backward(a_conv2_.value.floats(), a_norm2_.gradient.floats(), a_conv2_.gradient.floats());
   relu_gradient("conv2.backward.relu", a_conv2_);
+
   conv2_->backward_weights(a_norm1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights),
                            m_.g(kConv2Bias));
   reducer.ready(kConv2Bias);
   conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights),
                         a_norm1_.gradient.floats());
+
   norm1_->backward(a_pool1_.value.floats(), a_norm1_.gradient.floats(), a_pool1_.gradient.floats());
   // conv1's ReLU gradient is taken after the pooling: a window's maximum is positive exactly where
   // the pooled value is, and only maxima have a gradient. A quarter of the elements, the same
@@ -168,6 +173,7 @@ void CifarReplica::backward(InputBuffers const& input, GradientReducer& reducer)
   pool1_->backward(a_pool1_.gradient.floats(), a_conv1_.gradient.floats());
   conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights),
                            m_.g(kConv1Bias));
+
   reducer.ready(kConv1Bias);
 }
 
@@ -226,10 +232,12 @@ base::Expected<int> run_cifar10(std::span<std::string const> arguments) {
                    "and waits for no other")
         ->check(CLI::IsMember({"sync", "async"}));
   };
+
   auto const options = parse_train_options("cifar10", kCifar10Description, arguments, own);
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   TrainOptions o = **options;
+
   if (mode == "async") {
     if (auto possible = make_asynchronous(o); !possible) return base::fail_with(possible);
   }
@@ -242,8 +250,10 @@ base::Expected<int> run_cifar10(std::span<std::string const> arguments) {
     if (!generated) return base::fail_with(generated);
     folder = *generated;
   }
+
   auto const data = read_cifar_folder(folder);
   if (!data) return base::fail_with(data);
+
   auto const result = train_cifar10(o, {}, *data, o.json ? stderr : stdout);
   if (!result) return base::fail_with(result);
   return finish_training("cifar10", o, *result);

@@ -402,6 +402,7 @@ base::Expected<int> run_gan(std::span<std::string const> arguments) {
   constexpr size_t kSamples = 64, kColumns = 8;
   std::string samples;
   bool convolutional = false;
+
   OwnOptions own;
   own.defaults = gan_defaults();
   own.change = [&](CLI::App& app) {
@@ -413,17 +414,21 @@ base::Expected<int> run_gan(std::span<std::string const> arguments) {
     app.add_option("--samples", samples,
                    fmt::format("PNG file for {} digits drawn after the last step", kSamples));
   };
+
   auto const options = parse_train_options("gan", kGanDescription, arguments, own);
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   TrainOptions const& o = **options;
   if (auto possible = check_samples_path(samples); !possible) return base::fail_with(possible);
+
   auto const data = load_mnist(o.data);
   if (!data) return base::fail_with(data);
+
   GanModel const model = convolutional ? convolutional_gan({}) : dense_gan({});
   auto const result =
       train_gan(o, model, data->train, samples.empty() ? 0 : kSamples, o.json ? stderr : stdout);
   if (!result) return base::fail_with(result);
+
   if (!samples.empty() && !result->samples.empty()) {
     if (auto written = write_picture_grid(samples, result->samples, kMnistSide, kColumns); !written)
       return base::fail_with(written);

@@ -229,9 +229,11 @@ Attention::Attention(Maker& make, Scratch& scratch, int64_t block)
       qkv_heads_{make.memory.batch, shape_.context, 3, shape_.heads, shape_.head_dim()},
       out_heads_{make.memory.batch, shape_.context, 1, shape_.heads, shape_.head_dim()},
       scratch_(scratch) {
+
   std::string const name = fmt::format("block{}.attention.", block);
   int64_t const n = make.matrices, t = shape_.context, d = shape_.head_dim();
   float const scale = 1.0F / std::sqrt(static_cast<float>(d));
+
   qkv_dense_ = make.dense(name + "qkv", shape_.width, 3 * shape_.width);
   out_dense_ = make.dense(name + "out", shape_.width, shape_.width);
   scores_ = make.matmul(name + "scores.forward", {n, t, t, d, false, true, scale});  // q kᵀ
@@ -242,12 +244,14 @@ Attention::Attention(Maker& make, Scratch& scratch, int64_t block)
       make.matmul(name + "scores.backward.query", {n, t, d, t, false, false, scale});  // d_scores k
   d_key_ =
       make.matmul(name + "scores.backward.key", {n, t, d, t, true, false, scale});  // d_scoresᵀ q
+
   split_name_ = name + "split.forward";
   softmax_name_ = name + "softmax.forward";
   merge_name_ = name + "merge.forward";
   backward_split_name_ = name + "merge.backward";
   backward_softmax_name_ = name + "softmax.backward";
   backward_merge_name_ = name + "split.backward";
+
   qkv_ = make.floats(3 * make.rows * shape_.width, name + "qkv");
   weights_ = make.floats(n * t * t, name + "weights");
   merged_ = make.floats(make.rows * shape_.width, name + "merged");
@@ -546,6 +550,7 @@ TrainOptions gpt_defaults() {
 base::Expected<int> run_gpt(std::span<std::string const> arguments) {
   GptOptions gpt;
   bool sharded = false;
+
   auto const change = [&](CLI::App& app) {
     for (char const* const other : {"--decay-rate", "--decay-epochs"})
       app.remove_option(app.get_option(other));
@@ -571,6 +576,7 @@ base::Expected<int> run_gpt(std::span<std::string const> arguments) {
                  "each device holds the optimizer's state of its part of the weights alone: "
                  "gradients are reduce-scattered, updated weights are gathered");
   };
+
   auto const options =
       parse_train_options("gpt", kGptDescription, arguments, {gpt_defaults(), change});
   if (!options) return base::fail_with(options);
@@ -587,6 +593,7 @@ base::Expected<int> run_gpt(std::span<std::string const> arguments) {
     if (!read) return base::fail_with(read);
     text = std::move(*read);
   }
+
   auto const result = train_gpt(o, gpt, text, o.json ? stderr : stdout);
   if (!result) return base::fail_with(result);
   return finish_training("gpt", o, *result);

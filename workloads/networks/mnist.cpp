@@ -132,26 +132,31 @@ void MnistReplica::backward(InputBuffers const& input, GradientReducer& reducer)
   reducer.ready(kFc2Bias);
   fc2_->backward_data(a_fc2_.gradient.floats(), m_.w(kFc2Weights), a_fc1_.gradient.floats());
   relu_gradient("fc1.backward.relu", a_fc1_);
+
   fc1_->backward_weights(a_conv3_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights),
                          m_.g(kFc1Bias));
   reducer.ready(kFc1Bias);
   fc1_->backward_data(a_fc1_.gradient.floats(), m_.w(kFc1Weights), a_conv3_.gradient.floats());
   relu_gradient("conv3.backward.relu", a_conv3_);
+
   conv3_->backward_weights(a_pool2_.value.floats(), a_conv3_.gradient.floats(), m_.g(kConv3Weights),
                            m_.g(kConv3Bias));
   reducer.ready(kConv3Bias);
   conv3_->backward_data(a_conv3_.gradient.floats(), m_.w(kConv3Weights),
                         a_pool2_.gradient.floats());
+
   // The ReLU gradients of conv1 and conv2 are taken after the pooling: a window's maximum is
   // positive exactly where the pooled value is, and only maxima have a gradient. A quarter of the
   // elements, the same result.
   relu_gradient("conv2.backward.relu", a_pool2_);
   pool2_->backward(a_pool2_.gradient.floats(), a_conv2_.gradient.floats());
+
   conv2_->backward_weights(a_pool1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights),
                            m_.g(kConv2Bias));
   reducer.ready(kConv2Bias);
   conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights),
                         a_pool1_.gradient.floats());
+
   relu_gradient("conv1.backward.relu", a_pool1_);
   pool1_->backward(a_pool1_.gradient.floats(), a_conv1_.gradient.floats());
   conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights),

@@ -45,6 +45,7 @@ base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting
   by_setting.reserve(mine.size());
   for (Setting const& setting : mine) by_setting.push_back(processes.all_gather(setting.value));
   if (auto const gone = processes.failure()) return base::fail("{}", *gone);
+
   for (size_t i = 0; i < mine.size(); ++i) {
     for (uint32_t rank = 1; rank < processes.size(); ++rank) {
       std::string const &here = by_setting[i][rank], &first = by_setting[i][0];
@@ -58,18 +59,22 @@ base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting
 
 bool Agreement::read_notes() {
   bool ends = sent_->wants_end != 0;
+
   for (uint32_t peer = 0; peer < processes_.size(); ++peer) {
     if (peer == processes_.rank()) continue;
     Note theirs;
     if (!processes_.receive(peer, Processes::kNoteTag, &theirs, sizeof theirs)) return true;
     ends = ends || theirs.wants_end != 0;
+
     if (theirs.checked_step < 0 || theirs.checked_step != sent_->checked_step ||
         theirs.checksum == sent_->checksum)
       continue;
+
     difference_ = difference_between(processes_.rank(), peer, theirs.checked_step, sent_->checksum,
                                      theirs.checksum);
     difference_step_ = theirs.checked_step;
   }
+
   sent_.reset();
   // All read the same notes but for their own, so that all find a difference, if there is one.
   return ends || difference_;
@@ -86,14 +91,17 @@ bool Agreement::ends(Note const& mine) {
 
 Agreement::End Agreement::conclude(End const& mine) {
   if (sent_) read_notes();
+
   End told = mine;
   if (difference_ && (!mine.failure || difference_step_ < mine.failed_step)) {
     told.failure = difference_;
     told.failed_step = difference_step_;
   }
+
   std::vector<std::string> const all = processes_.all_gather(pack(told));
   if (processes_.failure()) return told;
   End const first = unpack(all[0]);
+
   End common = first;
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     End const end = unpack(all[rank]);
@@ -103,6 +111,7 @@ Agreement::End Agreement::conclude(End const& mine) {
       common.failed_step = end.failed_step;
     }
   }
+
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     End const end = unpack(all[rank]);
     bool const differs = end.checked_step == first.checked_step && end.checksum != first.checksum;
@@ -110,6 +119,7 @@ Agreement::End Agreement::conclude(End const& mine) {
     common.failure = difference_between(0, rank, end.checked_step, first.checksum, end.checksum);
     common.failed_step = end.checked_step;
   }
+
   return common;
 }
 

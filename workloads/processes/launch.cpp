@@ -38,6 +38,7 @@ std::optional<Launch> launch_from_environment() {
     auto const rank = number(launcher.rank), size = number(launcher.size);
     if (!rank || !size || *rank >= *size) continue;
     if (*size == 1) return std::nullopt;
+
     Launch launch = {*rank, *size, number(launcher.local_rank).value_or(0),
                      number(launcher.local_size).value_or(1)};
     if (launch.local_size <= launch.local_rank) launch.local_size = launch.local_rank + 1;

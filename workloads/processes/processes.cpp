@@ -60,15 +60,18 @@ base::Expected<MpiModule const*> load_module() {
   fs::path const program = fs::read_symlink("/proc/self/exe", ignored);
   std::string const library =
       (program.parent_path() / "../lib/libstepscope-mpi.so").lexically_normal().string();
+
   if (!fs::exists(library, ignored)) {
     return base::fail(
         "{}: this Stepscope was built without MPI, install libopenmpi-dev and build it again",
         library);
   }
+
   // Global: MPI loads parts of its own that look for its symbols.
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr)
     return base::fail("{}; install the MPI of the launcher (Debian: openmpi-bin)", dlerror());
+
   auto* const get = reinterpret_cast<MpiModule const* (*)()>(dlsym(handle, kMpiModuleSymbol));
   if (get == nullptr)
     return base::fail("{}: is no part of this Stepscope, install it again", library);
@@ -102,9 +105,11 @@ bool has_ended(int64_t process_id) {
 base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::milliseconds timeout) {
   auto launch = launch_from_environment();
   if (!launch) return std::shared_ptr<Processes>();
+
   auto const module = load_module();
   if (!module)
     return base::fail("process {} of {}: {}", launch->rank, launch->size, module.error().message);
+
   int rank = 0, size = 0;
   if (char const* const error = (*module)->start(&rank, &size)) return base::fail("MPI: {}", error);
   if (static_cast<uint32_t>(size) != launch->size) {
@@ -114,6 +119,7 @@ base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::millisec
         "the same MPI (mpirun, or srun --mpi=pmix)",
         launch->size, size);
   }
+
   launch->rank = static_cast<uint32_t>(rank);
   expect_termination();
   return meet(*launch, timeout, **module);
@@ -180,6 +186,7 @@ void Processes::send(uint32_t to, int tag, void const* data, size_t bytes) {
   message->kept.assign(first, first + bytes);
   message->data = message->kept.data();
   message->bytes = bytes;
+
   {
     std::lock_guard const lock(mutex_);
     if (failure_) return;
@@ -196,6 +203,7 @@ bool Processes::receive(uint32_t from, int tag, void* data, size_t bytes) {
   message->data = data;
   message->bytes = bytes;
   message->since = Clock::now();
+
   std::unique_lock lock(mutex_);
   if (failure_) return false;
   submitted_.push_back(message);
@@ -208,17 +216,20 @@ std::vector<std::string> Processes::all_gather(std::string const& mine) {
   std::vector<std::string> all(size());
   all[rank()] = mine;
   uint64_t const bytes = mine.size();
+
   for (uint32_t peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     send(peer, kGatherTag, &bytes, sizeof bytes);
     send(peer, kGatherTag, mine.data(), mine.size());
   }
+
   for (uint32_t peer = 0; peer < size(); ++peer) {
     uint64_t theirs = 0;
     if (peer == rank() || !receive(peer, kGatherTag, &theirs, sizeof theirs)) continue;
     all[peer].resize(theirs);
     receive(peer, kGatherTag, all[peer].data(), theirs);
   }
+
   if (failure()) return std::vector<std::string>(size());
   return all;
 }
@@ -269,11 +280,13 @@ void Processes::fail(std::string reason) {
 void Processes::begin_new() {
   for (; !submitted_.empty() && !failure_; submitted_.pop_front()) {
     Message& message = *submitted_.front();
+
     auto const peer = static_cast<int>(message.peer);
     char const* const error =
         message.sent
             ? mpi_.send(message.data, message.bytes, peer, message.tag, &message.request)
             : mpi_.receive(message.data, message.bytes, peer, message.tag, &message.request);
+
     if (error != nullptr)
       return fail(fmt::format("no message to or from rank {}: MPI says: {}", peer, error));
     active_.push_back(submitted_.front());
@@ -289,15 +302,18 @@ bool Processes::test_active() {
       fail(fmt::format("rank {} is gone or cannot be reached: MPI says: {}", message.peer, error));
       return true;
     }
+
     if (!message.over) {
       ++at;
       continue;
     }
+
     moved = true;
     std::shared_ptr<Message> const done = *at;
     at = active_.erase(at);
     take(*done);
   }
+
   if (moved) changed_.notify_all();
   return moved;
 }
@@ -305,13 +321,16 @@ bool Processes::test_active() {
 void Processes::take(Message& message) {
   message.received = !message.sent;
   if (message.sent) return;
+
   Peer& peer = peers_[message.peer];
   if (message.tag != kBeatTag) {
     peer.heard = Clock::now();
     return;
   }
+
   peer.lived = Clock::now();
   if (peer.beat.says == Beat::Says::kLives) return expect_beat(message.peer);
+
   peer.left = true;
   if (peer.beat.says == Beat::Says::kLeaves) return;
   peer.beat.why.back() = '\0';
@@ -332,6 +351,7 @@ void Processes::tell_all(Beat const& beat) {
   auto const* const first = reinterpret_cast<std::byte const*>(&beat);
   for (uint32_t peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
+
     auto const message = std::make_shared<Message>();
     message->sent = true;
     message->peer = peer;
@@ -341,12 +361,14 @@ void Processes::tell_all(Beat const& beat) {
     message->bytes = sizeof beat;
     submitted_.push_back(message);
   }
+
   beat_at_ = Clock::now();
 }
 
 /// What is due of what this process tells the others.
 void Processes::beat() {
   auto const now = Clock::now();
+
   if (giving_up_ && !gave_up_at_) {
     gave_up_at_ = now;
     Beat last;
@@ -374,8 +396,10 @@ void Processes::look_after_peers() {
   auto const now = Clock::now();
   bool const told = told_to_end().load();
   // Who watches waits for the others' last words.
+
   if ((stopping_ && !watching_) || (!told && now - looked_ < kPeersEvery)) return;
   looked_ = now;
+
   for (uint32_t peer = 0; peer < size(); ++peer) {
     int64_t const process = peers_[peer].process_id;
     if (process != 0 && !peers_[peer].left && has_ended(process)) {
@@ -388,12 +412,14 @@ void Processes::look_after_peers() {
                       peer, process));
     }
   }
+
   // The launcher may be quicker than the system to take a dead process out of its list.
   constexpr std::chrono::milliseconds kTimeToSee{200};
   if (told && !told_at_) told_at_ = now;
   if (told_at_ && now - *told_at_ > kTimeToSee)
     return fail(
         "the launcher told this process to end (SIGTERM), as it does when another one has failed");
+
   look_for_silence(now);
 }
 
@@ -412,6 +438,7 @@ void Processes::look_for_silence(Clock::time_point now) {
 }
 
 void Processes::run() {
+
   name_this_thread("messages");
   int looks = 0;
   std::unique_lock lock(mutex_);
@@ -420,8 +447,10 @@ void Processes::run() {
     begin_new();
     bool const moved = test_active();
     look_after_peers();
+
     if (failure_ || (stopping_ && submitted_.empty() && active_.empty())) return;
     looks = moved ? 0 : looks + 1;
+
     if (!submitted_.empty()) continue;
     if (active_.empty()) {
       wake_.wait_for(lock, kIdleLookEvery);

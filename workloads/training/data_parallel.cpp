@@ -104,6 +104,7 @@ std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
 }
 
 base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
+
   std::optional<base::Error> error;
   auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose,
                             std::string_view owner) {
@@ -115,12 +116,14 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
       error = made.error();
     }
   };
+
   size_t const floats = network.layout.floats * sizeof(float);
   allocate(w.weights, floats, MemoryPurpose::kWeights, "weights");
   allocate(w.gradients, floats, MemoryPurpose::kGradients, "gradients");
   if (o.accumulate > 1)
     allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
   allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
+
   // Later turns use the samples of the first: all batches of a step stay until its end.
   int64_t const in_use = network.turns.size() > 1 ? o.accumulate : 1;
   w.inputs.resize(static_cast<size_t>(o.prefetch + in_use));
@@ -131,6 +134,7 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
     allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput,
              network.label + "s");
   }
+
   if (error) return tl::unexpected(*error);
   return {};
 }
@@ -145,10 +149,12 @@ base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context,
   auto w = std::make_unique<Worker>();
   w->device = &device;
   if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
+
   auto replica = network.make_replica({&device, &network.layout, o.batch, w->weights.floats(),
                                        w->gradients.floats(), w->result.floats()});
   if (!replica) return base::fail_with(replica);
   w->replica = std::move(*replica);
+
   context.weights = w->weights.floats();
   context.gradients = w->gradients.floats();
   for (JobTurn const& turn : turns) {
@@ -163,6 +169,7 @@ base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context,
     w->turns.push_back({trained, std::move(graphed), std::move(*scheme), std::move(reducer),
                         std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
   }
+
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
               CopyDirection::kHostToDevice);
   device.synchronize(device.record(StreamKind::kCopy));
@@ -188,11 +195,13 @@ void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network con
 void stage_input(Job& job, Worker& w, int64_t batch) {
   if (batch >= job.options.steps * job.options.accumulate) return;
   InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
+
   HostBatch host = {};
   {
     api::InputWait const wait;
     host = job.pipeline.next(w.device->index());
   }
+
   if (input.consumed) w.device->wait(StreamKind::kCopy, input.consumed);
   copy_in(*w.device, StreamKind::kCopy, input, job.network, host.inputs, host.labels);
   input.ready = w.device->record(StreamKind::kCopy);
@@ -236,10 +245,12 @@ Event train_step(Job& job, Worker& w, int64_t step) {
     if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
     for (int64_t number = 0; number < job.options.accumulate; ++number)
       run_batch(job, w, t, step, number);
+
     api::Phase const phase("optimizer");
     w.turns[t].scheme->update(
         static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step())), step);
   }
+
   Event const end = w.device->record(StreamKind::kCompute);
   w.device->synchronize(end);
   return end;
@@ -267,28 +278,34 @@ void check_device(Job& job, Worker const& w, int64_t step) {
 void save(Job& job, Worker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
   if (job.options.checkpoint.empty() && stall_ms == 0) return;
+
   api::Phase const phase("checkpoint");
   bool const saves = job.device_number(w) == 0;
   if (saves && stall_ms > 0) {
     api::Work const slow("slow store");
     std::this_thread::sleep_for(std::chrono::milliseconds(stall_ms));
   }
+
   if (job.options.checkpoint.empty()) return;
+
   ParameterLayout const& layout = job.network.layout;
   std::vector<float> state;
   if (saves) {
     state = download_weights(w, "d2h.checkpoint");
     state.resize(layout.floats * (1 + static_cast<size_t>(job.network.optimizer.states())));
   }
+
   for (WorkerTurn const& turn : w.turns)
     turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
   if (!saves) return;
+
   check_device(job, w, next_step - 1);
   // What a device or process that is gone should have added is missing in these weights: the
   // checkpoint before is better.
   if (job.gate.error() || job.lost_process()) return;
   Checkpoint const checkpoint{layout.model, next_step, job.samples_per_step(), job.options.seed,
                               rearrange(state, layout, job.saved)};
+
   // Another device may have met a NaN in this very step: its gradients are in these weights.
   if (!job.options.allow_nan && !std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(),
                                              [](float v) { return std::isfinite(v); })) {
@@ -296,6 +313,7 @@ void save(Job& job, Worker& w, int64_t next_step) {
         fmt::format("{}: the weights are not finite after step {}, no checkpoint is written",
                     job.network.workload, next_step - 1));
   }
+
   if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved)
     job.gate.stop(saved.error().message);
 }
@@ -315,12 +333,15 @@ void check_replica(Job& job, Worker& w, int64_t step) {
 void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
   std::vector<double> const losses = w.losses();
   job.log.report(w.device->index(), step, losses, elapsed_ns);
+
   for (size_t t = 0; t < losses.size(); ++t) {
     if (std::isfinite(losses[t]) || job.options.allow_nan) continue;
+
     std::string const& name = job.turns[t].parameters.name;
     std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
     std::string const rank =
         job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
+
     job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()),
                   step);
   }
@@ -329,11 +350,14 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
 void train(Job& job, Worker& w) {
   TrainOptions const& o = job.options;
   int64_t step = job.first_step;
+
   auto const is_due = [&](int64_t done) {
     return o.check_replicas > 0 && (done + 1) % o.check_replicas == 0;
   };
+
   for (int64_t ahead = 0; ahead < o.prefetch; ++ahead)
     stage_input(job, w, step * o.accumulate + ahead);
+
   for (; step < o.steps && job.gate.may_start(step); ++step) {
     int64_t elapsed_ns = 0;
     {
@@ -347,19 +371,23 @@ void train(Job& job, Worker& w) {
       w.faults->end_step();
       // End of the timed section.
     }
+
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
     check_device(job, w, step);
     if (auto gone = job.lost_process())
       job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone), step);
     check_losses(job, w, step, elapsed_ns);
     if (is_due(step)) check_replica(job, w, step);
+
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
+
     if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps)
       save(job, w, step + 1);
   }
+
   w.next_step = step;
   // Before these weights are saved.
   if (step > job.first_step && !is_due(step - 1)) check_replica(job, w, step - 1);
@@ -419,12 +447,14 @@ void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& ta
             std::function<void(Worker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
+
   for (auto& worker : workers) {
     threads.emplace_back([&, &w = *worker] {
       name_this_thread(task + " " + w.device->name());
       work(w);
     });
   }
+
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -437,6 +467,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
       return agreement->ends({wants_end ? 1 : 0, checked.step, checked.checksum});
     });
   }
+
   auto const share_errors = [&] {
     if (!agreement) return;
     auto const checked = job.replicas.latest();
@@ -451,11 +482,13 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
     if (auto gone = job.lost_process())
       job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
+
   on_all(workers, "train", [&](Worker& w) { train(job, w); });
   share_errors();
   bool const good = !job.gate.error();
   on_all(workers, "finish", [&](Worker& w) { finish(job, w, good); });
   share_errors();
+
   bool const evaluates = job.options.evaluate && job.network.test != nullptr && !job.gate.stopped();
   on_all(workers, "evaluate", [&](Worker& w) {
     if (evaluates) evaluate(job, w);
@@ -470,12 +503,14 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
     result.rank = job.processes->rank();
     result.processes = job.processes->size();
   }
+
   result.first_step = job.first_step;
   result.step_ns = job.log.step_ns();
   for (size_t t = 0; t < job.turns.size(); ++t)
     result.losses.push_back({job.turns[t].parameters.name, job.log.losses(t)});
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
+
   for (auto& worker : workers) {
     result.weights.push_back(
         rearrange(download_weights(*worker, "d2h.weights"), job.network.layout, job.saved));
@@ -486,6 +521,7 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
     result.counts = result.counts + worker->device->counts();
     result.memory.push_back(worker->device->memory());
   }
+
   int64_t correct = job.correct;
   if (job.processes != nullptr) {
     merge_results(*job.processes, result, correct);
@@ -495,6 +531,7 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
       result.failure = job.gate.error();
     }
   }
+
   result.loss = result.losses.front().by_step;
   if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
     auto const answers =
@@ -525,13 +562,16 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
                                  Network const& network, TrainOptions const& o) {
   if (auto fits = check_size(*group.devices.front(), described, o.update, group.members); !fits)
     return base::fail_with(fits);
+
   if (auto known = check_pathologies(o, group.members); !known) return base::fail_with(known);
   auto const point = starting_point(o, described, group.members * o.batch * o.accumulate);
   if (!point) return base::fail_with(point);
   std::vector<float> const state = rearrange(point->weights, described.layout, network.layout);
+
   Start start;
   start.first_step = point->step;
   start.checksum = ReplicaCheck::checksum(point->weights);
+
   for (auto& device : group.devices) {
     UpdateContext const context = {
         .device = device.get(),
@@ -553,14 +593,17 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
 
 base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described,
                                                    std::FILE* log) {
+
   InterruptGuard const interrupts;
   auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
   if (!joined) return base::fail_with(joined);
   Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
+
   auto group = open_training_devices(o, *joined, described);
   if (!group) return base::fail_with(group);
+
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   UpdateSchemeMaker const make_scheme = update_schemes(o.update);
@@ -573,6 +616,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
     ready = agree_on_start(*processes, start->first_step, start->checksum);
     if (!ready) return base::fail_with(ready);
   }
+
   int64_t const first_step = start->first_step,
                 samples_per_step = group->members * o.batch * o.accumulate;
   if (is_first) record_pathologies(o.pathologies);
@@ -583,6 +627,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
                o.batch * o.accumulate, network.sample, network.train->size(),
                network.test == nullptr ? 0 : network.test->size());
   }
+
   auto const devices = static_cast<int64_t>(group->devices.size());
   constexpr int64_t kReadAhead =
       2;  // batches a device that the loader may be ahead of what is staged
@@ -590,6 +635,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
                                           first_step * o.accumulate, o.steps * o.accumulate,
                                           o.prefetch + o.accumulate + kReadAhead, o.loader_threads,
                                           o.seed, o.input_delay_ms});
+
   // Copies from the loader's memory, and of results into ours, must not wait for the host.
   std::vector<std::shared_ptr<void>> pinned;
   for (auto& worker : start->workers) {
@@ -601,6 +647,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
     for (WorkerTurn const& turn : worker->turns)
       pin(turn.host_results.data(), turn.host_results.size() * sizeof turn.host_results[0]);
   }
+
   Job job{o,
           network,
           described.layout,
@@ -614,6 +661,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
           StepLog({first_step, devices, samples_per_step, network.sample + "s", loss_names(turns),
                    o.log_every, log}),
           ReplicaCheck(devices)};
+
   run_threads(job, start->workers);
   return collect(job, start->workers);
 }
@@ -622,15 +670,18 @@ int finish_training(std::string const& workload, TrainOptions const& o,
                     TrainingResult const& result) {
   std::FILE* const log = o.json ? stderr : stdout;
   bool const tells = result.rank == 0;
+
   if (tells && result.test_accuracy)
     fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
   if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
+
   if (result.failure) {
     // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to
     // tell.
     if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;
   }
+
   constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
   return result.interrupted ? kInterrupted : 0;
 }

@@ -23,6 +23,7 @@ void GradientReducer::complete_up_to(size_t last) {
 void GradientReducer::complete(size_t b) {
   Bucket const& bucket = buckets_[b];
   float* const gradients = gradients_ + bucket.offset;
+
   if (settings_.accumulate > 1) {
     float* const sum = accumulated_ + bucket.offset;
     if (is_last_batch()) {
@@ -34,6 +35,7 @@ void GradientReducer::complete(size_t b) {
       device_.run("accumulate.add", elementwise::AddScaled{gradients, sum, 1.0F}, bucket.count);
     }
   }
+
   if (!is_last_batch() || scheme_ == nullptr || !scheme_->exchanges()) return;
   if (at_exchange_) {
     at_exchange_(b);

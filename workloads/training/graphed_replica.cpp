@@ -36,13 +36,16 @@ std::optional<GraphedReplica::Pass> GraphedReplica::capture(
 void GraphedReplica::forward(InputBuffers const& input) {
   auto kept = forward_.find(&input);
   bool const is_new = kept == forward_.end();
+
   if (given_up_ || (is_new && (is_warm_up(warm_forwards_) || forward_.size() >= kMostPlaces)))
     return replica_.forward(input);
+
   if (is_new) {
     auto pass = capture("graph.forward", [&](Cut const&) { replica_.forward(input); });
     if (!pass) return replica_.forward(input);
     kept = forward_.emplace(&input, std::move(*pass)).first;
   }
+
   for (Piece const& piece : kept->second) device_.replay(*piece.graph);
 }
 
@@ -51,8 +54,10 @@ void GraphedReplica::backward(InputBuffers const& input, GradientReducer& reduce
   auto kept = backward_.find(key);
   bool const is_new = kept == backward_.end();
   int& warm = warm_backwards_[static_cast<size_t>(key.second)];
+
   if (given_up_ || (is_new && (is_warm_up(warm) || backward_.size() >= kMostPlaces)))
     return replica_.backward(input, reducer);
+
   if (is_new) {
     size_t completed = 0;
     auto pass = capture("graph.backward", [&](Cut const& cut) {
@@ -63,10 +68,12 @@ void GraphedReplica::backward(InputBuffers const& input, GradientReducer& reduce
     if (!pass) return replica_.backward(input, reducer);
     kept = backward_.emplace(key, BackwardPass{std::move(*pass), completed}).first;
   }
+
   for (Piece const& piece : kept->second.pieces) {
     if (piece.graph != nullptr) device_.replay(*piece.graph);
     if (piece.bucket) reducer.exchange(*piece.bucket);
   }
+
   reducer.replayed(kept->second.completed);
 }
 

@@ -13,6 +13,7 @@ void update_parameter(Device& device, OptimizerSettings const& settings, Paramet
                slice.count);
     return;
   }
+
   auto const correction = [&](float beta) {
     return static_cast<float>(1.0 - std::pow(beta, step + 1));
   };

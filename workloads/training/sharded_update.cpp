@@ -74,12 +74,14 @@ class ShardedUpdate final : public UpdateScheme {
       for (size_t b = 0; b < shards_.size(); ++b)
         gather(shards_[b].state_name, b, state_of(shards_[b], i), c_.gradients);
       c_.device->wait(StreamKind::kCopy, c_.device->record(StreamKind::kCommunication));
+
       for (Bucket const& bucket : *c_.buckets) {
         if (state == nullptr) break;
         c_.device->copy(StreamKind::kCopy, "d2h.optimizer",
                         state + i * c_.layout->floats + bucket.offset, c_.gradients + bucket.offset,
                         bucket.count * sizeof(float), CopyDirection::kDeviceToHost);
       }
+
       c_.device->synchronize(
           c_.device->record(StreamKind::kCopy));  // the next array comes to the same place
     }
@@ -96,10 +98,12 @@ class ShardedUpdate final : public UpdateScheme {
   void update_shard(size_t b, float rate, int64_t step) {
     Shard const& shard = shards_[b];
     Bucket const& bucket = (*c_.buckets)[b];
+
     for (size_t id = bucket.first; id <= bucket.last; ++id) {
       Parameter const& p = c_.layout->parameters[id];
       size_t const begin = std::max(p.offset, shard.offset);
       size_t const end = std::min(p.offset + p.count, shard.offset + shard.count);
+
       if (begin >= end) continue;
       float* const state = state_of(shard, 0) + (begin - shard.offset);
       update_parameter(*c_.device, c_.optimizer, p,
@@ -114,6 +118,7 @@ class ShardedUpdate final : public UpdateScheme {
     float* const to = whole + (*c_.buckets)[b].offset;
     size_t const count = shards_[b].count * c_.members;
     c_.device->wait(StreamKind::kCommunication, c_.device->record(StreamKind::kCompute));
+
     if (c_.communicator == nullptr) {
       c_.device->copy(StreamKind::kCommunication, name.c_str(), to, part, count * sizeof(float),
                       CopyDirection::kDeviceToDevice);
@@ -134,6 +139,7 @@ class ShardedUpdate final : public UpdateScheme {
 base::Expected<std::unique_ptr<UpdateScheme>> make_sharded_update(UpdateContext const& c) {
   STEPSCOPE_CHECK(!c.buckets->empty());
   std::vector<Shard> shards = cut_shards(c);
+
   Buffer state;
   if (c.optimizer.states() > 0) {
     size_t const held = shards.back().state_offset + shards.back().count;
@@ -142,6 +148,7 @@ base::Expected<std::unique_ptr<UpdateScheme>> make_sharded_update(UpdateContext 
     if (!made) return base::fail_with(made);
     state = std::move(*made);
   }
+
   return std::make_unique<ShardedUpdate>(c, std::move(shards), std::move(state));
 }
 

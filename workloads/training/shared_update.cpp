@@ -41,6 +41,7 @@ class SharedUpdate final : public UpdateScheme {
       api::Work const waiting("wait for the shared weights");
       lock.lock();
     }
+
     pull();
     for (Bucket const& bucket : *c_.buckets) {
       for (size_t id = bucket.first; id <= bucket.last; ++id) {
@@ -50,10 +51,12 @@ class SharedUpdate final : public UpdateScheme {
                          rate, step);
       }
     }
+
     push();
     c_.device->synchronize(c_.device->record(StreamKind::kCompute));
     staleness_.push_back(shared_.updates - pulled_);
     pulled_ = ++shared_.updates;
+
     lock.unlock();
     api::note("staleness", staleness_.back());
   }
@@ -98,18 +101,21 @@ UpdateSchemeMaker shared_updates() {
   return [shared = std::make_shared<SharedWeights>()](
              UpdateContext const& c) -> base::Expected<std::unique_ptr<UpdateScheme>> {
     STEPSCOPE_CHECK(c.optimizer.states() == 0);
+
     if (c.rank == 0 && shared->weights.bytes() == 0) {
       auto made = c.device->allocate(c.layout->floats * sizeof(float), MemoryPurpose::kWeights,
                                      "weights.shared");
       if (!made) return base::fail_with(made);
       shared->weights = std::move(*made);
     }
+
     if (shared->weights.bytes() == 0) {
       return base::fail(
           "{}: shared weights are memory of the first device, which is in another process: start "
           "one process",
           c.device->name());
     }
+
     return std::make_unique<SharedUpdate>(c, *shared);
   };
 }

@@ -16,6 +16,7 @@ std::string summarize(std::string const& workload, TrainOptions const& options,
                        {"peak_reserved_bytes", result.memory[d].peak_reserved_bytes},
                        {"capacity_bytes", result.memory[d].capacity_bytes}});
   }
+
   // Every member counts a collective; it happened once.
   auto const members = static_cast<uint64_t>(result.step_ns.size());
   nlohmann::json json = {{"workload", workload},
@@ -37,6 +38,7 @@ std::string summarize(std::string const& workload, TrainOptions const& options,
                          {"host_to_device_bytes", result.counts.host_to_device_bytes},
                          {"device_to_host_bytes", result.counts.device_to_host_bytes},
                          {"interrupted", result.interrupted}};
+
   json["test_accuracy"] =
       result.test_accuracy ? nlohmann::json(*result.test_accuracy) : nlohmann::json();
   json["failure"] = result.failure ? nlohmann::json(*result.failure) : nlohmann::json();

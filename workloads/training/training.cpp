@@ -51,12 +51,15 @@ void StepLog::report(int64_t device, int64_t step, std::span<double const> losse
                      int64_t step_ns) {
   std::lock_guard const lock(mutex_);
   auto const index = static_cast<size_t>(step - settings_.first_step);
+
   if (reports_.size() <= index) {
     loss_sum_.resize((index + 1) * losses.size());
     reports_.resize(index + 1);
   }
+
   for (size_t i = 0; i < losses.size(); ++i) loss_sum_[index * losses.size() + i] += losses[i];
   step_ns_[static_cast<size_t>(device)].push_back(step_ns);
+
   if (++reports_[index] == settings_.devices) print(step);
 }
 
@@ -66,6 +69,7 @@ void StepLog::print(int64_t step) {
   for (auto const& times : step_ns_) slowest = std::max(slowest, times[index]);
   printed_ns_ += slowest;
   ++printed_steps_;
+
   if (settings_.out == nullptr || settings_.every == 0 || (step + 1) % settings_.every != 0) return;
   double const samples = static_cast<double>(printed_steps_ * settings_.samples_per_step);
   std::string line = fmt::format("step {:5}", step + 1);

@@ -48,6 +48,7 @@ base::Expected<void> agree_on_training(Processes& processes, TrainOptions const&
   auto const setting = [](char const* name, auto const& value) {
     return Setting{name, fmt::format("{}", value)};
   };
+
   int64_t const samples_per_step = o.batch * o.accumulate;
   return agree_on_settings(
       processes,

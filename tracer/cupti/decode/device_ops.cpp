@@ -94,6 +94,7 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
   auto const when = times(record, clock, store);
   if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
+
   model::KernelDetail detail;
   detail.grid_x = positive(record.gridX);
   detail.grid_y = positive(record.gridY);
@@ -106,11 +107,13 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
       positive(record.staticSharedMemory) + positive(record.dynamicSharedMemory);
   detail.graph = record.graphId;
   detail.graph_node = record.graphNodeId;
+
   uint32_t const threads = detail.block_x * detail.block_y * detail.block_z;
   detail.occupancy_percent = occupancy(kernel,
                                        {threads, detail.registers_per_thread,
                                         detail.shared_memory_bytes, record.sharedMemoryExecuted},
                                        record.deviceId);
+
   add_op(record, model::EventKind::kKernel, kernel.name, detail, *when, store);
 }
 

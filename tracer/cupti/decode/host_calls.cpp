@@ -122,6 +122,7 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
   if (function.api_class == ApiClass::kNoise ||
       (is_driver && function.api_class == ApiClass::kOther))
     return false;
+
   Call call;
   call.start_ns = clock.to_trace_ns(record.start);
   call.end_ns = clock.to_trace_ns(record.end);
@@ -130,6 +131,7 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
     return false;
   }
   if (!capture_cutoff_.add_call(call.start_ns, record.correlationId)) return false;
+
   call.name = function.name;
   call.thread = record.threadId;
   call.correlation = record.correlationId;
@@ -137,6 +139,7 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
   call.kind = record.returnValue == 0 ? kind_of(function.api_class)
                                       : EventKind::kApi;  // a call that failed did nothing
   first_call_ns_ = std::min(first_call_ns_, call.start_ns);
+
   if (is_driver) {
     driver_calls_[call.thread].waiting.push_back(call);
   } else {
@@ -282,17 +285,20 @@ void HostCalls::apply_memory_records(RecordClock const& clock) {
 
 void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
+
     SyncRecord const& record = wait.record;
     CaptureCutoff::Side const side = capture_cutoff_.side_of(record.correlationId);
     if (side != CaptureCutoff::Side::kInside)
       return side == CaptureCutoff::Side::kBehind || std::exchange(wait.is_old, true);
     EventPlace const source = events_.find(record.cudaEventId, record.correlationId);
     int32_t const device = streams_.device_of(record.contextId);
+
     if ((source.correlation == 0 || device < 0) && !std::exchange(wait.is_old, true)) return false;
     if (device < 0 || record.streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE) {
       ++store.log.unknown_events;
       return true;
     }
+
     model::StreamWaitDetail detail;
     detail.source_correlation = source.correlation;
     if (source.correlation != 0) detail.source_device = streams_.device_of(source.context);

@@ -68,21 +68,25 @@ model::MemoryDetail MemoryAccount::apply(MemoryRecord const& record) {
   detail.address = record.address;
   detail.op = memory_op(record.memoryOperationType);
   detail.memory = memory_kind(record.memoryKind);
+
   bool const in_pool =
       record.memoryPoolConfig.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID;
   if (in_pool) detail.pool = record.memoryPoolConfig.address;
   Block block{record.bytes,
               is_on_device(detail.memory) ? static_cast<int32_t>(record.deviceId) : -1, in_pool};
+
   if (detail.op == MemoryOp::kAllocate) allocate(record.address, block);
   if (detail.op == MemoryOp::kFree) block = free(record.address, block);
   detail.bytes = block.bytes;
   detail.device = block.device;
   if (block.device < 0) return detail;
+
   Device& device = devices_[block.device];
   if (record.memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
     device.pools[record.memoryPoolConfig.address] = record.memoryPoolConfig.pool.size;
   auto const add = [](uint64_t sum, auto const& pool) { return sum + pool.second; };
   detail.allocated_bytes = device.allocated;
+
   // A pool's size may lag behind what was just taken from it.
   detail.reserved_bytes = std::max(
       device.allocated,

@@ -68,12 +68,14 @@ int64_t integer_value(ValueType type, uint64_t value) {
 bool read_record(std::span<uint64_t const> words, Record& record) {
   constexpr size_t kFixedWords = 2;
   if (words.size() < kFixedWords) return false;
+
   RecordHeader header{};
   std::memcpy(&header, words.data(), sizeof header);
   record.type = static_cast<RecordType>(header.type);
   record.flags = header.flags;
   record.domain = header.domain < kMaxDomains ? header.domain : kMaxDomains - 1;
   record.ticks = static_cast<int64_t>(words[1]);
+
   WordReader rest(words.subspan(kFixedWords));
   record.range = (header.flags & kHasRangeId) != 0 ? rest.next() : 0;
   uint64_t const category = (header.flags & kHasCategory) != 0 ? rest.next() : 0;
@@ -82,11 +84,13 @@ bool read_record(std::span<uint64_t const> words, Record& record) {
   record.value = (header.flags & kHasValue) != 0 ? rest.next() : 0;
   record.color = (header.flags & kHasColor) != 0 ? static_cast<uint32_t>(rest.next()) : 0;
   record.handle = (header.flags & kHasHandle) != 0 ? static_cast<uint32_t>(rest.next()) : 0;
+
   record.text = {};
   if ((header.flags & kHasText) != 0) {
     auto const text = rest.take(words_for(header.text_bytes));
     if (rest.ok()) record.text = {reinterpret_cast<char const*>(text.data()), header.text_bytes};
   }
+
   record.payloads.clear();
   if ((header.flags & kHasPayloads) != 0) read_payloads(rest, record.payloads);
   return rest.ok();

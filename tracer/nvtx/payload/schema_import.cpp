@@ -91,12 +91,14 @@ std::optional<TypeLayout> entry_layout(nvtxPayloadSchemaEntry_t const& entry,
                ? std::optional(TypeLayout{entry.arrayOrUnionDetail, 1, {}})
                : std::nullopt;
   }
+
   std::optional<TypeLayout> layout = scalar_layout(entry.type);
   if (!layout) {
     auto const nested = find(entry.type);
     if (!nested || nested->static_bytes == 0) return {};
     layout = TypeLayout{nested->static_bytes, alignof(uint64_t), {}};
   }
+
   uint64_t const array = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_TYPE(entry.flags);
   if (array == 0) return layout;
   layout->scalar.reset();
@@ -114,6 +116,7 @@ std::string clipped(char const* text) {
 
 Schema import_schema(nvtxPayloadSchemaAttr_t const& attributes, FindSchema const& find) {
   auto const has = [&](uint64_t field) { return (attributes.fieldMask & field) != 0; };
+
   Schema schema;
   if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME)) schema.name = clipped(attributes.name);
   if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE))
@@ -121,12 +124,14 @@ Schema import_schema(nvtxPayloadSchemaAttr_t const& attributes, FindSchema const
   if (!has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES) || attributes.entries == nullptr) return schema;
   if (attributes.type != NVTX_PAYLOAD_SCHEMA_TYPE_STATIC)
     return schema;  // other layouts depend on the data
+
   uint64_t const pack = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT) && attributes.packAlign != 0
                             ? attributes.packAlign
                             : alignof(std::max_align_t);
   uint64_t end = 0;
   bool end_known = true;
   size_t const count = std::min(attributes.numEntries, kMaxEntries);
+
   for (size_t i = 0; i < count; ++i) {
     nvtxPayloadSchemaEntry_t const& entry = attributes.entries[i];
     auto const layout = entry_layout(entry, find);
@@ -143,6 +148,7 @@ Schema import_schema(nvtxPayloadSchemaAttr_t const& attributes, FindSchema const
       schema.fields.push_back(
           {clipped(entry.name), offset, static_cast<uint8_t>(layout->bytes), *layout->scalar});
   }
+
   if (schema.static_bytes == 0 && end_known) schema.static_bytes = end;
   return schema;
 }

@@ -73,23 +73,28 @@ Expected<void> CudaDevice::take_part(std::vector<Posting> const& all, Collective
       what.op == CollectiveOp::kReduceScatter || what.op == CollectiveOp::kAllGather;
   STEPSCOPE_CHECK(!in_parts || what.count % members == 0);
   size_t const part = what.count / members;
+
   if (what.op == CollectiveOp::kAllReduce || what.op == CollectiveOp::kReduceScatter) {
     bool const scatter = what.op == CollectiveOp::kReduceScatter;
     size_t const segment = (what.count + members - 1) / members;
     size_t const begin = scatter ? rank * part : std::min(what.count, rank * segment);
     size_t const count = scatter ? part : std::min(what.count - begin, segment);
+
     MeanArrays arrays = {};
     for (Posting const& member : all) {
       arrays.from[arrays.sources++] = member.send + begin;
       if (!scatter) arrays.to[arrays.targets++] = member.receive + begin;
     }
+
     if (scatter) arrays.to[arrays.targets++] = what.receive;
     mean_of_arrays(to, arrays, count);
     return to_expected(cudaGetLastError(), "launch");
   }
+
   if (what.op == CollectiveOp::kBroadcast)
     return copy_floats(to, what.receive, all[what.peer].send, what.count);
   STEPSCOPE_CHECK(what.op == CollectiveOp::kAllGather);  // no workload uses the others
+
   // From the next member on: they do not all read the same one.
   for (size_t distance = 0; distance < members; ++distance) {
     size_t const member = (rank + distance) % members;
@@ -102,6 +107,7 @@ Expected<void> CudaDevice::take_part(std::vector<Posting> const& all, Collective
 Expected<void> CudaDevice::exchange_by_nccl(Exchange& group, Collective const& what) {
   cudaStream_t const to = stream(StreamKind::kCommunication);
   size_t const part = what.count / group.members();
+
   return group.call_nccl(settings_.member, [&](Nccl const& nccl, ncclComm_t communicator) {
     switch (what.op) {
       case CollectiveOp::kAllReduce:

@@ -38,15 +38,18 @@ class Descriptors {
     auto const kernel = static_cast<int>(s.kernel), padding = static_cast<int>(s.padding);
     auto const stride = static_cast<int>(s.stride);
     auto const size = [](int64_t value) { return static_cast<int>(value); };
+
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     auto const step = [&status](cudnnStatus_t result) {
       if (status == CUDNN_STATUS_SUCCESS) status = result;
     };
+
     step(dnn_.create_tensor(&x));
     step(dnn_.create_tensor(&y));
     step(dnn_.create_filter(&weights));
     for (cudnnConvolutionDescriptor_t& pass : passes) step(dnn_.create_convolution(&pass));
     if (status != CUDNN_STATUS_SUCCESS) return status;
+
     step(dnn_.set_tensor(x, CUDNN_TENSOR_NHWC, type, n, in, size(s.height), size(s.width)));
     step(dnn_.set_tensor(y, CUDNN_TENSOR_NHWC, type, n, out, size(s.out_height()),
                          size(s.out_width())));
@@ -87,12 +90,14 @@ Candidates<Algorithm> choose(std::array<Suggestion, N> const& suggestions, int c
                              WorkspaceOf const& workspace_of) {
   constexpr size_t kMost = 3;  // their workspaces are reserved
   Candidates<Algorithm> candidates;
+
   auto const add = [&](Algorithm algorithm, cudnnMathType_t math) {
     size_t bytes = 0;
     if (workspace_of(algorithm, math, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMaxWorkspaceBytes)
       return;
     candidates.push_back({algorithm, math, bytes});
   };
+
   for (size_t i = 0; i < static_cast<size_t>(count) && candidates.size() < kMost; ++i) {
     Suggestion const& suggestion = suggestions[i];
     if (suggestion.status != CUDNN_STATUS_SUCCESS || suggestion.determinism != CUDNN_DETERMINISTIC)
@@ -100,6 +105,7 @@ Candidates<Algorithm> choose(std::array<Suggestion, N> const& suggestions, int c
     // With any other math type float32 products may be those of TF32.
     add(suggestion.algo, asked == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : suggestion.mathType);
   }
+
   add(general, asked);
   return candidates;
 }
@@ -129,18 +135,22 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
   cudnnHandle_t const handle = device.cudnn();
   Plan plan;
   plan.bf16 = precision == Precision::kBf16;
+
   cudnnMathType_t math = CUDNN_FMA_MATH;                         // IEEE
   if (precision == Precision::kTf32) math = CUDNN_DEFAULT_MATH;  // float32 data by tensor cores
   if (precision == Precision::kBf16) math = CUDNN_TENSOR_OP_MATH;
+
   plan.descriptors = std::make_unique<Descriptors>(dnn);
   Descriptors& d = *plan.descriptors;
   if (d.create(shape, plan.bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, math) !=
       CUDNN_STATUS_SUCCESS)
     return plan;
+
   std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> forward = {};
   std::array<cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> data = {};
   std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> weights =
       {};
+
   int count = 0;
   dnn.find_forward(handle, d.x, d.weights, d.passes[kForward], d.y, forward.size(), &count,
                    forward.data());
@@ -150,6 +160,7 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
                           return dnn.forward_workspace(handle, d.x, d.weights, d.passes[kForward],
                                                        d.y, algorithm, bytes);
                         });
+
   count = 0;
   dnn.find_backward_data(handle, d.weights, d.y, d.passes[kData], d.x, data.size(), &count,
                          data.data());
@@ -159,6 +170,7 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
                        return dnn.backward_data_workspace(handle, d.weights, d.y, d.passes[kData],
                                                           d.x, algorithm, bytes);
                      });
+
   count = 0;
   dnn.find_backward_weights(handle, d.x, d.y, d.passes[kWeights], d.weights, weights.size(), &count,
                             weights.data());
@@ -168,6 +180,7 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
                           return dnn.backward_weights_workspace(
                               handle, d.x, d.y, d.passes[kWeights], d.weights, algorithm, bytes);
                         });
+
   return plan;
 }
 
@@ -203,11 +216,13 @@ class CudaConv2d final : public Conv2d {
       void const* const in = input(stream, x, copies().x, sizes_.x);
       void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().y : static_cast<void*>(y);
+
       auto done = run(plan_.forward, kForward, [&](auto const& chosen) {
         return dnn_.forward(device_.cudnn(), &kOne, d_.x, in, d_.weights, by, d_.passes[kForward],
                             chosen.algorithm, device_.workspace(), chosen.workspace_bytes, &kZero,
                             d_.y, out);
       });
+
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
       if (done && plan_.bf16)
         add_bias(stream, static_cast<Bf16 const*>(out), bias, y, rows, shape_.out_channels,
@@ -315,9 +330,11 @@ Expected<std::unique_ptr<Conv2d>> CudaDevice::conv2d(std::string_view name,
                                                      Conv2dShape const& shape) {
   activate();
   Plan plan = make_plan(*this, shape, precision());
+
   // A shape that cuDNN does not do in bfloat16 is computed in the next better precision.
   if (!plan.complete() && precision() == Precision::kBf16)
     plan = make_plan(*this, shape, Precision::kFp32);
+
   if (!plan.complete()) {
     return base::fail_unsupported(
         "{}: {}: cuDNN has no deterministic algorithm for {} x {} x {} x {} → {} channels, kernel "
@@ -325,9 +342,11 @@ Expected<std::unique_ptr<Conv2d>> CudaDevice::conv2d(std::string_view name,
         this->name(), name, shape.batch, shape.height, shape.width, shape.in_channels,
         shape.out_channels, shape.kernel);
   }
+
   size_t const bytes = plan.library_bytes() + (plan.bf16 ? Sizes(shape).copies_bytes() : 0);
   if (auto reserved = reserve_workspace(bytes, fmt::format("{}.workspace", name)); !reserved)
     return base::fail_with(reserved);
+
   return std::make_unique<CudaConv2d>(*this, name, shape, std::move(plan));
 }
 

@@ -128,6 +128,7 @@ Expected<void> CudaDevice::open() {
         !made)
       return made;
   }
+
   Cudnn const& dnn = libraries_->cudnn;
   cudnnStatus_t status = dnn.create(&cudnn_);
   if (status == CUDNN_STATUS_SUCCESS) status = dnn.set_stream(cudnn_, stream(StreamKind::kCompute));
@@ -135,14 +136,17 @@ Expected<void> CudaDevice::open() {
     return base::fail("cuDNN cannot be used ({}), install a cuDNN 9 for the driver's CUDA version",
                       dnn.error_string(status));
   }
+
   if (cublasStatus_t const made = libraries_->cublas.create(&cublas_);
       made != CUBLAS_STATUS_SUCCESS) {
     return base::fail("cuBLASLt cannot be used ({}), install the one of the driver's CUDA version",
                       libraries_->cublas.status_string(made));
   }
+
   auto scratch = allocate(kSlowBytes + kScratchBytes, MemoryPurpose::kWorkspace, "scratch");
   if (!scratch) return base::fail_with(scratch);
   scratch_ = std::move(*scratch);
+
   constexpr int kTries = 100;  // the first ones wait for the driver to get ready
   for (int i = 0; i < kTries && clock_ == nullptr; ++i) clock_ = ClockBase::measure(events_, idle_);
   clock_measured_ns_ = now_ns();

@@ -90,18 +90,22 @@ Expected<std::unique_ptr<MatMul>> CudaDevice::matmul(std::string_view name,
 Expected<std::unique_ptr<Dense>> CudaDevice::dense(std::string_view name, DenseShape const& s) {
   DenseGemms gemms;
   MatMulShape const product = {1, s.batch, s.outputs, s.inputs, false, true};  // x · weightsᵀ
+
   auto fused =
       Gemm::create(*this, name, product, s.relu ? Gemm::After::kBiasRelu : Gemm::After::kBias);
   if (fused) gemms.fused = std::move(*fused);
+
   auto forward = Gemm::create(*this, name, product, Gemm::After::kNothing);
   auto data = Gemm::create(*this, name, {1, s.batch, s.inputs, s.outputs},
                            Gemm::After::kNothing);  // dy · weights
   // dyᵀ · x
   auto weights = Gemm::create(*this, name, {1, s.outputs, s.inputs, s.batch, true, false},
                               Gemm::After::kNothing);
+
   for (auto* const gemm : {&forward, &data, &weights}) {
     if (!*gemm) return base::fail_with(*gemm);
   }
+
   gemms.forward = std::move(*forward);
   gemms.data = std::move(*data);
   gemms.weights = std::move(*weights);

@@ -106,6 +106,7 @@ __global__ void __launch_bounds__(kColumnsOfBlock* kRowLanes)
   int64_t const column = int64_t{blockIdx.x} * kColumnsOfBlock + threadIdx.x;
   int64_t const begin = blockIdx.y * share, end = begin + share < rows ? begin + share : rows;
   Terms<N> total = {};
+
   if (column < columns) {
 #pragma unroll 4
     for (int64_t row = begin + threadIdx.y; row < end; row += kRowLanes) {
@@ -113,9 +114,11 @@ __global__ void __launch_bounds__(kColumnsOfBlock* kRowLanes)
       for (int n = 0; n < N; ++n) total.value[n] += terms.value[n];
     }
   }
+
   for (int n = 0; n < N; ++n) sums[n][threadIdx.y][threadIdx.x] = total.value[n];
   __syncthreads();
   if (threadIdx.y != 0 || column >= columns) return;
+
   for (int n = 0; n < N; ++n) {
     float sum = 0;
     for (unsigned lane = 0; lane < kRowLanes; ++lane) sum += sums[n][lane][threadIdx.x];

@@ -35,19 +35,23 @@ std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> c
   constexpr int kTries = 3;
   std::shared_ptr<ClockBase> best;
   int64_t shortest = kToleranceNs;
+
   for (int i = 0; i < kTries; ++i) {
     auto base = std::make_shared<ClockBase>();
     base->pool = pool;
     base->event = pool->take();
     int64_t const begin = now_ns();
     if (base->event == nullptr || cudaEventRecord(base->event, idle) != cudaSuccess) return best;
+
     cudaError_t state = cudaErrorNotReady;
     while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady &&
            now_ns() - begin < kToleranceNs) {
     }
+
     int64_t const took = now_ns() - begin;
     cudaGetLastError();  // "not ready" stays behind, and the next launch would be taken for failed
     if (state != cudaSuccess || took >= shortest) continue;
+
     shortest = took;
     base->host_ns = begin + took / 2;
     best = std::move(base);

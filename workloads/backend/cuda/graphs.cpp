@@ -77,20 +77,24 @@ Expected<std::unique_ptr<LaunchGraph>> CudaDevice::end_capture(char const* name)
   STEPSCOPE_CHECK(capture_.has_value());
   activate();
   cudaGraph_t graph = nullptr;
+
   if (capture_->begun) {
     auto const ended = to_expected(cudaStreamEndCapture(stream(StreamKind::kCompute), &graph),
                                    "cudaStreamEndCapture");
     if (!ended) refuse(ended.error().message);
   }
+
   cudaGraphExec_t executable = nullptr;
   if (!capture_->refused && capture_->operations > 0) {
     auto const made =
         to_expected(cudaGraphInstantiateWithFlags(&executable, graph, 0), "cudaGraphInstantiate");
     if (!made) refuse(made.error().message);
   }
+
   if (graph != nullptr) cudaGraphDestroy(graph);
   cudaGetLastError();  // of a capture that was refused: the next launch would be taken for failed
   GraphCapture const capture = *std::exchange(capture_, std::nullopt);
+
   if (capture.refused) return base::fail("{}", *capture.refused);
   if (executable == nullptr) return std::unique_ptr<LaunchGraph>();
   return std::make_unique<CudaGraph>(name, settings_.gpu, executable, capture.operations,

@@ -37,6 +37,7 @@ __global__ void bias_kernel(From const* x, float const* bias, float* y, int64_t 
   for (int64_t i = first_index(); i < groups; i += grid_threads()) {
     int64_t const c = i % groups_of_row * Width;
     float out[Width];
+
     if constexpr (Width == 4) {
       Four<From> const in = reinterpret_cast<Four<From> const*>(x)[i];
       Four<float> const b = *reinterpret_cast<Four<float> const*>(bias + c);
@@ -45,6 +46,7 @@ __global__ void bias_kernel(From const* x, float const* bias, float* y, int64_t 
       out[0] = as_float(x[i]) + bias[c];
     }
     for (float& value : out) value = relu && value < 0.0F ? 0.0F : value;  // not a number stays so
+
     if constexpr (Width == 4) {
       reinterpret_cast<Four<float>*>(y)[i] = {{out[0], out[1], out[2], out[3]}};
     } else {
@@ -116,6 +118,7 @@ __global__ void max_pool_forward_kernel(PoolGeometry g, float const* x, float* y
               column = at.column * g.stride - g.front_columns;
     float largest = -INFINITY;
     int position = -1;
+
     for (int r = max(0, -row); r < min(g.window, g.height - row); ++r) {
       for (int c = max(0, -column); c < min(g.window, g.width - column); ++c) {
         float const value =
@@ -126,6 +129,7 @@ __global__ void max_pool_forward_kernel(PoolGeometry g, float const* x, float* y
         }
       }
     }
+
     y[i] = largest;
     positions[i] = static_cast<uint8_t>(position);
   }
