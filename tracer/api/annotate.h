@@ -59,10 +59,12 @@ class Range {
     attributes.category = static_cast<uint32_t>(category);
     attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
     attributes.message.ascii = message;
+
     if (payload != nullptr) {
       attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
       attributes.payload.llValue = *payload;
     }
+
     nvtxDomainRangePushEx(annotation_domain(), &attributes);
   }
 };
@@ -97,6 +99,7 @@ inline void mark_number(char const* name, nvtxPayloadType_t type,
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
   attributes.message.ascii = name;
+
   attributes.payloadType = type;
   attributes.payload = value;
   nvtxDomainMarkEx(annotation_domain(), &attributes);

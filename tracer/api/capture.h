@@ -23,11 +23,13 @@ inline void* tracer_library() {
   static void* const library = [] {
     constexpr char const* kName = "libstepscope-tracer.so";
     if (void* const loaded = ::dlopen(kName, RTLD_NOW | RTLD_NOLOAD)) return loaded;
+
     for (char const* const variable : {"STEPSCOPE_TRACER", "NVTX_INJECTION64_PATH"}) {
       char const* const path = std::getenv(variable);
       void* const found = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
       if (found != nullptr && ::dlsym(found, "stepscope_start_capture") != nullptr) return found;
     }
+
     return ::dlopen(kName, RTLD_NOW);
   }();
   return library;

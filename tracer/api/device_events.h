@@ -140,16 +140,19 @@ inline void register_schema(nvtxDomainHandle_t domain, DeviceSchema id, char con
                             size_t size, nvtxPayloadSchemaEntry_t const (&entries)[N]) {
   nvtxPayloadSchemaAttr_t attributes;
   std::memset(&attributes, 0, sizeof attributes);
+
   attributes.fieldMask =
       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+
   attributes.name = name;
   attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   attributes.entries = entries;
   attributes.numEntries = N;
   attributes.payloadStaticSize = size;
   attributes.schemaId = static_cast<uint64_t>(id);
+
   nvtxPayloadSchemaRegister(domain, &attributes);
 }
 
@@ -206,6 +209,7 @@ inline void register_all_schemas(nvtxDomainHandle_t domain) {
       STEPSCOPE_FIELD(MemoryPayload, device, UINT32),
       STEPSCOPE_FIELD(MemoryPayload, op, UINT32),
       STEPSCOPE_FIELD(MemoryPayload, purpose, UINT32)};
+
   register_schema(domain, DeviceSchema::kDevice, "device", sizeof(DevicePayload), device);
   register_schema(domain, DeviceSchema::kStream, "stream", sizeof(StreamPayload), stream);
   register_schema(domain, DeviceSchema::kLaunch, "launch", sizeof(LaunchPayload), launch);
@@ -237,15 +241,18 @@ template <class Payload>
 inline void with_attributes(DeviceSchema schema, char const* name, Payload const& payload,
                             void (*call)(nvtxEventAttributes_t const*)) {
   nvtxPayloadData_t const data = {static_cast<uint64_t>(schema), sizeof payload, &payload};
+
   nvtxEventAttributes_t attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
   attributes.message.ascii = name;
+
   attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
   attributes.reserved0 = 1;  // number of payloads
   attributes.payload.ullValue = reinterpret_cast<uint64_t>(&data);
+
   call(&attributes);
 }
 

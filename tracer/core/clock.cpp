@@ -50,6 +50,7 @@ std::string cpu_brand() {
     if (!leaf) return {};
     brand.append(reinterpret_cast<char const*>(leaf->data()), sizeof *leaf);
   }
+
   brand.resize(::strnlen(brand.data(), brand.size()));
   brand.erase(0, brand.find_first_not_of(' '));
   brand.erase(brand.find_last_not_of(' ') + 1);
@@ -62,15 +63,18 @@ ClockSample sample_clocks(TickSource source) {
     best.ticks = best.monotonic_ns = monotonic_ns();
     return best;
   }
+
   int64_t best_width = INT64_MAX;
   for (int i = 0; i < kSampleTries; ++i) {
     int64_t const before = read_ticks(source);
     int64_t const now = monotonic_ns();
     int64_t const after = read_ticks(source);
+
     if (after - before >= best_width) continue;
     best_width = after - before;
     best = {before + (after - before) / 2, now};
   }
+
   return best;
 }
 

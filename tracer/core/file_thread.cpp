@@ -150,11 +150,13 @@ void FileThread::end_thread(Ending ending) {
   if (writer_here_ && ending == Ending::kWithIndex) write_index(*writer_here_);
   writer_here_.reset();
   if (!thread_) return;
+
   {
     std::lock_guard const lock(mutex_);
     ending_ = ending;
   }
   wake_.notify_one();
+
   thread_->join();
   thread_.reset();
 }

@@ -32,6 +32,7 @@ bool Turns::wait_whole(Member& member) {
   member.joined = true;
   bool const waits = member.turn == turn_;  // else the others have a new turn already
   if (waits) ++waiting_;
+
   while (!over_ && member.turn == turn_) {
     if (waiting_ >= members_) {
       hand_over();
@@ -40,6 +41,7 @@ bool Turns::wait_whole(Member& member) {
       over_ = over_ || socket_ == nullptr || socket_->is_closed();
     }
   }
+
   changed_.notify_all();
   member.free = over_;
   member.turn = turn_;

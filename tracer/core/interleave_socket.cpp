@@ -71,6 +71,7 @@ void TurnSocket::run(ProgramSocket socket) {
   } catch (...) {
     // No memory for the words of an error: without them, then.
   }
+
   std::unique_lock lock(mutex_);
   opened_.emplace();
   if (!own) *opened_ = tl::unexpected(std::move(own.error()));
@@ -83,8 +84,10 @@ void TurnSocket::answer_requests(int socket, std::unique_lock<std::mutex>& lock)
     changed_.wait(lock, [this] { return request_ != Request::kNone; });
     Request const request = request_;
     if (request == Request::kEnd) return;
+
     lock.unlock();
     bool const answer = request == Request::kAsk ? ask_and_wait(socket) : other_end_is_gone(socket);
+
     lock.lock();
     answer_ = answer;
     if (request_ == request) request_ = Request::kNone;

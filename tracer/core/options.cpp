@@ -57,9 +57,11 @@ void set_turns_from_environment(CaptureOptions& options) {
   std::string_view const socket = text != nullptr ? text : "";
   size_t const colon = socket.find(':');
   if (colon == std::string_view::npos || !steps || *steps < 1) return;
+
   auto const number = parse_int<int>(socket.substr(0, colon));
   auto const inode = parse_int<uint64_t>(socket.substr(colon + 1));
   if (!number || *number < 0 || !inode) return;
+
   options.turn_socket = *number;
   options.turn_inode = *inode;
   options.turn_steps = *steps;
@@ -83,11 +85,13 @@ base::Expected<StepRange> parse_steps(std::string const& text) {
   size_t const colon = text.find(':');
   if (colon == std::string::npos || text.size() == 1)
     return base::fail("--steps {}: write it as A:B, the first and the last step to record", text);
+
   StepRange range;
   std::string const first = text.substr(0, colon);
   std::string const last = text.substr(colon + 1);
   auto const a = first.empty() ? std::optional<int64_t>(range.first) : parse_int<int64_t>(first);
   auto const b = last.empty() ? std::optional<int64_t>(range.last) : parse_int<int64_t>(last);
+
   if (!a || !b || *a < 0 || *b < *a)
     return base::fail(
         "--steps {}: write it as A:B with 0 <= A <= B, the first and the last step to record",

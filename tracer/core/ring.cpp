@@ -32,11 +32,13 @@ uint64_t* memory_for(size_t bytes) {
   void* const memory =
       ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
+
   ::munlock(memory, bytes);  // after mlockall(MCL_FUTURE) every page would be made now, and counted
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
   ::madvise(memory, bytes, MADV_DONTDUMP);    // the program's core dump is what it is without us
   ::madvise(memory, bytes, MADV_WIPEONFORK);  // fork() copies none of it, and the program takes no
                                               // page fault for it later
+
   if (::mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return static_cast<uint64_t*>(memory);
   ::munmap(memory, bytes);
   return nullptr;
@@ -48,12 +50,14 @@ Ring::Ring(size_t bytes, size_t max_bytes, RingBudget* budget) : budget_(budget)
   if (bytes == 0) return;
   max_bytes = std::max(bytes, max_bytes);
   STEPSCOPE_CHECK(is_ring_size(bytes) && is_ring_size(max_bytes));
+
   words_ = memory_for(max_bytes);
   if (words_ == nullptr) {  // a limit of addresses (ulimit -v): without room to grow then
     max_bytes = bytes;
     words_ = memory_for(max_bytes);
   }
   if (words_ == nullptr) return;
+
   max_words_ = max_bytes / sizeof(uint64_t);
   mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
   next_ = words_;
@@ -78,16 +82,19 @@ uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
   uint64_t offset = offset_of(head_.load(std::memory_order_relaxed));
   bool const is_past_end = offset + count > capacity_words();
   if (is_past_end && grow(offset)) return reserve_past_fence(count, keep_free);
+
   uint64_t const capacity = capacity_words();
   uint64_t const padding = is_past_end ? capacity - offset : 0;
   uint64_t const used =
       head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
   if (used + padding + count + keep_free > capacity) return nullptr;
+
   if (padding != 0) {
     write_padding(offset, padding);
     commit(static_cast<uint32_t>(padding));
     offset = 0;
   }
+
   next_ = words_ + offset;
   fence_ = next_ + std::min(capacity - offset, capacity - used - padding);
   return next_;
@@ -96,14 +103,18 @@ uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
 bool Ring::grow(uint64_t offset) {
   // Everything unread must be of this lap: its place stays the same when the positions that follow
   // go on behind it.
+
   uint64_t const head = head_.load(std::memory_order_relaxed);
   uint64_t const tail = tail_.load(std::memory_order_acquire);
   uint64_t const lap = head - offset;
   if (tail < lap) return false;
+
   bool const is_full = head - tail >= capacity_words() / kFullShare;
   if (!is_full && capacity_bytes() >= kSmallBytes) return false;
+
   size_t const bytes = take_memory(capacity_bytes(), is_full ? kBudgetParts : kPlentyParts);
   if (bytes == 0) return false;
+
   base_.store(lap, std::memory_order_relaxed);
   mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_release);
   return true;
@@ -129,6 +140,7 @@ void Ring::prefault(size_t bytes) {
   uint64_t const capacity = capacity_words();
   if (words_ == nullptr || prefaulted_ == capacity) return;
   constexpr uint64_t kStepWords = 128 * 1024 / sizeof(uint64_t);  // page aligned, few system calls
+
   uint64_t const wanted = std::min(capacity, offset_of(head()) + bytes / sizeof(uint64_t));
   while (prefaulted_ < wanted) {
     uint64_t const words = std::min(kStepWords, capacity - prefaulted_);

@@ -46,15 +46,18 @@ std::string loss_message(SessionReport const& report) {
   if (!report.failure.empty())
     return fmt::format("stepscope: {} events were lost: {}; what was written before can be read",
                        report.unwritten, report.failure);
+
   if (report.dropped > 0)
     return fmt::format(
         "stepscope: {} events did not fit the buffers and were lost, record with a larger {}",
         report.dropped, report.dropped_setting);
+
   if (report.interrupting > 0)
     return fmt::format(
         "stepscope: {} events of signal handlers were lost, which interrupted the recording of "
         "another event",
         report.interrupting);
+
   if (!report.problem.empty()) return fmt::format("stepscope: {}", report.problem);
   return {};
 }
@@ -187,11 +190,13 @@ void Session::run_until_stopped() {
 bool Session::begin_file() {
   file_threads_ = 1;
   auto output = FileThread::begin([this] { return create_file(); });
+
   if (!output) {
     file_threads_ = 0;
     report_.failure = output.error().message;
     return false;
   }
+
   output_ = std::move(*output);
   store_.set_output(output_.get());
   return true;
@@ -237,17 +242,20 @@ bool Session::file_is_open() {
 base::Expected<file::TraceWriter> Session::create_file() {
   if (!options_.forked) take_usual_slices();
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
+
   base::Expected<file::TraceWriter> created = base::fail("no name was tried");
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     int64_t const number = attempt < kNumberedNames ? attempt : epoch_ns();
     std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), number);
     created = file::TraceWriter::create(path);
+
     if (created) {
       // A disk that is full already: the next block says so again.
       [[maybe_unused]] auto const written = created->write_description(store_.info, {}, store_.log);
       report_.path = path;
       return created;
     }
+
     if (::access(path.c_str(), F_OK) != 0) break;  // not "it exists": the next name would fail too
   }
   return created;
@@ -306,39 +314,48 @@ bool Session::program_has_ended() {
 void Session::add_losses(Source const& source) {
   uint64_t const dropped = source.dropped();
   uint64_t const interrupting = std::min(dropped, source.dropped_in_signal_handlers());
+
   report_.dropped += dropped - interrupting;
   report_.interrupting += interrupting;
   store_.log.dropped +=
       dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
+
   if (dropped - interrupting > most_dropped_) {
     most_dropped_ = dropped - interrupting;
     report_.dropped_setting = source.buffer_setting();
   }
+
   if (report_.problem.empty()) report_.problem = source.problem();
 }
 
 void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
+
   // Before sources end: should one of them hang in a driver that crashed, what is here is in the
   // file.
   store_.flush(clock_.latest_ns(), true);
   for (auto const& source : sources_) source->refresh(store_);
+
   if (store_.lacks_a_name()) {
     store_.read_names();
     output_->wait_until_idle();
   }
+
   for (auto const& source : sources_) {
     source->refresh(store_);
     source->finish(store_, clock_.latest_ns());
     add_losses(*source);
   }
+
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
   store_.describe_again();
   store_.flush(clock_.latest_ns(), true);
+
   FileThread::Result const result = output_->finish();
   report_.events = result.written_rows;
   report_.unwritten = result.lost_rows;
   report_.failure = result.failure;
+
   // The session stays for as long as the process lives, its memory does not.
   output_.reset();
   store_ = TraceStore();

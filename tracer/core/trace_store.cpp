@@ -61,6 +61,7 @@ model::TrackId TraceStore::thread_track(int64_t thread_id) {
 
 model::TrackId TraceStore::stream_track(int32_t device, int64_t stream) {
   auto const [place, is_new] = streams_.try_emplace({device, stream});
+
   if (is_new) {
     model::Track track;
     track.kind = model::TrackKind::kStream;
@@ -117,16 +118,19 @@ std::vector<model::Device> TraceStore::devices() const {
 void TraceStore::write_strings() {
   uint32_t const count = strings_.size();
   if (written_strings_ == count) return;
+
   std::vector<std::string> texts;
   texts.reserve(count - written_strings_);
   for (uint32_t id = written_strings_; id < count; ++id)
     texts.emplace_back(strings_.text(model::StringId{id}));
+
   output_->submit(0, [first = first_string_ + written_strings_,
                       texts = std::move(texts)](file::TraceWriter& writer) {
     std::vector<std::string_view> const views(texts.begin(), texts.end());
     return writer.write_strings(first, views);
   });
   written_strings_ = count;
+
   if (string_bytes_ < kMaxStringBytes) return;
   first_string_ += count - 1;
   strings_ = model::StringTable();
@@ -144,6 +148,7 @@ void TraceStore::write_description() {
 
 void TraceStore::write_tracks() {
   std::sort(changed_tracks_.begin(), changed_tracks_.end());
+
   for (size_t i = 0; i < changed_tracks_.size();) {
     uint32_t const first = changed_tracks_[i];
     std::vector<model::Track> run;
@@ -151,10 +156,12 @@ void TraceStore::write_tracks() {
       batches_[changed_tracks_[i]].track_changed = false;
       run.push_back(tracks_[changed_tracks_[i]]);
     }
+
     output_->submit(0, [first, run = std::move(run)](file::TraceWriter& writer) {
       return writer.write_tracks(model::TrackId{first}, run);
     });
   }
+
   changed_tracks_.clear();
 }
 
@@ -166,12 +173,14 @@ void TraceStore::write_what_rows_need() {
 
 void TraceStore::write_rows(model::TrackId id) {
   Batch& batch = batches_[id.value];
+
   // Only tracks that fill blocks get memory for whole ones: others would hold it for nothing.
   model::EventBatch fresh;
   if (batch.is_busy) {
     fresh = output_->spare_batch();
     fresh.reserve(file::kMaxBlockRows);
   }
+
   size_t const rows = batch.rows.ended();
   batch.since_ns = -1;
   output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](
@@ -194,6 +203,7 @@ void TraceStore::write_full(model::TrackId id) {
 
 void TraceStore::flush(int64_t now_ns, bool all) {
   if (output_ == nullptr) return;
+
   std::vector<model::TrackId> due;
   for (uint32_t i = 0; i < batches_.size(); ++i) {
     Batch& batch = batches_[i];
@@ -201,6 +211,7 @@ void TraceStore::flush(int64_t now_ns, bool all) {
     if (batch.since_ns < 0) batch.since_ns = now_ns;
     if (all || now_ns - batch.since_ns >= kMaxAgeNs) due.push_back(model::TrackId{i});
   }
+
   if (due.empty() && !all && !description_changed_) return;
   write_what_rows_need();
   for (model::TrackId const track : due) write_rows(track);

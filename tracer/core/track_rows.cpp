@@ -61,6 +61,7 @@ void copy_row(EventBatch const& from, uint32_t row, uint32_t detail_place, Event
 void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows,
                 std::vector<uint32_t> const& places) {
   if (rows.empty()) return;
+
   for (int table = 0; table < model::kDetailTableCount; ++table) {
     std::vector<uint32_t> erased;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -69,6 +70,7 @@ void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows,
     with_table(events, static_cast<DetailTable>(table),
                [&](auto& vector) { erase_places(vector, erased); });
   }
+
   erase_places(events.start, rows);
   erase_places(events.dur, rows);
   erase_places(events.name, rows);
@@ -119,17 +121,20 @@ std::vector<TrackRows::Open> TrackRows::open_in_row_order() const {
 
 EventBatch TrackRows::take(EventBatch fresh) {
   resize(size_);
+
   std::vector<Open> const open = open_in_row_order();
   std::vector<uint32_t> leaving = std::exchange(dropped_, {});
   for (Open const one : open) leaving.push_back(row_[one]);
   std::sort(leaving.begin(), leaving.end());
   std::vector<uint32_t> const places = detail_places(events_, leaving);
+
   size_t at = 0;
   for (Open const one : open) {
     while (leaving[at] != row_[one]) ++at;
     copy_row(events_, leaving[at], places[at], fresh);
     row_[one] = static_cast<uint32_t>(fresh.size() - 1);
   }
+
   erase_rows(events_, leaving, places);
   std::swap(events_, fresh);
   size_ = static_cast<uint32_t>(events_.size());

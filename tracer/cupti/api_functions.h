@@ -24,6 +24,7 @@ template <class Visit>
 void for_each_function(CuptiApi const& api, CUpti_CallbackDomain domain, Visit&& visit) {
   constexpr int kMaxGap = 64;
   int misses = 0;
+
   for (CUpti_CallbackId cbid = 1; misses <= kMaxGap; ++cbid) {
     char const* name = nullptr;
     if (api.get_callback_name(domain, cbid, &name) == CUPTI_SUCCESS && name != nullptr) {

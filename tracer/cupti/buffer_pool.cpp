@@ -57,17 +57,20 @@ void BufferPool::unmap(uint8_t* buffer) {
 std::span<uint8_t> BufferPool::request() noexcept try {
   std::lock_guard const lock(mutex_);
   bool const is_closed = writer_is_out_ || cupti_is_out_;
+
   if (!is_closed && !empty_.empty()) {
     uint8_t* const buffer = empty_.back();
     empty_.pop_back();
     return {buffer, buffer_bytes_};
   }
+
   if (!is_closed && mapped_.size() + taken_.size() < max_buffers_) {
     if (uint8_t* const buffer = map(buffer_bytes_, false); buffer != nullptr) {
       mapped_.push_back(buffer);
       return {buffer, buffer_bytes_};
     }
   }
+
   if (!is_closed) refused_.fetch_add(1, std::memory_order_relaxed);
   return never_refuses_ ? request_overflow() : std::span<uint8_t>();
 } catch (...) {
@@ -81,10 +84,12 @@ std::span<uint8_t> BufferPool::request_overflow() {
     spare_overflow_.pop_back();
     return {buffer, kOverflowBytes};
   }
+
   overflow_.reserve(overflow_count_ + 1);
   spare_overflow_.reserve(overflow_count_ + 1);
   uint8_t* const buffer = map(kOverflowBytes, false);
   if (buffer == nullptr) return {};
+
   ++overflow_count_;
   overflow_.push_back(buffer);
   return {buffer, kOverflowBytes};
@@ -105,12 +110,14 @@ void BufferPool::reuse(std::span<uint8_t> overflow_records) noexcept {
   uint8_t* const buffer = overflow_records.data();
   std::memset(buffer, 0,
               kOverflowBytes);  // what CUPTI may have written behind the last whole record, too
+
   std::lock_guard const lock(mutex_);
   if (writer_is_out_ || cupti_is_out_) {
     ::munmap(buffer, kOverflowBytes);
     --overflow_count_;
     return;
   }
+
   overflow_.push_back(buffer);
   spare_overflow_.push_back(buffer);
 }
@@ -119,11 +126,13 @@ std::vector<std::span<uint8_t>> BufferPool::take_completed() {
   std::vector<std::span<uint8_t>> result;
   std::lock_guard const lock(mutex_);
   result.reserve(completed_.size());
+
   for (Completed const& completed : completed_) {
     result.emplace_back(completed.buffer, completed.valid_bytes);
     std::erase(mapped_, completed.buffer);
     taken_.push_back(completed.buffer);
   }
+
   completed_.clear();
   return result;
 }
@@ -134,15 +143,18 @@ void BufferPool::give_back(std::span<uint8_t> records) {
     std::lock_guard const lock(mutex_);
     if (!contains(taken_, buffer)) return;
   }
+
   // CUPTI is told that it gets zeroed buffers: else it would do this on a thread of the program.
   // Only the writer changes taken_.
   std::memset(buffer, 0, buffer_bytes_);
   std::lock_guard const lock(mutex_);
   std::erase(taken_, buffer);
+
   if (writer_is_out_ || cupti_is_out_) {
     ::munmap(buffer, buffer_bytes_);
     return;
   }
+
   mapped_.push_back(buffer);
   empty_.push_back(buffer);
 }
@@ -155,6 +167,7 @@ void BufferPool::prepare() {
           empty_.size() >= kReady || mapped_.size() + taken_.size() >= max_buffers_;
       if (writer_is_out_ || cupti_is_out_ || has_enough) return;
     }
+
     uint8_t* const buffer = map(buffer_bytes_, true);
     if (buffer == nullptr) return;
     std::lock_guard const lock(mutex_);

@@ -19,11 +19,13 @@ constexpr size_t kMaxDevices =
 Expected<std::vector<int>> parse_gpus(std::string_view arguments) {
   if (arguments.empty()) return std::vector{0};
   if (arguments == "all") return std::vector<int>{};
+
   std::vector<int> gpus;
   for (std::string_view rest = arguments;;) {
     size_t const comma = rest.find(',');
     std::string_view one = rest.substr(0, comma);
     if (one.starts_with("cuda:")) one.remove_prefix(5);
+
     int gpu = -1;
     auto const [end, error] = std::from_chars(one.data(), one.data() + one.size(), gpu);
     if (error != std::errc() || end != one.data() + one.size() || gpu < 0) {
@@ -32,10 +34,12 @@ Expected<std::vector<int>> parse_gpus(std::string_view arguments) {
           "host:2 for host devices)",
           arguments, one);
     }
+
     gpus.push_back(gpu);
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
+
   if (gpus.size() > kMaxDevices)
     return base::fail("cuda:{}: more than {} devices, name fewer", arguments, kMaxDevices);
   return gpus;
@@ -55,6 +59,7 @@ Expected<OpenGpusFunction> load_cuda_module(std::string const& path) {
         "9 and NCCL have their headers, or use --device host",
         path);
   }
+
   void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     char const* const reason = ::dlerror();
@@ -62,6 +67,7 @@ Expected<OpenGpusFunction> load_cuda_module(std::string const& path) {
         "cuda: the CUDA part cannot be loaded ({}), install Stepscope again or use --device host",
         reason != nullptr ? reason : "no reason given");
   }
+
   auto const open = reinterpret_cast<OpenGpusFunction>(::dlsym(module, kOpenGpusFunction));
   if (open == nullptr)
     return base::fail("{}: is not the CUDA part of this program, install Stepscope again", path);

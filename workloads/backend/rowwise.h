@@ -36,6 +36,7 @@ struct CrossEntropy {
     float* const dx = d_logits + row * width;
     int32_t const label = labels[row];
     float loss = 0, correct = 0;
+
     if (label < 0) {
       lanes.each(width, [=](int64_t c) { dx[c] = 0.0F; });
     } else {
@@ -49,6 +50,7 @@ struct CrossEntropy {
       loss = log_sum + largest - x[label];
       correct = x[label] >= largest ? 1.0F : 0.0F;
     }
+
     if (lanes.first()) {
       result[2 * row] = loss;
       result[2 * row + 1] = correct;

@@ -183,11 +183,13 @@ double he_deviation(int64_t inputs) { return std::sqrt(2.0 / static_cast<double>
 LayeredNetwork describe_mlp(int64_t inputs, int64_t classes, MlpShape const& shape) {
   constexpr float kLearningRate = 0.02F;
   NetworkBuilder network(fmt::format("mlp-{}x{}", shape.layers, shape.width), kLearningRate, true);
+
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     int64_t const from = layer == 0 ? inputs : shape.width;
     network.dense(fmt::format("fc{}", layer + 1), from, shape.width, true, he_deviation(from), 0.0F,
                   0.0F);
   }
+
   network.dense("classes", shape.width, classes, false, 1.0 / static_cast<double>(shape.width),
                 0.0F, 0.0F);
   return network.build();
@@ -200,15 +202,18 @@ LayeredNetwork describe_cnn(int64_t side, int64_t channels, int64_t classes,
   NetworkBuilder network(fmt::format("cnn-conv{}-fc{}-fc{}", shape.conv, shape.fc1, shape.fc2),
                          kLearningRate, false);
   int64_t const flat = side / 4 * (side / 4) * shape.conv;
+
   network.conv("conv1", side, channels, shape.conv, 0.05, 0.0F);
   network.pool("pool1", side, shape.conv);
   network.norm("norm1", side / 2, shape.conv);
   network.conv("conv2", side / 2, shape.conv, shape.conv, 0.05, 0.1F);
   network.norm("norm2", side / 2, shape.conv);
   network.pool("pool2", side / 2, shape.conv);
+
   network.dense("fc1", flat, shape.fc1, true, 0.04, 0.1F, kFcDecay);
   network.dense("fc2", shape.fc1, shape.fc2, true, 0.04, 0.1F, kFcDecay);
   network.dense("fc3", shape.fc2, classes, false, 1.0 / static_cast<double>(shape.fc2), 0.0F, 0.0F);
+
   return network.build();
 }
 

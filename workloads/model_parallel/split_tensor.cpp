@@ -54,11 +54,13 @@ class ColumnLayer final : public SplitLayer {
   }
   void backward(size_t /*slot*/, float const* x, float const* y, float* dy, float* dx) override {
     if (relu_) m_.device->run(relu_name_.c_str(), elementwise::ReluBackward{y, dy}, outputs_);
+
     // The input's gradient first: its sum travels while the weights' gradient is computed.
     if (dx != nullptr) {
       dense_->backward_data(dy, m_.weights, dx);
       all_reduce_.begin(dx);
     }
+
     dense_->backward_weights(x, dy, m_.d_weights, m_.d_bias);
     if (dx != nullptr) {
       all_reduce_.end();
@@ -128,6 +130,7 @@ void cut_by_outputs(LayerDescription& layer, Communicator& communicator, int64_t
   layer.outputs /= members;
   layer.parameters.outputs = layer.outputs;
   layer.part = {rank * layer.outputs, 0, layer.inputs, LayerDescription::Cut::kOutputs};
+
   layer.make = [part = layer, &communicator,
                 members](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
     auto dense = m.device->dense(part.name, {m.samples, part.inputs, part.outputs, part.relu});
@@ -142,10 +145,12 @@ void cut_by_inputs(LayerDescription& layer, Communicator& communicator, int64_t 
   layer.inputs /= members;
   layer.parameters.inputs = layer.inputs;
   layer.part = {0, rank * layer.inputs, whole_inputs, LayerDescription::Cut::kInputs};
+
   layer.make = [part = layer, &communicator,
                 members](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
     auto dense = m.device->dense(part.name, {m.samples, part.inputs, part.outputs, false});
     if (!dense) return base::fail_with(dense);
+
     auto zeros = m.device->allocate(static_cast<size_t>(part.outputs) * sizeof(float),
                                     MemoryPurpose::kOther, part.name + ".zeros");
     if (!zeros) return base::fail_with(zeros);
@@ -161,20 +166,24 @@ base::Expected<LayeredNetwork> tensor_part(LayeredNetwork const& network,
                                            int64_t rank) {
   LayeredNetwork part = network;
   if (members == 1) return part;
+
   for (size_t i = 0; i + 1 < part.layers.size(); ++i) {
     LayerDescription& first = part.layers[i];
     LayerDescription& second = part.layers[i + 1];
     if (!first.fully_connected || !second.fully_connected) continue;
+
     if (first.outputs % members != 0) {
       return base::fail(
           "{}: {} outputs cannot be divided among {} devices, use a number of devices that divides "
           "them",
           first.name, first.outputs, members);
     }
+
     cut_by_outputs(first, communicator, members, rank);
     cut_by_inputs(second, communicator, members, rank);
     ++i;
   }
+
   return part;
 }
 

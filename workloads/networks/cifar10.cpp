@@ -86,25 +86,30 @@ base::Expected<void> CifarReplica::make_layers() {
   int64_t const b = m_.batch;
   int64_t const c = widths_.conv;
   ReplicaBuilder builder(d);
+
   builder.take(d.conv2d("conv1", {b, kSide, kSide, 3, c, 5, 2, true}), conv1_);
   builder.take(d.max_pool("pool1", {b, kSide, kSide, c, 3, 2}), pool1_);
   builder.take(
       d.lrn("norm1", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}),
       norm1_);
+
   builder.take(d.conv2d("conv2", {b, kPooled1, kPooled1, c, c, 5, 2, true}), conv2_);
   builder.take(
       d.lrn("norm2", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}),
       norm2_);
   builder.take(d.max_pool("pool2", {b, kPooled1, kPooled1, c, 3, 2}), pool2_);
+
   builder.take(d.dense("fc1", {b, kPooled2 * kPooled2 * c, widths_.fc1, true}), fc1_);
   builder.take(d.dense("fc2", {b, widths_.fc1, widths_.fc2, true}), fc2_);
   builder.take(d.dense("fc3", {b, widths_.fc2, kCifarClasses, false}), fc3_);
+
   return builder.result();
 }
 
 base::Expected<void> CifarReplica::make_memory() {
   ReplicaBuilder builder(*m_.device);
   int64_t const channels = m_.batch * widths_.conv;
+
   builder.activation(a_conv1_, channels * kSide * kSide, "conv1");
   builder.activation(a_pool1_, channels * kPooled1 * kPooled1, "pool1");
   builder.activation(a_norm1_, channels * kPooled1 * kPooled1, "norm1");
@@ -115,6 +120,7 @@ base::Expected<void> CifarReplica::make_memory() {
   builder.activation(a_fc2_, m_.batch * widths_.fc2, "fc2");
   builder.activation(a_fc3_, m_.batch * kCifarClasses, "fc3");
   builder.buffer(row_results_, m_.batch * 2, "loss");
+
   return builder.result();
 }
 
@@ -125,13 +131,16 @@ void CifarReplica::forward(InputBuffers const& input) {
                   a_conv1_.value.floats());
   pool1_->forward(a_conv1_.value.floats(), a_pool1_.value.floats());
   norm1_->forward(a_pool1_.value.floats(), a_norm1_.value.floats());
+
   conv2_->forward(a_norm1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias),
                   a_conv2_.value.floats());
   norm2_->forward(a_conv2_.value.floats(), a_norm2_.value.floats());
   pool2_->forward(a_norm2_.value.floats(), a_pool2_.value.floats());
+
   fc1_->forward(a_pool2_.value.floats(), m_.w(kFc1Weights), m_.w(kFc1Bias), a_fc1_.value.floats());
   fc2_->forward(a_fc1_.value.floats(), m_.w(kFc2Weights), m_.w(kFc2Bias), a_fc2_.value.floats());
   fc3_->forward(a_fc2_.value.floats(), m_.w(kFc3Weights), m_.w(kFc3Bias), a_fc3_.value.floats());
+
   softmax_cross_entropy(*m_.device,
                         {m_.batch, kCifarClasses, a_fc3_.value.floats(), input.labels.ints(),
                          a_fc3_.gradient.floats(), row_results_.floats(), m_.result});
@@ -192,15 +201,19 @@ base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memor
 base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Widths const& widths,
                                              CifarDataSet const& data, std::FILE* log) {
   CifarSamples const train(data.train, o.augment), test(data.test, false);
+
   Network network;
   network.workload = "cifar10";
   network.layout = describe_parameters(widths);
   network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, widths); };
+
   network.learning_rate = [&](int64_t, int64_t samples) {
     return decayed_learning_rate(o, samples / static_cast<int64_t>(train.size()));
   };
+
   network.train = &train;
   network.test = &test;
+
   return train_data_parallel(o, network, log);
 }
 
@@ -210,6 +223,7 @@ base::Expected<void> make_asynchronous(TrainOptions& o) {
         "run cifar10: --mode async: the shared weights are in one process, start it without mpirun "
         "or srun");
   }
+
   if (o.checkpoint_every > 0) {
     return base::fail(
         "run cifar10: --mode async: devices are at different steps until the end, there is no "
@@ -217,6 +231,7 @@ base::Expected<void> make_asynchronous(TrainOptions& o) {
         "the end",
         o.checkpoint_every);
   }
+
   o.update = UpdateKind::kShared;
   o.check_replicas = 0;  // each device has the weights of its own last update
   return {};

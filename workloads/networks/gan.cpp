@@ -46,18 +46,22 @@ ParameterLayout describe_parameters(GanWidths const& w) {
   ParameterLayout layout;
   layout.model = fmt::format("gan-{}-{}-{}-{}-against-{}-{}", w.noise, w.generator1, w.generator2,
                              w.generator3, w.discriminator1, w.discriminator2);
+
   // Of the size that keeps a signal's size through a leaky ReLU (He et al., ICCV 2015, with the
   // slope's share left out).
   auto const add = [&](char const* name, int64_t outputs, int64_t inputs) {
     layout.add({name, outputs, inputs, std::sqrt(1.0 / static_cast<double>(inputs)), 0.0F, 0.0F});
   };
+
   add("discriminator.fc3", 1, w.discriminator2);
   add("discriminator.fc2", w.discriminator2, w.discriminator1);
   add("discriminator.fc1", w.discriminator1, kPixels);
+
   add("generator.fc4", kPixels, w.generator3);
   add("generator.fc3", w.generator3, w.generator2);
   add("generator.fc2", w.generator2, w.generator1);
   add("generator.fc1", w.generator1, w.noise);
+
   return layout;
 }
 
@@ -93,9 +97,11 @@ class DenseGenerator final : public Generator {
       : m_(memory) {
     Device& d = *m_.device;
     int64_t const b = m_.batch;
+
     builder.activation(a_fc1_, b * w.generator1, "generator.fc1");
     builder.activation(a_fc2_, b * w.generator2, "generator.fc2");
     builder.activation(a_fc3_, b * w.generator3, "generator.fc3");
+
     builder.take(d.dense("generator.fc1", {b, w.noise, w.generator1, false}), fc1_);
     builder.take(d.dense("generator.fc2", {b, w.generator1, w.generator2, false}), fc2_);
     builder.take(d.dense("generator.fc3", {b, w.generator2, w.generator3, false}), fc3_);
@@ -104,14 +110,18 @@ class DenseGenerator final : public Generator {
 
   void forward(float const* noise, float* images) override {
     Device& d = *m_.device;
+
     fc1_->forward(noise, m_.w(kDraw1Weights), m_.w(kDraw1Bias), a_fc1_.value.floats());
     leaky_relu(d, "generator.fc1.leaky_relu", a_fc1_);
+
     fc2_->forward(a_fc1_.value.floats(), m_.w(kDraw2Weights), m_.w(kDraw2Bias),
                   a_fc2_.value.floats());
     leaky_relu(d, "generator.fc2.leaky_relu", a_fc2_);
+
     fc3_->forward(a_fc2_.value.floats(), m_.w(kDraw3Weights), m_.w(kDraw3Bias),
                   a_fc3_.value.floats());
     leaky_relu(d, "generator.fc3.leaky_relu", a_fc3_);
+
     fc4_->forward(a_fc3_.value.floats(), m_.w(kDraw4Weights), m_.w(kDraw4Bias), images);
     d.run("generator.tanh", elementwise::Tanh{images}, image_floats());
   }
@@ -120,20 +130,24 @@ class DenseGenerator final : public Generator {
                 GradientReducer& reducer) override {
     Device& d = *m_.device;
     d.run("generator.backward.tanh", elementwise::TanhBackward{images, d_images}, image_floats());
+
     fc4_->backward_weights(a_fc3_.value.floats(), d_images, m_.g(kDraw4Weights), m_.g(kDraw4Bias));
     reducer.ready(kDraw4Bias);
     fc4_->backward_data(d_images, m_.w(kDraw4Weights), a_fc3_.gradient.floats());
     leaky_relu_gradient(d, "generator.fc3.backward.leaky_relu", a_fc3_);
+
     fc3_->backward_weights(a_fc2_.value.floats(), a_fc3_.gradient.floats(), m_.g(kDraw3Weights),
                            m_.g(kDraw3Bias));
     reducer.ready(kDraw3Bias);
     fc3_->backward_data(a_fc3_.gradient.floats(), m_.w(kDraw3Weights), a_fc2_.gradient.floats());
     leaky_relu_gradient(d, "generator.fc2.backward.leaky_relu", a_fc2_);
+
     fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kDraw2Weights),
                            m_.g(kDraw2Bias));
     reducer.ready(kDraw2Bias);
     fc2_->backward_data(a_fc2_.gradient.floats(), m_.w(kDraw2Weights), a_fc1_.gradient.floats());
     leaky_relu_gradient(d, "generator.fc1.backward.leaky_relu", a_fc1_);
+
     fc1_->backward_weights(noise, a_fc1_.gradient.floats(), m_.g(kDraw1Weights), m_.g(kDraw1Bias));
     reducer.ready(kDraw1Bias);
   }
@@ -152,11 +166,13 @@ class DenseDiscriminator final : public Discriminator {
                      ReplicaBuilder& builder)
       : m_(memory) {
     Device& d = *m_.device;
+
     builder.activation(images, rows * kPixels, "images");
     builder.activation(a_fc1_, rows * w.discriminator1, "discriminator.fc1");
     builder.activation(a_fc2_, rows * w.discriminator2, "discriminator.fc2");
     builder.activation(a_fc3_, rows, "discriminator.fc3");
     builder.buffer(row_results_, rows * 2, "loss");
+
     builder.take(d.dense("discriminator.fc1", {rows, kPixels, w.discriminator1, false}), fc1_);
     builder.take(d.dense("discriminator.fc2", {rows, w.discriminator1, w.discriminator2, false}),
                  fc2_);
@@ -165,14 +181,18 @@ class DenseDiscriminator final : public Discriminator {
 
   void forward(int64_t real) override {
     Device& d = *m_.device;
+
     fc1_->forward(images.value.floats(), m_.w(kJudge1Weights), m_.w(kJudge1Bias),
                   a_fc1_.value.floats());
     leaky_relu(d, "discriminator.fc1.leaky_relu", a_fc1_);
+
     fc2_->forward(a_fc1_.value.floats(), m_.w(kJudge2Weights), m_.w(kJudge2Bias),
                   a_fc2_.value.floats());
     leaky_relu(d, "discriminator.fc2.leaky_relu", a_fc2_);
+
     fc3_->forward(a_fc2_.value.floats(), m_.w(kJudge3Weights), m_.w(kJudge3Bias),
                   a_fc3_.value.floats());
+
     judge_loss(m_, a_fc3_, row_results_, real);
   }
 
@@ -180,10 +200,12 @@ class DenseDiscriminator final : public Discriminator {
     fc3_->backward_weights(a_fc2_.value.floats(), a_fc3_.gradient.floats(), m_.g(kJudge3Weights),
                            m_.g(kJudge3Bias));
     reducer.ready(kJudge3Bias);
+
     backward_to_fc2();
     fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kJudge2Weights),
                            m_.g(kJudge2Bias));
     reducer.ready(kJudge2Bias);
+
     backward_to_fc1();
     fc1_->backward_weights(images.value.floats(), a_fc1_.gradient.floats(), m_.g(kJudge1Weights),
                            m_.g(kJudge1Bias));
@@ -306,21 +328,25 @@ std::vector<float> GanReplica::draw(size_t count, uint64_t seed) {
   Device& d = *m_.device;
   std::vector<float> images;
   std::vector<float> noise(noise_.bytes() / sizeof(float)), drawn(drawn_.bytes() / sizeof(float));
+
   for (size_t first = 0; first < count; first += batch) {
     for (size_t i = 0; i < batch; ++i) {
       Random random = Random::of(seed, kSampleStream, first + i);
       std::generate_n(noise.begin() + static_cast<ptrdiff_t>(i) * numbers_, numbers_,
                       [&] { return random.normal(); });
     }
+
     d.copy(StreamKind::kCompute, "h2d.noise", noise_.data(), noise.data(), noise_.bytes(),
            CopyDirection::kHostToDevice);
     generator_->forward(noise_.floats(), drawn_.floats());
     d.copy(StreamKind::kCompute, "d2h.samples", drawn.data(), drawn_.data(), drawn_.bytes(),
            CopyDirection::kDeviceToHost);
     d.synchronize(d.record(StreamKind::kCompute));
+
     size_t const wanted = std::min(batch, count - first) * kMnistPixels;
     images.insert(images.end(), drawn.begin(), drawn.begin() + static_cast<ptrdiff_t>(wanted));
   }
+
   return images;
 }
 
@@ -361,13 +387,16 @@ GanModel dense_gan(GanWidths const& widths) {
   model.discriminator = {kJudge3Weights, kJudge1Bias, "discriminator"};
   model.generator = {kDraw4Weights, kDraw1Bias, "generator"};
   model.noise = widths.noise;
+
   model.make_generator = [widths](ReplicaMemory const& memory, ReplicaBuilder& builder) {
     return std::make_unique<DenseGenerator>(memory, widths, builder);
   };
+
   model.make_discriminator = [widths](ReplicaMemory const& memory, int64_t rows,
                                       ReplicaBuilder& builder) {
     return std::make_unique<DenseDiscriminator>(memory, widths, rows, builder);
   };
+
   return model;
 }
 
@@ -375,23 +404,27 @@ base::Expected<GanResult> train_gan(TrainOptions const& o, GanModel const& model
                                     MnistImages const& images, size_t samples, std::FILE* log) {
   GanSamples const train(images, model.noise);
   GanResult result;
+
   Network network;
   network.workload = "gan";
   network.label = "noise";
   network.layout = model.layout;
   network.turns = {model.discriminator, model.generator};
   network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, model); };
+
   network.optimizer.kind = OptimizerSettings::Kind::kAdamW;
   network.optimizer.beta1 = 0.5F;
   network.learning_rate = [&](int64_t, int64_t count) {
     return decayed_learning_rate(o, count / static_cast<int64_t>(train.size()));
   };
+
   network.train = &train;
   if (samples > 0) {
     network.at_end = [&](Replica& replica) {
       result.samples = dynamic_cast<GanReplica&>(replica).draw(samples, o.seed);
     };
   }
+
   auto trained = train_data_parallel(o, network, log);
   if (!trained) return base::fail_with(trained);
   result.training = std::move(*trained);

@@ -40,19 +40,23 @@ enum ParameterId : size_t {
 ParameterLayout describe_parameters(ConvGanWidths const& w) {
   ParameterLayout layout;
   layout.model = fmt::format("gan-conv-{}-{}-{}", w.noise, w.narrow, w.wide);
+
   // `terms`: of the sum that makes an output, where they are not all inputs of the matrix.
   auto const add = [&](char const* name, int64_t outputs, int64_t inputs, int64_t terms) {
     layout.add({name, outputs, inputs, std::sqrt(1.0 / static_cast<double>(terms)), 0.0F, 0.0F});
   };
+
   int64_t const flat = kQuarter * kQuarter * w.wide;
   add("discriminator.fc", 1, flat, flat);
   add("discriminator.conv2", w.wide, kTaps * w.narrow, kTaps * w.narrow);
   add("discriminator.conv1", w.narrow, kTaps, kTaps);
+
   // A stride of 2 leaves a quarter of the kernel for each output pixel.
   constexpr int64_t kShare = kStride * kStride;
   add("generator.conv2", 1, kTaps * w.narrow, kTaps * w.narrow / kShare);
   add("generator.conv1", w.narrow, kTaps * w.wide, kTaps * w.wide / kShare);
   add("generator.fc", flat, w.noise, w.noise);
+
   return layout;
 }
 
@@ -94,16 +98,19 @@ class ConvGenerator final : public Generator {
                 GradientReducer& reducer) override {
     Device& d = *m_.device;
     d.run("generator.backward.tanh", elementwise::TanhBackward{images, d_images}, image_floats());
+
     conv2_->backward_weights(a_conv1_.value.floats(), d_images, m_.g(kDraw2Weights),
                              m_.g(kDraw2Bias));
     reducer.ready(kDraw2Bias);
     conv2_->backward_data(d_images, m_.w(kDraw2Weights), a_conv1_.gradient.floats());
     leaky_relu_gradient(d, "generator.conv1.backward.leaky_relu", a_conv1_);
+
     conv1_->backward_weights(a_fc_.value.floats(), a_conv1_.gradient.floats(), m_.g(kDraw1Weights),
                              m_.g(kDraw1Bias));
     reducer.ready(kDraw1Bias);
     conv1_->backward_data(a_conv1_.gradient.floats(), m_.w(kDraw1Weights), a_fc_.gradient.floats());
     leaky_relu_gradient(d, "generator.fc.backward.leaky_relu", a_fc_);
+
     fc_->backward_weights(noise, a_fc_.gradient.floats(), m_.g(kDrawFcWeights), m_.g(kDrawFcBias));
     reducer.ready(kDrawFcBias);
   }
@@ -126,11 +133,13 @@ class ConvDiscriminator final : public Discriminator {
       : m_(memory) {
     Device& d = *m_.device;
     int64_t const flat = kQuarter * kQuarter * w.wide;
+
     builder.activation(images, rows * kPixels, "images");
     builder.activation(a_conv1_, rows * kHalf * kHalf * w.narrow, "discriminator.conv1");
     builder.activation(a_conv2_, rows * flat, "discriminator.conv2");
     builder.activation(logits_, rows, "discriminator.fc");
     builder.buffer(row_results_, rows * 2, "loss");
+
     builder.take(d.conv2d("discriminator.conv1", outer_shape(rows, w)), conv1_);
     builder.take(d.conv2d("discriminator.conv2", inner_shape(rows, w)), conv2_);
     builder.take(d.dense("discriminator.fc", {rows, flat, 1, false}), fc_);
@@ -138,14 +147,18 @@ class ConvDiscriminator final : public Discriminator {
 
   void forward(int64_t real) override {
     Device& d = *m_.device;
+
     conv1_->forward(images.value.floats(), m_.w(kJudge1Weights), m_.w(kJudge1Bias),
                     a_conv1_.value.floats());
     leaky_relu(d, "discriminator.conv1.leaky_relu", a_conv1_);
+
     conv2_->forward(a_conv1_.value.floats(), m_.w(kJudge2Weights), m_.w(kJudge2Bias),
                     a_conv2_.value.floats());
     leaky_relu(d, "discriminator.conv2.leaky_relu", a_conv2_);
+
     fc_->forward(a_conv2_.value.floats(), m_.w(kJudgeFcWeights), m_.w(kJudgeFcBias),
                  logits_.value.floats());
+
     judge_loss(m_, logits_, row_results_, real);
   }
 
@@ -153,10 +166,12 @@ class ConvDiscriminator final : public Discriminator {
     fc_->backward_weights(a_conv2_.value.floats(), logits_.gradient.floats(), m_.g(kJudgeFcWeights),
                           m_.g(kJudgeFcBias));
     reducer.ready(kJudgeFcBias);
+
     backward_to_conv2();
     conv2_->backward_weights(a_conv1_.value.floats(), a_conv2_.gradient.floats(),
                              m_.g(kJudge2Weights), m_.g(kJudge2Bias));
     reducer.ready(kJudge2Bias);
+
     backward_to_conv1();
     conv1_->backward_weights(images.value.floats(), a_conv1_.gradient.floats(),
                              m_.g(kJudge1Weights), m_.g(kJudge1Bias));
@@ -197,13 +212,16 @@ GanModel convolutional_gan(ConvGanWidths const& widths) {
   model.discriminator = {kJudgeFcWeights, kJudge1Bias, "discriminator"};
   model.generator = {kDraw2Weights, kDrawFcBias, "generator"};
   model.noise = widths.noise;
+
   model.make_generator = [widths](ReplicaMemory const& memory, ReplicaBuilder& builder) {
     return std::make_unique<ConvGenerator>(memory, widths, builder);
   };
+
   model.make_discriminator = [widths](ReplicaMemory const& memory, int64_t rows,
                                       ReplicaBuilder& builder) {
     return std::make_unique<ConvDiscriminator>(memory, widths, rows, builder);
   };
+
   return model;
 }
 

@@ -67,11 +67,13 @@ inline void judge_loss(ReplicaMemory const& m, Activation const& logits, Buffer 
                        int64_t real) {
   auto const rows = static_cast<int64_t>(logits.value.bytes() / sizeof(float));
   float const scale = 1.0F / static_cast<float>(m.batch);
+
   m.device->run(
       "sigmoid.loss",
       elementwise::BinaryCrossEntropy{logits.value.floats(), logits.gradient.floats(),
                                       row_results.floats(), static_cast<size_t>(real), scale},
       static_cast<size_t>(rows));
+
   m.device->run_rows("sigmoid.loss.sum",
                      rowwise::SumOfPairs{rows, row_results.floats(), m.result, scale}, 1);
 }

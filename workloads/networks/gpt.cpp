@@ -65,11 +65,13 @@ ParameterLayout gpt_parameters(GptShape const& s) {
   // The 2 × layers branches add up in the residual stream.
   double const branch = 1.0 / std::sqrt(2.0 * static_cast<double>(s.layers));
   int64_t const hidden = kMlpRatio * s.width;
+
   ParameterLayout layout;
   layout.model = fmt::format("gpt-layers{}-heads{}-width{}-context{}-vocabulary{}", s.layers,
                              s.heads, s.width, s.context, s.vocabulary);
   layout.add({"head", s.vocabulary, s.width, 0.02, 0.0F, kDecay});
   layout.add_norm("norm", s.width);
+
   for (int64_t block = s.layers - 1; block >= 0; --block) {
     std::string const name = fmt::format("block{}.", block);
     layout.add({name + "mlp.down", s.width, hidden, deviation(hidden) * branch, 0.0F, kDecay});
@@ -80,6 +82,7 @@ ParameterLayout gpt_parameters(GptShape const& s) {
     layout.add({name + "attention.qkv", 3 * s.width, s.width, deviation(s.width), 0.0F, kDecay});
     layout.add_norm(name + "attention.norm", s.width);
   }
+
   layout.add_table("positions", s.context, s.width, 0.02, 0.0F);
   layout.add_table("tokens", s.vocabulary, s.width, 0.02, 0.0F);
   return layout;
@@ -262,17 +265,21 @@ void Attention::forward(float const* x, float* y) {
   float *const key = query + part(), *const value = key + part();
   int64_t const matrices = out_heads_.matrices();
   qkv_dense_->forward(x, m_.w(id(kQkvWeights)), m_.w(id(kQkvBias)), scratch_.qkv_rows.floats());
+
   m_.device->run_rows(split_name_.c_str(),
                       rowwise::SplitHeads{qkv_heads_, scratch_.qkv_rows.floats(), query},
                       3 * matrices);
+
   scores_->run(query, key, weights_.floats());
   m_.device->run_rows(softmax_name_.c_str(),
                       rowwise::CausalSoftmaxForward{shape_.context, weights_.floats()},
                       matrices * shape_.context);
+
   values_->run(weights_.floats(), value, scratch_.heads.floats());
   m_.device->run_rows(merge_name_.c_str(),
                       rowwise::MergeHeads{out_heads_, scratch_.heads.floats(), merged_.floats()},
                       matrices);
+
   out_dense_->forward(merged_.floats(), m_.w(id(kOutWeights)), m_.w(id(kOutBias)), y);
 }
 
@@ -347,12 +354,15 @@ Block::Block(Maker& make, Scratch& scratch, int64_t number)
       attention_(make, scratch, number) {
   std::string const name = fmt::format("block{}.", number);
   int64_t const stream = make.rows * shape_.width, hidden = kMlpRatio * shape_.width;
+
   up_ = make.dense(name + "mlp.up", shape_.width, hidden);
   down_ = make.dense(name + "mlp.down", hidden, shape_.width);
+
   attention_sum_name_ = name + "attention.residual";
   mlp_sum_name_ = name + "mlp.residual";
   gelu_name_ = name + "mlp.gelu.forward";
   backward_gelu_name_ = name + "mlp.gelu.backward";
+
   normed_x_ = make.floats(stream, name + "attention.norm");
   middle_ = make.floats(stream, name + "attention.residual");
   normed_middle_ = make.floats(stream, name + "mlp.norm");
@@ -363,32 +373,40 @@ Block::Block(Maker& make, Scratch& scratch, int64_t number)
 
 float* Block::forward(float const* x) {
   float* const branch = scratch_.branch.floats();
+
   attention_norm_.forward(x, normed_x_.floats());
   attention_.forward(normed_x_.floats(), branch);
   m_.device->run(attention_sum_name_.c_str(), elementwise::Add{x, branch, middle_.floats()},
                  stream_floats_);
+
   mlp_norm_.forward(middle_.floats(), normed_middle_.floats());
   up_->forward(normed_middle_.floats(), m_.w(id(kUpWeights)), m_.w(id(kUpBias)), hidden_.floats());
   m_.device->run(gelu_name_.c_str(), elementwise::GeluForward{hidden_.floats(), active_.floats()},
                  hidden_floats_);
+
   down_->forward(active_.floats(), m_.w(id(kDownWeights)), m_.w(id(kDownBias)), branch);
   m_.device->run(mlp_sum_name_.c_str(), elementwise::Add{middle_.floats(), branch, y_.floats()},
                  stream_floats_);
+
   return y_.floats();
 }
 
 void Block::backward(float const* x, float* d_stream, GradientReducer& reducer) {
   float *const d_hidden = scratch_.d_hidden.floats(), *const d_normed = scratch_.d_normed.floats();
+
   down_->backward_weights(active_.floats(), d_stream, m_.g(id(kDownWeights)), m_.g(id(kDownBias)));
   reducer.ready(id(kDownBias));
   down_->backward_data(d_stream, m_.w(id(kDownWeights)), d_hidden);
   m_.device->run(backward_gelu_name_.c_str(), elementwise::GeluBackward{hidden_.floats(), d_hidden},
                  hidden_floats_);
+
   up_->backward_weights(normed_middle_.floats(), d_hidden, m_.g(id(kUpWeights)), m_.g(id(kUpBias)));
   reducer.ready(id(kUpBias));
   up_->backward_data(d_hidden, m_.w(id(kUpWeights)), d_normed);
+
   mlp_norm_.backward(middle_.floats(), d_normed, d_stream);
   reducer.ready(id(kMlpNormShift));
+
   attention_.backward(normed_x_.floats(), d_stream, d_normed, reducer);
   attention_norm_.backward(x, d_normed, d_stream);
   reducer.ready(id(kAttentionNormShift));
@@ -426,10 +444,12 @@ GptReplica::GptReplica(Maker& make)
       scratch_(make),
       embedded_(make.floats(make.rows * make.shape.width, "embedding")),
       norm_(make, "norm", kLastNormScale) {
+
   blocks_.reserve(
       static_cast<size_t>(shape_.layers));  // operations refer to names in them: they must not move
   for (int64_t i = 0; i < shape_.layers && !make.error(); ++i)
     blocks_.emplace_back(make, scratch_, i);
+
   head_ = make.dense("head", shape_.width, shape_.vocabulary);
   normed_ = make.floats(rows_ * shape_.width, "norm");
   logits_ = make.floats(rows_ * shape_.vocabulary, "head");
@@ -444,10 +464,13 @@ void GptReplica::forward(InputBuffers const& input) {
                                                 m_.w(token_table(shape_)),
                                                 m_.w(position_table(shape_)), embedded_.floats()},
                       rows_);
+
   stream_ = {embedded_.floats()};
   for (Block& block : blocks_) stream_.push_back(block.forward(stream_.back()));
+
   norm_.forward(stream_.back(), normed_.floats());
   head_->forward(normed_.floats(), m_.w(kHeadWeights), m_.w(kHeadBias), logits_.floats());
+
   softmax_cross_entropy(*m_.device,
                         {rows_, shape_.vocabulary, logits_.floats(), input.labels.ints(),
                          d_logits_.floats(), row_results_.floats(), m_.result});
@@ -455,15 +478,19 @@ void GptReplica::forward(InputBuffers const& input) {
 
 void GptReplica::backward(InputBuffers const& input, GradientReducer& reducer) {
   float *const d_normed = scratch_.d_normed.floats(), *const d_stream = d_stream_.floats();
+
   head_->backward_weights(normed_.floats(), d_logits_.floats(), m_.g(kHeadWeights),
                           m_.g(kHeadBias));
   reducer.ready(kHeadBias);
   head_->backward_data(d_logits_.floats(), m_.w(kHeadWeights), d_normed);
+
   m_.device->run("stream.gradient.zero", elementwise::Fill{d_stream, 0.0F},
                  d_stream_.bytes() / sizeof(float));
   norm_.backward(stream_.back(), d_normed, d_stream);
   reducer.ready(kLastNormShift);
+
   for (size_t i = blocks_.size(); i-- > 0;) blocks_[i].backward(stream_[i], d_stream, reducer);
+
   m_.device->run_rows("positions.backward",
                       rowwise::PositionGradient{shape_.width, m_.batch, shape_.context, d_stream,
                                                 m_.g(position_table(shape_))},
@@ -472,6 +499,7 @@ void GptReplica::backward(InputBuffers const& input, GradientReducer& reducer) {
                       rowwise::TokenGradient{shape_.width, rows_, input.inputs.ints(), d_stream,
                                              m_.g(token_table(shape_))},
                       shape_.vocabulary);
+
   reducer.ready(token_table(shape_));
 }
 
@@ -484,11 +512,13 @@ base::Expected<void> check(GptOptions const& gpt, TokenizedText const& text) {
         "run gpt: --width {} is not divisible by --heads {}: each head takes an equal part",
         s.width, s.heads);
   }
+
   if (text.test().size() <= static_cast<size_t>(s.context)) {
     return base::fail(
         "run gpt: a text of {} bytes is too short for --context {}, {} bytes are needed",
         text.tokens.size(), s.context, (s.context + 1) * 10);
   }
+
   return {};
 }
 
@@ -507,21 +537,25 @@ double gpt_learning_rate(TrainOptions const& o, GptOptions const& gpt, int64_t s
   if (step < gpt.warmup_steps) {
     return o.learning_rate * static_cast<double>(step + 1) / static_cast<double>(gpt.warmup_steps);
   }
+
   int64_t const end =
       std::max(gpt.decay_steps > 0 ? gpt.decay_steps : o.steps, gpt.warmup_steps + 1);
   double const passed =
       static_cast<double>(step - gpt.warmup_steps) / static_cast<double>(end - gpt.warmup_steps);
   double const cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(1.0, passed)));
+
   return o.learning_rate * (kLeast + (1.0 - kLeast) * cosine);
 }
 
 base::Expected<TrainingResult> train_gpt(TrainOptions const& o, GptOptions const& gpt,
                                          TokenizedText const& text, std::FILE* log) {
   if (auto good = check(gpt, text); !good) return base::fail_with(good);
+
   GptShape shape = gpt.shape;
   shape.vocabulary = static_cast<int64_t>(text.vocabulary.size());
   TextSamples const train(text.train(), shape.context, o.augment),
       test(text.test(), shape.context, false);
+
   Network network;
   network.workload = "gpt";
   network.sample = "sequence";
@@ -529,13 +563,16 @@ base::Expected<TrainingResult> train_gpt(TrainOptions const& o, GptOptions const
   network.make_replica = [&](ReplicaMemory const& memory) {
     return make_gpt_replica(memory, shape);
   };
+
   network.optimizer.kind = OptimizerSettings::Kind::kAdamW;
   network.optimizer.beta2 =
       0.99F;  // in a batch of few sequences a rare byte has a gradient once in many steps
   network.learning_rate = [&](int64_t step, int64_t) { return gpt_learning_rate(o, gpt, step); };
+
   network.train = &train;
   network.test = &test;
   network.answers_per_sample = shape.context;
+
   return train_data_parallel(o, network, log);
 }
 

@@ -40,17 +40,20 @@ enum ParameterId : size_t {
 ParameterLayout describe_parameters(MnistWidths const& w) {
   ParameterLayout layout;
   layout.model = fmt::format("mnist-conv{}-conv{}-conv{}-fc{}", w.conv1, w.conv2, w.conv3, w.fc1);
+
   // He initialisation (He et al., ICCV 2015): ReLU then keeps the activations' size from layer to
   // layer.
   auto const add = [&](char const* name, int64_t outputs, int64_t inputs) {
     layout.add({name, outputs, inputs, std::sqrt(2.0 / static_cast<double>(inputs)), 0.0F, 0.0F});
   };
+
   constexpr int64_t kWindow = kKernel * kKernel;
   add("fc2", kMnistClasses, w.fc1);
   add("fc1", w.fc1, kPooled2 * kPooled2 * w.conv3);
   add("conv3", w.conv3, kWindow * w.conv2);
   add("conv2", w.conv2, kWindow * w.conv1);
   add("conv1", w.conv1, kWindow);
+
   return layout;
 }
 
@@ -85,6 +88,7 @@ base::Expected<void> MnistReplica::make() {
   int64_t const b = m_.batch;
   MnistWidths const& w = widths_;
   ReplicaBuilder builder(d);
+
   builder.activation(a_conv1_, b * kSide * kSide * w.conv1, "conv1");
   builder.activation(a_pool1_, b * kPooled1 * kPooled1 * w.conv1, "pool1");
   builder.activation(a_conv2_, b * kPooled1 * kPooled1 * w.conv2, "conv2");
@@ -94,6 +98,7 @@ base::Expected<void> MnistReplica::make() {
   builder.activation(a_fc2_, b * kMnistClasses, "fc2");
   builder.buffer(row_results_, b * 2, "loss");
   if (auto made = builder.result(); !made) return made;
+
   builder.take(d.conv2d("conv1", {b, kSide, kSide, 1, w.conv1, kKernel, kPadding, true}), conv1_);
   builder.take(d.max_pool("pool1", {b, kSide, kSide, w.conv1, 2, 2}), pool1_);
   builder.take(
@@ -114,13 +119,17 @@ void MnistReplica::forward(InputBuffers const& input) {
   conv1_->forward(input.inputs.floats(), m_.w(kConv1Weights), m_.w(kConv1Bias),
                   a_conv1_.value.floats());
   pool1_->forward(a_conv1_.value.floats(), a_pool1_.value.floats());
+
   conv2_->forward(a_pool1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias),
                   a_conv2_.value.floats());
   pool2_->forward(a_conv2_.value.floats(), a_pool2_.value.floats());
+
   conv3_->forward(a_pool2_.value.floats(), m_.w(kConv3Weights), m_.w(kConv3Bias),
                   a_conv3_.value.floats());
+
   fc1_->forward(a_conv3_.value.floats(), m_.w(kFc1Weights), m_.w(kFc1Bias), a_fc1_.value.floats());
   fc2_->forward(a_fc1_.value.floats(), m_.w(kFc2Weights), m_.w(kFc2Bias), a_fc2_.value.floats());
+
   softmax_cross_entropy(*m_.device,
                         {m_.batch, kMnistClasses, a_fc2_.value.floats(), input.labels.ints(),
                          a_fc2_.gradient.floats(), row_results_.floats(), m_.result});
@@ -184,16 +193,20 @@ TrainOptions mnist_defaults() {
 base::Expected<TrainingResult> train_mnist(TrainOptions const& o, MnistWidths const& widths,
                                            MnistDataSet const& data, std::FILE* log) {
   MnistSamples const train(data.train, o.augment), test(data.test, false);
+
   Network network;
   network.workload = "mnist";
   network.layout = describe_parameters(widths);
   network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, widths); };
+
   network.optimizer.kind = OptimizerSettings::Kind::kAdamW;
   network.learning_rate = [&](int64_t, int64_t samples) {
     return decayed_learning_rate(o, samples / static_cast<int64_t>(train.size()));
   };
+
   network.train = &train;
   network.test = &test;
+
   return train_data_parallel(o, network, log);
 }
 
@@ -203,8 +216,10 @@ base::Expected<int> run_mnist(std::span<std::string const> arguments) {
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   TrainOptions const& o = **options;
+
   auto const data = load_mnist(o.data);
   if (!data) return base::fail_with(data);
+
   auto const result = train_mnist(o, {}, *data, o.json ? stderr : stdout);
   if (!result) return base::fail_with(result);
   return finish_training("mnist", o, *result);

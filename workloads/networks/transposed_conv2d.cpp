@@ -26,12 +26,14 @@ base::Expected<std::unique_ptr<TransposedConv2d>> TransposedConv2d::create(Devic
   shape.transposed = true;
   auto convolution = device.conv2d(name, shape);
   if (!convolution) return base::fail_with(convolution);
+
   auto const bytes = static_cast<size_t>(shape.out_channels) * sizeof(float);
   std::string const owner = fmt::format("{}.no_bias", name);
   auto no_bias = device.allocate(bytes, MemoryPurpose::kOther, owner);
   if (!no_bias) return base::fail_with(no_bias);
   auto unused = device.allocate(bytes, MemoryPurpose::kOther, owner);
   if (!unused) return base::fail_with(unused);
+
   return std::unique_ptr<TransposedConv2d>(new TransposedConv2d(
       device, name, shape, std::move(*convolution), std::move(*no_bias), std::move(*unused)));
 }

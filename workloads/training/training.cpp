@@ -103,9 +103,11 @@ std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step,
   uint64_t const checksum = ReplicaCheck::checksum(weights);
   std::lock_guard const lock(mutex_);
   latest_ = {step, checksum};
+
   auto const at = steps_.try_emplace(step, First{device, 0, checksum}).first;
   First const first = at->second;
   if (++at->second.reports == devices_) steps_.erase(at);
+
   if (first.checksum == checksum) return std::nullopt;
   return fmt::format(
       "the weights of devices {} and {} differ after step {} (checksums {:016x} and {:016x}): a "

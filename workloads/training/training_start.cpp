@@ -87,6 +87,7 @@ base::Expected<DeviceGroup> open_training_devices(TrainOptions const& o,
                                        .soft_placement = o.soft_placement,
                                        .graphs = o.graphs});
   if (processes == nullptr) return group;
+
   base::Expected<void> ready;
   if (!group) ready = base::fail_with(group);
   ready = processes->agree(ready);

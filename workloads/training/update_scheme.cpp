@@ -39,6 +39,7 @@ class ReplicatedUpdate final : public UpdateScheme {
     for (size_t b = 0; b < c_.buckets->size(); ++b) {
       if (c_.communicator != nullptr) c_.device->wait(StreamKind::kCompute, reduced_[b]);
       Bucket const& bucket = (*c_.buckets)[b];
+
       for (size_t id = bucket.first; id <= bucket.last; ++id) {
         Parameter const& p = c_.layout->parameters[id];
         float* const state = state_.bytes() == 0 ? nullptr : state_.floats() + (p.offset - first());
@@ -47,6 +48,7 @@ class ReplicatedUpdate final : public UpdateScheme {
                          rate, step);
       }
     }
+
     reduced_.clear();
   }
 
@@ -84,6 +86,7 @@ base::Expected<std::unique_ptr<UpdateScheme>> make_replicated_update(UpdateConte
   STEPSCOPE_CHECK(!c.buckets->empty());
   size_t const held =
       c.buckets->back().offset + c.buckets->back().count - c.buckets->front().offset;
+
   Buffer state;
   if (c.optimizer.states() > 0) {
     size_t const bytes = static_cast<size_t>(c.optimizer.states()) * held * sizeof(float);
@@ -91,6 +94,7 @@ base::Expected<std::unique_ptr<UpdateScheme>> make_replicated_update(UpdateConte
     if (!made) return base::fail_with(made);
     state = std::move(*made);
   }
+
   return std::make_unique<ReplicatedUpdate>(c, std::move(state));
 }
 

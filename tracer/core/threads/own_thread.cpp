@@ -37,10 +37,12 @@ void* make_stack() {
   void* const memory = ::mmap(nullptr, kAllBytes, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
+
   void* const stack = static_cast<char*>(memory) + kGuardBytes;
   ::munlock(
       stack,
       kStackBytes + kLinkBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
+
   if (::mprotect(stack, kStackBytes + kLinkBytes, PROT_READ | PROT_WRITE) == 0) return stack;
   ::munmap(memory, kAllBytes);
   return nullptr;
@@ -174,10 +176,13 @@ void OwnThread::join() const {
 bool OwnThread::wait_until_gone(std::chrono::nanoseconds timeout) const {
   constexpr int64_t kLongestNs =
       100'000'000;  // the kernel wakes one thread, which wakes all others unless it ends meanwhile
+
   int64_t const end = monotonic_ns() + timeout.count();
   auto const waiting = static_cast<uint32_t>(::syscall(SYS_gettid));
+
   for (uint32_t state = life_->load(std::memory_order_acquire); state != kGone;) {
     if (state == waiting) return true;  // the last thread of a process runs the exit handlers
+
     int64_t const left = end - monotonic_ns();
     if (left <= 0) return false;
     timespec const pause = {0, std::min(left, kLongestNs)};

@@ -38,6 +38,7 @@ void close_one_by_one(int kept) {
     }
     return;
   }
+
   while (dirent const* const entry = ::readdir(list)) {
     std::string_view const name = entry->d_name;
     int fd = -1;

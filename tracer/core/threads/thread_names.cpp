@@ -35,6 +35,7 @@ void ThreadNames::read_asked() {
     std::lock_guard const lock(mutex_);
     asked = std::exchange(asked_, {});
   }
+
   for (int64_t const thread : asked) {
     std::string name = thread_name(thread);
     std::lock_guard const lock(mutex_);

@@ -31,6 +31,7 @@ template <class Call>
 auto not_cancelled(Call const& call) -> decltype(call()) {
   int before = PTHREAD_CANCEL_ENABLE;
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+
   if constexpr (std::is_void_v<decltype(call())>) {
     run_apart(call);
     ::pthread_setcancelstate(before, nullptr);

@@ -62,16 +62,19 @@ Expected<void> let_see_each_other(std::map<int, uint64_t> const& uses) {
   for (auto const& [gpu, uses_of_gpu] : uses) {
     for (auto const& [other, uses_of_other] : uses) {
       if (gpu == other) continue;
+
       int possible = 0;
       cudaDeviceCanAccessPeer(&possible, gpu, other);
       cudaError_t error = cudaSetDevice(gpu);
       if (error == cudaSuccess && possible != 0) error = cudaDeviceEnablePeerAccess(other, 0);
+
       if (possible == 0 || (error != cudaSuccess && error != cudaErrorPeerAccessAlreadyEnabled)) {
         return base::fail(
             "cuda: GPU {} cannot see the memory of GPU {}, name each GPU once (then NCCL connects "
             "them) or use one",
             gpu, other);
       }
+
       cudaGetLastError();  // "already enabled" stays behind
     }
   }
@@ -165,6 +168,7 @@ Expected<Meant> find_gpus(GpuNames const& names, Peers* peers) {
     for (size_t i = 0; i < mine.gpus.size(); ++i) meant.devices[mine.gpus[i]] = mine.sharers[i];
     return meant;
   }
+
   meant.gpus = names.gpus;
   if (meant.gpus.empty()) {
     auto const count = count_gpus();
@@ -172,6 +176,7 @@ Expected<Meant> find_gpus(GpuNames const& names, Peers* peers) {
     meant.gpus.resize(static_cast<size_t>(*count));
     std::iota(meant.gpus.begin(), meant.gpus.end(), 0);
   }
+
   for (int const gpu : meant.gpus) ++meant.devices[gpu];
   return meant;
 }
@@ -203,15 +208,18 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
   // Logical devices have three streams each: with the default of eight queues one device's wait
   // could hold another's work.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+
   std::shared_ptr<Peers> const peers = options.processes;
   auto const meant = find_gpus(names, peers.get());
   if (!meant) return base::fail_with(meant);
   std::vector<int> const& gpus = meant->gpus;
   auto const local = static_cast<uint32_t>(gpus.size());
+
   auto group = std::make_shared<Exchange>(local * (peers ? peers->size() : 1), peers);
   auto prepared = prepare(*meant, options.memory_limit_bytes);
   Expected<void> connected;
   if (!prepared) connected = base::fail_with(prepared);
+
   if (peers) {
     auto const activate = [](int gpu) { cudaSetDevice(gpu); };
     connected =
@@ -220,25 +228,30 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
     connected = connect(*group, gpus, meant->devices);
   }
   if (!connected) return base::fail_with(connected);
+
   DeviceGroup opened;
   opened.communicator = group;
   opened.members = group->members();
   opened.first_member = group->first_member();
+
   for (uint32_t index = 0; index < local; ++index) {
     int const gpu = gpus[index];
     auto const before = std::count(gpus.begin(), gpus.begin() + index, gpu);
     bool const is_alone = std::count(gpus.begin(), gpus.end(), gpu) == 1;
     std::string name =
         is_alone ? fmt::format("cuda:{}", gpu) : fmt::format("cuda:{}#{}", gpu, before);
+
     auto device = CudaDevice::create({index, opened.first_member + index, gpu, std::move(name),
                                       prepared->capacities[gpu], options.faults, options.precision},
                                      prepared->libraries, *group);
     if (!device) return base::fail_with(device);
+
     if (!options.memory_growth) {
       if (auto reserved = (*device)->reserve_memory(); !reserved) return base::fail_with(reserved);
     }
     opened.devices.push_back(std::move(*device));
   }
+
   return opened;
 }
 

@@ -28,6 +28,7 @@ base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers&
   base::Expected<void> made;
   int version = 0;
   nccl.get_version(&version);
+
   if (version < kOldestForProcesses) {
     made = base::fail(
         "cuda: several processes need NCCL 2.14 or newer (python3 -m pip install "
@@ -44,12 +45,15 @@ base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers&
           nccl.error_string(result));
     }
   }
+
   if (auto all = peers.agree(made); !all) return base::fail_with(all);
   std::vector<std::string> const ids =
       peers.all_gather(peers.rank() == 0 ? std::string(id.internal, sizeof id) : "");
   if (auto const gone = peers.failure()) return base::fail("{}", *gone);
+
   if (ids.front().size() != sizeof id)
     return base::fail("cuda: rank 0 has another Stepscope, start the same one everywhere");
+
   std::memcpy(&id, ids.front().data(), sizeof id);
   return id;
 }
@@ -128,12 +132,15 @@ base::Expected<void> NcclGroup::wait_until_connected(Peers const& peers) {
     for (ncclResult_t state = ncclInProgress; state != ncclSuccess;
          std::this_thread::sleep_for(kLookEvery)) {
       if (auto const gone = peers.failure()) return base::fail("{}", *gone);
+
       ncclResult_t const asked = nccl_.async_error(member->communicator, &state);
       if (asked != ncclSuccess) state = asked;
+
       if (state != ncclSuccess && state != ncclInProgress) {
         return base::fail("cuda: NCCL cannot connect the GPUs of the {} processes: {}",
                           peers.size(), words(state));
       }
+
       if (state == ncclInProgress && Clock::now() > until) {
         return base::fail(
             "cuda: NCCL did not connect the GPUs of the {} processes within {} s: run again with "

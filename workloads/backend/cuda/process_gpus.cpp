@@ -37,6 +37,7 @@ base::Expected<std::vector<int>> choose_for(std::vector<GpuView> const& views, s
   GpuView const& mine = views[rank];
   size_t const gpus = mine.visible.size();
   auto const [place, processes] = place_of(views, rank);
+
   if (!mine.wanted.given) {
     if (place < gpus) return std::vector{static_cast<int>(place)};
     return base::fail(
@@ -44,6 +45,7 @@ base::Expected<std::vector<int>> choose_for(std::vector<GpuView> const& views, s
         "one that all share (--device cuda:0, with NCCL 2.30 or newer), or use --device host",
         processes, count_of_gpus(gpus), gpus);
   }
+
   if (mine.wanted.gpus.empty()) {
     if (gpus % processes != 0) {
       return base::fail(
@@ -51,10 +53,12 @@ base::Expected<std::vector<int>> choose_for(std::vector<GpuView> const& views, s
           "them",
           processes, count_of_gpus(gpus));
     }
+
     std::vector<int> share(gpus / processes);
     std::iota(share.begin(), share.end(), static_cast<int>(place * share.size()));
     return share;
   }
+
   for (int const gpu : mine.wanted.gpus) {
     if (static_cast<size_t>(gpu) >= gpus) {
       return base::fail(
@@ -62,6 +66,7 @@ base::Expected<std::vector<int>> choose_for(std::vector<GpuView> const& views, s
           rank, gpus);
     }
   }
+
   return mine.wanted.gpus;
 }
 
@@ -74,6 +79,7 @@ base::Expected<void> count_sharers(std::vector<GpuView> const& views,
   auto const ranks_on = [&](size_t rank, int gpu) -> std::vector<size_t>& {
     return ranks_of[views[rank].visible[static_cast<size_t>(gpu)]];
   };
+
   for (size_t rank = 0; rank < views.size(); ++rank) {
     for (int const gpu : choices[rank].gpus) {
       std::vector<size_t>& ranks = ranks_on(rank, gpu);
@@ -83,6 +89,7 @@ base::Expected<void> count_sharers(std::vector<GpuView> const& views,
             "trains alone",
             gpu, rank);
       }
+
       // Who names a GPU asks to share it.
       if (!ranks.empty() && !(is_named(views[rank]) && is_named(views[ranks.front()]))) {
         return base::fail(
@@ -93,6 +100,7 @@ base::Expected<void> count_sharers(std::vector<GpuView> const& views,
       ranks.push_back(rank);
     }
   }
+
   for (size_t rank = 0; rank < views.size(); ++rank) {
     for (int const gpu : choices[rank].gpus)
       choices[rank].sharers.push_back(static_cast<uint32_t>(ranks_on(rank, gpu).size()));

@@ -24,13 +24,17 @@ ConvolutionPlan plan_convolution(dnnl::engine const& engine, Conv2dShape const& 
   p.x = images(s.batch, s.height, s.width, s.in_channels);
   p.y = images(s.batch, s.out_height(), s.out_width(), s.out_channels);
   p.bias = vector_of(s.out_channels);
+
   dnnl::memory::dims const dims = {s.out_channels, s.in_channels, s.kernel, s.kernel};
   p.plain_weights = {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ohwi};
+
   dnnl::memory::desc const any = any_layout(dims);
   dnnl::memory::dims const stride = {s.stride, s.stride};
   dnnl::memory::dims const pad = {s.padding, s.padding};
+
   auto const direct = dnnl::algorithm::convolution_auto;
   auto const plain_attributes = workspace_attributes(false);
+
   p.forward =
       describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training,
                         direct, p.x, any, p.bias, p.y, stride, pad, pad);
@@ -38,6 +42,7 @@ ConvolutionPlan plan_convolution(dnnl::engine const& engine, Conv2dShape const& 
                                            p.y, stride, pad, pad);
   p.weights = describe_backward<BackwardWeights>(engine, plain_attributes, p.forward, direct, p.x,
                                                  any, p.bias, p.y, stride, pad, pad);
+
   return p;
 }
 
@@ -115,12 +120,14 @@ Expected<std::unique_ptr<Conv2d>> HostDevice::conv2d(std::string_view name,
                                                      Conv2dShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_convolution(engine_, shape); });
   if (!made) return base::fail_with(made);
+
   std::string const owner = fmt::format("{}.workspace", name);
   size_t const scratch =
       std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
                 made->weights.scratchpad_desc().get_size()});
   if (auto reserved = reserve_workspace(scratch, owner); !reserved)
     return base::fail_with(reserved);
+
   auto result = plan(*this, name, [&]() -> Expected<std::unique_ptr<Conv2d>> {
     auto forward =
         PackedWeights::create(*this, made->plain_weights, made->forward.weights_desc(), owner);
@@ -133,6 +140,7 @@ Expected<std::unique_ptr<Conv2d>> HostDevice::conv2d(std::string_view name,
     return std::make_unique<HostConv2d>(*this, name, shape, std::move(*made), std::move(*forward),
                                         std::move(*data), std::move(*gradient));
   });
+
   if (!result) return base::fail_with(result);
   return std::move(*result);
 }

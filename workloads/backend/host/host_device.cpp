@@ -73,6 +73,7 @@ HostDevice::HostDevice(uint32_t index, uint32_t member, Share const& share, uint
       math_(engine_) {
   api::device_mark(api::DeviceSchema::kDevice, name_.c_str(),
                    api::DevicePayload{index, static_cast<uint32_t>(threads_), capacity_bytes, 0.0});
+
   for (StreamKind const kind :
        {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
     streams_[static_cast<size_t>(kind)] =
@@ -161,11 +162,13 @@ void HostDevice::launch_kernel(char const* name, double flops, uint64_t bytes,
                                std::function<void()> work) {
   before_launch();
   HostStream& compute = stream(StreamKind::kCompute);
+
   api::KernelPayload const payload{next_correlation(), index_, compute.id(), bytes, flops};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
                                 api::LaunchPayload{payload.correlation, index_, compute.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
   bool const slow = faults_.slow_device == static_cast<int64_t>(member_);
+
   compute.push([this, name, payload, slow, work = std::move(work)] {
     api::DeviceRange const range(api::DeviceSchema::kKernel, name, payload);
     auto const begin = Clock::now();
@@ -173,6 +176,7 @@ void HostDevice::launch_kernel(char const* name, double flops, uint64_t bytes,
     if (slow) spin_until(begin + 2 * (Clock::now() - begin));
     kernels_.fetch_add(1, std::memory_order_relaxed);
   });
+
   after_launch(StreamKind::kCompute, false);
 }
 
@@ -181,11 +185,13 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
   before_launch();
   HostStream& target = stream(kind);
   uint32_t const pinned = faults_.pageable_copies ? 0 : 1;
+
   api::CopyPayload const payload{next_correlation(), index_, target.id(), bytes,
                                  direction,          index_, pinned};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
                                 api::LaunchPayload{payload.correlation, index_, target.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
+
   target.push([this, name, payload, to, from, bytes, direction] {
     api::DeviceRange const range(api::DeviceSchema::kCopy, name, payload);
     std::memcpy(to, from, bytes);
@@ -195,18 +201,21 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
     if (direction == CopyDirection::kDeviceToHost)
       device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   });
+
   after_launch(kind, true);
 }
 
 api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) {
   uint32_t const rank = member_;
   STEPSCOPE_CHECK(rank < ring.members());
+
   api::CollectivePayload payload = {};
   payload.correlation = next_correlation();
   payload.device = index_;
   payload.stream = static_cast<uint32_t>(StreamKind::kCommunication);
   payload.bytes = what.count * sizeof(float);
   payload.op = what.op;
+
   if (bool const sends = what.op == CollectiveOp::kSend;
       sends || what.op == CollectiveOp::kReceive) {
     STEPSCOPE_CHECK(what.peer < ring.members());
@@ -225,6 +234,7 @@ api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) 
     payload.rank = static_cast<int32_t>(rank);
     payload.peer = -1;
   }
+
   return payload;
 }
 
@@ -271,11 +281,13 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
         "fp32",
         precision_name(options.precision));
   }
+
   if (options.graphs) {
     return base::fail(
         "host: --cuda-graphs: host devices have no CUDA graphs, use a cuda device or leave the "
         "option out");
   }
+
   uint32_t count = 1;
   if (!arguments.empty()) {
     auto const [end, error] =
@@ -286,6 +298,7 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
                         kMaxDevices);
     }
   }
+
   std::shared_ptr<Processes> const& processes = options.processes;
   uint32_t const neighbours = processes ? processes->launch().local_size : 1;
   // A launcher that binds processes to cores has divided them already. OMP_NUM_THREADS, where it is
@@ -293,12 +306,15 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
   uint32_t const sharing = count * (available_cores() < online_cores() ? 1 : neighbours);
   int const threads =
       std::max(1, std::min(available_cores() / static_cast<int>(sharing), worker_threads()));
+
   uint64_t const capacity = options.memory_limit_bytes != 0
                                 ? options.memory_limit_bytes
                                 : physical_memory() / kDefaultMemoryShare / count / neighbours;
+
   DeviceGroup group;
   group.members = count * (processes ? processes->size() : 1);
   group.first_member = count * (processes ? processes->rank() : 0);
+
   std::unique_ptr<Transport> transport;
   if (processes) {
     transport = std::make_unique<ProcessTransport>(processes, count);
@@ -306,6 +322,7 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
     transport = std::make_unique<ThreadTransport>(count);
   }
   group.communicator = std::make_shared<Ring>(std::move(transport));
+
   for (uint32_t i = 0; i < count; ++i) {
     // A woken thread is often put behind one that computes on the same core, for milliseconds,
     // while another core is idle: devices that each have their cores do not get into each other's
@@ -314,11 +331,13 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
                                   processes ? std::vector<int>() : cores_of_device(i, count)};
     auto device = std::make_unique<HostDevice>(options.first_index + i, group.first_member + i,
                                                share, capacity, options.faults);
+
     if (!options.memory_growth) {
       if (auto reserved = device->reserve_memory(); !reserved) return base::fail_with(reserved);
     }
     group.devices.push_back(std::move(device));
   }
+
   return group;
 }
 

@@ -81,22 +81,26 @@ class HostLrn final : public Lrn {
 Expected<std::unique_ptr<Lrn>> HostDevice::lrn(std::string_view name, LrnShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_lrn(engine_, shape); });
   if (!made) return base::fail_with(made);
+
   auto const is_reference = [](char const* implementation) {
     return std::string_view(implementation).find("jit") == std::string_view::npos;
   };
   if (is_reference(made->forward.impl_info_str()) || is_reference(made->backward.impl_info_str())) {
     return make_plain_lrn(*this, name, shape);
   }
+
   size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(),
                                   made->backward.scratchpad_desc().get_size());
   if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
     return base::fail_with(reserved);
+
   Buffer kept;
   if (size_t const bytes = made->forward.workspace_desc().get_size(); bytes > 0) {
     auto allocated = allocate(bytes, MemoryPurpose::kActivations, fmt::format("{}.kept", name));
     if (!allocated) return base::fail_with(allocated);
     kept = std::move(*allocated);
   }
+
   return plan(*this, name, [&]() -> std::unique_ptr<Lrn> {
     return std::make_unique<HostLrn>(*this, name, *made, std::move(kept));
   });

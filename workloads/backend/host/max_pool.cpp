@@ -21,10 +21,12 @@ PoolPlan plan_pool(dnnl::engine const& engine, MaxPoolShape const& s) {
   PoolPlan p;
   p.x = images(s.batch, s.height, s.width, s.channels);
   p.y = images(s.batch, s.out_height(), s.out_width(), s.channels);
+
   // "Same" padding puts the smaller half in front.
   auto const missing = [&](int64_t in, int64_t out) {
     return std::max<int64_t>(0, (out - 1) * s.stride + s.window - in);
   };
+
   int64_t const rows = missing(s.height, s.out_height());
   int64_t const columns = missing(s.width, s.out_width());
   MaxPoolWindows const windows{p.x,
@@ -33,6 +35,7 @@ PoolPlan plan_pool(dnnl::engine const& engine, MaxPoolShape const& s) {
                                {s.window, s.window},
                                {rows / 2, columns / 2},
                                {rows - rows / 2, columns - columns / 2}};
+
   auto const attributes = workspace_attributes(false);
   p.forward = describe_max_pool(engine, attributes, windows);
   p.backward = describe_max_pool_backward(engine, attributes, p.forward, windows);

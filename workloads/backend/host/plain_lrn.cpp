@@ -41,12 +41,14 @@ void row_power(LrnShape const& s, float const* x, RowScratch& r) {
   float* const middle = r.padded.data() + s.radius;
 #pragma omp simd
   for (size_t c = 0; c < channels; ++c) middle[c] = x[c] * x[c];
+
   window_sums(r, s.radius);
   float const* const sum = r.sum.data();
   float* const scale = r.scale.data();
   float* const power = r.power.data();
 #pragma omp simd
   for (size_t c = 0; c < channels; ++c) scale[c] = s.bias + s.alpha * sum[c];
+
   constexpr float kUsualBeta =
       0.75F;  // two square roots instead of a power: vector code instead of a call per element
   if (s.beta == kUsualBeta) {

@@ -26,6 +26,7 @@ void Mailbox::send(float const* data, size_t count) {
          count);  // the receiver leaves it alone until waiting_ says that it is filled
     lock.lock();
     waiting_ = nullptr;
+
   } else {
     Message message;
     if (!spare_.empty()) {
@@ -38,6 +39,7 @@ void Mailbox::send(float const* data, size_t count) {
     // A receiver may have begun to wait meanwhile: it takes the message from here.
     kept_.push_back(std::move(message));
   }
+
   lock.unlock();
   changed_.notify_one();
 }
@@ -45,6 +47,7 @@ void Mailbox::send(float const* data, size_t count) {
 void Mailbox::receive(float* data, size_t count) {
   if (count == 0) return;
   std::unique_lock lock(mutex_);
+
   if (kept_.empty()) {
     waiting_ = data;
     waiting_count_ = count;
@@ -52,11 +55,13 @@ void Mailbox::receive(float* data, size_t count) {
     if (waiting_ == nullptr) return;
     waiting_ = nullptr;
   }
+
   Message message = std::move(kept_.front());
   kept_.pop_front();
   lock.unlock();
   STEPSCOPE_CHECK(message.size() == count);
   copy(data, message.data(), count);
+
   lock.lock();
   spare_.push_back(std::move(message));
 }
