@@ -86,13 +86,16 @@ std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& bas
   for (auto const& [name, means] : of_base) names.push_back(name);
   for (auto const& [name, means] : of_candidate)
     if (!of_base.contains(name)) names.push_back(name);
+
   std::vector<KernelChange> changes;
   ComparedKernel rest_of_base, rest_of_candidate;
+
   for (std::string const& name : names) {
     auto const in_base = of_base.find(name), in_candidate = of_candidate.find(name);
     ComparedKernel const before = in_base == of_base.end() ? ComparedKernel{} : in_base->second;
     ComparedKernel const after =
         in_candidate == of_candidate.end() ? ComparedKernel{} : in_candidate->second;
+
     bool const is_new = before.told_in == 0 && !is_in_any(base, name);
     bool const has_vanished = after.told_in == 0 && !is_in_any(candidate, name);
     bool const is_told = (is_new || before.told_in == base.size()) &&
@@ -104,12 +107,16 @@ std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& bas
       rest_of_candidate.ns += after.ns;
       continue;
     }
+
     changes.push_back(change_of(name, before, after));
     if (is_new) changes.back().where = KernelChange::Where::kNew;
     if (has_vanished) changes.back().where = KernelChange::Where::kVanished;
   }
+
+  // Kernels without a name of their own are one row.
   if (rest_of_base.calls > 0 || rest_of_candidate.calls > 0)
     changes.push_back(change_of({}, rest_of_base, rest_of_candidate));
+
   std::stable_sort(
       changes.begin(), changes.end(), [](KernelChange const& a, KernelChange const& b) {
         return std::abs(a.candidate_ns - a.base_ns) > std::abs(b.candidate_ns - b.base_ns);
@@ -205,6 +212,7 @@ std::array<int64_t, kChangePartCount> round_to_sum(
     std::array<double, kChangePartCount> const& values, int64_t total) {
   std::array<int64_t, kChangePartCount> rounded{};
   std::array<std::pair<double, size_t>, kChangePartCount> rest;
+
   int64_t missing = total;
   for (size_t i = 0; i < values.size(); ++i) {
     double const floor = std::floor(values[i]);
@@ -212,6 +220,8 @@ std::array<int64_t, kChangePartCount> round_to_sum(
     rest[i] = {values[i] - floor, i};
     missing -= rounded[i];
   }
+
+  // The largest remainders are rounded up.
   std::stable_sort(rest.begin(), rest.end(),
                    [](auto const& a, auto const& b) { return a.first > b.first; });
   // As many as there are parts at most, but for the error of the sum: of that the largest part
@@ -221,10 +231,12 @@ std::array<int64_t, kChangePartCount> round_to_sum(
     ++rounded[i];
     --missing;
   }
+
   auto const largest = std::max_element(rounded.begin(), rounded.end(), [](int64_t a, int64_t b) {
     return std::abs(a) < std::abs(b);
   });
   *largest += missing;
+
   return rounded;
 }
 
@@ -232,6 +244,7 @@ void explain_change(std::vector<RunMeasurements> const& base,
                     std::vector<RunMeasurements> const& candidate, Comparison& comparison) {
   comparison.kernels = kernel_changes(base, candidate);
   std::array<double, kChangePartCount> parts{};
+
   auto const part = [&](ChangePart which) -> double& { return parts[static_cast<size_t>(which)]; };
   double of_kernels = 0;
   for (KernelChange const& kernel : comparison.kernels) {
@@ -244,9 +257,11 @@ void explain_change(std::vector<RunMeasurements> const& base,
     part(ChangePart::kKernelSpeed) += kernel.speed_ns;
     part(ChangePart::kKernelCalls) += kernel.calls_ns;
   }
+
   auto const changed = [&](StepPart of) {
     return part_mean(candidate, static_cast<size_t>(of)) - part_mean(base, static_cast<size_t>(of));
   };
+
   double const of_compute = changed(StepPart::kCompute) - of_kernels;
   part(comparison.of_hosts ? ChangePart::kHostWork : ChangePart::kKernelOverlap) = of_compute;
   part(ChangePart::kCommunication) = changed(StepPart::kCommunication);
@@ -256,6 +271,7 @@ void explain_change(std::vector<RunMeasurements> const& base,
     parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] =
         changed(idle_part(static_cast<IdleCause>(c)));
   if (comparison.of_hosts) std::swap(part(ChangePart::kHostInput), parts[kInputChange]);
+
   comparison.parts_ns = round_to_sum(parts, comparison.candidate.mean_ns - comparison.base.mean_ns);
   comparison.host_ops = host_op_changes(base, candidate);
   comparison.late = late_changes(base, candidate);

@@ -158,6 +158,7 @@ class MetricMaker {
         return find(run, name) != run.kernels.end();
       });
     };
+
     for (RunMeasurements::Kernel const& kernel : base_.front().kernels) {
       std::string const& name = kernel.name;
       if (name.empty() || !is_told(base_, name) || !is_told(candidate_, name)) continue;
@@ -238,6 +239,7 @@ void refuse(Runs const& base, Runs const& candidate, bool paired, Comparison& co
     comparison.refusal = Refusal::kNotPaired;
     return;
   }
+
   bool const is_one_each = base.size() == 1 && candidate.size() == 1;
   for (auto const* side : {&base, &candidate})
     for (RunMeasurements const& run : *side) {
@@ -246,6 +248,7 @@ void refuse(Runs const& base, Runs const& candidate, bool paired, Comparison& co
       comparison.refused_run = run.name;
       return;
     }
+
   auto const is_in_turn = [](RunMeasurements const& run) { return run.steps_in_turn > 0; };
   auto const count = std::count_if(base.begin(), base.end(), is_in_turn) +
                      std::count_if(candidate.begin(), candidate.end(), is_in_turn);
@@ -253,6 +256,7 @@ void refuse(Runs const& base, Runs const& candidate, bool paired, Comparison& co
     comparison.refusal = Refusal::kOneSideInTurn;
     return;
   }
+
   if (common_kernel_share(base, candidate) == 0 ||
       base.front().of_hosts != candidate.front().of_hosts)
     comparison.refusal = Refusal::kNoCommonKernel;
@@ -286,10 +290,12 @@ void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison
   auto const add = [&](Caveat caveat, double ns = 0) {
     comparison.caveats.push_back({caveat, ns, 0, 0, 0});
   };
+
   auto const any = [&](auto const& holds) {
     return std::any_of(base.begin(), base.end(), holds) ||
            std::any_of(candidate.begin(), candidate.end(), holds);
   };
+
   bool const in_turn = base.front().steps_in_turn > 0;
   if (in_turn) {
     add_all_steps(base, candidate, comparison);
@@ -300,6 +306,7 @@ void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison
       comparison.verdict = Verdict::kUnclear;
     if (step.change.method == CompareMethod::kNone) add(Caveat::kFewSteps);
   }
+
   if (step.change.drifts) add(Caveat::kDrift);
   if (common_kernel_share(base, candidate) < kLeastCommonShare) add(Caveat::kKernelNames);
   if (any([](RunMeasurements const& run) { return !run.missing_ranks.empty(); }))
@@ -309,11 +316,13 @@ void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison
   if (!comparison.of_hosts &&
       any([](RunMeasurements const& run) { return run.allocated_bytes.empty(); }))
     add(Caveat::kNoMemory);
+
   bool const are_pairs = step.change.unit == CompareUnit::kPair;
   bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
   if (!are_runs) add(Caveat::kOneRun);
   bool const are_few = are_runs && (are_pairs ? step.change.base_values < kFewPairs
                                               : base.size() + candidate.size() < kFewRuns);
+
   if (are_few && step.verdict == Verdict::kUnclear) {
     add(Caveat::kFewRuns);
     comparison.caveats.back().needed = needed_runs(step.change, step.least);
@@ -365,16 +374,21 @@ Comparison compare_runs(std::vector<RunMeasurements> const& base,
   comparison.base = side_facts(base);
   comparison.candidate = side_facts(candidate);
   comparison.least_share = options.least_share;
+
   // One run a side is a pair that says nothing of others: its steps do.
   bool const paired = options.paired && base.size() > 1;
   refuse(base, candidate, options.paired, comparison);
   if (comparison.refusal) return comparison;
+
   comparison.of_hosts = base.front().of_hosts;
   MetricMaker(base, candidate, paired, comparison).add_all();
+
   comparison.base.mean_ns = std::llround(comparison.step().change.base_mean);
   comparison.candidate.mean_ns = std::llround(comparison.step().change.candidate_mean);
+
   comparison.differences = find_differences(base, candidate);
   explain_change(base, candidate, comparison);
+
   comparison.verdict = comparison.step().verdict;
   add_caveats(base, candidate, comparison);
   return comparison;

@@ -157,6 +157,7 @@ std::string source_key(RunMeasurements const& run) {
 std::vector<Difference> find_differences(std::vector<RunMeasurements> const& base,
                                          std::vector<RunMeasurements> const& candidate) {
   DifferenceList list(base, candidate);
+
   list.add_text(Condition::kDevice,
                 [](RunMeasurements const& run) { return joined_names(run.device_names); });
   list.add_text(Condition::kDeviceCount,
@@ -165,15 +166,18 @@ std::vector<Difference> find_differences(std::vector<RunMeasurements> const& bas
                 [](RunMeasurements const& run) { return std::to_string(run.processes); });
   list.add_text(Condition::kHost,
                 [](RunMeasurements const& run) { return joined_names(run.hosts); });
+
   list.add_facts();
   list.add_text(Condition::kCommand, [](RunMeasurements const& run) { return run.command; });
   list.add_text(Condition::kTool, [](RunMeasurements const& run) { return run.tool; });
   list.add_number(Condition::kClock, [](RunMeasurements const& run) { return run.busy_clock_mhz; });
+
   if (!is_same_work(base, candidate))
     list.add_number(Condition::kCopiedIn,
                     [](RunMeasurements const& run) { return std::optional(run.copied_in_bytes); });
   list.add_text(Condition::kStepSource, source_key);
   if (!share_steps(base, candidate)) list.add_text(Condition::kStepNumbers, step_range);
+
   return list.take();
 }
 

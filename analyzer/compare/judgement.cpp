@@ -64,22 +64,27 @@ BlockPair independent_blocks(std::vector<double> const& base,
                              std::vector<double> const& candidate) {
   size_t const fewest = std::min(base.size(), candidate.size()),
                longest = std::max<size_t>(fewest / kFewestBlocks, 1);
+
   BlockPair blocks;
   while (std::max(base.size(), candidate.size()) / blocks.length > kMostComparedValues)
     blocks.length *= 2;
+
   for (;;) {
     std::vector<std::vector<double>> const sides = {block_means(base, blocks.length),
                                                     block_means(candidate, blocks.length)};
     blocks.base = sides[0];
     blocks.candidate = sides[1];
+
     double const correlation = lag_one_correlation(sides);
     double const errors = blocks.length == 1 ? kStepErrors : kBlockErrors;
     double const limit =
         errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.candidate.size()));
     bool const can_tell =
         blocks.length == 1 || blocks.base.size() + blocks.candidate.size() >= kFewestCorrelated;
+
     if (blocks.drifts || !can_tell || correlation <= std::max(kLooseCorrelation, limit))
       return blocks;
+
     size_t const wanted = blocks.length * length_for(correlation, fewest);
     blocks.drifts = wanted > longest;
     blocks.length = std::max(blocks.length, std::min(wanted, longest));
@@ -186,19 +191,23 @@ Change measure_change(std::span<std::vector<double> const> base,
   STEPSCOPE_CHECK(!of_base.empty() && !of_candidate.empty());
   std::vector<double> const base_means = run_means(of_base),
                             candidate_means = run_means(of_candidate);
+
   Change change;
   change.base_mean = plain_mean(base_means);
   change.candidate_mean = plain_mean(candidate_means);
+
   if (of_base.size() > 1 || of_candidate.size() > 1) {
     change.unit = CompareUnit::kRun;
     compare_values(base_means, candidate_means, sums, change);
     return change;
   }
+
   change.base_values = of_base[0].size();
   change.candidate_values = of_candidate[0].size();
   change.shift.estimate = change.shift.low = change.shift.high =
       change.candidate_mean - change.base_mean;
   if (std::min(change.base_values, change.candidate_values) < kFewestComparedSteps) return change;
+
   BlockPair const blocks = independent_blocks(of_base[0], of_candidate[0]);
   change.unit = blocks.length > 1 ? CompareUnit::kBlock : CompareUnit::kStep;
   change.steps_per_value = blocks.length;
@@ -219,11 +228,13 @@ Change measure_pairs(std::span<std::vector<double> const> base,
     differences.push_back(of_candidate.back() - of_base.back());
   }
   STEPSCOPE_CHECK(!differences.empty());
+
   Change change;
   change.unit = CompareUnit::kPair;
   change.base_values = change.candidate_values = differences.size();
   change.base_mean = plain_mean(of_base);
   change.candidate_mean = plain_mean(of_candidate);
+
   SignedRankTest const ranked = signed_rank(differences, kCompareConfidence);
   if (differences.size() >= (ranked.exact ? kFewestRankedPairs : kFewestTiedPairs)) {
     change.method = CompareMethod::kSignedRank;
@@ -232,6 +243,7 @@ Change measure_pairs(std::span<std::vector<double> const> base,
   } else {
     compare_few_pairs(of_base, of_candidate, differences, change);
   }
+
   change.agreement = agreement_of(of_base, of_candidate);
   return change;
 }

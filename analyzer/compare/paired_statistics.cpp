@@ -70,16 +70,20 @@ SignedRankTest signed_rank(std::span<double const> differences, double confidenc
   STEPSCOPE_CHECK(!differences.empty() && confidence > 0 && confidence < 1);
   SignedRanks const ranks = rank_by_size(differences);
   double const tail = (1 - confidence) / 2;
+
   auto const of_pairs = [](double n) { return n * (n + 1) / 2; };
   auto const nonzero = static_cast<double>(ranks.count),
              all = static_cast<double>(differences.size());
+
   SignedRankTest test;
   test.v = ranks.positive;
   test.exact =
       ranks.count == differences.size() && ranks.tie_terms == 0 && differences.size() <= kMostExact;
+
   std::vector<double> const means = means_of_pairs(differences);
   size_t place = 1;  // of the bounds among the means, from either end
   double const nearer = std::min(test.v, of_pairs(nonzero) - test.v);
+
   if (test.exact) {
     SignedRankDistribution const distribution(differences.size());
     test.p = std::min(1.0, 2 * distribution.cumulative(static_cast<size_t>(std::llround(nearer))));
@@ -94,6 +98,7 @@ SignedRankTest signed_rank(std::span<double const> differences, double confidenc
                            0.5;
     if (nearest >= 1) place = static_cast<size_t>(nearest);
   }
+
   place = std::clamp<size_t>(place, 1, (means.size() + 1) / 2);
   test.shift.low = means[place - 1];
   test.shift.high = means[means.size() - place];

@@ -135,14 +135,17 @@ class KernelSampler {
     };
     auto const first =
         std::lower_bound(analysis_.kernels.begin(), analysis_.kernels.end(), ref, by_ref);
+
     std::unordered_map<uint32_t, size_t> columns;
     double const share = 1 / static_cast<double>(sample_.devices);
     uint64_t copied_in = 0;
+
     for (size_t s = 0; s < sample_.steps.size(); ++s) {
       StepStats const& step = *steps.at(sample_.steps[s]).facts;
       sample_.copied_in_bytes +=
           static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
       copied_in |= step.copied_in_bytes;
+
       for (StepKernel const& kernel : step.kernels) {
         auto const [found, is_new] = columns.emplace(kernel.kernel, 0);
         if (is_new) {
@@ -155,6 +158,7 @@ class KernelSampler {
         to.calls[s] += static_cast<double>(kernel.count) * share;
       }
     }
+
     sample_.fed_devices += copied_in > 0 ? 1 : 0;
   }
   /// After all devices.
@@ -195,19 +199,23 @@ class KernelSampler {
 /// that overlap share nothing.
 void add_memory(RunMeasurements& sample, MemoryStats const& memory, SampledSteps const& steps) {
   if (memory.timeline.empty()) return;
+
   sample.allocated_bytes.resize(sample.steps.size(), 0);
   if (memory.peak_reserved_bytes) sample.reserved_bytes.resize(sample.steps.size(), 0);
   std::vector<MemoryPoint> const timeline = memory.timeline.points();
+
   size_t at = 0;
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     Interval const step = steps.at(sample.steps[s]).facts->host_window;
     while (at < timeline.size() && timeline[at].time_ns <= step.begin) ++at;
+
     uint64_t allocated = at > 0 ? timeline[at - 1].allocated_bytes : 0;
     uint64_t reserved = at > 0 ? timeline[at - 1].reserved_bytes : 0;
     for (; at < timeline.size() && timeline[at].time_ns < step.end; ++at) {
       allocated = std::max(allocated, timeline[at].allocated_bytes);
       reserved = std::max(reserved, timeline[at].reserved_bytes);
     }
+
     sample.allocated_bytes[s] = std::max(sample.allocated_bytes[s], static_cast<double>(allocated));
     if (memory.peak_reserved_bytes)
       sample.reserved_bytes[s] = std::max(sample.reserved_bytes[s], static_cast<double>(reserved));
@@ -221,6 +229,7 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
   struct Sum {
     double ns = 0, count = 0;
   };
+
   std::map<std::pair<model::CollectiveOp, uint64_t>, std::map<size_t, Sum>> by_size;
   for (CollectiveStats const& collective : analysis.collectives) {
     for (auto const& participant : collective.participants) {
@@ -228,11 +237,13 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
           std::lower_bound(devices.begin(), devices.end(), participant.ref,
                            [](auto const& known, DeviceRef ref) { return known.first < ref; });
       if (device == devices.end() || device->first != participant.ref) continue;
+
       // Steps come by number; within a run these are in the order of time.
       auto const step =
           std::partition_point(sample.steps.begin(), sample.steps.end(), [&](int64_t number) {
             return device->second.at(number).period.end <= participant.when.begin;
           });
+
       if (step != sample.steps.end() &&
           device->second.at(*step).period.begin <= participant.when.begin) {
         Sum& sum = by_size[{collective.op, collective.bytes}]
@@ -243,6 +254,7 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
       break;
     }
   }
+
   for (auto const& [key, sums] : by_size) {
     RunMeasurements::Collective& to = sample.collectives.emplace_back();
     to.op = key.first;
@@ -253,6 +265,7 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
       to.total_ns += sum.ns;
     }
   }
+
   std::stable_sort(sample.collectives.begin(), sample.collectives.end(),
                    [](auto const& a, auto const& b) { return a.total_ns > b.total_ns; });
   if (sample.collectives.size() > kMostCollectiveSizes)
@@ -295,11 +308,15 @@ double mean_period(std::vector<MeasuredDevice> const& devices) {
 void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis,
                MeasuredSteps const& measured) {
   if (analysis.steps.empty()) return;
+
+  // Idle time by host operation: mean over the steps of all devices.
   auto const all_steps = static_cast<double>(analysis.steps.size());
   for (HostOpStats const& op : analysis.host_ops)
     if (op.host_op)
       sample.host_ops.push_back(
           {op.cause, *op.host_op, static_cast<double>(op.idle_ns) / all_steps});
+
+  // Waiting by late rank: mean over the steady steps.
   double steady = 0;
   for (MeasuredDevice const& device : measured.steady)
     steady += static_cast<double>(device.periods.size());

@@ -29,20 +29,25 @@ double beta_fraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300, kPrecision = 1e-16;
   constexpr int kMostTerms = 10'000;
   auto const away_from_0 = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+
   double c = 1, d = 1 / away_from_0(1 - (a + b) * x / (a + 1)), result = d;
+
   for (int i = 1; i < kMostTerms; ++i) {
     auto const m = static_cast<double>(i);
     double const even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     d = 1 / away_from_0(1 + even * d);
     c = away_from_0(1 + even / c);
     result *= d * c;
+
     double const odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
     d = 1 / away_from_0(1 + odd * d);
     c = away_from_0(1 + odd / c);
+
     double const factor = d * c;
     result *= factor;
     if (std::abs(factor - 1) < kPrecision) break;
   }
+
   return result;
 }
 
@@ -153,11 +158,13 @@ RankTest mann_whitney(std::span<double const> x, std::span<double const> y, Rank
 Shift hodges_lehmann(std::span<double const> x, std::span<double const> y, double confidence,
                      RankSums& sums) {
   STEPSCOPE_CHECK(!x.empty() && !y.empty() && confidence > 0 && confidence < 1);
+
   size_t const pairs = x.size() * y.size();
   std::vector<double> differences;
   differences.reserve(pairs);
   for (double const of_y : y)
     for (double const of_x : x) differences.push_back(of_y - of_x);
+
   double const tail = (1 - confidence) / 2;
   size_t place = 1;  // of the bounds among the differences, from either end
   if (is_exact(x.size(), y.size(), rank_values(x, y).tie_terms)) {
@@ -168,7 +175,9 @@ Shift hodges_lehmann(std::span<double const> x, std::span<double const> y, doubl
         n * m / 2 + normal_quantile(tail) * std::sqrt(n * m * (n + m + 1) / 12) + 0.5;
     if (nearest >= 1) place = static_cast<size_t>(nearest);
   }
+
   place = std::clamp<size_t>(place, 1, (pairs + 1) / 2);
+
   Shift shift;
   shift.low = smallest(differences, place - 1);
   shift.high = smallest(differences, pairs - place);

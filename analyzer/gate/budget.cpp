@@ -16,14 +16,17 @@ constexpr double kNsPerMillisecond = 1e6;
 
 std::vector<BudgetFact> make_budget_facts() {
   std::vector<BudgetFact> facts;
+
   auto const add_time = [&](std::string const& name, FactSource source,
                             StepPart part = StepPart::kCompute) {
     facts.push_back({name + "_ms", source, part, FactUnit::kMilliseconds});
     facts.push_back({name + "_share", source, part, FactUnit::kShare});
   };
+
   facts.push_back({"step_time_ms", FactSource::kStep, StepPart::kCompute, FactUnit::kMilliseconds});
   facts.push_back(
       {"step_p95_ms", FactSource::kStepP95, StepPart::kCompute, FactUnit::kMilliseconds});
+
   add_time("compute", FactSource::kPart, StepPart::kCompute);
   add_time("exposed_comm", FactSource::kExposedComm);
   add_time("exposed_wait", FactSource::kPart, StepPart::kWaiting);
@@ -33,6 +36,7 @@ std::vector<BudgetFact> make_budget_facts() {
     auto const cause = static_cast<IdleCause>(c);
     add_time(std::string("idle_") + to_string(cause), FactSource::kPart, idle_part(cause));
   }
+
   facts.push_back(
       {"peak_memory_gb", FactSource::kAllocated, StepPart::kCompute, FactUnit::kGigabytes});
   facts.push_back(
@@ -41,8 +45,10 @@ std::vector<BudgetFact> make_budget_facts() {
       {"peak_reserved_gb", FactSource::kReserved, StepPart::kCompute, FactUnit::kGigabytes});
   facts.push_back(
       {"peak_reserved_gib", FactSource::kReserved, StepPart::kCompute, FactUnit::kGibibytes});
+
   facts.push_back({"kernel_calls", FactSource::kKernelCalls, StepPart::kCompute, FactUnit::kCount});
   facts.push_back({"quality", FactSource::kQuality, StepPart::kCompute, FactUnit::kCount});
+
   return facts;
 }
 
@@ -152,14 +158,17 @@ void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs
     values.push_back(values_of(fact, run));
     if (values.back().empty()) return;
   }
+
   MeanInterval interval = measure_mean(values);
   // Of few values that vary far Student's interval reaches to where no time and no share is.
   interval.low = std::max(interval.low, 0.0);
   if (fact.unit == FactUnit::kShare)
     interval.high = std::min(interval.high, std::max(1.0, interval.mean));
+
   check.value = interval.mean;
   if (!interval.is_known) return;
   check.interval = interval;
+
   bool const low = keeps(check.budget, interval.low), high = keeps(check.budget, interval.high);
   if (low && high) check.verdict = GateVerdict::kPassed;
   if (!low && !high) check.verdict = GateVerdict::kFailed;

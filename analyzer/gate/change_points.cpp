@@ -102,9 +102,11 @@ std::optional<SplitPlace> best_split(std::span<double const> segment) {
 
 std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t seed) {
   STEPSCOPE_CHECK(series.size() <= kMostSeriesValues);
+
   std::mt19937_64 random(seed);
   std::vector<Segment> segments = {make_segment(series, 0, series.size())};
   std::vector<SeriesChange> changes;
+
   for (;;) {
     size_t best = segments.size();
     for (size_t i = 0; i < segments.size(); ++i)
@@ -112,8 +114,10 @@ std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t 
           (best == segments.size() || segments[i].split->q > segments[best].split->q))
         best = i;
     if (best == segments.size() || segments[best].split->q <= 0) break;
+
     double const p = permutation_p(series, segments, segments[best].split->q, random);
     if (p > kChangePointError) break;
+
     Segment const whole = segments[best];
     size_t const at = whole.first + whole.split->at;
     changes.push_back({at, p});
@@ -121,6 +125,7 @@ std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t 
     segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(best) + 1,
                     make_segment(series, at, whole.last));
   }
+
   std::sort(changes.begin(), changes.end(),
             [](SeriesChange const& a, SeriesChange const& b) { return a.at < b.at; });
   return changes;

@@ -61,11 +61,13 @@ GateResult check_runs(std::vector<RunMeasurements> const& base,
                       std::vector<Budget> const& budgets, CompareOptions const& options) {
   STEPSCOPE_CHECK(!candidate.empty());
   GateResult result;
+
   if (!base.empty()) {
     result.comparison = compare_runs(base, candidate, options);
     if (result.comparison->refusal) return result;
     result.has_host_devices = are_host_devices(candidate);
     result.is_other_machine = is_other_machine(result);
+
     for (size_t i = 0; i < result.comparison->metrics.size(); ++i) {
       Metric const& metric = result.comparison->metrics[i];
       bool const is_memory = metric.family == MetricFamily::kMemory && metric.name == "allocated";
@@ -73,12 +75,14 @@ GateResult check_runs(std::vector<RunMeasurements> const& base,
         result.answers.push_back(answer_of(result, i));
     }
   }
+
   for (Budget const& budget : budgets) {
     result.budgets.push_back(check_budget(budget, candidate));
     BudgetCheck const& check = result.budgets.back();
     result.answers.push_back({GateQuestion::kBudget, check.verdict, result.budgets.size() - 1,
                               std::nullopt, check.more});
   }
+
   for (GateAnswer const& answer : result.answers)
     result.verdict = worse(result.verdict, answer.verdict);
   return result;

@@ -50,11 +50,14 @@ void keep_kernels(RunMeasurements& sample) {
     keep_last(kernel.ns, kMostKeptSteps);
     keep_last(kernel.calls, kMostKeptSteps);
   }
+
   std::stable_partition(sample.kernels.begin(), sample.kernels.end(),
                         [](auto const& kernel) { return !kernel.name.empty(); });
+
   auto const others = std::find_if(sample.kernels.begin(), sample.kernels.end(),
                                    [](auto const& kernel) { return kernel.name.empty(); });
   size_t const told = static_cast<size_t>(others - sample.kernels.begin());
+
   if (told > kMostKeptKernels) {
     std::stable_sort(sample.kernels.begin(), others,
                      [](auto const& a, auto const& b) { return total_of(a.ns) > total_of(b.ns); });
@@ -69,6 +72,7 @@ void keep_kernels(RunMeasurements& sample) {
     sample.kernels.resize(kMostKeptKernels);
     sample.kernels.push_back(std::move(rest));
   }
+
   for (RunMeasurements::Kernel& kernel : sample.kernels) {
     round_values(kernel.ns, kTimesPerNs);
     round_values(kernel.calls, kCallsPerUnit);
@@ -122,11 +126,13 @@ void keep_blame(RunMeasurements& sample) {
     op.name = kept_text(op.name);
     round_value(op.ns, kTimesPerNs);
   }
+
   keep_first(sample.ranges, kMostKeptBlame);
   for (RunMeasurements::HostRange& range : sample.ranges) {
     range.name = kept_text(range.name);
     round_value(range.ns, kTimesPerNs);
   }
+
   std::stable_sort(sample.late.begin(), sample.late.end(),
                    [](auto const& a, auto const& b) { return a.exposed_ns > b.exposed_ns; });
   keep_first(sample.late, kMostKeptBlame);
@@ -150,16 +156,20 @@ RunMeasurements kept_sample(RunMeasurements sample) {
   keep_last(sample.steps, kMostKeptSteps);
   keep_last(sample.step_ns, kMostKeptSteps);
   round_values(sample.step_ns, kTimesPerNs);
+
   for (std::vector<double>& part : sample.parts_ns) {
     keep_last(part, kMostKeptSteps);
     round_values(part, kTimesPerNs);
   }
+
   for (auto* bytes : {&sample.allocated_bytes, &sample.reserved_bytes}) {
     keep_last(*bytes, kMostKeptSteps);
     round_values(*bytes, 1);
   }
+
   keep_kernels(sample);
   keep_kernel_names(sample);
+
   keep_first(sample.collectives, kMostKeptCollectives);
   for (RunMeasurements::Collective& collective : sample.collectives) {
     keep_last(collective.transfer_ns, kMostKeptSteps);
@@ -167,6 +177,7 @@ RunMeasurements kept_sample(RunMeasurements sample) {
     round_value(collective.per_step, kCallsPerUnit);
     round_value(collective.total_ns, kTimesPerNs);
   }
+
   keep_conditions(sample);
   keep_blame(sample);
   return sample;

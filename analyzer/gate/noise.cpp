@@ -120,23 +120,28 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
     steps = run;
     values.push_back(sum_of(run) / static_cast<double>(run.size()));
   }
+
   MeanInterval result;
   if (values.empty()) return result;
+
   result.unit = values.size() > 1 ? CompareUnit::kRun : CompareUnit::kStep;
   result.mean = sum_of(values) / static_cast<double>(values.size());
   if (values.size() == 1) values = steps;
   result.values = values.size();
   result.independent = result.unit == CompareUnit::kRun ? static_cast<double>(values.size())
                                                         : independent_values(values);
+
   result.deviation = deviation_of(values, result.mean);
   result.low = result.high = result.mean;
   if (result.unit == CompareUnit::kStep && values.size() < kFewestComparedSteps) return result;
+
   result.is_known = true;
   if (result.unit == CompareUnit::kStep && result.independent < kFewestIndependent) {
     result.low = *std::min_element(values.begin(), values.end());
     result.high = *std::max_element(values.begin(), values.end());
     return result;
   }
+
   double const half = student_quantile(1 - kCompareConfidence, result.independent - 1) *
                       result.deviation / std::sqrt(result.independent);
   result.low -= half;
@@ -160,17 +165,21 @@ std::optional<Noise> noise_of(Change const& change, double least) {
 std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   auto const noise = noise_of(change, least);
   if (!noise) return std::nullopt;
+
   double const by = std::abs(change.shift.estimate);
   Counts const counts = counts_of(change);
   bool const are_pairs = change.unit == CompareUnit::kPair;
+
   MoreValues more;
   more.unit = are_pairs || change.unit == CompareUnit::kRun ? change.unit : CompareUnit::kStep;
   size_t const most = most_more(more.unit);
+
   auto const settle_with = [&](size_t of_base, size_t of_candidate) {
     Counts const then{counts.unit, counts.base + static_cast<double>(of_base),
                       counts.candidate + static_cast<double>(of_candidate)};
     return settles(by, noise->deviation, least, then);
   };
+
   std::optional<size_t> count;
   if (!are_pairs) count = least_count(most, [&](size_t k) { return settle_with(0, k); });
   // The base alone may vary too much, and then no new side is long enough; nor should it have to be
@@ -181,6 +190,7 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
       more.on_both_sides = true;
     }
   }
+
   if (!count) return std::nullopt;
   more.count = *count * change.steps_per_value;
   return more;

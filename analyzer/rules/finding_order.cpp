@@ -110,10 +110,12 @@ void order_findings(std::vector<Finding>& findings) {
       continue;
     reason->severity = std::max(reason->severity, effect->severity);
   }
+
   std::stable_sort(findings.begin(), findings.end(), [](Finding const& a, Finding const& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     return a.cost_ns_per_step.value_or(-1) > b.cost_ns_per_step.value_or(-1);
   });
+
   for (Explanation const& explanation : kExplanations) {
     auto const named = [&](std::string_view rule) {
       return std::find_if(findings.begin(), findings.end(),

@@ -81,8 +81,10 @@ struct Solution {
 std::optional<Solution> solve(Columns const& columns) {
   auto const parts = decompose(columns);
   if (!parts) return std::nullopt;
+
   size_t const size = columns.terms.size(), rows = columns.values.front().size();
   Square const inverted = inverse(parts->r, size);
+
   std::vector<double> const ones(rows, 1.0);
   std::vector<double> rest = ones;
   Coefficients projected{};
@@ -90,9 +92,11 @@ std::optional<Solution> solve(Columns const& columns) {
     projected[c] = dot(parts->q[c], ones);
     for (size_t i = 0; i < rows; ++i) rest[i] -= projected[c] * parts->q[c][i];
   }
+
   Solution solution;
   solution.free_terms = size;
   solution.squared_error = dot(rest, rest);
+
   for (size_t a = 0; a < size; ++a) {
     for (size_t k = a; k < size; ++k)
       solution.coefficients[columns.terms[a]] += inverted[a][k] * projected[k];
@@ -101,6 +105,7 @@ std::optional<Solution> solve(Columns const& columns) {
         solution.unscaled_covariance[columns.terms[a]][columns.terms[b]] +=
             inverted[a][k] * inverted[b][k];
   }
+
   return solution;
 }
 
@@ -130,6 +135,7 @@ std::optional<CostModel> CostModel::fit(std::vector<CostTerm> const& terms,
                                         std::span<CostPoint const> points) {
   STEPSCOPE_CHECK(!terms.empty() && terms.size() <= kMostCostTerms &&
                   terms[0].shape == CostTerm::Shape::kConstant);
+
   if (points.empty()) return std::nullopt;
   std::optional<Solution> best;
   // Which of the terms that grow are there, one bit each; of two that are as good the one with
@@ -143,13 +149,16 @@ std::optional<CostModel> CostModel::fit(std::vector<CostTerm> const& terms,
       for (CostPoint const& point : points)
         column.push_back(terms[t].at(point.devices) / point.cost);
     }
+
     if (columns.terms.size() > points.size()) continue;
     auto const solution = solve(columns);
     if (solution && is_allowed(*solution) &&
         (!best || solution->squared_error < best->squared_error))
       best = solution;
   }
+
   if (!best) return std::nullopt;
+
   CostModel model;
   model.terms_ = terms;
   model.coefficients_ = best->coefficients;
@@ -245,11 +254,13 @@ std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms,
   std::set<double> sizes;
   for (CostPoint const& point : points) sizes.insert(point.devices);
   if (sizes.size() < terms.size() + 1) return std::nullopt;
+
   double sum = 0;
   for (double const left_out : sizes) {
     std::vector<CostPoint> others;
     for (CostPoint const& point : points)
       if (point.devices != left_out) others.push_back(point);
+
     auto const model = CostModel::fit(terms, others);
     if (!model) return std::nullopt;
     double squares = 0, count = 0;
@@ -261,6 +272,7 @@ std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms,
     }
     sum += squares / count;
   }
+
   return std::sqrt(sum / static_cast<double>(sizes.size()));
 }
 

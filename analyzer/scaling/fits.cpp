@@ -58,17 +58,20 @@ std::optional<ScalingFit> fit_model(ScalingModel model, std::span<CostPoint cons
   std::vector<CostTerm> const terms = terms_of(model, pmnf);
   auto const cost = CostModel::fit(terms, points);
   if (!cost) return std::nullopt;
+
   ScalingFit fit;
   fit.model = model;
   fit.cost = *cost;
   fit.term = pmnf;
   fit.loo_error = leave_one_out_error(terms, points);
   fit.residual_share = cost->residual_share();
+
   if (model != ScalingModel::kPmnf) fit.sigma = cost->ratio_to_first(1);
   if (model == ScalingModel::kUsl) fit.kappa = cost->ratio_to_first(2);
   if (model == ScalingModel::kUsl && fit.kappa.value > 0)
     fit.peak_devices = fit.sigma.value < 1 ? std::sqrt((1 - fit.sigma.value) / fit.kappa.value) : 0;
   if (model == ScalingModel::kAmdahl && fit.sigma.value > 0) fit.most_speedup = 1 / fit.sigma.value;
+
   add_pay_off(fit, farthest);
   return fit;
 }

@@ -58,9 +58,12 @@ std::optional<double> growth_exponent(std::span<std::pair<double, double> const>
     mean_x += std::log(n);
     mean_y += std::log(value);
   }
+
   if (count < 2) return std::nullopt;
+
   mean_x /= count;
   mean_y /= count;
+
   double xx = 0, xy = 0;
   for (auto const& [n, value] : values) {
     if (!(value > 0) || !(n > 0)) continue;
@@ -68,18 +71,22 @@ std::optional<double> growth_exponent(std::span<std::pair<double, double> const>
     xx += x * x;
     xy += x * (std::log(value) - mean_y);
   }
+
   if (!(xx > 0)) return std::nullopt;
   return xy / xx;
 }
 
 std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
   std::vector<MeansByName> by_group;
+
   std::map<std::string, bool> names;  // whether it is told apart wherever it is
   for (auto const& [devices, runs] : groups) {
     by_group.push_back(kernel_means_of(*runs));
     for (auto const& [name, means] : by_group.back())
       if (!name.empty()) names.emplace(name, true);
   }
+
+  // A kernel has its own row if the runs of each size either all report it by name or all lack it.
   for (auto& [name, is_told] : names)
     for (size_t g = 0; g < groups.size(); ++g) {
       auto const found = by_group[g].find(name);
@@ -88,6 +95,7 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
           (told_in > 0 || is_in_any_run(*groups[g].second, name)))
         is_told = false;
     }
+
   std::vector<KernelGrowth> rows;
   KernelGrowth rest;
   rest.ns.assign(groups.size(), 0.0);
@@ -98,6 +106,7 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
       *rest.ns[g] += means.ns;
       *rest.calls[g] += means.calls;
     }
+
   for (auto const& [name, is_told] : names) {
     if (!is_told) continue;
     KernelGrowth& row = rows.emplace_back();
@@ -108,14 +117,17 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
       row.calls.push_back(found == means.end() ? std::nullopt : std::optional(found->second.calls));
     }
   }
+
   auto const finish = [&](KernelGrowth& row) {
     row.exponent = exponent_of(groups, row.ns);
     if (row.ns.front() && row.ns.back()) row.lost_ns = *row.ns.back() - ideal * *row.ns.front();
   };
+
   for (KernelGrowth& row : rows) finish(row);
   std::stable_sort(rows.begin(), rows.end(), [](KernelGrowth const& a, KernelGrowth const& b) {
     return std::abs(a.lost_ns) > std::abs(b.lost_ns);
   });
+
   if (std::any_of(rest.ns.begin(), rest.ns.end(), [](auto const& ns) { return *ns > 0; })) {
     finish(rest);
     rows.push_back(std::move(rest));
@@ -127,6 +139,7 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
   struct Sum {
     double transfer_ns = 0, per_step = 0, runs = 0;
   };
+
   std::map<std::pair<model::CollectiveOp, uint64_t>, std::vector<Sum>> by_size;
   for (size_t g = 0; g < groups.size(); ++g)
     for (RunMeasurements const& run : *groups[g].second)
@@ -138,6 +151,7 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
         sums[g].per_step += collective.per_step;
         ++sums[g].runs;
       }
+
   std::vector<CollectiveGrowth> rows;
   for (auto const& [key, sums] : by_size) {
     CollectiveGrowth row{key.first, key.second, {}, {}, {}};
@@ -151,9 +165,11 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
     row.exponent = exponent_of(groups, row.transfer_ns);
     if (row.exponent) rows.push_back(std::move(row));
   }
+
   auto const cost = [](CollectiveGrowth const& row) {
     return row.transfer_ns.back().value_or(0) * row.per_step.back().value_or(0);
   };
+
   std::stable_sort(rows.begin(), rows.end(),
                    [&](auto const& a, auto const& b) { return cost(a) > cost(b); });
   return rows;

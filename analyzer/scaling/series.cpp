@@ -228,6 +228,7 @@ class SeriesMaker {
       return any_of_runs(runs(p),
                          [](auto const& run) { return run.integrity < kLeastSeriesQuality; });
     });
+
     add_caveat(SeriesCaveat::kKernelNames, [&](size_t p) {
       return p > 0 && common_kernel_share(runs(0), runs(p)) < kLeastCommonKernels;
     });
@@ -236,6 +237,7 @@ class SeriesMaker {
       return mean_over(runs(p), [](auto const& run) { return run.all_steps_ns; }) >
              (1 + kLeastOutlierShare) * steady;
     });
+
     add_caveat(SeriesCaveat::kSuperlinear, [&](size_t p) {
       Estimate const& efficiency = series_.points[p].efficiency;
       return efficiency.low.value_or(efficiency.value) > 1 + kLeastSuperlinearShare;
@@ -243,6 +245,7 @@ class SeriesMaker {
     add_caveat(SeriesCaveat::kDrift, [&](size_t p) {
       return std::find(drifting_.begin(), drifting_.end(), sizes_[p].first) != drifting_.end();
     });
+
     add_caveat(SeriesCaveat::kUnusedDevices, [&](size_t p) {
       return any_of_runs(runs(p), [](auto const& run) { return run.devices_without > 0; });
     });

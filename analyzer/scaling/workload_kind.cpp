@@ -64,6 +64,7 @@ char const* to_string(KindEvidence evidence) {
 
 KindFacts find_kind(RunsByDevices const& runs) {
   bool const by_bytes = are_fed(runs);
+
   Work work;
   for (auto const& [devices, samples] : runs) {
     double const amount = mean_of_runs(samples, [&](RunMeasurements const& run) {
@@ -71,13 +72,16 @@ KindFacts find_kind(RunsByDevices const& runs) {
     });
     work.emplace_back(static_cast<double>(devices), amount);
   }
+
   KindFacts facts;
   facts.evidence = by_bytes ? KindEvidence::kCopiedIn : KindEvidence::kKernels;
   facts.first = work.front().second;
   facts.last = work.back().second;
+
   auto const exponent = growth_exponent(work);
   if (!exponent) return facts;
   facts.exponent = *exponent;
+
   if (by_bytes ? is_work_same(work, true) : *exponent <= kStrongExponent)
     facts.kind = ScalingKind::kStrong;
   if (by_bytes ? is_work_same(work, false) : *exponent >= kWeakExponent)

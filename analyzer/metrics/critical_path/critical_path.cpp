@@ -71,6 +71,7 @@ class JoinMatcher {
                                  std::vector<DependencyGraph>& graphs) const {
     std::vector<OpPlace> last(least_elsewhere_.size());
     std::vector<LastKey> best(last.size(), LastKey{std::numeric_limits<int64_t>::max(), 0, 0, 0});
+
     for (uint32_t p = 0; p < graphs.size(); ++p) {
       for (CollectiveJoin const& join : graphs[p].joins) {
         LastKey const key{head_start(graphs[p], join), processes[p].front().trace().info().rank, p,
@@ -80,6 +81,7 @@ class JoinMatcher {
         last[join.collective] = {p, join.op};
       }
     }
+
     for (DependencyGraph& graph : graphs) {
       for (CollectiveJoin& join : graph.joins) {
         int64_t const least_here = std::get<0>(best[join.collective]);
@@ -88,6 +90,7 @@ class JoinMatcher {
         join.is_jump = join.lead_ns > 0 && least_here <= least_elsewhere;
       }
     }
+
     return last;
   }
 

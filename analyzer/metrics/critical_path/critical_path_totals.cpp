@@ -59,12 +59,15 @@ class StretchWalker {
     GraphOp& op = graph_.ops[number];
     if (!op.is_on_path) account_.count_op(op.is_guess);
     op.is_on_path = true;
+
     std::optional<int32_t> const device = devices_[graph_.device_of_stream[op.stream]].ref.device;
     PathClass const own = class_of_op(rank_.trace.kind(op.row));
+
     if (number == last_op_) {
       take(until_, own, device, op.row);
       return kNoNode;
     }
+
     CollectiveJoin const* const join = graph_.join_of(number);
     if (join != nullptr && join->lead_ns > 0) {
       take(op.start + join->wait_ns, own, device, op.row);
@@ -72,12 +75,14 @@ class StretchWalker {
     } else {
       take(op.start, own, device, op.row);
     }
+
     int64_t const ready = std::max(op.ready, until_);
     bool const is_in_call = op.launch != kNoNode && graph_.launches[op.launch].waits_for_copy;
     take(ready,
          is_in_call || at_ - ready < graph_.latency_limit_of(op) ? PathClass::kLaunch
                                                                  : PathClass::kUnexplained,
          device, op.row);
+
     if (is_over()) return kNoNode;
     if (op.waited_for != kNoNode) return op.waited_for;
     return pass_host(graph_.launches[op.launch].thread);
@@ -200,12 +205,14 @@ CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
   for (auto const& [place, split] : by_place_)
     facts_.places.push_back(
         {place.first, place.second < 0 ? std::nullopt : std::optional(place.second), split});
+
   std::vector<int64_t> most;  // beside facts_.steps: of one process
   for (auto const& [place, split] : by_step_) {
     if (facts_.steps.empty() || facts_.steps.back().step != place.first) {
       facts_.steps.push_back({place.first, place.second, {}});
       most.push_back(0);
     }
+
     PathStep& step = facts_.steps.back();
     for (size_t c = 0; c < split.size(); ++c) step.by_class[c] += split[c];
     if (total(split) > most.back()) {
@@ -213,6 +220,7 @@ CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
       step.rank_index = place.second;
     }
   }
+
   for (auto const& [key, sum] : by_name_) {
     PathContributor contributor;
     contributor.path_class = static_cast<PathClass>(key % kPathClassCount);
@@ -224,12 +232,14 @@ CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
         path_ns > 0 ? static_cast<double>(sum.ns) / static_cast<double>(path_ns) : 0;
     facts_.contributors.push_back(std::move(contributor));
   }
+
   auto const is_before = [](PathContributor const& a, PathContributor const& b) {
     return a.ns != b.ns ? a.ns > b.ns
                         : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
   };
   std::sort(facts_.contributors.begin(), facts_.contributors.end(), is_before);
   if (facts_.contributors.size() > kMaxContributors) facts_.contributors.resize(kMaxContributors);
+
   return std::move(facts_);
 }
 

@@ -45,6 +45,7 @@ class JumpFinder {
     while (HostExit const* const exit = graph_.exit_of(thread, position)) {
       op = exit->op;
       if (op != kNoNode) break;
+
       std::vector<uint32_t>& known = landings_[thread];
       if (known.empty()) known.assign(graph_.exits[thread].size(), kUnknown);
       uint32_t& slot = known[static_cast<size_t>(exit - graph_.exits[thread].data())];
@@ -52,10 +53,12 @@ class JumpFinder {
         op = slot;
         break;
       }
+
       passed.push_back(&slot);
       thread = exit->thread;
       position = exit->to;
     }
+
     for (uint32_t* const slot : passed) *slot = op;
     return op;
   }

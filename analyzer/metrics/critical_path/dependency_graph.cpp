@@ -20,13 +20,17 @@ std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
   std::vector<uint32_t> rows;
   for (DeviceOps const& device : devices)
     rows.insert(rows.end(), device.ops.begin(), device.ops.end());
+
+  // By start; ops of one instant by device, stream and row.
   auto const& start = trace.columns().start;
   auto const by_start = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   if (devices.size() > 1) std::stable_sort(rows.begin(), rows.end(), by_start);
+
   auto const key = [&](uint32_t row) {
     model::Track const& stream = trace.track(row);
     return std::tuple(stream.device, stream.id, row);
   };
+
   for (auto first = rows.begin(); first != rows.end();) {
     auto const last = std::find_if(first + 1, rows.end(),
                                    [&](uint32_t row) { return start[row] != start[*first]; });
@@ -34,6 +38,7 @@ std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
       std::sort(first, last, [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     first = last;
   }
+
   return rows;
 }
 
@@ -121,22 +126,26 @@ void decide_one(DependencyGraph const& graph, std::span<PathWait const> waits, G
 void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
   std::vector<PathWait> guesses;
   auto first = graph.waits.begin();
+
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
     GraphOp& op = graph.ops[number];
     auto last = first;
     while (last != graph.waits.end() && last->op == number) ++last;
     decide_one(graph, {first, last}, op);
     first = last;
+
     uint32_t const guess = ended_before[number];
     if (guess == kNoNode) continue;
     bool const is_open = op.ready == kNothingBefore || op.launch == kNoNode ||
                          op.start - op.ready >= graph.latency_limit_of(op);
     if (!is_open || graph.ops[guess].end <= op.ready) continue;
+
     op.ready = graph.ops[guess].end;
     op.waited_for = guess;
     op.is_guess = true;
     guesses.push_back({guess, number});
   }
+
   auto const by_op = [](PathWait const& a, PathWait const& b) { return a.op < b.op; };
   std::vector<PathWait> all(graph.waits.size() + guesses.size());
   std::merge(graph.waits.begin(), graph.waits.end(), guesses.begin(), guesses.end(), all.begin(),
@@ -179,6 +188,7 @@ DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices,
                                       std::vector<CollectiveJoin> joins,
                                       std::vector<int64_t> latency_limits, int64_t least_wait_ns) {
   DependencyGraph graph;
+
   graph.latency_limits = std::move(latency_limits);
   graph.rank_index = devices.front().ref.rank_index;
   graph.devices = devices.size();
@@ -186,10 +196,12 @@ DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices,
   graph.device_of_stream.resize(graph.exits.size());
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (model::TrackId const stream : devices[d].streams) graph.device_of_stream[stream.value] = d;
+
   add_ops(devices, graph);
   std::vector<uint32_t> const launch_rows = add_launches(devices.front(), graph);
   StreamOps streams(devices, graph);
   graph.waits = find_stream_waits(devices, streams, graph.ops);
+
   decide(streams.ended_before(), graph);
   find_host_waits(devices.front(), streams, launch_rows, least_wait_ns, graph);
   find_handovers(*devices.front().rank, steps, graph);

@@ -127,6 +127,7 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
     int64_t const idle_until = idle_thread.busy[i].begin;
     int64_t const idle_from =
         i == 0 ? std::numeric_limits<int64_t>::min() : idle_thread.busy[i - 1].end;
+
     while (next < begun.size() && begun[next].begin <= idle_until) ++next;
     while (next_busy < busy.size() && busy[next_busy].end < idle_until) ++next_busy;
     bool const is_home_busy = next_busy < busy.size() && busy[next_busy].begin <= idle_until;
@@ -135,6 +136,7 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
       exits.push_back({idle_until + 1, idle_until, kNoNode, givers.home});
       continue;
     }
+
     auto last = std::upper_bound(givers.ends.begin(), givers.ends.end(), idle_until,
                                  [](int64_t instant, auto const& e) { return instant < e.first; });
     // Its own end is there, too, if it did something that took no time.
@@ -142,6 +144,7 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
            std::prev(last)->first > idle_from)
       --last;
     if (last == givers.ends.begin()) continue;
+
     auto const [end, giver] = *std::prev(last);
     if (end > idle_from) exits.push_back({end + 1, end, kNoNode, giver});
   }
@@ -190,19 +193,23 @@ void find_host_waits(DeviceOps const& device, StreamOps& streams,
                      DependencyGraph& graph) {
   HostWaits waits(device, streams, least_wait_ns, graph);
   model::Trace const& trace = device.trace();
+
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     if (trace.tracks()[track].kind != model::TrackKind::kThread) continue;
     model::Trace::Rows const rows = trace.rows_of(model::TrackId{track});
     for (uint32_t row = rows.first; row < rows.last; ++row)
       if (trace.kind(row) == EventKind::kSync) waits.add_sync(row);
   }
+
   std::vector<uint32_t> first_op(launch_rows.size(), kNoNode);
   for (uint32_t op = 0; op < graph.ops.size(); ++op)
     if (uint32_t const launch = graph.ops[op].launch;
         launch != kNoNode && first_op[launch] == kNoNode)
       first_op[launch] = op;
+
   for (size_t launch = 0; launch < launch_rows.size(); ++launch)
     if (first_op[launch] != kNoNode) waits.add_copy(launch_rows[launch], first_op[launch]);
+
   waits.finish();
 }
 
@@ -210,6 +217,7 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
                     DependencyGraph& graph) {
   std::vector<size_t> launches(rank.trace.tracks().size());
   for (PathLaunch const& launch : graph.launches) ++launches[launch.thread];
+
   uint32_t const home = busiest_launcher(rank.trace, launches, steps, true);
   uint32_t const helper = busiest_launcher(rank.trace, launches, steps, false);
   // Without steps, or where all threads that launch have their own, nobody works for anybody.
@@ -217,23 +225,27 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
     ThreadActivity const of_home(rank, home);
     std::map<uint32_t, ThreadActivity> without_steps;
     HandoverThreads givers{home, &of_home, {}};
+
     for (uint32_t t = 0; t < launches.size(); ++t) {
       if (launches[t] == 0 || t == home) continue;
       ThreadActivity activity(rank, t);
       for (Interval const& busy : activity.busy) givers.ends.emplace_back(busy.end, t);
       if (steps[t].empty()) without_steps.emplace(t, std::move(activity));
     }
+
     for (Interval const& busy : of_home.busy) givers.ends.emplace_back(busy.end, home);
     std::sort(givers.ends.begin(), givers.ends.end(), [&](auto const& a, auto const& b) {
       auto const id = [&](uint32_t t) { return rank.trace.tracks()[t].id; };
       return std::tuple(a.first, id(a.second), a.second) <
              std::tuple(b.first, id(b.second), b.second);
     });
+
     for (auto const& [thread, activity] : without_steps)
       add_ways_back(activity, thread, givers, graph.exits[thread]);
     if (launches[helper] >= launches[home] / kHelperLaunchDivisor)
       add_ways_to_helper(of_home, without_steps.at(helper), helper, graph.exits[home]);
   }
+
   // Of those at one instant the ends of device ops come last: they are the ones that count.
   auto const key = [](HostExit const& exit) {
     return std::tuple(exit.from, exit.op != kNoNode, exit.op);

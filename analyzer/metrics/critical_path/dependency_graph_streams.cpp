@@ -123,13 +123,16 @@ PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams)
   auto const& detail = trace.detail<model::StreamWaitDetail>(row);
   uint32_t const held = trace.columns().track[row].value;
   uint64_t const call = trace.columns().correlation[row];
+
   PathWait wait{kNoNode, kNoNode};
   auto const source = streams.stream(detail.source_device, detail.source_stream);
+
   if (call != 0 && detail.source_correlation != 0) {
     wait.op = streams.first_after_call(held, call);
     if (source) wait.source = streams.last_before_call(*source, detail.source_correlation);
     return wait;
   }
+
   wait.op = streams.first_behind(held, row);
   auto const source_device = streams.device(detail.source_device);
   if (source && detail.source_stream >= 0)
@@ -151,6 +154,7 @@ std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, Stre
         if (device.trace().kind(row) != model::EventKind::kStreamWait) continue;
         PathWait const wait = resolve_wait(device, row, streams);
         if (wait.op == kNoNode || wait.source == kNoNode) continue;
+
         // What still ran, or had not begun, held nothing.
         if (ops[wait.source].start < ops[wait.op].start &&
             ops[wait.source].end <= ops[wait.op].start)
@@ -158,6 +162,7 @@ std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, Stre
       }
     }
   }
+
   std::sort(waits.begin(), waits.end(), [](PathWait const& a, PathWait const& b) {
     return std::pair(a.op, a.source) < std::pair(b.op, b.source);
   });

@@ -68,18 +68,22 @@ class SlackSweep {
     of_process_ = SyncLimits();
     of_device_.assign(graph_.devices, {});
     of_stream_.assign(graph_.exits.size(), {});
+
     size_t items = items_.size(), joins = graph_.joins.size(), waits = graph_.waits.size();
     for (auto number = static_cast<uint32_t>(graph_.ops.size()); number-- > 0;) {
       GraphOp const& op = graph_.ops[number];
+
       for (; items > 0 && items_[items - 1].key > op.start; --items) pass(items_[items - 1]);
       for (; joins > 0 && graph_.joins[joins - 1].op > number; --joins) {
       }
       size_t const last_wait = waits;
       while (waits > 0 && graph_.waits[waits - 1].op == number) --waits;
+
       if (op.start < window_.begin || op.end > window_.end) {
         slack_[number] = kNoSlack;
         continue;
       }
+
       int64_t own = slack_as_known(number);
       int64_t lead = 0;
       if (joins > 0 && graph_.joins[joins - 1].op == number) {
@@ -91,6 +95,7 @@ class SlackSweep {
         if (own < shared[join.collective]) reduced.push_back(join.collective);
         shared[join.collective] = own;
       }
+
       slack_[number] = own;
       hand_on(op, add_delays(own, lead),
               {graph_.waits.data() + waits, graph_.waits.data() + last_wait});
@@ -143,8 +148,10 @@ class SlackSweep {
       thread = std::min(thread, of_launch_[item.number]);
       return;
     }
+
     PathSync const& sync = graph_.syncs[item.number];
     int64_t& thread = of_thread_[sync.thread];
+
     if (thread < kUnlimited) {
       int64_t const latest = sync.ready + thread;
       if (sync.scope == SyncScope::kProcess) of_process_.add(sync.end, latest);
@@ -155,6 +162,7 @@ class SlackSweep {
         slack = std::min(slack, latest - graph_.ops[sync.scope_number].end);
       }
     }
+
     thread = add_delays(thread, sync.ready - sync.begin);
   }
 
@@ -230,14 +238,17 @@ OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collective
   std::vector<std::optional<SlackSweep>> sweeps(graphs.size());
   tbb::parallel_for(size_t{0}, graphs.size(),
                     [&](size_t process) { sweeps[process].emplace(graphs[process], window); });
+
   for (DependencyGraph const& graph : graphs) {
     for (CollectiveJoin const& join : graph.joins)
       if (graph.ops[join.op].is_on_path) shared[join.collective] = 0;
   }
+
   std::vector<bool> is_due(graphs.size(), true);
   std::vector<uint32_t> reduced;
   OpSlack result;
   result.is_exact = false;
+
   for (int round = 0; round < kMostSlackRounds && !result.is_exact; ++round) {
     for (uint32_t process = 0; process < graphs.size(); ++process) {
       if (!is_due[process]) continue;
@@ -248,6 +259,7 @@ OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collective
     }
     result.is_exact = std::find(is_due.begin(), is_due.end(), true) == is_due.end();
   }
+
   for (auto& sweep : sweeps) result.of_process.push_back(std::move(*sweep).take());
   return result;
 }

@@ -54,14 +54,17 @@ std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, d
 PathPart choose_part(Analysis const& facts, double part) {
   PathPart chosen;
   chosen.is_all = part >= 1;
+
   auto const middle = middle_steps(facts, part);
   for (StepStats const& step : facts.steps)
     if (middle && step.step >= middle->first && step.step <= middle->second)
       chosen.steps.push_back(step);
+
   for (DeviceStats const& device : facts.devices) {
     DeviceStats of_part;  // of all its facts the path asks for the window
     of_part.ref = device.ref;
     of_part.window = device.window;
+
     int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
     for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
                                           [&](StepStats const& s) { return s.ref < device.ref; });
@@ -69,6 +72,7 @@ PathPart choose_part(Analysis const& facts, double part) {
       begin = std::min(begin, step->window.begin);
       end = std::max(end, step->window.end);
     }
+
     if (part >= 1) {
       chosen.devices.push_back(std::move(of_part));
       continue;
@@ -78,6 +82,7 @@ PathPart choose_part(Analysis const& facts, double part) {
       begin = device.window.begin + (device.window.length() - length) / 2;
       end = begin + length;
     }
+
     if (begin >= end) continue;
     of_part.window = {begin, end};
     chosen.devices.push_back(std::move(of_part));
@@ -155,6 +160,7 @@ std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& 
                                             std::vector<DeviceOps> const& devices,
                                             std::vector<bool> const& is_read, Interval range) {
   std::vector<CollectiveStats> result;
+
   auto const row_of = [&](CollectiveStats::Participant const& own) -> std::optional<uint32_t> {
     auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref, kIsBefore);
     if (device == devices.end() || device->ref != own.ref) return std::nullopt;
@@ -167,12 +173,14 @@ std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& 
         return *op;
     return std::nullopt;
   };
+
   for (CollectiveStats const& collective : all) {
     auto const touches = [&](auto const& own) {
       return own.when.begin < range.end && own.when.end > range.begin;
     };
     if (std::none_of(collective.participants.begin(), collective.participants.end(), touches))
       continue;
+
     CollectiveStats kept = collective;
     std::erase_if(kept.participants, [&](CollectiveStats::Participant& own) {
       if (!is_read[static_cast<size_t>(own.ref.rank_index)]) return false;
@@ -214,6 +222,7 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
                                                    std::stop_token const& stop) {
   PathOfStretch found;
   PathPart part;
+
   for (DeviceStats const& device : facts.devices) {
     Interval const inside{std::max(device.window.begin, stretch.begin),
                           std::min(device.window.end, stretch.end + around)};
@@ -222,21 +231,26 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
     of_part.ref = device.ref;
     of_part.window = inside;
   }
+
   if (part.devices.empty()) return found;
   Interval range = range_of(part);
   range.begin -= around;
+
   std::vector<bool> const all(run.outline.ranks.size(), true);
   auto read = read_range(run, all, range, stop);
   if (!read) return base::fail_with(read);
   found.run = std::move(*read);
+
   std::vector<DeviceOps> const devices = index_devices(found.run);
   HostSteps const steps = find_host_steps(found.run);
   std::vector<CollectiveStats> const collectives =
       collectives_of(facts.collectives, devices, all, range);
+
   CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
   input.wants_slack = false;
   input.stop = stop;
   if (!find_critical_path(input, &found.pieces)) found.pieces.clear();
+
   for (PathPiece& piece : found.pieces)
     piece.when = {std::max(piece.when.begin, stretch.begin), std::min(piece.when.end, stretch.end)};
   std::erase_if(found.pieces,

@@ -96,20 +96,24 @@ void HostActivity::find_unrecorded_copies() {
 ThreadSets const& HostActivity::thread(model::TrackId track) {
   std::unique_ptr<ThreadSets>& slot = threads_[track.value];
   if (slot) return *slot;
+
   model::Trace::Columns const& columns = rank_.trace.columns();
   model::Trace::Rows const rows = rank_.trace.rows_of(track);
   RowView const view(rank_);
+
   std::vector<Interval> allocation, sync, input;
   allocation.reserve(rows.size() / 8);
   auto const add_to = [&](std::vector<Interval>& set) {
     return [&](uint32_t row) { add_interval(set, view.when(row)); };
   };
+
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
   if (!blocking_copies_.empty())
     sync.insert(sync.end(), blocking_copies_[track.value].begin(),
                 blocking_copies_[track.value].end());
   model::for_each_row_of<EventKind::kInputWait>(columns, rows, add_to(input));
+
   if (!waits_) waits_ = are_input_wait_names(rank_.trace.strings());
   if (!waits_->empty()) {
     model::for_each_row_of<EventKind::kRange, EventKind::kAnnotatedRange>(
@@ -117,11 +121,13 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
           if ((*waits_)[view.name(row).value]) add_interval(input, view.when(row));
         });
   }
+
   slot = std::make_unique<ThreadSets>(ThreadSets{model::unite(std::move(allocation)),
                                                  model::unite(std::move(sync)),
                                                  model::unite(std::move(input)),
                                                  {}});
   slot->any = model::unite(model::unite(slot->allocation, slot->sync), slot->input);
+
   return *slot;
 }
 

@@ -29,9 +29,11 @@ void add_steps_of_thread(HostActivity& host, model::TrackId track,
   model::IntervalSet const& input = host.thread(track).input;
   bool const is_part = info.whole_steps.count > 0;
   size_t const all = is_part ? static_cast<size_t>(info.whole_steps.count) : steps.size();
+
   for (size_t i = 0; i < steps.size(); ++i) {
     HostStep const& step = steps[i];
     if (!is_chosen(step, options)) continue;
+
     HostStepStats row;
     row.step = step.index;
     row.track = track.value;
@@ -40,6 +42,7 @@ void add_steps_of_thread(HostActivity& host, model::TrackId track,
     row.input_ns = measure_in(input, row.period);
     int64_t const place = is_part ? step.index - info.whole_steps.first : static_cast<int64_t>(i);
     row.warmup = all > kFewestStepsForWarmup && place < options.warmup_steps;
+
     facts.steps.push_back(row);
   }
 }

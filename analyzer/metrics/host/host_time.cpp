@@ -77,23 +77,28 @@ class HostSweep {
     now_ = std::numeric_limits<int64_t>::min();
     HostThreadStats facts;
     facts.track = track;
+
     int64_t busy_until = std::numeric_limits<int64_t>::min();
     size_t next_step = 0;
+
     model::Trace::Rows const rows = rank_.trace.rows_of(model::TrackId{track});
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (!is_host_activity(rows_.kind(row))) continue;
       if (!touches_window(rows_.when(row))) continue;
+
       Interval const when = clipped(rows_.when(row));
       ++facts.events;
       add_saturated(facts.busy_ns,
                     std::max<int64_t>(when.end - std::max(when.begin, busy_until), 0));
       busy_until = std::max(busy_until, when.end);
       window_ = {std::min(window_.begin, when.begin), std::max(window_.end, when.end)};
+
       advance(when.begin);
       bool const is_step = is_step_row(row, track, next_step);
       facts.steps += is_step ? 1 : 0;
       open(row, is_step ? kOutside : rows_.name(row).value, when, track);
     }
+
     advance(std::numeric_limits<int64_t>::max());
     open_.clear();
     return facts;
@@ -243,6 +248,7 @@ void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostS
   for (uint32_t id = 0; id < sums.size(); ++id) {
     NameSums const& of_name = sums[id];
     if (of_name.count == 0) continue;
+
     HostRangeStats row;
     row.name = trace.text(model::StringId{id});
     row.kind = of_name.kind;
@@ -250,12 +256,15 @@ void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostS
     row.inclusive_ns = of_name.inclusive;
     row.exclusive_ns = of_name.exclusive;
     row.longest_ns = of_name.longest;
+
     if (steady > 0) {
       row.step_inclusive_ns = of_name.steady_inclusive / steady;
       row.step_exclusive_ns = of_name.steady_exclusive / steady;
     }
+
     facts.ranges.push_back(std::move(row));
   }
+
   std::sort(facts.ranges.begin(), facts.ranges.end(),
             [](HostRangeStats const& a, HostRangeStats const& b) {
               return std::tuple(-a.exclusive_ns, -a.inclusive_ns, std::string_view(a.name)) <

@@ -80,6 +80,7 @@ class GapExplainer {
     launched_ =
         launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
     is_whole_ = true;
+
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
     if (launch_.valid())
       take_host_causes({gap.begin, launched_}, gap);
@@ -87,13 +88,16 @@ class GapExplainer {
       take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), gap);
     take_device_causes({launched_, gap.end});
     if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
+
     // Mostly nothing explains any of it: the op was launched long before, and starts a moment after
     // the last.
     if (is_whole_) return emit({gap, cause_of_rest(gap)});
+
     for (Interval const& left : rest_) add_piece(left, cause_of_rest(left));
     if (pieces_.size() > 1)
       std::sort(pieces_.begin(), pieces_.end(),
                 [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
+
     if (launch_.valid()) enter_lead(before);
     for (Piece const& piece : pieces_) emit_piece(piece);
   }

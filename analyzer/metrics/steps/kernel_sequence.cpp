@@ -75,10 +75,12 @@ KernelSequence kernel_sequence(DeviceOps const& device) {
   KernelSequence sequence;
   model::TrackId const stream = main_stream(device);
   if (!stream.valid()) return sequence;
+
   model::Trace const& trace = device.trace();
   constexpr uint32_t kNotSeen = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> numbers(trace.strings().size(), kNotSeen);
   model::Trace::Rows const rows = trace.rows_of(stream);
+
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     if (trace.kind(row) != EventKind::kKernel) continue;
     uint32_t& number = numbers[trace.columns().name[row].value];
@@ -87,9 +89,11 @@ KernelSequence kernel_sequence(DeviceOps const& device) {
       sequence.name_hashes.push_back(hash_of_text(trace.name(row)));
       sequence.is_update.push_back(is_update_name(trace.name(row)));
     }
+
     sequence.rows.push_back(row);
     sequence.names.push_back(number);
   }
+
   return sequence;
 }
 
@@ -117,10 +121,12 @@ std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& 
                                  std::vector<size_t> const& places) {
   std::vector<int64_t> result;
   model::Trace const& trace = device.trace();
+
   size_t place = 0, next = 0;
   // End of the kernel before. What is copied before the first one are weights.
   int64_t before = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> led;
+
   for (uint32_t const row : device.ops) {
     // The last place may be the end of the sequence, behind its last kernel.
     if (next == places.size() || place == sequence.size()) break;
@@ -129,14 +135,17 @@ std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& 
         led = device.start(row);
       continue;
     }
+
     if (place == places[next]) {
       result.push_back(led.value_or(device.start(row)));
       ++next;
     }
+
     before = place == 0 ? device.end(row) : std::max(before, device.end(row));
     led.reset();
     ++place;
   }
+
   return result;
 }
 

@@ -77,8 +77,10 @@ std::vector<LayerName> layer_names(std::string_view name) {
       ++begin;
       continue;
     }
+
     size_t end = begin;
     while (end < name.size() && is_decimal(name[end])) ++end;
+
     size_t path_end = 0;
     if (end - begin <= kMostDigits && layers.size() < kMostLayers &&
         is_layer(name.substr(0, begin), path_end)) {
@@ -90,6 +92,7 @@ std::vector<LayerName> layer_names(std::string_view name) {
       layers.back().stem += separator;
       layers.back().stem += 'N';
     }
+
     begin = end;
   }
   return layers;

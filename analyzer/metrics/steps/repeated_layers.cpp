@@ -190,19 +190,23 @@ LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const
                       Changes const& changes, std::span<HostStep const> stretches) {
   LayerRepeats result;
   result.layers.name = stem;
+
   Numbers const *first = nullptr, *last = nullptr;
   std::vector<int64_t> lengths;
+
   for (size_t i = 0; i < numbers.size(); ++i) {
     lengths.push_back(stretches[i].when.length());
     if (numbers[i] == nullptr) continue;
     if (first == nullptr || *numbers[i] < *first) first = numbers[i];
     if (last == nullptr || *numbers[i] > *last) last = numbers[i];
   }
+
   STEPSCOPE_CHECK(first != nullptr && last != nullptr);
   result.layers.first = text_of(*first);
   result.layers.last = text_of(*last);
   result.layers.count = stretches.size();
   result.layers.period_ns = quantile(lengths, 50);
+
   add_steps(changes, numbers, *first, *last, stretches, result);
   return result;
 }

@@ -93,6 +93,7 @@ bool is_matrix_kernel_of_plain_cores(std::string_view name) {
 
 std::optional<bool> uses_tensor_cores(std::string_view kernel) {
   if (has(kernel, "xmma_")) return xmma_uses_tensor_cores(kernel);
+
   static constexpr std::array<std::string_view, 12> kTensor = {"tensorop",
                                                                "TensorOp",
                                                                "hmma",
@@ -107,6 +108,7 @@ std::optional<bool> uses_tensor_cores(std::string_view kernel) {
                                                                "fmha_cutlassF_f16"};
   static constexpr std::array<std::string_view, 3> kMoreAttention = {
       "fmha_cutlassF_bf16", "fmha_cutlassB_f16", "fmha_cutlassB_bf16"};
+
   if (has_any(kernel, kTensor) || has_any(kernel, kMoreAttention) || names_instruction(kernel) ||
       is_flash_attention(kernel) || names_amd_instruction(kernel))
     return true;

@@ -35,10 +35,12 @@ ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& dev
     if (!lacks_ranks || model::is_point_to_point(collective.op) ||
         collective.bytes < kLeastMessageBytes)
       continue;
+
     for (auto const& own : collective.participants) {
       if (own.ref != device.ref || !device.is_measured(own.when.begin) ||
           collective.transfer_ns <= 0)
         continue;
+
       double const factor = bus_factor(collective.op, collective.expected_participants);
       seen.gbps.push_back(static_cast<double>(collective.bytes) * factor /
                           static_cast<double>(collective.transfer_ns));
@@ -47,6 +49,7 @@ ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& dev
       seen.evidence.push_back({device.ref, own.when, own.track.value});
     }
   }
+
   return seen;
 }
 
@@ -54,15 +57,18 @@ ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& dev
 
 void find_apparent_bandwidth(RuleInput const& input, std::vector<Finding>& findings) {
   if (input.facts.integrity.missing_ranks.empty()) return;
+
   auto const exposed_share = [](MeasuredDevice const& device) {
     auto const exposed = static_cast<double>(device.exposed_comm_ns - device.unhidden_comm_ns);
     return device.total_ns > 0 ? exposed / static_cast<double>(device.total_ns) : 0;
   };
+
   auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
                                       [&](MeasuredDevice const& a, MeasuredDevice const& b) {
                                         return exposed_share(a) < exposed_share(b);
                                       });
   if (worst == input.measured.end() || exposed_share(*worst) < kLeastExposedTime) return;
+
   ApparentBandwidth seen = bandwidth_of(input, *worst);
   if (seen.gbps.size() < kFewestMessages) return;
   std::sort(seen.gbps.begin(), seen.gbps.end());

@@ -44,17 +44,21 @@ void find_exposed_communication(RuleInput const& input, std::vector<Finding>& fi
                                      static_cast<double>(device.total_ns)
                                : 0;
   };
+
   auto const worst = std::max_element(
       input.measured.begin(), input.measured.end(),
       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
   if (worst == input.measured.end() || share(*worst) < kLeastExposedShare) return;
+
   double const left = share(*worst) - share_of_slow_links(findings);
   if (left < kLeastExposedShare) return;
+
   Finding finding = make_cost_finding("exposed-communication", *worst, left * worst->step_ns());
   for (DeviceStats const& device : input.facts.devices)
     if (device.ref == worst->ref && device.time.overlap())
       finding.metrics.emplace_back("overlap", *device.time.overlap());
   finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_late_ns));
+
   add_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }

@@ -159,9 +159,11 @@ void find_crossed_calls(std::vector<Suspect>& suspects) {
     if (is_whole && suspect.hung.is_overdue && all_called.size() < kMostCompared)
       all_called.push_back(&suspect);
   }
+
   auto const are_crossed = [](Suspect const& a, Suspect const& b) {
     std::map<int32_t, int64_t> first;
     for (HungCall const& call : a.hung.calls) first.emplace(call.rank_index, call.when.begin);
+
     bool is_before = false, is_behind = false;
     for (HungCall const& call : b.hung.calls) {
       auto const other = first.find(call.rank_index);
@@ -171,6 +173,7 @@ void find_crossed_calls(std::vector<Suspect>& suspects) {
     }
     return is_before && is_behind;
   };
+
   for (size_t a = 0; a < all_called.size(); ++a)
     for (size_t b = a + 1; b < all_called.size(); ++b) {
       bool const are_free = all_called[a]->circle.empty() && all_called[b]->circle.empty();

@@ -168,6 +168,7 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
   auto const rank_of = [&](int32_t index) {
     return run.ranks[static_cast<size_t>(index)].trace.info().rank;
   };
+
   std::vector<int32_t> waiting, completed, missing, not_started, odd;
   for (HungCall const& call : hung.calls) {
     bool const is_done = is_completed(call.detail),
@@ -179,12 +180,14 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
            call.when,
            run.ranks[static_cast<size_t>(call.rank_index)].trace.columns().track[call.row].value});
   }
+
   for (int32_t const index : hung.past) completed.push_back(rank_of(index));
   for (int32_t const index : hung.not_called)
     if (!suspect.held.contains(rank_of(index))) missing.push_back(rank_of(index));
   for (int32_t const index : hung.not_started)
     if (!suspect.held.contains(rank_of(index))) not_started.push_back(rank_of(index));
   for (int32_t const index : hung.odd) odd.push_back(rank_of(index));
+
   for (auto* const ranks : {&waiting, &completed, &missing, &not_started, &odd})
     std::sort(ranks->begin(), ranks->end());
 
@@ -197,6 +200,7 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
   auto const add = [&](char const* role, std::string text) {
     if (!text.empty()) finding.subjects.emplace_back(role, std::move(text));
   };
+
   add("waiting", named_ranks(waiting));
   add("completed", named_ranks(completed));
   add("missing", named_ranks(missing));

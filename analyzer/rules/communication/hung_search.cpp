@@ -79,6 +79,7 @@ void compare_calls(Hung& hung) {
       ++unsized;
       continue;
     }
+
     Kind const kind = is_sized ? Kind{call.detail.op, call.detail.bytes, call.detail.data_type}
                                : Kind{call.detail.op, 0, model::DataType::kUnknown};
     ranks_of[kind].push_back(call.rank_index);
@@ -91,11 +92,13 @@ void compare_calls(Hung& hung) {
     for (HungCall const& call : hung.calls)
       ranks_of[{call.detail.op, 0, {}}].push_back(call.rank_index);
   }
+
   auto const by_count = [](auto const& a, auto const& b) {
     return a.second.size() < b.second.size();
   };
   auto const most = std::max_element(ranks_of.begin(), ranks_of.end(), by_count);
   if (2 * most->second.size() <= hung.calls.size()) return;
+
   for (auto const& [kind, ranks] : ranks_of)
     if (kind != most->first) hung.odd.insert(hung.odd.end(), ranks.begin(), ranks.end());
   std::sort(hung.odd.begin(), hung.odd.end());
@@ -304,12 +307,14 @@ class HungCollectives {
     bool const has_call = std::any_of(hung.calls.begin(), hung.calls.end(),
                                       [&](HungCall const& call) { return call.rank_index == r; });
     if (has_call) return Place::kOther;
+
     Recording const& recording = recordings_.at(r);
     bool const holds_active_alone = !recording.longest_ns;
     if (span != spans.end() && span->second.last >= hung.key.second) {
       // It made later calls. Where a dump holds what is active alone, this one is over.
       return holds_active_alone && is_told_of(hung) ? Place::kPast : Place::kOther;
     }
+
     model::TraceInfo const& info = trace_of(r).info();
     bool const is_member = !group.text.empty() &&
                            model::fact_of(info, model::group_ranks_fact(group.name)) == group.text;
@@ -317,6 +322,7 @@ class HungCollectives {
       if (auto const counts = model::group_counts_of(info, group.name);
           counts && counts->called >= hung.key.second)
         return counts->completed >= hung.key.second ? Place::kPast : Place::kOther;
+
     if (span != spans.end() || has_all) return Place::kMissing;
     // Of others the calls of this group may have been overwritten.
     bool const knows_that_time = holds_active_alone || recording.begin <= hung.first_call();
@@ -340,12 +346,14 @@ class HungCollectives {
       hung.count_without_record = hung.without_record.size();
       return;
     }
+
     std::set<int32_t> known;
     bool is_numbered_as_job = true;
     for (auto const& [r, span] : spans) {
       known.insert(span.rank);
       is_numbered_as_job = is_numbered_as_job && span.rank == trace_of(r).info().rank;
     }
+
     for (uint32_t place = 0; place < participants && hung.count_without_record < kMostNamedRanks;
          ++place) {
       if (known.contains(static_cast<int32_t>(place))) continue;

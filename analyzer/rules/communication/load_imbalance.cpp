@@ -37,6 +37,7 @@ struct StepLoads {
 
 StepLoads step_loads(RuleInput const& input) {
   std::vector<std::pair<int64_t, int64_t>> loads;  // step, compute
+
   auto device = input.measured.begin();
   for (StepStats const& step : input.facts.steps) {
     while (device != input.measured.end() && device->ref < step.ref) ++device;
@@ -45,6 +46,7 @@ StepLoads step_loads(RuleInput const& input) {
       loads.emplace_back(step.step, step.time.compute_ns);
   }
   std::sort(loads.begin(), loads.end());
+
   StepLoads result;
   for (size_t first = 0, last = 0; first < loads.size(); first = last) {
     double sum = 0;
@@ -75,21 +77,25 @@ bool waits_for_messages(RuleInput const& input) {
 void add_waits(Finding& finding, RuleInput const& input) {
   constexpr size_t kHeld = 1024;  // at once
   int64_t shortest = 0;           // shorter ones do not come in any more
+
   for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& own : collective.participants) {
       if (own.exposed_late_ns == 0 || own.wait_ns < shortest) continue;
+
       auto const device =
           std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
                            [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
       if (device == input.measured.end() || device->ref != own.ref ||
           !device->is_measured(own.when.begin))
         continue;
+
       finding.evidence.push_back(
           {own.ref, {own.when.begin, own.when.begin + own.wait_ns}, std::nullopt});
       if (finding.evidence.size() < kHeld) continue;
       keep_longest(finding.evidence);
       shortest = finding.evidence.back().when.length();
     }
+
   keep_longest(finding.evidence);
 }
 
@@ -115,19 +121,24 @@ void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings)
   find_busy_rank(input, findings);
   if (input.measured.size() < 2 || is_explained(findings)) return;
   WaitsByCompute const by_compute(input.facts.waits);
+
   double total = 0, waiting = 0;
   for (MeasuredDevice const& device : input.measured) {
     total += static_cast<double>(device.total_ns);
     waiting += static_cast<double>(device.exposed_late_ns);
   }
   waiting *= by_compute.share;
+
   if (total <= 0 || waiting < kLeastImbalance * total || waits_for_messages(input)) return;
+
   auto const loser =
       std::max_element(input.measured.begin(), input.measured.end(),
                        [](MeasuredDevice const& a, MeasuredDevice const& b) {
                          return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
                        });
+
   Finding finding = make_cost_finding("load-imbalance", *loser, waiting / total * loser->step_ns());
+
   StepLoads const loads = step_loads(input);
   if (loads.steps > 0) {
     auto const devices = static_cast<double>(input.measured.size());
@@ -136,6 +147,7 @@ void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings)
         "longest_minus_mean_ns_per_step",
         (loads.longest - loads.sum / devices) / static_cast<double>(loads.steps));
   }
+
   finding.metrics.emplace_back("share_of_worst", by_compute.share_of_worst);
   add_waits(finding, input);
   findings.push_back(std::move(finding));

@@ -142,6 +142,7 @@ std::vector<int64_t> replay_with_shorter(RuleInput const& input,
   std::vector<DeviceReplay> devices;
   devices.reserve(input.measured.size());
   for (MeasuredDevice const& device : input.measured) devices.emplace_back(device);
+
   auto const device_of = [&](DeviceRef ref) -> DeviceReplay* {
     auto const at =
         std::lower_bound(input.measured.begin(), input.measured.end(), ref,
@@ -150,15 +151,18 @@ std::vector<int64_t> replay_with_shorter(RuleInput const& input,
                ? nullptr
                : &devices[static_cast<size_t>(at - input.measured.begin())];
   };
+
   // By how much sooner each collective would end: as much as the last to come does, and as it is
   // shorter. Who came earlier is the last one only when the others come earlier by more than it
   // waited.
   std::vector<int64_t> sooner(input.facts.collectives.size(), INT64_MAX);
+
   for (ReplayEvent const& event : events) {
     auto const& participant =
         input.facts.collectives[event.collective].participants[event.participant];
     DeviceReplay* const device = device_of(participant.ref);
     if (device == nullptr) continue;
+
     int64_t& of_collective = sooner[event.collective];
     if (event.is_begin == 1) {
       of_collective = std::min(
@@ -169,6 +173,7 @@ std::vector<int64_t> replay_with_shorter(RuleInput const& input,
                            kFarAheadNs));
     }
   }
+
   std::vector<int64_t> gained;
   for (DeviceReplay& device : devices) gained.push_back(device.finish());
   return gained;

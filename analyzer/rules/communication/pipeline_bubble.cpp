@@ -89,19 +89,23 @@ void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings
       pipelines.begin(), pipelines.end(),
       [](auto const& a, auto const& b) { return a.bubble_share < b.bubble_share; });
   if (worst == pipelines.end()) return;
+
   auto const& waiting = stage_with_most(*worst, &PipelineStats::Stage::bubble_ns);
   auto const& slowest = stage_with_most(*worst, &PipelineStats::Stage::compute_ns);
   MeasuredDevice const* const device = stage_device(input, waiting.ref);
   if (device == nullptr) return;
+
   bool const explained = is_named_elsewhere(*worst, findings);
   // What the other rule names is its cost: here is what stays when that is mended.
   double const share =
       explained ? std::min(worst->bubble_share, worst->ideal_share) : worst->bubble_share;
   if (share < kWarningShare) return;
+
   Finding finding = make_cost_finding("pipeline-bubble", *device, share * device->step_ns());
   finding.severity = explained ? Severity::kInfo : bubble_severity(*worst, share);
   bool const is_unequal = !explained && worst->imbalance >= kUnequalStages;
   finding.gain_ceiling = gain_of_remedies(*worst, share, is_unequal);
+
   finding.metrics.emplace_back("bubble_share", worst->bubble_share);
   finding.metrics.emplace_back("ideal_share", worst->ideal_share);
   finding.metrics.emplace_back("doubled_share",
@@ -111,12 +115,14 @@ void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings
   finding.metrics.emplace_back("stage_imbalance", worst->imbalance);
   finding.metrics.emplace_back("pipelines", static_cast<double>(pipelines.size()));
   finding.subjects.emplace_back("schedule", to_string(worst->schedule));
+
   if (is_unequal) {
     finding.where = slowest.ref;
     finding.subjects.emplace_back("cause", "imbalance");
     finding.metrics.emplace_back("slowest_stage",
                                  static_cast<double>(&slowest - worst->stages.data()));
   }
+
   add_bubbles(finding, input, *device);
   findings.push_back(std::move(finding));
 }

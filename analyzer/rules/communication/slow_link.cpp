@@ -74,17 +74,21 @@ std::vector<LinkSample> link_samples(RuleInput const& input) {
     if (!facts.busbw_gbps || facts.participants.size() < 2 || is_latency(input, facts)) continue;
     MeasuredDevice const* const device = link_device(input, facts.participants[0].ref);
     if (device == nullptr || !device->is_measured(facts.participants[0].when.end - 1)) continue;
+
     LinkSample sample{facts.op, facts.expected_participants, facts.bytes,
                       0,        facts.communicator,          facts.transfer_ns,
                       c};
+
     if (model::is_point_to_point(facts.op)) {
       auto const [a, b] = std::minmax(facts.participants[0].ref, facts.participants[1].ref);
       sample.op = model::CollectiveOp::kSend;
       sample.link_high = number_of(a);
       sample.link_low = number_of(b);
     }
+
     samples.push_back(sample);
   }
+
   std::sort(samples.begin(), samples.end(), [](LinkSample const& a, LinkSample const& b) {
     return std::tuple(a.kind(), a.link(), a.transfer_ns, a.collective) <
            std::tuple(b.kind(), b.link(), b.transfer_ns, b.collective);
@@ -142,8 +146,10 @@ void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) 
   std::sort(medians.begin(), medians.end());
   if (medians.size() < 2)
     return;  // a link alone is as fast as it is: no other tells what it should be
+
   for (Link const& link : links) {
     if (link.size() < kFewestOfLink) continue;
+
     auto const reference = static_cast<double>(median_of_others(medians, link.median()));
     double const limit = (medians.size() == 2 ? kSlowOfTwo : kSlowLink) * reference;
     if (static_cast<double>(link.median()) > limit) {
@@ -151,6 +157,7 @@ void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) 
           {link, static_cast<int64_t>(reference), share_above(link, kSlowLink * reference)});
       continue;
     }
+
     if (link.size() < kFewestOfKind) continue;
     int64_t const steady = link.quantile(25);
     double const share = share_above(link, kSlowMessage * static_cast<double>(steady));
@@ -188,6 +195,7 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
   std::vector<LinkLoss> losses(input.measured.size());
   std::vector<double> of_link(input.measured.size());
   std::vector<size_t> devices;
+
   for (Slowness const& slowness : slow) {
     devices.clear();
     for (LinkSample const* sample = slowness.link.first; sample != slowness.link.last; ++sample) {
@@ -203,12 +211,14 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
         losses[place].late.push_back({participant.when.end - lost, participant.when.end});
       }
     }
+
     for (size_t const place : devices) {
       if (of_link[place] > losses[place].most_ns)
         losses[place].most_ns = of_link[place], losses[place].most = &slowness;
       of_link[place] = 0;
     }
   }
+
   for (LinkLoss& loss : losses)
     loss.total_ns = static_cast<double>(model::measure(model::unite(std::move(loss.late))));
   return losses;
@@ -263,6 +273,7 @@ void find_slow_link(RuleInput const& input, std::vector<Finding>& findings) {
   std::vector<LinkSample> const samples = link_samples(input);
   std::vector<Slowness> const slow = slow_links(samples);
   std::vector<LinkLoss> const losses = losses_of(input, slow);
+
   MeasuredDevice const* worst = nullptr;
   double most = 0;
   for (size_t d = 0; d < losses.size(); ++d) {
@@ -271,12 +282,15 @@ void find_slow_link(RuleInput const& input, std::vector<Finding>& findings) {
     most = losses[d].total_ns / total;
     worst = &input.measured[d];
   }
+
   if (worst == nullptr || most < kLeastLinkShare) return;
   LinkLoss const& loss = losses[static_cast<size_t>(worst - input.measured.data())];
   int64_t const gain = gain_without(input, slow, *worst, static_cast<int64_t>(loss.total_ns));
   if (static_cast<double>(gain) < kLeastLinkShare * static_cast<double>(worst->total_ns)) return;
+
   Link const& link = loss.most->link;
   Finding finding = make_cost_finding("slow-link", *worst, worst->per_step(gain));
+
   finding.metrics.emplace_back("exposed_share", most);
   finding.metrics.emplace_back("slow_links", static_cast<double>(slow.size()));
   finding.metrics.emplace_back(
@@ -285,6 +299,7 @@ void find_slow_link(RuleInput const& input, std::vector<Finding>& findings) {
   finding.metrics.emplace_back("bytes", static_cast<double>(link.first->bytes));
   finding.metrics.emplace_back("median_ns", static_cast<double>(link.median()));
   finding.metrics.emplace_back("reference_ns", static_cast<double>(loss.most->reference_ns));
+
   name_link(finding, input, link);
   add_slow_messages(finding, input, *loss.most, worst->ref);
   findings.push_back(std::move(finding));

@@ -71,22 +71,27 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   int64_t count = 0;
   double bytes = 0;
   std::vector<Finding::Evidence> evidence;
+
   for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.communicator != fit.communicator || collective.op != fit.op ||
         !is_small(collective, fit))
       continue;
+
     auto const& participant = collective.participants.front();
     if (device == nullptr) device = measured_device(input, participant.ref);
     if (device == nullptr || !device->is_measured(participant.when.begin)) continue;
+
     ++count;
     bytes += static_cast<double>(collective.bytes);
     evidence.push_back({participant.ref, participant.when, std::nullopt});
   }
+
   if (device == nullptr) return;
   double const per_step = device->per_step(count);
   double const exposed = device->per_step(device->exposed_comm_ns - device->exposed_wait_ns);
   double const cost = std::min(fit.alpha_us * 1e3 * (per_step - 1), exposed);
   if (per_step < kFewestPerStep || cost < kLeastShare * device->step_ns()) return;
+
   Finding finding = make_cost_finding("small-buckets", *device, cost);
   finding.severity = Severity::kWarning;  // a ceiling, not a measured loss
   finding.metrics.emplace_back("collectives_per_step", per_step);
@@ -94,6 +99,7 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   if (fit.samples > 0)
     finding.metrics.emplace_back("half_bandwidth_bytes", fit.half_bandwidth_bytes);
   finding.metrics.emplace_back("alpha_us", fit.alpha_us);
+
   finding.evidence = std::move(evidence);
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));

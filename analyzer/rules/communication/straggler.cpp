@@ -64,21 +64,25 @@ struct Blames {
 Blames blame(RuleInput const& input, MeasuredDevice const& victim) {
   Blames result;
   result.by_period.resize(victim.periods.size());
+
   for (CollectiveStats const& collective : input.facts.collectives) {
     auto const own =
         std::find_if(collective.participants.begin(), collective.participants.end(),
                      [&](auto const& participant) { return participant.ref == victim.ref; });
     if (collective.participants.size() < 2 || own == collective.participants.end()) continue;
+
     auto const period =
         std::partition_point(victim.periods.begin(), victim.periods.end(),
                              [&](Interval const& p) { return p.end <= own->when.begin; });
     if (period == victim.periods.end() || own->when.begin < period->begin) continue;
+
     DeviceRef const late = last_arriver(collective)->ref;
     auto const wait = static_cast<double>(longest_wait(collective));
     result.all.add(collective, late, wait);
     result.by_period[static_cast<size_t>(period - victim.periods.begin())].add(collective, late,
                                                                                wait);
   }
+
   return result;
 }
 
@@ -207,18 +211,22 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
                          return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
                        });
   if (victim == input.measured.end()) return std::nullopt;
+
   Finding finding =
       make_cost_finding("straggler", *victim, victim->per_step(victim->exposed_late_ns));
   if (finding.severity == Severity::kInfo) return std::nullopt;
+
   Blames const blames = blame(input, *victim);
   if (blames.all.total == 0) return std::nullopt;
   auto const [culprit, wait] = blames.all.most();
   double const blamed = wait / blames.all.total;
   double const steps_late = share_of_steps(blames.by_period, culprit);
   if (blamed < kLeastBlame || steps_late < kLeastStepsLate) return std::nullopt;
+
   std::optional<double> const ratio = compute_ratio(input, culprit);
   if (2 * blames.all.of_messages > blames.all.total && ratio.value_or(1) < kLongerStage)
     return std::nullopt;
+
   finding.where = culprit;
   finding.metrics.emplace_back("share_of_waits",
                                share_of_waits(input.facts.waits, culprit).value_or(blamed));
@@ -226,6 +234,7 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   if (ratio) finding.metrics.emplace_back("compute_ratio", *ratio);
   add_cause(finding, input.facts.waits, culprit);
   drop_gain_of_unrecorded(finding);
+
   for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 &&
@@ -234,6 +243,7 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
             {participant.ref,
              {participant.when.begin, participant.when.begin + participant.wait_ns},
              std::nullopt});
+
   keep_longest(finding.evidence);
   return finding;
 }
@@ -283,17 +293,21 @@ LongStage long_stage(RuleInput const& input, PipelineStats const& pipeline) {
   auto const longest =
       std::max_element(pipeline.stages.begin(), pipeline.stages.end(),
                        [](auto const& a, auto const& b) { return a.compute_ns < b.compute_ns; });
+
   result.device = measured_device_of(input, longest->ref);
   auto const candidate = static_cast<size_t>(longest - pipeline.stages.begin());
+
   std::vector<StageLoad> const loads = stage_loads(input, pipeline);
   std::vector<int64_t> others;
   for (size_t first = 0, last = 0; first < loads.size(); first = last) {
     while (last < loads.size() && loads[last].step == loads[first].step) ++last;
     if (last - first != pipeline.stages.size()) continue;
+
     others.clear();
     for (size_t i = first; i < last; ++i)
       if (loads[i].stage != candidate) others.push_back(loads[i].compute_ns);
     if (others.size() + 1 != pipeline.stages.size()) continue;  // a step that is there twice
+
     auto const own = static_cast<double>(loads[first + candidate].compute_ns);
     auto const median = static_cast<double>(lower_median(others));
     result.own_ns += own;
@@ -316,13 +330,16 @@ std::optional<Finding> find_long_stage(RuleInput const& input) {
     if (worst.device == nullptr || stage.more_ns / stage.steps > worst.more_ns / worst.steps)
       worst = stage;
   }
+
   if (worst.device == nullptr) return std::nullopt;
   Finding finding = make_cost_finding("straggler", *worst.device, worst.more_ns / worst.steps);
   if (finding.severity == Severity::kInfo) return std::nullopt;
+
   finding.metrics.emplace_back("share_of_steps_late", worst.longer / worst.steps);
   if (worst.others_ns > 0)
     finding.metrics.emplace_back("compute_ratio", worst.own_ns / worst.others_ns);
   finding.subjects.emplace_back("cause", kStragglerCauseNames[kByCompute]);
+
   for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.participants.size() < 2 || last_arriver(collective)->ref != worst.device->ref)
       continue;
@@ -333,6 +350,7 @@ std::optional<Finding> find_long_stage(RuleInput const& input) {
              {participant.when.begin, participant.when.begin + participant.wait_ns},
              std::nullopt});
   }
+
   keep_longest(finding.evidence);
   return finding;
 }

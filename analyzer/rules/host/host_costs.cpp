@@ -199,6 +199,7 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
     finding.rule = "load-imbalance";
     finding.severity = severity_of_share(share);
     finding.where = DeviceRef{longest.host->rank_index, kHostDevice};
+
     size_t busier = 0;
     for (RankThread const& rank : threads) {
       if (static_cast<double>(rank.thread->busy_ns) < kBusyExcess * steady) break;
@@ -207,6 +208,7 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
         finding.evidence.push_back(
             {{rank.host->rank_index, kHostDevice}, rank.host->window, rank.thread->track});
     }
+
     finding.subjects.emplace_back("thread", longest.thread->name);
     finding.metrics = {{"share_of_recording", share},
                        {"busy_ns", busy},

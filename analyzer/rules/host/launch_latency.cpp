@@ -23,10 +23,12 @@ bool is_launching(IdleCause cause) {
 std::vector<bool> launch_cost_gaps(RuleInput const& input, MeasuredDevice const& device) {
   std::optional<int64_t> const kernel = device_facts(input, device).launch.kernel_median_ns;
   if (!kernel || *kernel >= kShortKernelNs) return {};
+
   std::vector<bool> marks(device.gaps.size());
   int64_t lost = 0;
   for (size_t first = 0, last = 0; first < device.gaps.size();
        first = last) {  // pieces that touch are one idle time
+
     Interval idle = device.gaps[first].when;
     bool only_launching = true;
     for (; last < device.gaps.size(); ++last) {
@@ -35,11 +37,13 @@ std::vector<bool> launch_cost_gaps(RuleInput const& input, MeasuredDevice const&
       idle.end = gap.when.end;
       only_launching = only_launching && is_launching(gap.cause);
     }
+
     if (!only_launching || idle.length() > kLongestLaunchNs) continue;
     std::fill(marks.begin() + static_cast<ptrdiff_t>(first),
               marks.begin() + static_cast<ptrdiff_t>(last), true);
     lost += idle.length();
   }
+
   bool const speaks =
       static_cast<double>(lost) >= kWarningShare * static_cast<double>(device.total_ns) && lost > 0;
   return speaks ? marks : std::vector<bool>();
@@ -49,14 +53,17 @@ void find_launch_latency(RuleInput const& input, std::vector<Finding>& findings)
   std::vector<std::vector<bool>> marks;
   for (MeasuredDevice const& device : input.measured)
     marks.push_back(launch_cost_gaps(input, device));
+
   auto const counts = [&](MeasuredDevice const& device, size_t place) {
     std::vector<bool> const& of_device =
         marks[static_cast<size_t>(&device - input.measured.data())];
     return !of_device.empty() && of_device[place];
   };
+
   auto finding = find_idle_cost("launch-latency", input, kWarningShare,
                                 {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}, counts);
   if (!finding) return;
+
   for (DeviceStats const& device : input.facts.devices) {
     if (device.ref != finding->where) continue;
     if (device.launch.kernel_median_ns)
@@ -68,6 +75,7 @@ void find_launch_latency(RuleInput const& input, std::vector<Finding>& findings)
     if (device.launch.calls_per_step)
       finding->metrics.emplace_back("launches_per_step", *device.launch.calls_per_step);
   }
+
   findings.push_back(std::move(*finding));
 }
 

@@ -67,6 +67,7 @@ void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& find
   auto waiting = find_waiting_for_cores(input);
   model::RankTrace const* const rank =
       waiting ? &input.run.ranks[static_cast<size_t>(waiting->where->rank_index)] : nullptr;
+
   for (auto const& [host, machine] : machines_of(input)) {
     if (rank != nullptr && rank->trace.info().host == host) {
       waiting->metrics.emplace_back("threads", static_cast<double>(machine.threads));
@@ -75,6 +76,7 @@ void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& find
       waiting->subjects.emplace_back("host", host);
       continue;
     }
+
     if (machine.cores == 0 || machine.threads <= machine.cores) continue;
     Finding finding;
     finding.rule = "oversubscribed-host";
@@ -85,6 +87,7 @@ void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& find
     finding.subjects = {{"host", host}};
     findings.push_back(std::move(finding));
   }
+
   if (waiting) findings.push_back(std::move(*waiting));
 }
 

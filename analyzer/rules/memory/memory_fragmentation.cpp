@@ -44,6 +44,7 @@ Finding make_holes_finding(DeviceStats const& device) {
       {"peak_allocated_bytes", static_cast<double>(memory.peak_allocated_bytes.value_or(0))},
       {"unused_bytes", excess_bytes(memory)},
       {"fragmented_growth_bytes", static_cast<double>(memory.fragmented_growth_bytes.value_or(0))}};
+
   if (memory.fragmentation) {
     finding.metrics.emplace_back("fragmentation", *memory.fragmentation);
     finding.metrics.emplace_back("stranded_bytes", stranded_at_peak(memory));
@@ -54,6 +55,7 @@ Finding make_holes_finding(DeviceStats const& device) {
     finding.metrics.emplace_back("steps_to_full", forecast->steps);
     if (forecast->steps < kSoonSteps) finding.severity = Severity::kCritical;
   }
+
   for (MemoryStats::Growth const& grown : memory.fragmented_growth)
     finding.evidence.push_back({device.ref, {grown.time_ns, grown.time_ns}, std::nullopt});
   return finding;

@@ -50,16 +50,19 @@ void find_memory_leak(RuleInput const& input, std::vector<Finding>& findings) {
     MemoryStats const& memory = device.memory;
     double const growth = memory.floor_growth_bytes_per_step.value_or(0);
     if (growth < kLeastGrowthBytes) continue;
+
     std::vector<Interval> windows;
     auto const& steps = input.facts.steps;  // by ref
     auto step = std::partition_point(steps.begin(), steps.end(),
                                      [&](StepStats const& s) { return s.ref < device.ref; });
     for (; step != steps.end() && step->ref == device.ref; ++step)
       if (!step->warmup) windows.push_back(step->host_window);
+
     if (windows.empty() ||
         rising_share(memory_floors(memory.timeline.points(), windows)) < kLeastRisingShare)
       continue;
     if (holes_outgrow_leak(memory, windows.size())) continue;
+
     findings.push_back(
         make_leak_finding(device, growth, {windows.front().begin, windows.back().end}));
     return;  // devices of a data-parallel job leak alike: one is enough

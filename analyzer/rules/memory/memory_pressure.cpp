@@ -39,6 +39,7 @@ Finding make_pressure_finding(Pressure const& worst) {
   finding.rule = "memory-pressure";
   finding.severity = worst.is_critical() ? Severity::kCritical : Severity::kWarning;
   finding.where = worst.device->ref;
+
   if (worst.pressure > 0) {
     uint64_t const peak =
         memory.peak_reserved_bytes ? *memory.peak_reserved_bytes : *memory.peak_allocated_bytes;
@@ -46,11 +47,13 @@ Finding make_pressure_finding(Pressure const& worst) {
                        {"peak_bytes", static_cast<double>(peak)},
                        {"capacity_bytes", static_cast<double>(*memory.capacity_bytes)}};
   }
+
   if (double const unused = excess_bytes(memory); unused > 0)
     finding.metrics.emplace_back("unused_bytes", unused);
   if (worst.retries) finding.metrics.emplace_back("retries", static_cast<double>(*memory.retries));
   if (worst.fills) finding.metrics.emplace_back("steps_to_full", memory.reserved_forecast->steps);
   if (memory.batch_factor) finding.metrics.emplace_back("batch_factor", *memory.batch_factor);
+
   if (worst.retries) {
     for (int64_t const at : memory.retries_at)
       finding.evidence.push_back({worst.device->ref, {at, at}, std::nullopt});
@@ -62,6 +65,7 @@ Finding make_pressure_finding(Pressure const& worst) {
                                           });
     finding.evidence = {{worst.device->ref, {highest->time_ns, highest->time_ns}, std::nullopt}};
   }
+
   return finding;
 }
 

@@ -91,17 +91,21 @@ std::optional<Finding> find_slow_cost(char const* rule, RuleInput const& input, 
   MeasuredDevice const* worst = nullptr;
   int64_t most = 0;
   int devices = 0;
+
   for (MeasuredDevice const& device : input.measured) {
     SlowTime const slow = measured_slow_time(input, device);
     int64_t const lost = loss(device, slow);
     if (lost <= 0 || share_of_time(device, lost) < least_share || !applies(device, slow)) continue;
+
     ++devices;
     if (worst != nullptr && share_of_time(device, lost) <= share_of_time(*worst, most)) continue;
     worst = &device;
     most = lost;
   }
+
   if (worst == nullptr) return std::nullopt;
   double const waiting = work == SlowWork::kCompute ? waiting_for_loss(input, *worst, loss) : 0;
+
   Finding finding = make_cost_finding(rule, *worst, worst->per_step(most) + waiting);
   finding.severity = std::min(finding.severity, Severity::kWarning);
   finding.metrics.emplace_back("devices", devices);

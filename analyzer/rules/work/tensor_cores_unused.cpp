@@ -70,11 +70,13 @@ void find_tensor_cores_unused(RuleInput const& input, std::vector<Finding>& find
   bool const are_used_elsewhere = std::any_of(
       input.facts.kernels.begin(), input.facts.kernels.end(),
       [](KernelStats const& kernel) { return kernel.tensor_cores == std::optional(true); });
+
   auto const has_them = [&](MeasuredDevice const& device, SlowTime const&) {
     return are_used_elsewhere ||
            has_tensor_cores(
                input.facts.devices[static_cast<size_t>(&device - input.measured.data())].name);
   };
+
   std::vector<double> lost_shares;  // beside input.measured
   for (MeasuredDevice const& device : input.measured)
     lost_shares.push_back(share_that_is_lost(kernels_of(input, device.ref)));
@@ -85,13 +87,16 @@ void find_tensor_cores_unused(RuleInput const& input, std::vector<Finding>& find
     return static_cast<int64_t>(
         std::llround(static_cast<double>(slow.simt_matrix_ns) * lost_share(device)));
   };
+
   auto finding =
       find_slow_cost("tensor-cores-unused", input, kLeastTensorCoreShare, loss, has_them);
   if (!finding) return;
+
   std::string kernel = heaviest_kernel(input, *finding->where, [](KernelStats const& facts) {
     return is_simt_matrix(facts) ? static_cast<double>(facts.total_ns) : 0.0;
   });
   if (!kernel.empty()) finding->subjects.emplace_back("kernel", std::move(kernel));
+
   finding->metrics.emplace_back("expected_speedup",
                                 1 / (1 - share_that_is_lost(kernels_of(input, *finding->where))));
   findings.push_back(std::move(*finding));
