@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "viewer/widgets/theme.h"
+
 namespace stepscope::viewer {
 
 /// The visible part of the run, in view time; begin < end.
@@ -116,7 +118,6 @@ enum class Tab : uint8_t {
   kScaling,
   kComparison  ///< with another run; only while there is one
 };
-enum class Theme : uint8_t { kDark, kLight };
 
 /// What of a series a person says where nothing tells it.
 enum class SayScaling : uint8_t { kFound, kStrong, kWeak };
