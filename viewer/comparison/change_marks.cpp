@@ -9,18 +9,21 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Bounds of the colours: a change of so much of the base's time of a call. A twentieth is what a person would look at, a fifth
-/// what must have a reason, a half another algorithm.
+/// Bounds of the colours: a change of so much of the base's time of a call. A twentieth is what a
+/// person would look at, a fifth what must have a reason, a half another algorithm.
 constexpr double kTwentieth = 0.05, kFifth = 0.20, kHalf = 0.50;
 
-constexpr uint32_t mark_rgb(uint32_t hex) { return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U; }
+constexpr uint32_t mark_rgb(uint32_t hex) {
+  return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U;
+}
 
 struct MarkInfo {
   char const* words;
   uint32_t dark, light;  ///< on the dark and on the light theme
 };
 
-/// By ChangeMark. Blue and orange differ for every kind of colour blindness; saturation grows with the change.
+/// By ChangeMark. Blue and orange differ for every kind of colour blindness; saturation grows with
+/// the change.
 constexpr std::array<MarkInfo, kChangeMarkCount> kMarks = {{
     {"", 0, 0},
     {"<−50 %", mark_rgb(0x1E78FF), mark_rgb(0x1257B8)},
@@ -59,7 +62,8 @@ uint32_t longest_of(model::Trace const& trace, Item const& item) {
   constexpr uint32_t kLooks = 8;
   auto const& columns = trace.columns();
   auto const rows = trace.rows_of(columns.track[item.index]);
-  uint32_t const last = std::min(rows.last, item.index + std::min(item.count, rows.last - item.index));
+  uint32_t const last =
+      std::min(rows.last, item.index + std::min(item.count, rows.last - item.index));
   uint32_t best = item.index;
   uint32_t const stride = std::max((last - item.index) / kLooks, 1U);
   for (uint32_t row = item.index; row < last; row += stride)
@@ -75,15 +79,18 @@ class Marker {
   ChangeMark mark(Row const& row, Item const& item) {
     NodeKind const of = scene_.nodes[item.node].kind;
     // Rows of a communicator do not follow each other in the trace.
-    bool const is_op = of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
+    bool const is_op =
+        of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
     if (item.kind == ItemKind::kSegment || !is_op) return ChangeMark::kOther;
     // Of ops that are not in memory no name is known.
     if (scene_.far && !row.tile) return ChangeMark::kUnknown;
     model::Trace const& trace = row.trace(scene_);
     uint32_t const event = item.count > 1 ? longest_of(trace, item) : item.index;
-    if (trace.kind(event) == model::EventKind::kCollective) return mark_of_event(marks_, trace, event);
+    if (trace.kind(event) == model::EventKind::kCollective)
+      return mark_of_event(marks_, trace, event);
     if (&trace != last_) names_ = &of_trace_[last_ = &trace];
-    uint64_t const key = uint64_t{trace.columns().name[event].value} << 8U | static_cast<uint64_t>(trace.kind(event));
+    uint64_t const key = uint64_t{trace.columns().name[event].value} << 8U |
+                         static_cast<uint64_t>(trace.kind(event));
     auto const [known, is_new] = names_->try_emplace(key, ChangeMark::kUnknown);
     if (is_new) known->second = mark_of_event(marks_, trace, event);
     return known->second;
@@ -103,12 +110,14 @@ class Marker {
 ChangeMark mark_of(analyzer::Metric const& metric) {
   using analyzer::Verdict;
   if (metric.verdict == Verdict::kSame) return ChangeMark::kSame;
-  if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0)) return ChangeMark::kUnknown;
+  if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0))
+    return ChangeMark::kUnknown;
   double const share = std::abs(metric.change.candidate_mean / metric.change.base_mean - 1);
   bool const is_faster = metric.verdict == Verdict::kLess;
   if (share > kHalf) return is_faster ? ChangeMark::kFasterHalf : ChangeMark::kSlowerHalf;
   if (share > kFifth) return is_faster ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth;
-  if (share > kTwentieth) return is_faster ? ChangeMark::kFasterTwentieth : ChangeMark::kSlowerTwentieth;
+  if (share > kTwentieth)
+    return is_faster ? ChangeMark::kFasterTwentieth : ChangeMark::kSlowerTwentieth;
   return is_faster ? ChangeMark::kFaster : ChangeMark::kSlower;
 }
 
@@ -122,11 +131,14 @@ char const* mark_words(ChangeMark mark) { return kMarks[static_cast<size_t>(mark
 ChangeMarks::ChangeMarks(analyzer::Comparison const& comparison) {
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
     if (kernel.name.empty()) continue;
-    if (kernel.where == analyzer::KernelChange::Where::kNew) kernels_.emplace(kernel.name, ChangeMark::kNew);
-    if (kernel.where == analyzer::KernelChange::Where::kVanished) kernels_.emplace(kernel.name, ChangeMark::kVanished);
+    if (kernel.where == analyzer::KernelChange::Where::kNew)
+      kernels_.emplace(kernel.name, ChangeMark::kNew);
+    if (kernel.where == analyzer::KernelChange::Where::kVanished)
+      kernels_.emplace(kernel.name, ChangeMark::kVanished);
   }
   for (analyzer::Metric const& metric : comparison.metrics) {
-    if (metric.family == analyzer::MetricFamily::kKernel) kernels_.emplace(metric.name, mark_of(metric));
+    if (metric.family == analyzer::MetricFamily::kKernel)
+      kernels_.emplace(metric.name, mark_of(metric));
     if (metric.family == analyzer::MetricFamily::kCollective)
       collectives_.push_back({metric.name, metric.bytes, mark_of(metric)});
   }
@@ -139,8 +151,9 @@ ChangeMark ChangeMarks::of_kernel(std::string_view name) const {
 
 ChangeMark ChangeMarks::of_collective(model::CollectiveOp op, uint64_t bytes) const {
   std::string_view const name = model::to_string(op);
-  auto const found = std::find_if(collectives_.begin(), collectives_.end(),
-                                  [&](Collective const& known) { return known.bytes == bytes && known.op == name; });
+  auto const found = std::find_if(
+      collectives_.begin(), collectives_.end(),
+      [&](Collective const& known) { return known.bytes == bytes && known.op == name; });
   return found == collectives_.end() ? ChangeMark::kUnknown : found->mark;
 }
 
@@ -148,7 +161,8 @@ void mark_changes(Scene const& scene, ChangeMarks const& marks, Layout& layout) 
   Marker marker(scene, marks);
   layout.by_change = true;
   for (Row const& row : layout.rows)
-    for (uint32_t i = row.first_item; i < row.last_item; ++i) layout.items[i].change = marker.mark(row, layout.items[i]);
+    for (uint32_t i = row.first_item; i < row.last_item; ++i)
+      layout.items[i].change = marker.mark(row, layout.items[i]);
 }
 
 }  // namespace stepscope::viewer

@@ -1,5 +1,5 @@
-// How a device op's kernel or collective changed between two runs, as a colour says it: the verdicts and the relative changes of
-// a call are analyzer::Comparison's.
+// How a device op's kernel or collective changed between two runs, as a colour says it: the
+// verdicts and the relative changes of a call are analyzer::Comparison's.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ ChangeMark mark_of(analyzer::Metric const& metric);
 /// Blue is faster, orange slower, told apart with any kind of colour blindness; stronger = more.
 uint32_t mark_colour(ChangeMark mark, Theme theme);
 /// Only the new run has it, or only the base.
-[[nodiscard]] inline bool is_of_one_side(ChangeMark mark) { return mark == ChangeMark::kNew || mark == ChangeMark::kVanished; }
+[[nodiscard]] inline bool is_of_one_side(ChangeMark mark) {
+  return mark == ChangeMark::kNew || mark == ChangeMark::kVanished;
+}
 /// "<−20 %", "same", "only in new": as the legend has it.
 char const* mark_words(ChangeMark mark);
 
@@ -48,8 +50,8 @@ class ChangeMarks {
   std::vector<Collective> collectives_;  ///< few
 };
 
-/// Puts the marks into a layout: streams by their ops, of a folded mark by the longest of some of them; everything else steps
-/// back. O(items).
+/// Puts the marks into a layout: streams by their ops, of a folded mark by the longest of some of
+/// them; everything else steps back. O(items).
 void mark_changes(Scene const& scene, ChangeMarks const& marks, Layout& layout);
 
 }  // namespace stepscope::viewer

@@ -20,13 +20,16 @@ TimeWindow reach_of(ViewState const& state, Scene const& scene) {
   return state.reach.value_or(TimeWindow{0, static_cast<double>(scene.length)});
 }
 
-double longest_span(TimeWindow reach) { return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan); }
+double longest_span(TimeWindow reach) {
+  return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan);
+}
 
 TimeWindow bounded(TimeWindow reach, TimeWindow window) {
   double const span = std::clamp(window.span(), kMinSpan, longest_span(reach));
   double const middle = (window.begin + window.end) / 2;
   double const first = reach.begin - kMargin * span;
-  double const begin = std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
+  double const begin =
+      std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
   return {begin, begin + span};
 }
 
@@ -44,8 +47,10 @@ void remember_if_far(ViewState& state) {
   if (!state.history.empty()) {
     TimeWindow const& last = state.history.back();
     double const ratio = state.window.span() / last.span();
-    double const moved = std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
-    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span())) return;
+    double const moved =
+        std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
+    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span()))
+      return;
   }
   remember(state);
 }
@@ -82,7 +87,9 @@ void frame(ViewState& state, Scene const& scene, model::Interval when) {
   go_to(state, scene, {begin - room, begin + length + room});
 }
 
-void show_all(ViewState& state, Scene const& scene) { go_to(state, scene, {0, static_cast<double>(scene.length)}); }
+void show_all(ViewState& state, Scene const& scene) {
+  go_to(state, scene, {0, static_cast<double>(scene.length)});
+}
 
 void undo(ViewState& state) {
   while (!state.history.empty() && state.history.back() == state.window) state.history.pop_back();
@@ -135,7 +142,8 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
   select(state, scene, scene.selection_of(state.selection->rank, *at->trace, link.value));
   model::Interval const to = scene.when(*state.selection);
   auto const visible = [&](int64_t t) {
-    return static_cast<double>(t) >= state.window.begin && static_cast<double>(t) < state.window.end;
+    return static_cast<double>(t) >= state.window.begin &&
+           static_cast<double>(t) < state.window.end;
   };
   if (!visible(to.begin) || !visible(from.begin))
     frame(state, scene, {std::min(from.begin, to.begin), std::max(from.end, to.end)});
@@ -145,8 +153,9 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
 
 bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height) {
   double const middle = (state.window.begin + state.window.end) / 2;
-  auto const piece = std::partition_point(path.pieces.begin(), path.pieces.end(),
-                                          [&](PathLine::Piece const& p) { return static_cast<double>(p.end) <= middle; });
+  auto const piece = std::partition_point(
+      path.pieces.begin(), path.pieces.end(),
+      [&](PathLine::Piece const& p) { return static_cast<double>(p.end) <= middle; });
   if (piece == path.pieces.end()) return false;
   if (piece->row) select(state, scene, {Selection::What::kEvent, piece->rank, *piece->row});
   reveal(state, scene, piece->node, rows_height);
@@ -170,7 +179,8 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   if (next.ref.rank_index < 0) return false;
   select(state, scene, scene.selection_of(next));
   model::Interval const when = scene.when(*state.selection);
-  if (static_cast<double>(when.end) < state.window.begin || static_cast<double>(when.begin) > state.window.end)
+  if (static_cast<double>(when.end) < state.window.begin ||
+      static_cast<double>(when.begin) > state.window.end)
     frame(state, scene, when);
   if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
   return true;
@@ -179,7 +189,9 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
 void show_same_name(ViewState& state, Scene const& scene, Selection found) {
   select(state, scene, found);
   model::Interval const when = scene.when(found);
-  if (static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end) return;
+  if (static_cast<double>(when.begin) >= state.window.begin &&
+      static_cast<double>(when.end) <= state.window.end)
+    return;
   double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
   double const half = std::max(state.window.span(), static_cast<double>(when.length()) * 1.25) / 2;
   go_to(state, scene, {middle - half, middle + half});
@@ -199,10 +211,13 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
   auto const& columns = at->trace->columns();
   uint32_t const here = at->row;
   auto const rows = at->trace->rows_of(columns.track[here]);
-  for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last; row += direction) {
+  for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last;
+       row += direction) {
     auto const index = static_cast<size_t>(row);
     if (columns.name[index] != columns.name[here]) continue;
-    show_same_name(state, scene, scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
+    show_same_name(
+        state, scene,
+        scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
     return true;
   }
   return false;
@@ -210,7 +225,9 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
 
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height) {
   auto const count = static_cast<int64_t>(scene.analysis.findings.size());
-  int64_t const next = state.finding ? int64_t{state.finding->finding} + direction : direction > 0 ? 0 : count - 1;
+  int64_t const next = state.finding   ? int64_t{state.finding->finding} + direction
+                       : direction > 0 ? 0
+                                       : count - 1;
   if (next < 0 || next >= count) return false;
   focus_finding(state, scene, {static_cast<uint32_t>(next), 0}, rows_height);
   return true;
@@ -233,7 +250,8 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   show_place(state, scene, finding.evidence[focus.evidence], rows_height);
 }
 
-void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height) {
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place,
+                float rows_height) {
   // The whole of the surroundings is worth more than the place alone: show it in the middle fifth.
   model::Interval when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
@@ -245,28 +263,33 @@ void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidenc
 namespace {
 
 /// Adds what of one trace matches. False: told to stop.
-bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_token const& stop, SearchHits& into) {
+bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_token const& stop,
+              SearchHits& into) {
   constexpr uint32_t kRowsBetweenLooks = 1U << 20;  // about a millisecond
   model::Trace const& trace = scene.trace(rank);
   std::vector<char> matches(trace.strings().size());
-  for (uint32_t id = 0; id < matches.size(); ++id) matches[id] = query.matches_name(trace.text(model::StringId{id})) ? 1 : 0;
+  for (uint32_t id = 0; id < matches.size(); ++id)
+    matches[id] = query.matches_name(trace.text(model::StringId{id})) ? 1 : 0;
   std::array<bool, model::kKindCount> kinds{};
   for (int kind = 0; kind < model::kKindCount; ++kind)
     kinds[static_cast<size_t>(kind)] = query.matches_kind(static_cast<model::EventKind>(kind));
   auto const& columns = trace.columns();
   for (uint32_t row = 0; row < columns.name.size(); ++row) {
     if (row % kRowsBetweenLooks == 0 && stop.stop_requested()) return false;
-    if (matches[columns.name[row].value] == 0 || !kinds[static_cast<size_t>(columns.kind[row])]) continue;
+    if (matches[columns.name[row].value] == 0 || !kinds[static_cast<size_t>(columns.kind[row])])
+      continue;
     if (!query.matches_duration(columns.dur[row])) continue;
     ++into.total;
-    if (into.hits.size() < kMaxSearchHits) into.hits.push_back({Selection::What::kEvent, rank, row});
+    if (into.hits.size() < kMaxSearchHits)
+      into.hits.push_back({Selection::What::kEvent, rank, row});
   }
   return true;
 }
 
 }  // namespace
 
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop, SearchFeed* feed) {
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop,
+                     SearchFeed* feed) {
   SearchHits found;
   Query const query = parse_query(text);
   if (query.is_empty()) return found;
@@ -276,12 +299,19 @@ SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_toke
     if (!add_hits(scene, rank, query, stop, found)) return {};
   }
   std::stable_sort(found.hits.begin(), found.hits.end(),
-                   [&](Selection const& a, Selection const& b) { return scene.when(a).begin < scene.when(b).begin; });
+                   [&](Selection const& a, Selection const& b) {
+                     return scene.when(a).begin < scene.when(b).begin;
+                   });
   return found;
 }
 
 void search_for(ViewState& state, std::string text) {
-  state.search = Search{.open = true, .text = std::move(text), .pending = true, .hits = {}, .total = 0, .current = {}};
+  state.search = Search{.open = true,
+                        .text = std::move(text),
+                        .pending = true,
+                        .hits = {},
+                        .total = 0,
+                        .current = {}};
 }
 
 void show_hits(ViewState& state, SearchHits const& found) {
@@ -300,10 +330,13 @@ void show_first_hits(ViewState& state, SearchHits found) {
   state.search.current.reset();
   if (!shown) return;
   auto const at = std::find(state.search.hits.begin(), state.search.hits.end(), *shown);
-  if (at != state.search.hits.end()) state.search.current = static_cast<uint32_t>(at - state.search.hits.begin());
+  if (at != state.search.hits.end())
+    state.search.current = static_cast<uint32_t>(at - state.search.hits.begin());
 }
 
-void run_search(ViewState& state, Scene const& scene) { show_hits(state, find_hits(scene, state.search.text)); }
+void run_search(ViewState& state, Scene const& scene) {
+  show_hits(state, find_hits(scene, state.search.text));
+}
 
 void step_search(ViewState& state, Scene const& scene, int direction, float rows_height) {
   Search& search = state.search;
@@ -313,19 +346,23 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
     search.current = static_cast<uint32_t>((int64_t{*search.current} + direction + count) % count);
   } else {
     // The first hit is the first one that starts in view.
-    auto const first = std::partition_point(search.hits.begin(), search.hits.end(), [&](Selection const& hit) {
-      return static_cast<double>(scene.when(hit).begin) < state.window.begin;
-    });
-    search.current = first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
+    auto const first =
+        std::partition_point(search.hits.begin(), search.hits.end(), [&](Selection const& hit) {
+          return static_cast<double>(scene.when(hit).begin) < state.window.begin;
+        });
+    search.current =
+        first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
   }
   select(state, scene, search.hits[*search.current]);
   model::Interval const when = scene.when(*state.selection);
   auto const length = static_cast<double>(when.length());
   // Hits must be seen: at least a fiftieth of the window, and in it.
   bool const wide_enough = length * 50 >= state.window.span();
-  bool const inside = static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end;
+  bool const inside = static_cast<double>(when.begin) >= state.window.begin &&
+                      static_cast<double>(when.end) <= state.window.end;
   if (!wide_enough || !inside) {
-    double const half = std::max(std::min(state.window.span(), std::max(length, 1.0) * 40), length * 1.25) / 2;
+    double const half =
+        std::max(std::min(state.window.span(), std::max(length, 1.0) * 40), length * 1.25) / 2;
     double const middle = static_cast<double>(when.begin) + length / 2;
     go_to(state, scene, {middle - half, middle + half});
   }
@@ -334,7 +371,8 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 
 void dismiss(ViewState& state) {
   // An answer that is there can wait behind what is open.
-  bool const is_open = state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
+  bool const is_open =
+      state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
   if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag = {};
   } else if (state.panels.seek && !(state.panels.seek->is_over && is_open)) {

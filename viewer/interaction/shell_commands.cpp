@@ -37,7 +37,9 @@ std::string_view table_of(model::EventKind kind) {
 std::string condition_on_rank(Scene const& scene, uint32_t rank) {
   model::TraceInfo const& info = scene.trace(rank).info();
   std::string condition = fmt::format("rank = {}", info.rank);
-  auto const same = [&](model::RankTrace const& other) { return other.trace.info().rank == info.rank; };
+  auto const same = [&](model::RankTrace const& other) {
+    return other.trace.info().rank == info.rank;
+  };
   if (std::count_if(scene.run.ranks.begin(), scene.run.ranks.end(), same) > 1)
     condition += fmt::format(" and process = {}", info.process_id);
   return condition;
@@ -47,20 +49,24 @@ std::string condition_on_rank(Scene const& scene, uint32_t rank) {
 std::string select_gap(Scene const& scene, uint32_t index) {
   analyzer::IdleGap const gap = scene.analysis.gaps[index];
   if (gap.ref.rank_index < 0) return {};
-  return fmt::format("select * from idle_gaps where rank = {} and device = {} and start_ns < {} and end_ns > {}",
-                     scene.trace(static_cast<uint32_t>(gap.ref.rank_index)).info().rank, gap.ref.device, gap.when.end,
-                     gap.when.begin);
+  return fmt::format(
+      "select * from idle_gaps where rank = {} and device = {} and start_ns < {} and end_ns > {}",
+      scene.trace(static_cast<uint32_t>(gap.ref.rank_index)).info().rank, gap.ref.device,
+      gap.when.end, gap.when.begin);
 }
 
 std::string select_event(Scene const& scene, Selection const& selection) {
   auto const at = scene.find(selection);
   std::string const rank = condition_on_rank(scene, selection.rank);
   std::string_view const table = at ? table_of(at->trace->kind(at->row)) : "events";
-  if (!scene.far) return fmt::format("select * from {} where {} and id = {}", table, rank, selection.index);
+  if (!scene.far)
+    return fmt::format("select * from {} where {} and id = {}", table, rank, selection.index);
   // What was read of such a run has other numbers than the whole has.
-  std::string sql = fmt::format("select * from {} where {} and track = {} and start_ns = {} and dur_ns = {}", table, rank,
-                                selection.track, selection.start + scene.run.ranks[selection.rank].offset_ns, selection.dur);
-  if (selection.index != Selection::kAnyDepth) sql += fmt::format(" and depth = {}", selection.index);
+  std::string sql = fmt::format(
+      "select * from {} where {} and track = {} and start_ns = {} and dur_ns = {}", table, rank,
+      selection.track, selection.start + scene.run.ranks[selection.rank].offset_ns, selection.dur);
+  if (selection.index != Selection::kAnyDepth)
+    sql += fmt::format(" and depth = {}", selection.index);
   return sql;
 }
 
@@ -69,7 +75,8 @@ std::string select_event(Scene const& scene, Selection const& selection) {
 std::string query_command(Scene const& scene, Selection const& selection) {
   if (scene.files.empty()) return {};
   bool const is_event = selection.what == Selection::What::kEvent;
-  std::string const sql = is_event ? select_event(scene, selection) : select_gap(scene, selection.index);
+  std::string const sql =
+      is_event ? select_event(scene, selection) : select_gap(scene, selection.index);
   // Words and numbers alone: nothing that a shell would look at between these marks.
   return sql.empty() ? sql : command_with_files("stepscope query", scene) + " \"" + sql + "\"";
 }
@@ -78,8 +85,10 @@ std::string view_command(Scene const& scene, TimeWindow const& window) {
   if (scene.files.empty()) return {};
   constexpr double kMostNs = 1e18;  // as parse_time_range()
   auto const begin = static_cast<int64_t>(std::floor(std::clamp(window.begin, 0.0, kMostNs - 1e3)));
-  auto const end = std::max(begin + 1, static_cast<int64_t>(std::ceil(std::min(window.end, kMostNs))));
-  return fmt::format("{} --time {}:{}", command_with_files("stepscope view", scene), seconds_text(begin), seconds_text(end));
+  auto const end =
+      std::max(begin + 1, static_cast<int64_t>(std::ceil(std::min(window.end, kMostNs))));
+  return fmt::format("{} --time {}:{}", command_with_files("stepscope view", scene),
+                     seconds_text(begin), seconds_text(end));
 }
 
 }  // namespace stepscope::viewer

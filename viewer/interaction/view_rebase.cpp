@@ -40,7 +40,8 @@ class Carrier {
         // Instants of the run stay; what is counted from its first event does not.
         by_(add(before.origin, add(~after.origin, 1))) {
     std::map<ProcessName, uint32_t> ranks;
-    for (uint32_t i = 0; i < after.run.ranks.size(); ++i) ranks.emplace(name_of(after.run.ranks[i]), i);
+    for (uint32_t i = 0; i < after.run.ranks.size(); ++i)
+      ranks.emplace(name_of(after.run.ranks[i]), i);
     for (model::RankTrace const& rank : before.run.ranks) {
       auto const found = ranks.find(name_of(rank));
       ranks_.push_back(found == ranks.end() ? std::nullopt : std::optional(found->second));
@@ -50,17 +51,23 @@ class Carrier {
 
   [[nodiscard]] double time(double view_time) const { return view_time + static_cast<double>(by_); }
   [[nodiscard]] int64_t time(int64_t view_time) const { return add(view_time, by_); }
-  [[nodiscard]] TimeWindow window(TimeWindow const& of) const { return {time(of.begin), time(of.end)}; }
+  [[nodiscard]] TimeWindow window(TimeWindow const& of) const {
+    return {time(of.begin), time(of.end)};
+  }
 
-  [[nodiscard]] std::optional<uint32_t> rank(uint32_t of) const { return of < ranks_.size() ? ranks_[of] : std::nullopt; }
+  [[nodiscard]] std::optional<uint32_t> rank(uint32_t of) const {
+    return of < ranks_.size() ? ranks_[of] : std::nullopt;
+  }
 
   [[nodiscard]] std::optional<uint32_t> node(uint32_t of) const {
     if (of >= before_.nodes.size()) return std::nullopt;
     Node const& node = before_.nodes[of];
     auto const to = rank(node.rank);
-    // A rank and a track are known by their numbers: their names may change while more is learned of them.
+    // A rank and a track are known by their numbers: their names may change while more is learned
+    // of them.
     if (to && node.kind == NodeKind::kRank) return after_.rank_nodes[*to];
-    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter;
+    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
+                          node.kind == NodeKind::kCounter;
     if (to && is_track) return after_.node_of_track(*to, node.track);
     auto const found = nodes_.find(node.path);
     return found == nodes_.end() ? std::nullopt : std::optional(found->second);
@@ -100,10 +107,13 @@ class Carrier {
     if (!before_.far) {
       auto const& columns = before_.trace(of.rank).columns();
       if (of.index >= columns.start.size()) return std::nullopt;
-      wanted = {*to, columns.track[of.index].value, columns.start[of.index], columns.dur[of.index], columns.depth[of.index]};
+      wanted = {*to, columns.track[of.index].value, columns.start[of.index], columns.dur[of.index],
+                columns.depth[of.index]};
     }
     if (wanted.track >= after_.trace(*to).tracks().size()) return std::nullopt;
-    if (after_.far) return Selection{Selection::What::kEvent, *to, wanted.depth, wanted.track, wanted.start, wanted.dur};
+    if (after_.far)
+      return Selection{
+          Selection::What::kEvent, *to, wanted.depth, wanted.track, wanted.start, wanted.dur};
     return row_of(wanted);
   }
 
@@ -112,13 +122,15 @@ class Carrier {
     model::Trace const& trace = after_.trace(wanted.rank);
     auto const& columns = trace.columns();
     auto const rows = trace.rows_of(model::TrackId{wanted.track});
-    auto const first = std::lower_bound(columns.start.begin() + rows.first, columns.start.begin() + rows.last, wanted.start);
+    auto const first = std::lower_bound(columns.start.begin() + rows.first,
+                                        columns.start.begin() + rows.last, wanted.start);
     std::optional<Selection> found;
-    for (auto row = static_cast<uint32_t>(first - columns.start.begin()); row < rows.last && columns.start[row] == wanted.start;
-         ++row) {
+    for (auto row = static_cast<uint32_t>(first - columns.start.begin());
+         row < rows.last && columns.start[row] == wanted.start; ++row) {
       if (columns.dur[row] != wanted.dur) continue;
       // One around it may have come since: then the first of them is it.
-      bool const is_as_deep = wanted.depth == Selection::kAnyDepth || columns.depth[row] == wanted.depth;
+      bool const is_as_deep =
+          wanted.depth == Selection::kAnyDepth || columns.depth[row] == wanted.depth;
       if (!found || is_as_deep) found = after_.selection_of(wanted.rank, trace, row);
       if (is_as_deep) break;
     }
@@ -133,8 +145,8 @@ class Carrier {
 };
 
 /// The same rule's finding about the same place.
-std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const& before, Scene const& after,
-                                            Carrier const& carrier) {
+std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const& before,
+                                            Scene const& after, Carrier const& carrier) {
   if (of.finding >= before.analysis.findings.size()) return std::nullopt;
   analyzer::Finding const& wanted = before.analysis.findings[of.finding];
   auto const where = wanted.where ? carrier.device(*wanted.where) : std::nullopt;
@@ -142,30 +154,40 @@ std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const&
   for (uint32_t i = 0; i < all.size(); ++i)
     if (all[i].rule == wanted.rule && all[i].where == where && all[i].subjects == wanted.subjects)
       return FindingFocus{
-          i, all[i].evidence.empty() ? 0U : std::min(of.evidence, static_cast<uint32_t>(all[i].evidence.size()) - 1)};
+          i, all[i].evidence.empty()
+                 ? 0U
+                 : std::min(of.evidence, static_cast<uint32_t>(all[i].evidence.size()) - 1)};
   return std::nullopt;
 }
 
-std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after, Carrier const& carrier) {
+std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after,
+                                     Carrier const& carrier) {
   if (of >= before.analysis.steps.size()) return std::nullopt;
   analyzer::StepStats const& wanted = before.analysis.steps[of];
   auto const ref = carrier.device(wanted.ref);
   auto const& all = after.analysis.steps;
-  auto const found = std::find_if(all.begin(), all.end(),
-                                  [&](analyzer::StepStats const& step) { return step.ref == ref && step.step == wanted.step; });
-  return found == all.end() ? std::nullopt : std::optional(static_cast<uint32_t>(found - all.begin()));
+  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::StepStats const& step) {
+    return step.ref == ref && step.step == wanted.step;
+  });
+  return found == all.end() ? std::nullopt
+                            : std::optional(static_cast<uint32_t>(found - all.begin()));
 }
 
-uint32_t carried_device(uint32_t of, Scene const& before, Scene const& after, Carrier const& carrier) {
+uint32_t carried_device(uint32_t of, Scene const& before, Scene const& after,
+                        Carrier const& carrier) {
   if (of >= before.analysis.devices.size()) return 0;
   auto const ref = carrier.device(before.analysis.devices[of].ref);
   auto const& all = after.analysis.devices;
-  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceStats const& device) { return device.ref == ref; });
+  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceStats const& device) {
+    return device.ref == ref;
+  });
   return found == all.end() ? 0 : static_cast<uint32_t>(found - all.begin());
 }
 
-/// Who saw the run's end sees it again, as far from the right edge as it was; who saw all of it sees all of it.
-TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const& after, Carrier const& carrier) {
+/// Who saw the run's end sees it again, as far from the right edge as it was; who saw all of it
+/// sees all of it.
+TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const& after,
+                          Carrier const& carrier) {
   auto const old_length = static_cast<double>(before.length);
   auto const new_length = static_cast<double>(after.length);
   // A pixel of a wide screen: the end is at the edge.
@@ -178,7 +200,8 @@ TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const
   return {of.begin * factor, new_length + room * factor};
 }
 
-void carry_panels(ViewState& state, Scene const& before, Scene const& after, Carrier const& carrier) {
+void carry_panels(ViewState& state, Scene const& before, Scene const& after,
+                  Carrier const& carrier) {
   Panels& panels = state.panels;
   if (panels.memory_at) panels.memory_at = carrier.time(*panels.memory_at);
   if (panels.thread) panels.thread = carrier.node(*panels.thread);
@@ -191,8 +214,10 @@ void carry_panels(ViewState& state, Scene const& before, Scene const& after, Car
   panels.seek.reset();
 }
 
-/// Groups that were closed, and, where a run of so many ranks begins with closed ones, those that came.
-std::set<uint32_t> carried_closed(std::set<uint32_t> const& of, Scene const& before, Scene const& after, Carrier const& carrier) {
+/// Groups that were closed, and, where a run of so many ranks begins with closed ones, those that
+/// came.
+std::set<uint32_t> carried_closed(std::set<uint32_t> const& of, Scene const& before,
+                                  Scene const& after, Carrier const& carrier) {
   std::set<uint32_t> closed = initial_view(after).closed;
   for (uint32_t i = 0; i < before.nodes.size(); ++i)
     if (auto const node = closed.empty() ? std::nullopt : carrier.node(i)) closed.erase(*node);
@@ -218,7 +243,8 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
   next.search.current.reset();
   next.search.pending = !state.search.text.empty();
   next.drag.anchor = carrier.time(state.drag.anchor);
-  auto const dragged = state.drag.mode == Drag::Mode::kTrack ? carrier.node(state.drag.node) : std::optional(0U);
+  auto const dragged =
+      state.drag.mode == Drag::Mode::kTrack ? carrier.node(state.drag.node) : std::optional(0U);
   if (dragged) {
     next.drag.node = *dragged;
   } else {

@@ -30,7 +30,8 @@ class FlameBuilder {
     if (until < from || (until == from && columns.dur[row] > 0)) return;
     // What encloses it may lie on another lane only of damaged traces: then it stands on its own.
     uint32_t parent = FlameGraph::kNone;
-    if (depth > 0 && open_[depth - 1].box != FlameGraph::kNone && open_[depth - 1].end >= until) parent = open_[depth - 1].box;
+    if (depth > 0 && open_[depth - 1].box != FlameGraph::kNone && open_[depth - 1].end >= until)
+      parent = open_[depth - 1].box;
     uint32_t const box = box_of(parent, columns.name[row].value, columns.kind[row]);
     open_[depth] = {box, until};
     if (box == FlameGraph::kNone) return;
@@ -110,18 +111,22 @@ class FlameBuilder {
 
 namespace {
 
-/// The events of the range are read, and forgotten: the names have the same numbers as in the trace without events.
-FlameGraph flame_graph_of_files(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
+/// The events of the range are read, and forgotten: the names have the same numbers as in the trace
+/// without events.
+FlameGraph flame_graph_of_files(Scene const& scene, FlameKey const& key,
+                                std::stop_token const& stop) {
   Node const& node = scene.nodes[key.node];
   auto const length = static_cast<double>(scene.length);
   int64_t const back = add(~scene.shift(node.rank), 1);
   file::Selection selection;
-  selection.window = {add(static_cast<int64_t>(std::clamp(std::floor(key.range.begin), 0.0, length)), back),
-                      add(static_cast<int64_t>(std::clamp(std::ceil(key.range.end), 0.0, length)), back)};
+  selection.window = {
+      add(static_cast<int64_t>(std::clamp(std::floor(key.range.begin), 0.0, length)), back),
+      add(static_cast<int64_t>(std::clamp(std::ceil(key.range.end), 0.0, length)), back)};
   selection.tracks = std::vector{model::TrackId{node.track}};
   selection.columns.tables = 0;
   FlameGraph graph;
-  graph.is_too_long = scene.far->starts(node.rank, node.track, selection.window.begin, selection.window.end) > kMostFlameEvents;
+  graph.is_too_long = scene.far->starts(node.rank, node.track, selection.window.begin,
+                                        selection.window.end) > kMostFlameEvents;
   if (graph.is_too_long || stop.stop_requested()) return graph;
   auto const trace = scene.far->sources().ranks[node.rank].source.copy(selection);
   if (!trace || stop.stop_requested()) return graph;
@@ -142,13 +147,15 @@ FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token 
   FlameBuilder builder(scene, trace, key);
   auto const rows = trace.rows_of(model::TrackId{node.track});
   int64_t const shift = scene.shift(node.rank);
-  // What is open when the range begins may have begun long before: the outermost that reaches into it is found by its end.
+  // What is open when the range begins may have begun long before: the outermost that reaches into
+  // it is found by its end.
   uint32_t first = rows.first;
   if (!node.lanes.empty()) {
     auto const& outermost = node.lanes.front().rows;
-    auto const reaches = std::partition_point(outermost.begin(), outermost.end(), [&](uint32_t row) {
-      return static_cast<double>(add(trace.end(row), shift)) <= key.range.begin;
-    });
+    auto const reaches =
+        std::partition_point(outermost.begin(), outermost.end(), [&](uint32_t row) {
+          return static_cast<double>(add(trace.end(row), shift)) <= key.range.begin;
+        });
     first = reaches == outermost.end() ? rows.last : *reaches;
   }
   for (uint32_t row = first; row < rows.last; ++row) {
@@ -161,9 +168,12 @@ FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token 
 
 std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& state) {
   if (state.selection && state.selection->what == Selection::What::kEvent)
-    if (auto const node = scene.node_of(*state.selection); node && scene.nodes[*node].kind == NodeKind::kThread) return node;
+    if (auto const node = scene.node_of(*state.selection);
+        node && scene.nodes[*node].kind == NodeKind::kThread)
+      return node;
   uint32_t rank = 0;
-  if (state.device < scene.analysis.devices.size() && scene.analysis.devices[state.device].ref.rank_index >= 0)
+  if (state.device < scene.analysis.devices.size() &&
+      scene.analysis.devices[state.device].ref.rank_index >= 0)
     rank = static_cast<uint32_t>(scene.analysis.devices[state.device].ref.rank_index);
   std::optional<uint32_t> best;
   uint64_t most = 0;

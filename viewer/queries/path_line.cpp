@@ -14,12 +14,15 @@ PathPlaces::PathPlaces(Scene const& scene) : scene_(scene) {
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     Node const& node = scene.nodes[i];
     if (node.kind == NodeKind::kRank) ranks_.emplace(node.rank, i);
-    if (node.kind == NodeKind::kDevice && node.device) devices_.emplace(scene.analysis.devices[*node.device].ref, i);
-    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread) tracks_.emplace(std::pair(node.rank, node.track), i);
+    if (node.kind == NodeKind::kDevice && node.device)
+      devices_.emplace(scene.analysis.devices[*node.device].ref, i);
+    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread)
+      tracks_.emplace(std::pair(node.rank, node.track), i);
   }
 }
 
-std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from, model::Trace const& trace) const {
+std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from,
+                                                 model::Trace const& trace) const {
   if (from.rank_index < 0) return std::nullopt;
   PathLine::Piece piece;
   piece.rank = static_cast<uint32_t>(from.rank_index);
@@ -50,14 +53,16 @@ std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from
 }
 
 PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns) {
-  std::stable_sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](auto const& a, auto const& b) { return a.begin < b.begin; });
   PathLine line;
   for (PathLine::Piece& piece : pieces) {
     PathLine::Piece* const last = line.pieces.empty() ? nullptr : &line.pieces.back();
     // Clocks that contradict each other could let pieces overlap: folding needs them disjoint.
     if (last != nullptr) piece.begin = std::max(piece.begin, last->end);
     if (piece.begin >= piece.end) continue;
-    bool const is_short = last != nullptr && last->end == piece.begin && piece.end - piece.begin < least_ns;
+    bool const is_short =
+        last != nullptr && last->end == piece.begin && piece.end - piece.begin < least_ns;
     if (is_short && last->end - last->begin < least_ns)
       last->end = piece.end;
     else
@@ -72,7 +77,8 @@ PathLine path_line(Scene const& scene, std::stop_token const& stop) {
   std::vector<analyzer::DeviceOps> const devices = analyzer::index_devices(scene.run);
   analyzer::HostSteps steps = analyzer::find_host_steps(scene.run);
   if (steps.source == analyzer::StepSource::kNone) analyzer::detect_steps(devices, steps);
-  analyzer::CriticalPathInput input{devices, steps, scene.analysis.collectives, scene.analysis.devices, scene.analysis.steps};
+  analyzer::CriticalPathInput input{devices, steps, scene.analysis.collectives,
+                                    scene.analysis.devices, scene.analysis.steps};
   input.wants_slack = false;
   input.stop = stop;
   std::vector<analyzer::PathPiece> found;
@@ -81,7 +87,8 @@ PathLine path_line(Scene const& scene, std::stop_token const& stop) {
   std::vector<PathLine::Piece> pieces;
   for (analyzer::PathPiece const& piece : found)
     if (piece.rank_index >= 0)
-      if (auto const placed = places.place(piece, scene.trace(static_cast<uint32_t>(piece.rank_index))))
+      if (auto const placed =
+              places.place(piece, scene.trace(static_cast<uint32_t>(piece.rank_index))))
         pieces.push_back(*placed);
   return line_of(std::move(pieces));
 }

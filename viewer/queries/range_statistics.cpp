@@ -11,12 +11,14 @@
 namespace stepscope::viewer {
 namespace {
 
-RangeStatistics::DeviceSplit split_of(Scene const& scene, uint32_t index, int64_t begin, int64_t end) {
+RangeStatistics::DeviceSplit split_of(Scene const& scene, uint32_t index, int64_t begin,
+                                      int64_t end) {
   auto const& segments = scene.nodes[index].segments;
   RangeStatistics::DeviceSplit split;
   split.node = index;
   split.outside = end - begin;
-  auto segment = std::partition_point(segments.begin(), segments.end(), [&](Segment const& s) { return s.end <= begin; });
+  auto segment = std::partition_point(segments.begin(), segments.end(),
+                                      [&](Segment const& s) { return s.end <= begin; });
   for (; segment != segments.end() && segment->begin < end; ++segment) {
     int64_t const inside = std::min(segment->end, end) - std::max(segment->begin, begin);
     split.time[static_cast<size_t>(segment->paint)] += inside;
@@ -33,14 +35,15 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
   auto const& columns = trace.columns();
   int64_t const shift = scene.shift(node.rank);
   for (Lane const& lane : node.lanes) {
-    auto row =
-        std::partition_point(lane.rows.begin(), lane.rows.end(), [&](uint32_t r) { return trace.end(r) + shift <= begin; });
+    auto row = std::partition_point(lane.rows.begin(), lane.rows.end(),
+                                    [&](uint32_t r) { return trace.end(r) + shift <= begin; });
     for (; row != lane.rows.end() && columns.start[*row] + shift < end; ++row) {
       if (!model::is_device_op(columns.kind[*row])) continue;
       RangeStatistics::Op& op = by_name[columns.name[*row].value];
       op.paint = paint_of(columns.kind[*row]);
       op.count += 1;
-      op.total += std::min(trace.end(*row) + shift, end) - std::max(columns.start[*row] + shift, begin);
+      op.total +=
+          std::min(trace.end(*row) + shift, end) - std::max(columns.start[*row] + shift, begin);
       ++op_count;
     }
   }
@@ -48,7 +51,8 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
 
 }  // namespace
 
-RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
+RangeStatistics range_statistics(Scene const& scene, TimeWindow range,
+                                 std::stop_token const& stop) {
   if (scene.far) return statistics_of_files(scene, range, stop);
   RangeStatistics result;
   result.range = range;
@@ -77,8 +81,9 @@ RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop
   }
   for (auto& [name, op] : joined) result.ops.push_back(std::move(op));
   if (result.devices.empty()) add_host_statistics(scene, begin, end, result, stop);
-  std::sort(result.ops.begin(), result.ops.end(),
-            [](auto const& a, auto const& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
+  std::sort(result.ops.begin(), result.ops.end(), [](auto const& a, auto const& b) {
+    return a.total != b.total ? a.total > b.total : a.name < b.name;
+  });
   if (result.ops.size() > kMaxOps) result.ops.resize(kMaxOps);
   return result;
 }

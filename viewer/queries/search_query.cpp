@@ -82,7 +82,9 @@ Query parse_query(std::string_view text) {
   return query;
 }
 
-std::string query_for(std::string_view printable_name) { return fmt::format("\"{}\"", printable_name); }
+std::string query_for(std::string_view printable_name) {
+  return fmt::format("\"{}\"", printable_name);
+}
 
 std::string query_for(std::string_view printable_name, int64_t least_ns, int64_t most_ns) {
   return fmt::format("\"{}\" >={}ns <={}ns", printable_name, least_ns, most_ns);

@@ -1,5 +1,5 @@
-// What a person searches for: a part of a name, and what narrows it down. `forward kind:kernel >100us rank:3`, or a whole name in
-// quotation marks.
+// What a person searches for: a part of a name, and what narrows it down. `forward kind:kernel
+// >100us rank:3`, or a whole name in quotation marks.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,16 @@ struct Query {
 
   /// Whether it asks for anything.
   [[nodiscard]] bool is_empty() const {
-    return name.empty() && !whole && !kind && !rank && least_ns == 0 && most_ns == std::numeric_limits<int64_t>::max();
+    return name.empty() && !whole && !kind && !rank && least_ns == 0 &&
+           most_ns == std::numeric_limits<int64_t>::max();
   }
   [[nodiscard]] bool matches_name(std::string_view raw) const;
   [[nodiscard]] bool matches_kind(model::EventKind of) const;
   [[nodiscard]] bool matches_duration(int64_t ns) const { return least_ns <= ns && ns <= most_ns; }
 };
 
-/// Never fails: words that are no filter are part of the name. Filters: `kind:X`, `rank:N`, `>T`, `>=T`, `<T`, `<=T` with a time
-/// such as 10us.
+/// Never fails: words that are no filter are part of the name. Filters: `kind:X`, `rank:N`, `>T`,
+/// `>=T`, `<T`, `<=T` with a time such as 10us.
 Query parse_query(std::string_view text);
 /// The text that finds exactly this name, with durations from `least_ns` to `most_ns`.
 std::string query_for(std::string_view printable_name);

@@ -1,5 +1,5 @@
-// The critical path of a run that is not in memory, as a line over all of it: found stretch by stretch, each of which is read and
-// forgotten but for its pieces.
+// The critical path of a run that is not in memory, as a line over all of it: found stretch by
+// stretch, each of which is read and forgotten but for its pieces.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class PathFeed {
 
 /// A stretch has no more events: a tenth of a second of a core's work, in some 100 MiB.
 inline constexpr uint64_t kMostStretchEvents = uint64_t{1} << 20;
-/// Of a longer line what is shorter than such a part of the run becomes one piece with its neighbours: 20 MiB, and no pixel but
-/// at the closest zoom is as narrow.
+/// Of a longer line what is shorter than such a part of the run becomes one piece with its
+/// neighbours: 20 MiB, and no pixel but at the closest zoom is as narrow.
 inline constexpr uint64_t kMostPathPieces = uint64_t{1} << 19;
 
 /// Gives the line of an analyzed run from its begin to its end. What cannot be read has none.

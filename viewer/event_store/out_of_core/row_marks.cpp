@@ -13,7 +13,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Read beyond the view at each side, as a share of it: moving on finds them there. And how much of that must be left.
+/// Read beyond the view at each side, as a share of it: moving on finds them there. And how much of
+/// that must be left.
 constexpr double kReadAhead = 0.5, kMustBeAhead = 0.125;
 /// Of one process at once: a tenth of a second of reading on one core.
 constexpr uint64_t kMostTileEvents = 192 * 1024;
@@ -22,7 +23,8 @@ constexpr int64_t kAroundSelection = 20'000'000;
 constexpr uint64_t kMostAroundSelection = 32 * 1024;
 
 int64_t clamped(double time) {
-  return static_cast<int64_t>(std::clamp(time, -static_cast<double>(model::kMaxTime), static_cast<double>(model::kMaxTime)));
+  return static_cast<int64_t>(std::clamp(time, -static_cast<double>(model::kMaxTime),
+                                         static_cast<double>(model::kMaxTime)));
 }
 
 /// The part of a window that the run has, by a process's clock.
@@ -34,25 +36,33 @@ model::Interval trace_window(Scene const& scene, uint32_t rank, double begin, do
           add(clamped(std::ceil(std::clamp(end, 0.0, length))) + 1, back)};
 }
 
-std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank, std::span<uint32_t const> tracks, TimeWindow window,
+std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank,
+                                      std::span<uint32_t const> tracks, TimeWindow window,
                                       float width) {
   auto const count = static_cast<size_t>(std::max(width, 0.0F));
   double const pixel = window.span() / static_cast<double>(width);
-  return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)), pixel, count);
+  return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)),
+                            pixel, count);
 }
 
 /// Of a device or of a communicator.
-int32_t device_of(Scene const& scene, Node const& node) { return scene.trace(node.rank).tracks()[node.streams.front()].device; }
+int32_t device_of(Scene const& scene, Node const& node) {
+  return scene.trace(node.rank).tracks()[node.streams.front()].device;
+}
 
-std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node, TimeWindow window, float width) {
+std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node,
+                                                   TimeWindow window, float width) {
   std::vector<DensityColumn> columns(static_cast<size_t>(std::max(width, 0.0F)));
-  auto const* const all = scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
+  auto const* const all =
+      scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
   if (all == nullptr) return columns;
-  auto const of =
-      std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) { return each.of.id == node.communicator; });
+  auto const of = std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) {
+    return each.of.id == node.communicator;
+  });
   if (of == all->end()) return columns;
   model::TrackSummary const* const summary = &of->summary;
-  of->grid.add_columns(std::span(&summary, 1), window.begin - static_cast<double>(scene.shift(node.rank)),
+  of->grid.add_columns(std::span(&summary, 1),
+                       window.begin - static_cast<double>(scene.shift(node.rank)),
                        window.span() / static_cast<double>(width), columns);
   return columns;
 }
@@ -82,12 +92,13 @@ Paint paint_of_class(model::OpClass op) {
   return Paint::kRange;
 }
 
-/// What a pixel of a device is: `column` has all its streams. What is hidden behind what is known to the analysis alone: here
-/// communication and copies are taken as hidden as little as possible.
+/// What a pixel of a device is: `column` has all its streams. What is hidden behind what is known
+/// to the analysis alone: here communication and copies are taken as hidden as little as possible.
 StripPiece piece_of(DensityColumn const& column) {
   float const compute = std::min(column.busy[static_cast<size_t>(model::OpClass::kCompute)], 1.0F);
   float const comm = std::min(column.busy[static_cast<size_t>(model::OpClass::kComm)], 1 - compute);
-  float const copy = std::min(column.busy[static_cast<size_t>(model::OpClass::kCopy)], 1 - compute - comm);
+  float const copy =
+      std::min(column.busy[static_cast<size_t>(model::OpClass::kCopy)], 1 - compute - comm);
   float const idle = 1 - compute - comm - copy;
   StripPiece piece;
   float most = compute;
@@ -109,7 +120,8 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
   for (Row const& row : layout.rows) {
     Node const& node = scene.nodes[row.node];
     auto& of_rank = shown[node.rank];
-    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter)
+    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
+        node.kind == NodeKind::kCounter)
       of_rank.insert(node.track);
     if (node.kind == NodeKind::kDevice || node.kind == NodeKind::kCommunicator)
       of_rank.insert(node.streams.begin(), node.streams.end());
@@ -120,13 +132,16 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
   return shown;
 }
 
-/// Takes tracks as long as memory holds them: those that are seen first, then those with few events first.
-void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events, TileRequest& request) {
+/// Takes tracks as long as memory holds them: those that are seen first, then those with few events
+/// first.
+void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events,
+                   TileRequest& request) {
   std::vector<std::tuple<bool, uint64_t, uint32_t>> all;
   OutOfCoreRank const& rank = far.rank(request.rank);
   for (uint32_t t = 0; t < rank.tracks.size(); ++t)
     if (rank.tracks[t]->events > 0)
-      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end), t);
+      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end),
+                       t);
   std::sort(all.begin(), all.end());
   for (auto const& [is_unseen, events, track] : all) {
     if (request.events + events > most_events) continue;
@@ -139,7 +154,9 @@ void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint
 /// What surrounds a selected event, unless it was read.
 std::optional<TileRequest> request_around(Scene const& scene, Selection const& selection) {
   OutOfCoreRun const& far = *scene.far;
-  if (selection.rank >= scene.run.ranks.size() || selection.track >= far.rank(selection.rank).tracks.size()) return std::nullopt;
+  if (selection.rank >= scene.run.ranks.size() ||
+      selection.track >= far.rank(selection.rank).tracks.size())
+    return std::nullopt;
   TileRequest request;
   request.rank = selection.rank;
   request.need_begin = selection.start;
@@ -152,9 +169,11 @@ std::optional<TileRequest> request_around(Scene const& scene, Selection const& s
     all.tracks.clear();
     choose_tracks(far, {selection.track}, kMostAroundSelection, all);
     if (!std::binary_search(all.tracks.begin(), all.tracks.end(), selection.track)) continue;
-    bool const is_whole = all.tracks.size() == static_cast<size_t>(std::count_if(
-                                                   far.rank(request.rank).tracks.begin(), far.rank(request.rank).tracks.end(),
-                                                   [](auto const& track) { return track->events > 0; }));
+    bool const is_whole =
+        all.tracks.size() ==
+        static_cast<size_t>(std::count_if(far.rank(request.rank).tracks.begin(),
+                                          far.rank(request.rank).tracks.end(),
+                                          [](auto const& track) { return track->events > 0; }));
     if (is_whole || around == 1) return all;
   }
   return request;
@@ -171,7 +190,8 @@ std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWind
   auto tile = scene.far->tiles().find(node.rank, node.streams.front(), when.begin, when.end);
   if (!tile) return nullptr;
   int32_t const device = device_of(scene, node);
-  bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device) : tile->communicators.contains(device);
+  bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device)
+                                                      : tile->communicators.contains(device);
   return has_all ? tile : nullptr;
 }
 
@@ -194,19 +214,21 @@ Curve const* known_curve(Tile const* tile, uint32_t track, double begin) {
   return !curve.time.empty() && static_cast<double>(curve.time.front()) <= begin ? &curve : nullptr;
 }
 
-void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top, bool faded,
-                           std::vector<Item>& items) {
+void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top,
+                           bool faded, std::vector<Item>& items) {
   Node const& node = scene.nodes[index];
   std::vector<DensityColumn> const columns =
       node.kind == NodeKind::kCommunicator
           ? columns_of_communicator(scene, node, layout.window, layout.viewport.width)
-          : columns_of(scene, node.rank, std::array{node.track}, layout.window, layout.viewport.width);
+          : columns_of(scene, node.rank, std::array{node.track}, layout.window,
+                       layout.viewport.width);
   for (uint32_t lane = 0; lane < node.lane_count; ++lane) {
     Item item;
     item.kind = ItemKind::kDensity;
     item.node = index;
     item.faded = faded;
-    item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * layout.viewport.scale);
+    item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) *
+                                   layout.viewport.scale);
     item.y1 = item.y0 + std::round((kLaneHeight - 1) * layout.viewport.scale);
     if (item.y1 <= 0 || item.y0 >= layout.viewport.height) continue;
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -223,8 +245,8 @@ void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
-                           std::vector<CurvePoint>& points) {
+void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0,
+                           float y1, std::vector<CurvePoint>& points) {
   Node const& node = scene.nodes[index];
   if (node.curve.highest <= node.curve.lowest || layout.viewport.width < 1) return;
   float const scale = layout.viewport.scale;
@@ -236,7 +258,8 @@ void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& lay
   double const shift = static_cast<double>(scene.shift(node.rank));
   auto const& pyramid = scene.far->track(node.rank, node.track).pyramid;
   int64_t const begin = clamped(layout.window.begin - shift);
-  auto const bins = pyramid.view(begin, std::max(clamped(layout.window.end - shift), begin + 1), count);
+  auto const bins =
+      pyramid.view(begin, std::max(clamped(layout.window.end - shift), begin + 1), count);
   std::optional<model::ViewBin> last;
   for (size_t i = 0; i < count; ++i) {
     if (layout.time_at(static_cast<float>(i + 1)) > static_cast<double>(scene.length)) break;
@@ -246,17 +269,21 @@ void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWindow window, float width) {
+std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWindow window,
+                                     float width) {
   Node const& node = scene.nodes[index];
   std::vector<StripPiece> pieces;
   if (width < 1) return pieces;
-  std::vector<DensityColumn> const columns = columns_of(scene, node.rank, node.streams, window, width);
+  std::vector<DensityColumn> const columns =
+      columns_of(scene, node.rank, node.streams, window, width);
   double const pixel = window.span() / static_cast<double>(width);
   auto const begin = window.begin + static_cast<double>(scene.origin);
-  analyzer::DeviceGaps const* gaps = node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
+  analyzer::DeviceGaps const* gaps =
+      node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   size_t const first = gaps == nullptr ? 0 : scene.analysis.gaps.first_of(gaps->ref());
   std::vector<GapGrid::Longest> longest;
-  if (gaps != nullptr) longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
+  if (gaps != nullptr)
+    longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     StripPiece piece = piece_of(columns[i]);
     bool const has_gap = i < longest.size() && longest[i].gap != GapGrid::kNone;
@@ -266,8 +293,10 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
     if (has_gap && !columns[i].known) piece.idle = true;
     if (has_gap && static_cast<double>(longest[i].length) >= kAlmostHalf * pixel) {
       analyzer::Interval const when = gaps->when(longest[i].gap);
-      double const from = std::max((static_cast<double>(when.begin) - begin) / pixel, static_cast<double>(i));
-      double const until = std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
+      double const from =
+          std::max((static_cast<double>(when.begin) - begin) / pixel, static_cast<double>(i));
+      double const until =
+          std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
       if (until - from >= 0.5) piece.idle = true;
     }
     if (piece.idle && has_gap) {
@@ -277,8 +306,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
     piece.x0 = static_cast<float>(i);
     piece.x1 = piece.x0 + 1;
     StripPiece* const last = pieces.empty() ? nullptr : &pieces.back();
-    if (last != nullptr && last->x1 == piece.x0 && last->paint == piece.paint && last->idle == piece.idle &&
-        last->gap == piece.gap) {
+    if (last != nullptr && last->x1 == piece.x0 && last->paint == piece.paint &&
+        last->idle == piece.idle && last->gap == piece.gap) {
       last->x1 = piece.x1;
     } else {
       pieces.push_back(piece);
@@ -287,8 +316,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   return pieces;
 }
 
-void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
-                           std::vector<Item>& items) {
+void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0,
+                           float y1, std::vector<Item>& items) {
   Item item;
   item.kind = ItemKind::kSegment;
   item.node = index;
@@ -306,21 +335,29 @@ void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank, Layout const& layout) {
+std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank,
+                                                              Layout const& layout) {
   std::vector<OutOfCoreStep> steps;
   auto const& all = scene.far->rank(rank).steps;
   if (all.empty()) return {steps, 1};
   int64_t const shift = scene.shift(rank);
-  auto const view = [&](OutOfCoreRank::Step const& step) { return static_cast<double>(add(step.begin, shift)); };
-  auto step = std::partition_point(all.begin(), all.end(), [&](auto const& s) { return view(s) < layout.window.begin; });
-  for (; step != all.end() && view(*step) < layout.window.end; ++step) steps.push_back({layout.x_of(view(*step)), step->index});
-  return {steps, std::max<int64_t>((all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
+  auto const view = [&](OutOfCoreRank::Step const& step) {
+    return static_cast<double>(add(step.begin, shift));
+  };
+  auto step = std::partition_point(all.begin(), all.end(),
+                                   [&](auto const& s) { return view(s) < layout.window.begin; });
+  for (; step != all.end() && view(*step) < layout.window.end; ++step)
+    steps.push_back({layout.x_of(view(*step)), step->index});
+  return {steps, std::max<int64_t>(
+                     (all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
 }
 
-std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout) {
+std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state,
+                                      Layout const& layout) {
   std::vector<TileRequest> requests;
   if (state.selection && state.selection->what == Selection::What::kEvent)
-    if (auto request = request_around(scene, *state.selection)) requests.push_back(std::move(*request));
+    if (auto request = request_around(scene, *state.selection))
+      requests.push_back(std::move(*request));
   auto const shown = shown_tracks_of(scene, layout);
   // Those of this view and those of the one before find room together.
   uint64_t const room = kMostTileBytes / kTileBytesAnEvent / 2 / std::max<size_t>(shown.size(), 1);
@@ -329,9 +366,10 @@ std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state
     TileRequest request;
     request.rank = rank;
     model::Interval const need =
-        trace_window(scene, rank, layout.window.begin - kMustBeAhead * span, layout.window.end + kMustBeAhead * span);
-    model::Interval const read =
-        trace_window(scene, rank, layout.window.begin - kReadAhead * span, layout.window.end + kReadAhead * span);
+        trace_window(scene, rank, layout.window.begin - kMustBeAhead * span,
+                     layout.window.end + kMustBeAhead * span);
+    model::Interval const read = trace_window(scene, rank, layout.window.begin - kReadAhead * span,
+                                              layout.window.end + kReadAhead * span);
     if (need.length() <= 1) continue;
     request.need_begin = need.begin;
     request.need_end = need.end;
