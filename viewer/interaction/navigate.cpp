@@ -7,8 +7,8 @@
 
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
-#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {

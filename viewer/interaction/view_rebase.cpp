@@ -14,7 +14,6 @@
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_events.h"
-#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -1,9 +1,8 @@
 #include "viewer/scene/shown_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
-
-#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -51,6 +50,28 @@ float node_height(Node const& node) {
       break;
   }
   return static_cast<float>(std::max(node.lane_count, 1U)) * kLaneHeight + kTrackPad;
+}
+
+std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
+  std::pair<float, float> result{0, 0};
+  auto const rows = shown_rows(scene, state);
+  for (size_t i = 0; i < rows->tracks.size(); ++i) {
+    uint32_t const shown = rows->tracks[i].node;
+    if (shown <= node && scene.nodes[shown].subtree_end > node)
+      result = {rows->tops[i], rows->tops[i + 1]};
+  }
+  return result;
+}
+
+float content_height(Scene const& scene, ViewState const& state) {
+  return shown_rows(scene, state)->height();
+}
+
+float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
+  float height = 0;
+  for (uint32_t const node : shown_rows(scene, state)->pinned)
+    height += node_height(scene.nodes[node]);
+  return std::min(height, std::floor(rows_height * kMostPinned));
 }
 
 }  // namespace stepscope::viewer

@@ -5,11 +5,18 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "viewer/scene/track_choice.h"
 
 namespace stepscope::viewer {
+
+/// Heights at scale 1, in pixels.
+inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3,
+                       kCurveHeight = 40;
+/// Pinned rows take at most this share of the height.
+inline constexpr float kMostPinned = 0.6F;
 
 /// Immutable.
 struct ShownRows {
@@ -41,5 +48,14 @@ class ShownRowsCache {
 std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state);
 /// Of a node's row, in pixels at scale 1.
 float node_height(Node const& node);
+
+/// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling. A hidden node
+/// has those of its nearest shown parent.
+std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);
+/// Height of all rows that scroll, at scale 1.
+float content_height(Scene const& scene, ViewState const& state);
+/// Height of the pinned rows at scale 1 where all rows together have `rows_height`: the pinned ones
+/// leave room for the others.
+float pinned_height(Scene const& scene, ViewState const& state, float rows_height);
 
 }  // namespace stepscope::viewer

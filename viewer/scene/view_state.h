@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "viewer/widgets/theme.h"
+
 namespace stepscope::viewer {
 
 /// The visible part of the run, in view time; begin < end.
@@ -124,8 +126,6 @@ inline constexpr Tab Tab::kNotes{"notes"};
 inline constexpr Tab Tab::kLaunches{"launches"};
 inline constexpr Tab Tab::kScaling{"scaling"};
 inline constexpr Tab Tab::kComparison{"comparison"};
-
-enum class Theme : uint8_t { kDark, kLight };
 
 /// What of a series a person says where nothing tells it.
 enum class SayScaling : uint8_t { kFound, kStrong, kWeak };

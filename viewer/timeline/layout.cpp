@@ -14,9 +14,6 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Pinned rows take at most this share of the height.
-constexpr float kMostPinned = 0.6F;
-
 /// Names of one class that follow each other differ in lightness; the same name looks the same
 /// everywhere.
 uint8_t shade_of(uint32_t name) { return static_cast<uint8_t>(name * 2654435761U >> 30U); }
@@ -607,28 +604,6 @@ class Painter {
 Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport,
                PathLine const* path) {
   return Painter(scene, state, viewport, path).paint();
-}
-
-std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
-  std::pair<float, float> result{0, 0};
-  auto const rows = shown_rows(scene, state);
-  for (size_t i = 0; i < rows->tracks.size(); ++i) {
-    uint32_t const shown = rows->tracks[i].node;
-    if (shown <= node && scene.nodes[shown].subtree_end > node)
-      result = {rows->tops[i], rows->tops[i + 1]};
-  }
-  return result;
-}
-
-float content_height(Scene const& scene, ViewState const& state) {
-  return shown_rows(scene, state)->height();
-}
-
-float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
-  float height = 0;
-  for (uint32_t const node : shown_rows(scene, state)->pinned)
-    height += node_height(scene.nodes[node]);
-  return std::min(height, std::floor(rows_height * kMostPinned));
 }
 
 }  // namespace stepscope::viewer

@@ -14,15 +14,12 @@
 #include "viewer/comparison/change_mark.h"
 #include "viewer/queries/path_line.h"
 #include "viewer/scene/scene.h"
+#include "viewer/scene/shown_rows.h"
 #include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 
 struct Tile;
-
-/// Heights at scale 1, in pixels.
-inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3,
-                       kCurveHeight = 40;
 
 struct Viewport {
   float width = 0, height = 0;  ///< of the area of the rows, without gutter and ruler
@@ -130,14 +127,6 @@ struct Layout {
 /// `path`: drawn over the rows if there is one.
 Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport,
                PathLine const* path = nullptr);
-
-/// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling; of its nearest
-/// shown parent when hidden.
-std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);
-/// Height of all rows that scroll, at scale 1.
-float content_height(Scene const& scene, ViewState const& state);
-/// Of the pinned rows, in rows of this height: they leave room for the others.
-float pinned_height(Scene const& scene, ViewState const& state, float rows_height);
 
 /// What lies under a point of the area.
 struct Hit {

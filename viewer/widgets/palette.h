@@ -7,7 +7,7 @@
 
 #include "analyzer/results/analysis.h"
 #include "trace/model/kinds.h"
-#include "viewer/scene/view_state.h"
+#include "viewer/widgets/theme.h"
 
 namespace stepscope::viewer {
 

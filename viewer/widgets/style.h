@@ -1,7 +1,7 @@
 // Fonts and colours of the whole window.
 #pragma once
 
-#include "viewer/scene/view_state.h"
+#include "viewer/widgets/theme.h"
 
 namespace stepscope::viewer {
 
