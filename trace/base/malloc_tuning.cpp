@@ -13,7 +13,8 @@ void keep_freed_memory() {
   // Both also end the library's own adapting of the thresholds.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  // In the arenas of other threads the C library returns every empty heap, whatever the threshold.
+  // In the arenas that threads get besides the main one, the library returns every empty heap,
+  // whatever the threshold.
   ::mallopt(M_ARENA_MAX, 1);
 #endif
 }

@@ -15,8 +15,8 @@ namespace nth_smallest_parts {
 /// Below this many sampling costs more than it saves.
 constexpr size_t kSampledFrom = 1024;
 /// Size of the sample, and how many places of it the pivot lies away from the n-th's expected
-/// place. 11 places are about two standard deviations: the n-th is mostly on the pivot's short
-/// side.
+/// place. 11 places are about two standard deviations: the n-th is mostly among the few on
+/// the pivot's near side.
 constexpr size_t kSample = 127, kAside = 11;
 /// So few are sorted out by the library.
 constexpr size_t kFew = 12;

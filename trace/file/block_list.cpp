@@ -169,7 +169,7 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
     return fmt::format("a block of type {}, which this version does not know", header.type);
   if (place.offset == 0) return "the header of the file";
   if (place.bytes == 0) return "the end of the file";
-  return place.is_end ? "a block of which only the beginning is there"
+  return place.is_end ? "a block that is cut off after its beginning"
                       : "bytes that belong to no block";
 }
 

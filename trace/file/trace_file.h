@@ -109,10 +109,10 @@ class TraceFile {
   /// when damaged.
   [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns,
                                   EventDecoder& decoder, model::EventBatch& out) const;
-  /// Marks each row of an event block whose name is wanted, without decoding its other columns: the
-  /// block's dictionary says what is in it. `wanted` is indexed by id of texts(); its last entry is
-  /// for all other ids. Returns how many rows are marked; with 0, `marks` is meaningless. Returns
-  /// nothing when damaged.
+  /// Marks each row of an event block whose name is wanted. It decodes no other column: the block's
+  /// dictionary says what is in it. The ids of texts() index `wanted`; its last entry is for all
+  /// other ids. Returns how many rows are marked; with 0, `marks` is meaningless. Returns nothing
+  /// when damaged.
   [[nodiscard]] std::optional<size_t> mark_names(IndexEntry const& entry,
                                                  std::span<char const> wanted,
                                                  EventDecoder& decoder,

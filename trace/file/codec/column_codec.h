@@ -15,8 +15,8 @@
 
 namespace stepscope::file {
 
-/// How a value follows from the stored number `v` of its row. `base` and `unit` are stored once a
-/// column. zigzag maps 0, −1, 1, −2, … to 0, 1, 2, 3, … Files store the enumerators' numbers.
+/// How a value follows from its row's stored number `v`. A column stores `base` and `unit` once.
+/// Zigzag codes 0, −1, 1, −2 as 0, 1, 2, 3 and so on. Files store the enumerators' numbers.
 enum class ColumnCoding : uint8_t {
   kConstant = 0,     ///< base; no planes
   kPlain = 1,        ///< base + unit · v
