@@ -124,6 +124,7 @@ void forget_session(Process& self) {
   self.nvtx = nullptr;
   self.nccl = nullptr;
   self.tried = false;
+
   this_recorder = nullptr;
   this_nccl_recorder = nullptr;
   put_aside = nullptr;
@@ -342,11 +343,13 @@ ThreadRecorder* recorder_for_this_thread() try {
   if (put_aside != nullptr) return std::exchange(put_aside, nullptr);
   Process& self = process();
   NvtxSource* nvtx = self.nvtx.load(std::memory_order_acquire);
+
   if (nvtx == nullptr) {
     start_process_session();
     nvtx = self.nvtx.load(std::memory_order_acquire);
   }
   if (nvtx == nullptr || nvtx->is_over()) return nullptr;
+
   ThreadRecorder* const made = nvtx->attach(::syscall(SYS_gettid), name_of_this_thread());
   if (made != nullptr) keep_until_exit(self, made);
   return made;

@@ -167,9 +167,11 @@ void begin_anew_where_nobody_initializes(Shared& parent) {
   if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) ||
       initializing.load() != 0)
     return;
+
   uint32_t expected_place = next;
   if (!looked_at.compare_exchange_strong(expected_place, next + 1))
     return;  // another thread looks at it
+
   Begun const& begun = parent.begun[next];
   if (begun.is_module)
     begin_anew(begun.module, begun.segment);

@@ -100,11 +100,14 @@ __attribute__((constructor)) void look_around() {
       self.dli_fname != nullptr;
   if (is_known && std::strlen(self.dli_fname) < own_path.size())
     std::strcpy(own_path.data(), self.dli_fname);
+
   next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
+
   // In the program's own scope: RTLD_DEFAULT would look into this library, too.
   void* const program = ::dlopen(nullptr, RTLD_LAZY);
   is_preloaded = program != nullptr && ::dlsym(program, "stepscope_release_signals") ==
                                            reinterpret_cast<void*>(&stepscope_release_signals);
+
   stepscope::tracer::prepare_for_forks(initialize_extension);
 }
 

@@ -71,6 +71,7 @@ class Event {
     if (!is_whole(attributes)) return;
     args.category = attributes.category;
     if (attributes.colorType == NVTX_COLOR_ARGB) args.color = attributes.color;
+
     if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
       set_payloads(reinterpret_cast<nvtxPayloadData_t const*>(attributes.payload.ullValue),
                    static_cast<uint32_t>(attributes.reserved0));
@@ -78,6 +79,7 @@ class Event {
       args.value_type = static_cast<ValueType>(attributes.payloadType);
       args.value = attributes.payload.ullValue;
     }
+
     switch (attributes.messageType) {
       case NVTX_MESSAGE_TYPE_ASCII:
         set_text(attributes.message.ascii);
@@ -179,8 +181,10 @@ int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const*
                         attributes->category == 0 && attributes->payloadType == 0 &&
                         (attributes->colorType == 0 || attributes->color == 0);
   if (!is_plain) return with_attributes<push>(domain, attributes);
+
   ThreadRecorder* const thread = recorder();
   if (thread == nullptr) return kNoNesting;
+
   if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
     return thread->push_text(domain_number(domain), attributes->message.ascii);
   if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED)

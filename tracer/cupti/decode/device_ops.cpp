@@ -51,6 +51,7 @@ std::optional<DeviceOps::Times> DeviceOps::times(Record const& record, RecordClo
     if (clock.is_possible(result.start_ns, result.end_ns)) [[likely]]
       return result;
   }
+
   ++untimed_;
   ++untimed_of_track_[streams_.find(record.deviceId, record.contextId, record.streamId, store)
                           .id.value];
@@ -79,6 +80,7 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
                     last.registers_per_thread == block.registers_per_thread &&
                     last.shared_memory_bytes == block.shared_memory_bytes &&
                     last.shared_memory_carveout_bytes == block.shared_memory_carveout_bytes;
+
   if (!same) {
     auto const limits = limits_.find(device);
     if (limits == limits_.end()) return 0;
@@ -86,6 +88,7 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
     kernel.block = block;
     kernel.occupancy_percent = occupancy_percent(limits->second, block);
   }
+
   return kernel.occupancy_percent;
 }
 
@@ -132,10 +135,12 @@ void DeviceOps::add_peer_copy(PeerCopyRecord const& record, RecordClock const& c
                               TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
+
   model::CopyDetail detail = copy_detail(record);
   detail.direction = CopyDirection::kPeerToPeer;
   detail.peer_device = static_cast<int32_t>(
       record.dstDeviceId != record.deviceId ? record.dstDeviceId : record.srcDeviceId);
+
   add_op(record, model::EventKind::kMemcpy,
          copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, record.srcKind, record.dstKind, store), detail,
          *when, store);
@@ -173,11 +178,13 @@ void DeviceOps::add_device(DeviceRecord const& record, TraceStore& store) {
                         .shared_memory_bytes = record.maxSharedMemoryPerMultiprocessor,
                         .threads_per_warp = record.numThreadsPerWarp,
                         .compute_capability_major = record.computeCapabilityMajor};
+
   model::Device device;
   device.id = static_cast<int32_t>(record.id);
   device.name = record.name == nullptr ? fmt::format("cuda:{}", record.id) : record.name;
   device.capacity_bytes = record.globalMemorySize;
   device.threads = record.numMultiprocessors;
+
   store.set_device(std::move(device));
 }
 
