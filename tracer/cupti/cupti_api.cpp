@@ -49,7 +49,7 @@ CudaInProcess find_cuda_libraries() {
   return found;
 }
 
-/// Of CUDA that the driver of this process can do; 0 = there is no driver.
+/// Newest major version of CUDA that the driver of this process supports; 0 = there is no driver.
 int driver_major() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return 0;

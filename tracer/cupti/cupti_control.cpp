@@ -14,13 +14,13 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Of CUPTI itself.
+/// Changes of the state of CUPTI itself.
 constexpr std::array<CUpti_CallbackId, 3> kStates = {
     CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_CBID_STATE_ERROR, CUPTI_CBID_STATE_WARNING};
 
 constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API};
 
-/// Tries of which the tightest counts: one is usually enough, four make a preempted one improbable.
+/// The tightest try counts: one is usually enough, four make a preempted one improbable.
 constexpr int kClockTries = 4;
 
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
@@ -103,7 +103,7 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   if (api().enable_hw_trace != nullptr && wants_hardware_events(library_.version))
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
 
-  // Asking whether something is done, and it is not: nobody waits.
+  // Queries of unfinished work need no record: no thread waits in them.
   if (api().enable_all_sync_records != nullptr) api().enable_all_sync_records(0);
 
   return check(api().register_callbacks(callbacks.buffer_requested, callbacks.buffer_completed),
@@ -116,7 +116,7 @@ CUptiResult CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
   return api().set_attribute(attribute, &bytes, &yes);
 }
 
-/// Where the GPU has none, newer versions agree all the same and use software: only the wish is
+/// Where the GPU has none, newer versions agree all the same and use software: only the request is
 /// known.
 void CuptiControl::ask_for_hardware_events() {
   CUptiResult const result = api().enable_hw_trace(1);
@@ -146,8 +146,8 @@ base::Expected<void> CuptiControl::enable(bool before_window) {
   return {};
 }
 
-/// Of the runtime all but noise, of the driver what programs call it for. Only after the kinds:
-/// they override single functions.
+/// Records all runtime functions but noise, and the driver functions that matter. Only after the
+/// kinds: they override single functions.
 void CuptiControl::choose_functions() {
   if (api().enable_runtime_api != nullptr) {
     for_each_function(

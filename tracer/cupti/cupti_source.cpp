@@ -29,7 +29,7 @@ constexpr int64_t kClockTimeoutNs = 1'000'000'000;
 constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset",
                                                      "cuDevicePrimaryCtxRelease", "cuCtxDestroy"};
 
-/// By these the program itself says what it wants to be recorded.
+/// Calls with which the program itself chooses what is recorded.
 constexpr std::array<std::string_view, 2> kStarts = {"cudaProfilerStart", "cuProfilerStart"};
 constexpr std::array<std::string_view, 2> kStops = {"cudaProfilerStop", "cuProfilerStop"};
 
@@ -93,7 +93,7 @@ void CuptiSource::stream_named(void* stream, std::string_view name) {
   stream_names_.emplace_back(*number, name);
 }
 
-/// CUPTI is not taken down meanwhile: who does that waits until nobody asks, and nobody begins to
+/// CUPTI is not taken down meanwhile: take_down() waits until no thread asks, and none begins to
 /// once recording is over.
 std::optional<StreamNumber> CuptiSource::find_stream(void* stream) {
   ++finding_streams_;
@@ -110,7 +110,7 @@ void CuptiSource::name_streams(TraceStore& store) {
     decoder_->name_stream(number.context, number.stream, std::move(name), store);
 }
 
-/// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is
+/// Has CUPTI record what the window asks for now. No thread waits: one that comes while another is
 /// at it leaves it to that one, which looks again.
 void CuptiSource::follow_window() noexcept {
   if (requests_.fetch_add(1) != 0) return;
@@ -220,7 +220,7 @@ bool CuptiSource::enable(bool before_window) {
 }
 
 void CuptiSource::stop_recording() {
-  recording_ = Recording::kOver;  // nobody else begins to flush
+  recording_ = Recording::kOver;  // no other thread begins to flush
   if (has_failed_) return;
   control_->end();
   dropped_by_cupti_ += control_->take_dropped();

@@ -108,7 +108,7 @@ constexpr Workarounds workarounds_of(uint32_t version) {
   return result;
 }
 
-/// Those that this version has.
+/// The faults that this version has.
 inline std::vector<KnownFault> known_faults(uint32_t version) {
   std::vector<KnownFault> result;
   for (KnownFault const& fault : kKnownFaults)
@@ -116,8 +116,8 @@ inline std::vector<KnownFault> known_faults(uint32_t version) {
   return result;
 }
 
-/// Of CUDA: 26 → "12.8", 130001 → "13.0 Update 1". A number of CUDA 12 that is not known stays one:
-/// "CUPTI 25".
+/// The release of CUDA: 26 → "12.8", 130001 → "13.0 Update 1". A number of CUDA 12 that is not
+/// known stays one: "CUPTI 25".
 inline std::string cupti_release(uint32_t version) {
   constexpr std::array<char const*, 10> kReleasesOf12 = {
       "12.0", "12.2", "12.3", "12.4", "12.5", "12.6", nullptr, "12.8", "12.9", "12.9 Update 1"};

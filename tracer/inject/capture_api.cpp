@@ -90,7 +90,7 @@ bool prepare_own_run(char const* folder) {
   return true;
 }
 
-/// The driver calls us when it is initialized; when it was before, nobody does.
+/// The driver calls us when it is initialized; when it was before, no call comes.
 bool driver_is_initialized() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return false;

@@ -421,6 +421,7 @@ nccl::Recorder* attach_this_thread_to_nccl() {
       Process& self = process();
       std::lock_guard const lock(self.mutex);
       if (self.nccl == nullptr) return nullptr;
+
       this_nccl_recorder = self.nccl->attach(::syscall(SYS_gettid));
       ::pthread_setspecific(self.nccl_exit_key, this_nccl_recorder);
       return this_nccl_recorder;
@@ -462,8 +463,8 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   }
 }
 
-/// Of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the program goes
-/// on in any case.
+/// The entry of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the
+/// program goes on in any case.
 int InitializeInjection() {
   try {
     stepscope::tracer::cuda_starts();

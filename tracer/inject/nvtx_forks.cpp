@@ -62,7 +62,7 @@ struct Module {
   void* get_export_function;
   void const* info;
 };
-/// Of slots the first two, of states all (nvtxDetail/nvtxExtImpl.h).
+/// Slots have the first two values, states all of them (nvtxDetail/nvtxExtImpl.h).
 constexpr intptr_t kExtensionFresh = 0, kDisabled = 1, kStarting = 2, kLoaded = 3, kFailed = 4;
 
 /// What is known of one that a thread initializes.

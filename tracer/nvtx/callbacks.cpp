@@ -417,6 +417,7 @@ void tell_of_nvtx(NvtxExportTableCallbacks const& tables) {
   if (table == nullptr || size <= NVTX_CBID_CORE2_Initialize ||
       table[NVTX_CBID_CORE2_Initialize] == nullptr)
     return;
+
   uintptr_t const begin = reinterpret_cast<uintptr_t>(&tables) - offsetof(NvtxGlobals, callbacks);
   stepscope_found_nvtx(reinterpret_cast<uint32_t*>(begin), table[NVTX_CBID_CORE2_Initialize]);
 }
@@ -483,6 +484,7 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
   if (module.moduleId != NVTX_EXT_PAYLOAD_MODULEID || module.segmentsCount == 0 ||
       module.segments == nullptr)
     return false;
+
   std::array const entries = {
       TableEntry{NVTX3EXT_CBID_nvtxPayloadSchemaRegister, generic(on_schema_register)},
       TableEntry{NVTX3EXT_CBID_nvtxPayloadEnumRegister, generic(on_enum_register)},
@@ -493,10 +495,12 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
       TableEntry{NVTX3EXT_CBID_nvtxRangeEndPayload, generic(on_end_payload)},
       TableEntry{NVTX3EXT_CBID_nvtxDomainIsEnabled, generic(on_domain_is_enabled)},
       TableEntry{NVTX3EXT_CBID_nvtxScopeRegister, generic(on_scope_register)}};
+
   nvtxExtModuleSegment_t const& segment = module.segments[0];
   for (size_t id = 0; id < segment.slotCount; ++id)
     process_callbacks().install(reinterpret_cast<void**>(&segment.functionSlots[id]),
                                 callback_of(entries, id));
+
   return true;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 using model::CopyDirection;
 
-/// By CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names compare.
+/// Indexed by CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names
+/// compare.
 constexpr std::array<std::string_view, 8> kMemoryNames = {
     "Unknown", "Pageable", "Pinned",        "Device",
     "Array",   "Managed",  "Device Static", "Managed Static"};
@@ -165,7 +166,7 @@ model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t targe
 }
 
 model::StringId DeviceOps::fill_name(uint16_t memory, TraceStore& store) {
-  constexpr uint32_t kFills = 1U << 24;  // beside the keys of copies
+  constexpr uint32_t kFills = 1U << 24;  // apart from the keys of copies
   auto const [place, is_new] = copy_names_.try_emplace(kFills | memory);
   if (is_new) place->second = store.intern(fmt::format("Memset ({})", memory_name(memory)));
   return place->second;

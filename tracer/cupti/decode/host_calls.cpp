@@ -298,7 +298,6 @@ void HostCalls::apply_memory_records(RecordClock const& clock) {
 
 void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
-
     SyncRecord const& record = wait.record;
     CaptureCutoff::Side const side = capture_cutoff_.side_of(record.correlationId);
     if (side != CaptureCutoff::Side::kInside)
@@ -363,7 +362,7 @@ void HostCalls::drop_old_details(TraceStore& store) {
             correlation, memory.detail);
   }
 
-  // Of calls that are left out.
+  // External ids of calls that are left out.
   std::erase_if(external_ids_,
                 [](auto const& external) { return external.second.rounds >= kExternalIdRounds; });
   for (auto& [correlation, external] : external_ids_) ++external.rounds;

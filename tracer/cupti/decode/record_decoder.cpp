@@ -84,8 +84,8 @@ void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore&
   uses_device(record.deviceId);
 }
 
-/// By a context that was made while we looked, or by an op: no record comes of one that was there
-/// before us.
+/// A device shows by a context made while we record, or by an op: CUPTI sends no record of a
+/// context from before.
 void RecordDecoder::uses_device(uint32_t device) {
   if (devices_ == nullptr || device == last_device_) [[likely]]
     return;
