@@ -74,10 +74,12 @@ Expected<int> record_command(RecordOptions const& options,
                              std::vector<std::string> const& command) {
   if (command.empty()) return fail("record: no command, write it after --");
   if (auto const good = check_options(options); !good) return base::fail_with(good);
+
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   auto const made_folder = prepare_folder(options);
   if (!made_folder) return base::fail_with(made_folder);
+
   auto const result = run_command(command, traced_environment(options, *library));
   if (result && result->exec_error == 0) {
     complete_traces(options);
@@ -85,6 +87,7 @@ Expected<int> record_command(RecordOptions const& options,
     say_what_was_recorded(options, command[0]);
     return result->exit_code;
   }
+
   std::error_code ignored;
   if (*made_folder) fs::remove(options.output, ignored);
   if (!result) return base::fail_with(result);

@@ -124,6 +124,7 @@ class TurnKeeper {
       while (auto const number = signals_.next()) forward(*number);
       for (size_t s = 0; s < 2; ++s) reap(sides_[s]);
       for (size_t s = 0; s < 2 && !over_; ++s) receive(s);
+
       if (!over_ && lost_since_ && Clock::now() - *lost_since_ > kTimeToEnd)
         end_turns(fmt::format("{} trains no more; {}", lost_, kBeside));
       if (!over_ && holder_ && Clock::now() - since_ > limit())
@@ -162,10 +163,12 @@ class TurnKeeper {
     TurnMessage message;
     ssize_t const got = ::recv(side.socket.get(), &message, sizeof message, MSG_DONTWAIT);
     if (got < 0) return;
+
     if (got != sizeof message) return lose(side);
     if (side.ready && side.process_id != message.process_id)
       return end_turns(
           fmt::format("several processes of {} annotate steps; {}", side.program, kBeside));
+
     side.ready = true;
     side.process_id = message.process_id;
     if (holder_ ? *holder_ == s : sides_[0].ready && sides_[1].ready) next_turn();
@@ -221,15 +224,18 @@ Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const&
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
+
   side.socket = FileDescriptor(ends[0]);
   FileDescriptor const of_child(ends[1]);
   struct stat status {};
   if (::fstat(of_child.get(), &status) != 0)
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
+
   auto const environment = traced_environment(
       options, library,
       {{kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino)},
        {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
+
   auto const started = start_command(program.command, environment, [&] {
     ::setpgid(0, 0);
     ::fcntl(of_child.get(), F_SETFD, 0);
@@ -237,8 +243,10 @@ Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const&
       ::dup2(nothing, STDIN_FILENO);
     signals.restore();
   });
+
   if (!started) return base::fail_with(started);
   ::setpgid(started->child, started->child);
+
   side.program = base::printable(program.command[0]);
   side.group = started->child;
   side.process = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, started->child, 0)));
@@ -254,6 +262,7 @@ void end_at_once(Side& side) {
 void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
   if (!keeper.reason().empty())
     fmt::print(stderr, "stepscope: turns ended early: {}\n", keeper.reason());
+
   if (keeper.turns_of_both() > 0) {
     fmt::print(stderr, "stepscope: {} turns each, of {} steps\n", keeper.turns_of_both(),
                turn_steps);

@@ -98,7 +98,7 @@ Recorded look_at(RecordOptions const& options) {
   return recorded;
 }
 
-/// Of the kernel's driver; the second where Linux runs inside of Windows.
+/// Files of the kernel's driver; the second where Linux runs inside of Windows.
 bool has_nvidia_device() {
   std::error_code error;
   return fs::exists("/dev/nvidiactl", error) || fs::exists("/dev/dxg", error);

@@ -33,7 +33,7 @@ struct StartedCommand {
 base::Expected<StartedCommand> start_command(std::vector<std::string> const& command,
                                              std::vector<std::string> const& environment,
                                              std::function<void()> const& in_child);
-/// Of a status as waitpid() gives it, as a shell says it.
+/// The exit code that a shell gives for a status of waitpid().
 int exit_code_of(int status);
 
 void say_what_is_left_out(RecordOptions const& options);

@@ -81,8 +81,8 @@ void add_placement(CLI::App& app, bool& log, bool& soft);
 /// Adds --precision.
 void add_precision(CLI::App& app, Precision& precision);
 
-/// Parses into what `app` was told. False: --help was asked for and is printed. Error: wrong use;
-/// the message names --help.
+/// Parses into the variables that `app` refers to. False: --help was asked for and is printed.
+/// Error: wrong use; the message names --help.
 base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
                                      std::span<std::string const> arguments);
 

@@ -61,7 +61,7 @@ class CaptureWindow {
   [[nodiscard]] CaptureMode mode() const { return mode_.load(std::memory_order_relaxed); }
   void stop() { mode_.store(CaptureMode::kStopped, std::memory_order_relaxed); }
 
-  /// `call` is made once, by the thread that opens the window. To be said before any thread
+  /// `call` is made once, by the thread that opens the window. Set it before any thread
   /// annotates.
   void when_entered(std::function<void()> call) { when_entered_.push_back(std::move(call)); }
 
@@ -113,8 +113,8 @@ class CaptureWindow {
     int32_t const done = done_.load(std::memory_order_acquire);
     return by_steps() && done > 0 && done >= annotating_.load(std::memory_order_relaxed);
   }
-  /// When is_over(): the moment of monotonic_ns() behind which what the host does is not wanted. By
-  /// steps the end of the last one.
+  /// When is_over(): the moment of monotonic_ns() after which host events are left out. With steps:
+  /// the end of the last one.
   [[nodiscard]] int64_t end_ns() const { return end_ns_.load(std::memory_order_acquire); }
 
  private:

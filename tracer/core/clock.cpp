@@ -12,7 +12,7 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Tries of which the tightest counts: one is usually enough, four make a preempted one improbable.
+/// The tightest try counts: one is usually enough, four make a preempted one improbable.
 constexpr int kSampleTries = 4;
 
 /// EAX, EBX, ECX, EDX of a leaf of CPUID; nothing on processors without it.

@@ -67,7 +67,7 @@ class ClockFit {
       return current_.ns + static_cast<int64_t>(since * current_.ns_per_tick >> kFraction);
     return to_trace_ns_on_any_line(ticks);
   }
-  /// Of times that were CLOCK_MONOTONIC from the beginning.
+  /// Converts times that were CLOCK_MONOTONIC from the beginning.
   [[nodiscard]] int64_t monotonic_to_trace_ns(int64_t ns) const {
     return ns - origin_monotonic_ns_;
   }

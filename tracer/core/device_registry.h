@@ -16,7 +16,7 @@ namespace stepscope::tracer {
 class DeviceRegistry {
  public:
   using Uuid = std::array<uint8_t, 16>;
-  /// Of what: a MIG instance is a device of its own.
+  /// Owner of the id: a MIG instance is a device of its own.
   enum class UuidOf : uint8_t { kGpu, kMigInstance };
   struct Device {
     int32_t number = 0;  ///< as CUDA numbers it in this process
@@ -24,7 +24,7 @@ class DeviceRegistry {
     bool has_context = false;
   };
 
-  /// A source records CUDA: it will tell devices and contexts. Without one nobody does.
+  /// A source records CUDA: it will tell devices and contexts. Without one no source does.
   void expect() {
     std::lock_guard const lock(mutex_);
     is_expected_ = true;

@@ -128,7 +128,7 @@ void FileThread::run_jobs(file::TraceWriter& writer) {
     is_working_ = true;
     lock.unlock();
     execute(waiting, writer);
-    waiting.job = nullptr;  // what it holds is freed before anybody is told that it is done
+    waiting.job = nullptr;  // what it holds is freed before any thread learns that it is done
     lock.lock();
     is_working_ = false;
     waiting_rows_ -= waiting.rows;

@@ -49,7 +49,7 @@ bool Turns::wait_whole(Member& member) {
   return !over_;
 }
 
-/// Nobody of this process trains now; new threads wait for the lock.
+/// No thread of this process trains now; new threads wait for the lock.
 void Turns::hand_over() {
   over_ = !socket_->ask();
   waiting_ = 0;

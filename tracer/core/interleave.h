@@ -1,7 +1,7 @@
 // Turns of a program that is recorded beside another one (`stepscope record --in-turn`): it trains
 // some steps while the other is held at the begin of a step, and the other way round. The threads
 // that annotate steps ask here before each of them. This is the one place where the tracer lets a
-// program wait, because whoever asked for it wants that: until its turn, or until the command that
+// program wait, because the user asked for it: until its turn, or until the command that
 // records says that there are no more turns, or is gone.
 //
 // A turn covers the steps of all threads of the process: each of them takes so many, then waits;
@@ -44,7 +44,7 @@ class Turns {
   }
   /// Until its step is the first of a turn; false: turns are over.
   bool wait(Member& member);
-  /// That it had. Any thread.
+  /// Turns that the process had. Any thread.
   [[nodiscard]] uint64_t count() const { return count_.load(std::memory_order_relaxed); }
   [[nodiscard]] int64_t steps() const { return steps_; }
   /// The socket's.

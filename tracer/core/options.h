@@ -72,7 +72,7 @@ inline constexpr size_t kMinCudaBufferKb = 16, kMaxCudaBufferKb = 1 << 20;
 /// The fact of a trace whose window never opened: what is in it is only what later events would
 /// have needed.
 inline constexpr char const* kNeverBeganFact = "recorded part never began";
-// What to enlarge, as people are told it.
+// The setting to enlarge, as messages name it.
 inline constexpr std::string_view kBufferSetting = "STEPSCOPE_BUFFER_MB (--buffer-mb)";
 inline constexpr std::string_view kCudaBufferSetting =
     "STEPSCOPE_CUDA_BUFFER_MB (--cuda-buffer-mb)";

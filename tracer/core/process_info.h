@@ -20,7 +20,7 @@ std::string thread_name(int64_t thread_id);
 int64_t thread_count();
 /// Waits until the process has that many threads, for a second at most; false where it has not.
 bool wait_for_thread_count(int64_t count);
-/// By pthread_exit(), say, while other threads go on. False where that is not known.
+/// Example: pthread_exit() while other threads go on. False where that is not known.
 bool main_thread_has_exited();
 
 /// What a main thread that has exited gave as the program's exit status; 0 where that is not known.

@@ -38,7 +38,7 @@ struct SessionReport {
   std::string failure;               ///< why the file could not be written
 };
 
-/// What stop() is given by whoever ends a program or a capture: a file system that hangs must not
+/// Timeout of stop() at the end of a program or a capture: a file system that hangs must not
 /// hold it up for ever.
 inline constexpr std::chrono::seconds kStopTimeout{30};
 
@@ -83,13 +83,13 @@ class Session {
   /// Before a stop, where the process ends next and executes no other program: the thread that
   /// waits ends soon then.
   void process_ends_next() { process_ends_next_.store(true, std::memory_order_relaxed); }
-  /// As stop() for a signal handler and whoever else may hold any lock: takes none, allocates
+  /// As stop() for a signal handler, or a caller that may hold any lock: takes none, allocates
   /// nothing, and leaves the writer thread to the process's end. Within `timeout` unless the file
   /// system is slow or the caller holds a lock that the writer needs.
   bool stop_without_locks(std::chrono::seconds timeout);
   /// After either.
   [[nodiscard]] SessionReport const& report() const { return report_; }
-  /// After either: what a person must be told, as loss_message() says it.
+  /// After either: the message for the user, as loss_message() words it.
   [[nodiscard]] std::string const& message() const { return message_; }
 
   // Handed on to the sources; any thread.

@@ -46,17 +46,17 @@ class Source {
   virtual void refresh(TraceStore& store) = 0;
   /// Events that could not be recorded so far.
   [[nodiscard]] virtual uint64_t dropped() const = 0;
-  /// Of them: those of signal handlers that interrupted the recording of another event, which no
-  /// buffer would have held.
+  /// The part of dropped() from signal handlers that interrupted the recording of another event,
+  /// which no buffer would have held.
   [[nodiscard]] virtual uint64_t dropped_in_signal_handlers() const { return 0; }
-  /// Of them: those that the tracks of the store count themselves.
+  /// The part of dropped() that the tracks of the store count themselves.
   [[nodiscard]] virtual uint64_t dropped_on_tracks() const { return 0; }
   /// What to enlarge when events were dropped: the variable and the option.
   [[nodiscard]] virtual std::string_view buffer_setting() const { return kBufferSetting; }
   /// After finish(): why nothing of this source was recorded although the program used it, and what
   /// to do; empty = no problem.
   [[nodiscard]] virtual std::string problem() const { return {}; }
-  /// After finish(): memory that nobody needs is given back; recorders may still be running into
+  /// After finish(): releases memory that no thread needs; recorders may still be running into
   /// their end.
   virtual void release() = 0;
   /// Threads of its own that run now.

@@ -36,7 +36,7 @@ class TraceStore {
   /// The text's id in the file. A text may get another id later, when the table of names was
   /// emptied to keep its memory bounded.
   model::StringId intern(std::string_view text);
-  /// Of an id that intern() returned since then.
+  /// The text of an id that intern() returned since then.
   [[nodiscard]] std::string_view text(model::StringId id) const;
 
   model::TrackId add_track(model::Track track);
@@ -59,7 +59,7 @@ class TraceStore {
   std::string system_name(int64_t thread_id, std::string_view known = {});
   /// Has the names read that system_name() was asked for.
   void read_names();
-  /// It was asked for a name of which nothing is known.
+  /// A caller asked for a name that is not known yet.
   [[nodiscard]] bool lacks_a_name() const { return names_->lacks_a_name(); }
   /// `info` or `log` changed.
   void describe_again() { description_changed_ = true; }

@@ -144,7 +144,7 @@ void BufferPool::give_back(std::span<uint8_t> records) {
     if (!contains(taken_, buffer)) return;
   }
 
-  // CUPTI is told that it gets zeroed buffers: else it would do this on a thread of the program.
+  // CUPTI relies on zeroed buffers: else it would zero them on a thread of the program.
   // Only the writer changes taken_.
   std::memset(buffer, 0, buffer_bytes_);
   std::lock_guard const lock(mutex_);

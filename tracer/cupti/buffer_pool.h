@@ -39,7 +39,7 @@ class BufferPool {
   /// has no memory.
   std::span<uint8_t> request() noexcept;
   /// CUPTI gives a buffer back: the first `valid_bytes` are records. What is returned is of an
-  /// overflow buffer, and nobody reads it: to be counted, and then given to reuse().
+  /// overflow buffer, and no thread reads it: count it, then give it to reuse().
   [[nodiscard]] std::span<uint8_t> complete(uint8_t* buffer, size_t valid_bytes) noexcept;
   void reuse(std::span<uint8_t> overflow_records) noexcept;
   [[nodiscard]] bool closed() const;
@@ -84,7 +84,7 @@ class BufferPool {
   std::vector<uint8_t*> empty_;   ///< the last used first: it is in the cache
   std::vector<Completed> completed_;
   std::vector<uint8_t*> overflow_,
-      spare_overflow_;         ///< all but those that are being counted; those that nobody uses
+      spare_overflow_;         ///< all but those that are being counted; unused ones
   size_t overflow_count_ = 0;  ///< of all
 };
 

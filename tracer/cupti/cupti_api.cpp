@@ -49,7 +49,7 @@ CudaInProcess find_cuda_libraries() {
   return found;
 }
 
-/// Of CUDA that the driver of this process can do; 0 = there is no driver.
+/// Newest major version of CUDA that the driver of this process supports; 0 = there is no driver.
 int driver_major() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return 0;
@@ -137,11 +137,14 @@ Expected<CuptiLibrary> use(void* library, std::string const& name) {
   if (char const* const missing = fill(library, result.api); missing != nullptr)
     return fail("{}: has no {}, set {} to the libcupti.so of CUDA 12 or newer", name, missing,
                 kCuptiVariable);
+
   result.path = path_of(result.api, name);
+
   if (result.api.get_version(&result.version) != CUPTI_SUCCESS ||
       result.version < kOldestCuptiVersion)
     return fail("{}: is CUPTI API version {}, set {} to the libcupti.so of CUDA 12 or newer",
                 result.path, result.version, kCuptiVariable);
+
   return result;
 }
 
@@ -162,9 +165,11 @@ std::vector<std::string> cupti_candidates(int major, std::vector<std::string> co
   // nvidia/cuda_runtime/lib.
   constexpr std::array<char const*, 3> kBeside = {"", "../extras/CUPTI/lib64/",
                                                   "../../cuda_cupti/lib/"};
+
   constexpr std::array<char const*, 3> kToolkit = {"/usr/local/cuda/extras/CUPTI/lib64/",
                                                    "/usr/local/cuda/lib64/",
                                                    "/usr/local/cuda/targets/x86_64-linux/lib/"};
+
   std::vector<std::string> result;
   for (std::string const& folder : cuda_folders)
     for (char const* const beside : kBeside)
@@ -177,13 +182,16 @@ std::vector<std::string> cupti_candidates(int major, std::vector<std::string> co
 Expected<CuptiLibrary> load_cupti() {
   if (char const* const chosen = std::getenv(kCuptiVariable); chosen != nullptr && *chosen != '\0')
     return open(chosen);
+
   CudaInProcess const cuda = find_cuda_libraries();
   std::vector<int> const majors = majors_to_try(cuda.runtime_major);
+
   for (int const major : majors) {
     if (void* const present = ::dlopen(soname(major).c_str(), RTLD_NOW | RTLD_NOLOAD);
         present != nullptr)
       return use(present, soname(major));
   }
+
   std::string tried;
   for (int const major : majors) {
     for (std::string const& candidate : cupti_candidates(major, cuda.folders)) {
@@ -191,6 +199,7 @@ Expected<CuptiLibrary> load_cupti() {
       tried += (tried.empty() ? "" : ", ") + candidate;
     }
   }
+
   return fail(
       "CUPTI was not found (tried {}), install the CUDA toolkit's CUPTI or set {} to its "
       "libcupti.so",

@@ -59,7 +59,7 @@ inline constexpr char const* kCuptiVariable = "STEPSCOPE_CUPTI";
 /// CUDA 12.0: records of older ones are laid out differently.
 inline constexpr uint32_t kOldestCuptiVersion = 19;
 
-/// The one that STEPSCOPE_CUPTI names; else the one that the process has; else one beside the CUDA
+/// The one that STEPSCOPE_CUPTI names; else the one that the process has; else one next to the CUDA
 /// libraries that the process has; else the loader's; else that of /usr/local/cuda. Errors name
 /// what was tried and what to do. It stays loaded.
 base::Expected<CuptiLibrary> load_cupti();

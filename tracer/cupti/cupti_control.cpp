@@ -14,13 +14,13 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Of CUPTI itself.
+/// Changes of the state of CUPTI itself.
 constexpr std::array<CUpti_CallbackId, 3> kStates = {
     CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_CBID_STATE_ERROR, CUPTI_CBID_STATE_WARNING};
 
 constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API};
 
-/// Tries of which the tightest counts: one is usually enough, four make a preempted one improbable.
+/// The tightest try counts: one is usually enough, four make a preempted one improbable.
 constexpr int kClockTries = 4;
 
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
@@ -86,20 +86,26 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   if (done && !workarounds_.no_timestamp_callback)
     done = check(api().register_timestamp_callback(timestamp),
                  "cuptiActivityRegisterTimestampCallback");
+
   if (!done) return done;
   note_("cuda clock",
         workarounds_.no_timestamp_callback ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
+
   // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know
   // this does it all the same.
   set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+
   if (workarounds_.ask_for_thread_buffers)
     note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER),
                  "cuptiActivitySetAttribute");
+
   for (CUpti_CallbackId const state : kStates) watch(CUPTI_CB_DOMAIN_STATE, state);
   if (api().enable_hw_trace != nullptr && wants_hardware_events(library_.version))
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
-  // Asking whether something is done, and it is not: nobody waits.
+
+  // Queries of unfinished work need no record: no thread waits in them.
   if (api().enable_all_sync_records != nullptr) api().enable_all_sync_records(0);
+
   return check(api().register_callbacks(callbacks.buffer_requested, callbacks.buffer_completed),
                "cuptiActivityRegisterCallbacks");
 }
@@ -110,7 +116,7 @@ CUptiResult CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
   return api().set_attribute(attribute, &bytes, &yes);
 }
 
-/// Where the GPU has none, newer versions agree all the same and use software: only the wish is
+/// Where the GPU has none, newer versions agree all the same and use software: only the request is
 /// known.
 void CuptiControl::ask_for_hardware_events() {
   CUptiResult const result = api().enable_hw_trace(1);
@@ -122,6 +128,7 @@ void CuptiControl::ask_for_hardware_events() {
 base::Expected<void> CuptiControl::enable(bool before_window) {
   for (Activity const& activity : kActivities) {
     if (activity.before_window != before_window) continue;
+
     CUptiResult const result = api().enable(activity.kind);
     if (result == CUPTI_SUCCESS) {
       enabled_.push_back(activity.kind);
@@ -134,12 +141,13 @@ base::Expected<void> CuptiControl::enable(bool before_window) {
                         describe_cupti_error(api(), "cuptiActivityEnable", result)));
     }
   }
+
   if (!before_window) choose_functions();
   return {};
 }
 
-/// Of the runtime all but noise, of the driver what programs call it for. Only after the kinds:
-/// they override single functions.
+/// Records all runtime functions but noise, and the driver functions that matter. Only after the
+/// kinds: they override single functions.
 void CuptiControl::choose_functions() {
   if (api().enable_runtime_api != nullptr) {
     for_each_function(
@@ -148,6 +156,7 @@ void CuptiControl::choose_functions() {
             note_failure(api().enable_runtime_api(function, 0), "cuptiActivityEnableRuntimeApi");
         });
   }
+
   if (api().enable_driver_api ==
       nullptr) {  // all or nothing; the decoder leaves out what is not wanted
     if (api().enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS)
@@ -156,6 +165,7 @@ void CuptiControl::choose_functions() {
           "all are recorded: this CUPTI cannot choose among them, which costs each call time");
     return;
   }
+
   for_each_function(
       api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
         ApiClass const api_class = classify(name);
@@ -190,15 +200,18 @@ void CuptiControl::end() {
   std::stable_partition(enabled_.begin(), enabled_.end(), [](CUpti_ActivityKind kind) {
     return kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   });
+
   if (api().enable_driver_api != nullptr) {
     for_each_function(
         api(), CUPTI_CB_DOMAIN_DRIVER_API,
         [&](CUpti_CallbackId function, std::string_view) { api().enable_driver_api(function, 0); });
   }
+
   for (auto const& [domain, function] : std::exchange(watched_, {}))
     api().enable_callback(0, subscriber_, domain, function);
   for (CUpti_ActivityKind const kind : std::exchange(enabled_, {}))
     note_failure(api().disable(kind), "cuptiActivityDisable");
+
   note_failure(api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
 }
 
@@ -239,16 +252,19 @@ std::optional<int64_t> CuptiControl::read_clock() const {
 
 std::optional<ClockSample> CuptiControl::sample_clock() const {
   if (!has_own_clock()) return {};
+
   std::optional<ClockSample> best;
   int64_t best_width = INT64_MAX;
   for (int i = 0; i < kClockTries; ++i) {
     int64_t const before = monotonic_ns();
     auto const theirs = read_clock();
     int64_t const after = monotonic_ns();
+
     if (!theirs || after - before >= best_width) continue;
     best_width = after - before;
     best = ClockSample{*theirs, before + (after - before) / 2};
   }
+
   return best;
 }
 
@@ -259,13 +275,16 @@ std::optional<StreamNumber> CuptiControl::find_stream(CUstream stream) const {
   if (cupti.get_current_context == nullptr || cupti.get_context_id == nullptr ||
       cupti.get_stream_id == nullptr)
     return {};
+
   uint8_t const is_of_thread = stream == CU_STREAM_PER_THREAD ? 1 : 0;
   CUcontext context = nullptr;
   StreamNumber result;
+
   bool const is_known =
       cupti.get_current_context(&context) == CUDA_SUCCESS && context != nullptr &&
       cupti.get_context_id(context, &result.context) == CUPTI_SUCCESS &&
       cupti.get_stream_id(context, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
+
   return is_known ? std::optional(result) : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// What CUPTI is told: what to record, by which clock, when to hand it over, and when to end. Knows
+// Controls CUPTI: what to record, by which clock, when to hand it over, and when to end. Knows
 // the faults of versions (known_faults.h), nothing of rows and sessions.
 #pragma once
 
@@ -49,8 +49,8 @@ class CuptiControl {
   [[nodiscard]] CuptiApi const& api() const { return library_.api; }
   [[nodiscard]] Workarounds const& workarounds() const { return workarounds_; }
 
-  /// Takes hold of CUPTI and says everything that must be said before something is recorded.
-  /// Errors: the call, CUPTI's reason, what to do; CUPTI is let go of then.
+  /// Subscribes to CUPTI and makes every setting that must precede recording.
+  /// Errors: the call, CUPTI's reason, what to do; the subscription is released then.
   base::Expected<void> begin(Callbacks const& callbacks);
   /// Records the kinds that are wanted before the window, or the others. Errors as of begin().
   base::Expected<void> enable(bool before_window);
@@ -109,8 +109,7 @@ class CuptiControl {
   std::vector<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> watched_;
   std::mutex failures_mutex_;  ///< for what follows; never held while CUPTI is called
   std::set<std::string, std::less<>> failures_;  ///< that are facts already
-  std::mutex
-      flush_mutex_;  ///< CUPTI is told by one thread at a time to hand over buffers or to end
+  std::mutex flush_mutex_;  ///< one thread at a time asks CUPTI to flush buffers or to end
 };
 
 }  // namespace stepscope::tracer

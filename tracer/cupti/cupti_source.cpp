@@ -29,7 +29,7 @@ constexpr int64_t kClockTimeoutNs = 1'000'000'000;
 constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset",
                                                      "cuDevicePrimaryCtxRelease", "cuCtxDestroy"};
 
-/// By these the program itself says what it wants to be recorded.
+/// Calls with which the program itself chooses what is recorded.
 constexpr std::array<std::string_view, 2> kStarts = {"cudaProfilerStart", "cuProfilerStart"};
 constexpr std::array<std::string_view, 2> kStops = {"cudaProfilerStop", "cuProfilerStop"};
 
@@ -93,7 +93,7 @@ void CuptiSource::stream_named(void* stream, std::string_view name) {
   stream_names_.emplace_back(*number, name);
 }
 
-/// CUPTI is not taken down meanwhile: who does that waits until nobody asks, and nobody begins to
+/// CUPTI is not taken down meanwhile: take_down() waits until no thread asks, and none begins to
 /// once recording is over.
 std::optional<StreamNumber> CuptiSource::find_stream(void* stream) {
   ++finding_streams_;
@@ -110,10 +110,11 @@ void CuptiSource::name_streams(TraceStore& store) {
     decoder_->name_stream(number.context, number.stream, std::move(name), store);
 }
 
-/// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is
+/// Has CUPTI record what the window asks for now. No thread waits: one that comes while another is
 /// at it leaves it to that one, which looks again.
 void CuptiSource::follow_window() noexcept {
   if (requests_.fetch_add(1) != 0) return;
+
   uint32_t seen = 0;
   do {
     seen = requests_;
@@ -146,10 +147,12 @@ CuptiSource::Recording CuptiSource::target() const {
 CuptiSource::Recording CuptiSource::move_to(Recording to) {
   Recording const from = recording_;
   if (from == to) return to;
+
   if (to == Recording::kOver) {
     if (from != Recording::kNotYet) stop_recording();
     return to;
   }
+
   bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enable(false);
   if (works) return to;
   if (from != Recording::kNotYet) stop_recording();
@@ -193,10 +196,12 @@ bool CuptiSource::start_recording(Recording what) {
     control_->unsubscribe();
     return false;
   }
+
   devices_.expect();
   control_->watch(watched_functions());
   note("cuda buffers",
        fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
+
   return true;
 }
 
@@ -215,7 +220,7 @@ bool CuptiSource::enable(bool before_window) {
 }
 
 void CuptiSource::stop_recording() {
-  recording_ = Recording::kOver;  // nobody else begins to flush
+  recording_ = Recording::kOver;  // no other thread begins to flush
   if (has_failed_) return;
   control_->end();
   dropped_by_cupti_ += control_->take_dropped();
@@ -259,13 +264,16 @@ void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain,
   auto& self = *static_cast<CuptiSource*>(source);
   if (self.process_ != ::getpid())
     return;  // a fork: CUDA does not work in it, and the writer is not there
+
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) return self.control_->ask_for_hardware_events();
   if (domain == CUPTI_CB_DOMAIN_STATE)
     return self.state_changes(function_id, *static_cast<CUpti_StateData const*>(data));
   if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
+
   auto const& call = *static_cast<CUpti_CallbackData const*>(data);
   std::string_view const function =
       call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
+
   if (call.callbackSite == CUPTI_API_ENTER)
     self.call_begins(domain, function);
   else
@@ -459,14 +467,17 @@ void CuptiSource::program_crashes() noexcept {
 
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   capture_is_over_ = true;
+
   follow_window();
   if (exit_flush_ == ExitFlush::kAsked || has_crashed_) fetch(true);
   bool const has_ended = wait_until([this] { return requests_ == 0; }, kEndTimeoutNs);
+
   if (trace_clock_) drain(store, *trace_clock_);
   if (decoder_) {
     decoder_->finish(*clock_, store);
     tell_untimed(store);
   }
+
   if (has_ended) take_down();
   write_notes(store);
   has_finished_ = true;
@@ -477,15 +488,18 @@ void CuptiSource::take_down() {
   if (exiting_ || has_failed_ || !has_control_ || recording_ != Recording::kOver ||
       !control_->is_subscribed())
     return;
+
   if (control_->workarounds().never_finalize) {
     control_->unsubscribe();
     return note(
         "cuda end",
         "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
   }
+
   if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
   control_->watch_everything();  // before it is wanted: who takes CUPTI down must not do so under
                                  // this call
+
   take_down_wanted_ns_ = monotonic_ns();
   auto wanted = TakeDown::kWanted;
   take_down_ = wanted;
@@ -495,12 +509,14 @@ void CuptiSource::take_down() {
 void CuptiSource::tell_untimed(TraceStore& store) {
   uint64_t const untimed = decoder_->untimed();
   if (untimed == 0) return;
+
   std::string const text = fmt::format(
       "{} kernels and copies have no possible times and were left out: they were still running "
       "when capture ended, or CUPTI had no "
       "room for their times on the device, or it made a mistake",
       untimed);
   store.log.notes.push_back(text);
+
   std::lock_guard const lock(mutex_);
   if (problem_.empty()) problem_ = text;
 }

@@ -39,8 +39,8 @@ class CuptiSource : public Source {
   /// A program that makes no call of the runtime for so long calls the driver only.
   static constexpr int64_t kDriverOnlyNs = 500'000'000;
 
-  /// Nothing happens before driver_starts(). The window and the devices, which it tells of those
-  /// that the program uses, outlive the source.
+  /// Nothing happens before driver_starts(). The window and the device registry, which learns the
+  /// devices that the program uses, outlive the source.
   CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices,
               Loader load = load_cupti, int64_t exit_timeout_ns = kExitTimeoutNs);
   ~CuptiSource() override;
@@ -62,13 +62,13 @@ class CuptiSource : public Source {
   void release() override;
   /// The program runs its exit handlers.
   [[nodiscard]] bool is_exiting() const { return exiting_; }
-  /// Of CUPTI's buffers, now.
+  /// Current size of CUPTI's buffers.
   [[nodiscard]] size_t buffer_bytes() const { return pool_.mapped_bytes(); }
   void lock_for_fork() override;
   void unlock_after_fork() override;
 
  private:
-  /// What CUPTI has been told to record.
+  /// What CUPTI records now.
   enum class Recording : uint8_t { kNotYet, kBaseline, kWindow, kOver };
   /// CUPTI is taken down when a call of CUDA returns after recording has ended.
   enum class TakeDown : uint8_t { kNo, kWanted, kUnderWay, kDone };
@@ -118,12 +118,12 @@ class CuptiSource : public Source {
   int64_t const exit_timeout_ns_;
   BufferPool pool_;
 
-  // Moved by whoever is in follow_window().
+  // Changed by the thread that is in follow_window().
   std::optional<CuptiControl> control_;
   int64_t attached_ns_ = 0;
   std::atomic<bool> has_control_{false};  ///< the two above are there and stay as they are
   std::atomic<Recording> recording_{Recording::kNotYet};
-  std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = nobody is at it
+  std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = no thread is at it
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false},
       released_{false};

@@ -108,7 +108,7 @@ constexpr Workarounds workarounds_of(uint32_t version) {
   return result;
 }
 
-/// Those that this version has.
+/// The faults that this version has.
 inline std::vector<KnownFault> known_faults(uint32_t version) {
   std::vector<KnownFault> result;
   for (KnownFault const& fault : kKnownFaults)
@@ -116,17 +116,19 @@ inline std::vector<KnownFault> known_faults(uint32_t version) {
   return result;
 }
 
-/// Of CUDA: 26 → "12.8", 130001 → "13.0 Update 1". A number of CUDA 12 that is not known stays one:
-/// "CUPTI 25".
+/// The release of CUDA: 26 → "12.8", 130001 → "13.0 Update 1". A number of CUDA 12 that is not
+/// known stays one: "CUPTI 25".
 inline std::string cupti_release(uint32_t version) {
   constexpr std::array<char const*, 10> kReleasesOf12 = {
       "12.0", "12.2", "12.3", "12.4", "12.5", "12.6", nullptr, "12.8", "12.9", "12.9 Update 1"};
+
   if (version < cupti::k13v0) {
     uint32_t const place = version - cupti::k12v0;
     bool const is_known =
         version >= cupti::k12v0 && place < kReleasesOf12.size() && kReleasesOf12[place] != nullptr;
     return is_known ? kReleasesOf12[place] : fmt::format("CUPTI {}", version);
   }
+
   constexpr uint32_t kPart = 100;
   std::string result = fmt::format("{}.{}", version / kPart / kPart, version / kPart % kPart);
   if (uint32_t const update = version % kPart; update != 0)

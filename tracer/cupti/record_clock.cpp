@@ -31,7 +31,7 @@ int64_t RecordClock::convert(int64_t ticks) const {
     if (ticks >= era->first_ticks && ticks <= era->fit.latest_ticks() + kMarginNs)
       return era->first_ns + era->fit.to_trace_ns(ticks);
   }
-  // Of no era that there was: left for is_possible() to see.
+  // Such a time belongs to no era: is_possible() rejects it.
   Era const& newest = eras_.back();
   return static_cast<int64_t>(static_cast<uint64_t>(ticks) -
                               static_cast<uint64_t>(newest.first_ticks) +

@@ -26,12 +26,16 @@ TrackRef StreamTracks::look_up(Key const& key, TraceStore& store) {
   int64_t const number = stream_number(key.device, key.context, key.stream);
   size_t const before = store.tracks().size();
   model::TrackId const id = store.stream_track(static_cast<int32_t>(key.device), number);
+
   if (store.tracks().size() != before && number != key.stream)
     rename(id, fmt::format("stream {} of context {}", key.stream, key.context), store);
+
   if (auto const given = names_.find({key.context, key.stream}); given != names_.end())
     rename(id, given->second, store);
+
   Context const& context = contexts_.try_emplace(key.context, Context{key.device}).first->second;
   if (context.default_stream == key.stream) name_default_stream(key.context, store);
+
   return {id, &store.rows(id)};
 }
 

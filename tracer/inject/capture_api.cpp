@@ -57,12 +57,14 @@ void set_variable(char const* name, char const* value) {
 void set_environment(std::string const& folder) {
   Dl_info self{};
   ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
+
   for (char const* const variable :
        {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
     char const* const text = std::getenv(variable);
     bool const is_free = text == nullptr || *text == '\0';  // else another tool's
     if (is_free && self.dli_fname != nullptr) set_variable(variable, self.dli_fname);
   }
+
   set_variable(kOutputVariable, folder.c_str());
   set_variable(kFromCodeVariable, "1");
 }
@@ -76,17 +78,19 @@ bool prepare_own_run(char const* folder) {
   std::error_code error;
   std::string const path =
       fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
+
   auto const made = base::prepare_shared_run_folder(path, false, is_own_run_file);
   if (!made) {
     bool const is_used = fs::is_directory(path, error) && !fs::is_empty(path, error);
     return fails(is_used ? path + ": exists and is not empty, choose another folder"
                          : made.error().message);
   }
+
   set_environment(path);
   return true;
 }
 
-/// The driver calls us when it is initialized; when it was before, nobody does.
+/// The driver calls us when it is initialized; when it was before, no call comes.
 bool driver_is_initialized() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return false;
@@ -100,11 +104,14 @@ bool driver_is_initialized() {
 bool start_capture(char const* folder) {
   bool const is_own = current_session() == nullptr && !options_from_environment();
   if (is_own && !prepare_own_run(folder)) return false;
+
   Session* const session = start_process_session();
   if (session == nullptr) return fails("nothing can be recorded in this process");
+
   session->window().open();
   if (driver_is_initialized()) cuda_starts();
   if (session->window().mode() == CaptureMode::kRecording) return true;
+
   bool const never_began = !session->report().failure.empty() && session->report().path.empty();
   return fails(never_began ? session->message()
                            : "recording has ended: it can be started once in a process");

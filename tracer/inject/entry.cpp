@@ -124,6 +124,7 @@ void forget_session(Process& self) {
   self.nvtx = nullptr;
   self.nccl = nullptr;
   self.tried = false;
+
   this_recorder = nullptr;
   this_nccl_recorder = nullptr;
   put_aside = nullptr;
@@ -342,11 +343,13 @@ ThreadRecorder* recorder_for_this_thread() try {
   if (put_aside != nullptr) return std::exchange(put_aside, nullptr);
   Process& self = process();
   NvtxSource* nvtx = self.nvtx.load(std::memory_order_acquire);
+
   if (nvtx == nullptr) {
     start_process_session();
     nvtx = self.nvtx.load(std::memory_order_acquire);
   }
   if (nvtx == nullptr || nvtx->is_over()) return nullptr;
+
   ThreadRecorder* const made = nvtx->attach(::syscall(SYS_gettid), name_of_this_thread());
   if (made != nullptr) keep_until_exit(self, made);
   return made;
@@ -418,6 +421,7 @@ nccl::Recorder* attach_this_thread_to_nccl() {
       Process& self = process();
       std::lock_guard const lock(self.mutex);
       if (self.nccl == nullptr) return nullptr;
+
       this_nccl_recorder = self.nccl->attach(::syscall(SYS_gettid));
       ::pthread_setspecific(self.nccl_exit_key, this_nccl_recorder);
       return this_nccl_recorder;
@@ -459,8 +463,8 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   }
 }
 
-/// Of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the program goes
-/// on in any case.
+/// The entry of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the
+/// program goes on in any case.
 int InitializeInjection() {
   try {
     stepscope::tracer::cuda_starts();

@@ -26,7 +26,7 @@ struct ExitHooks {
 
 }  // namespace stepscope::tracer
 
-// Of libstepscope-exit.so. Weak: null where that was not preloaded.
+// Functions of libstepscope-exit.so. Weak: null where that was not preloaded.
 extern "C" {
 __attribute__((weak, visibility("default"))) void stepscope_set_exit_hooks(
     stepscope::tracer::ExitHooks const* hooks);

@@ -68,6 +68,7 @@ constinit Next<int(int, int)> next_setns{"setns"};
 /// Early, because dlsym() may not be called in a signal handler, where _exit() and execve() may.
 __attribute__((constructor)) void find_all() {
   ::pthread_key_create(&thread_key, thread_exits);
+
   next_exit_now.find();
   next_exit_now_c99.find();
   next_execve.find();
@@ -100,16 +101,19 @@ bool is_program(char const* path) {
 /// As execvp() looks for it.
 bool is_program_in_path(char const* file) {
   if (std::strchr(file, '/') != nullptr) return is_program(file);
+
   char const* const variable = std::getenv("PATH");
   std::string_view folders = variable != nullptr ? variable : "/bin:/usr/bin";
   std::array<char, 4096>
       path{};  // no allocation: this may be a child that shares its parent's memory
   size_t const length = std::strlen(file);
+
   for (bool more = true; more;) {
     size_t const end = folders.find(':');
     std::string_view const folder = folders.substr(0, end);
     more = end != std::string_view::npos;
     if (more) folders.remove_prefix(end + 1);
+
     if (folder.size() + length + 2 > path.size()) continue;
     size_t at = folder.copy(path.data(), folder.size());
     if (at != 0) path[at++] = '/';
@@ -157,15 +161,18 @@ void be_alone() {
 template <class Call>
 int with_arguments(char const* first, va_list* list, Call const& call) {
   size_t count = 1;
+
   if (first != nullptr) {
     va_list counted;
     va_copy(counted, *list);
     for (++count; va_arg(counted, char*) != nullptr;) ++count;
     va_end(counted);
   }
+
   auto* const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
   arguments[0] = const_cast<char*>(first);
   for (size_t i = 1; i < count; ++i) arguments[i] = va_arg(*list, char*);
+
   return call(arguments);
 }
 

@@ -62,7 +62,7 @@ struct Module {
   void* get_export_function;
   void const* info;
 };
-/// Of slots the first two, of states all (nvtxDetail/nvtxExtImpl.h).
+/// Slots have the first two values, states all of them (nvtxDetail/nvtxExtImpl.h).
 constexpr intptr_t kExtensionFresh = 0, kDisabled = 1, kStarting = 2, kLoaded = 3, kFailed = 4;
 
 /// What is known of one that a thread initializes.
@@ -167,9 +167,11 @@ void begin_anew_where_nobody_initializes(Shared& parent) {
   if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) ||
       initializing.load() != 0)
     return;
+
   uint32_t expected_place = next;
   if (!looked_at.compare_exchange_strong(expected_place, next + 1))
     return;  // another thread looks at it
+
   Begun const& begun = parent.begun[next];
   if (begun.is_module)
     begin_anew(begun.module, begun.segment);

@@ -87,7 +87,7 @@ void hold_signals() {
 /// has.
 std::array<char, kMaxPath> own_path{};
 std::atomic<void*> next_dlopen{nullptr};
-/// Else nobody finds stepscope_release_signals(): a program or a launcher has set LD_PRELOAD to
+/// Else no library finds stepscope_release_signals(): a program or a launcher has set LD_PRELOAD to
 /// something else.
 std::atomic<bool> is_preloaded{false};
 /// NVTX has called us, and calls the tracer back when it is done.
@@ -100,11 +100,14 @@ __attribute__((constructor)) void look_around() {
       self.dli_fname != nullptr;
   if (is_known && std::strlen(self.dli_fname) < own_path.size())
     std::strcpy(own_path.data(), self.dli_fname);
+
   next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
+
   // In the program's own scope: RTLD_DEFAULT would look into this library, too.
   void* const program = ::dlopen(nullptr, RTLD_LAZY);
   is_preloaded = program != nullptr && ::dlsym(program, "stepscope_release_signals") ==
                                            reinterpret_cast<void*>(&stepscope_release_signals);
+
   stepscope::tracer::prepare_for_forks(initialize_extension);
 }
 
@@ -160,7 +163,7 @@ __attribute__((visibility("default"))) void stepscope_release_signals() {
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void* get_export_table) {
   return initialize("InitializeInjectionNvtx2", get_export_table);
 }
-/// Of NVTX 2, which the tracer does not record.
+/// The entry of NVTX 2, which the tracer does not record.
 __attribute__((visibility("default"))) int InitializeInjectionNvtx(void* /*get_export_table*/) {
   stepscope_release_signals();
   return 0;

@@ -1,7 +1,7 @@
 // The binary interface of NCCL's profiler plugins, versions 1 to 6 (from NCCL 2.23 on), as far as
 // this plugin reads it: the structs that NCCL passes and the struct of functions that it looks for
 // under the name ncclProfiler_v<N>. Only this folder knows it. Our own declarations after NCCL's
-// public plugin headers (src/include/plugin/profiler): the members of an event that nobody here
+// public plugin headers (src/include/plugin/profiler): the members of an event that no code here
 // reads are left out at the end of their struct, since NCCL allocates every event.
 #pragma once
 
@@ -157,7 +157,7 @@ struct EventV3 {
   };
 };
 
-/// The communicator is told at its init().
+/// NCCL passes the communicator at its init().
 struct EventV4 {
   struct Collective {
     uint64_t sequence;

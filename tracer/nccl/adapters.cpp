@@ -12,10 +12,12 @@ Call common_operation(Operation const& from) {
   call.count = from.count;
   call.op = op_of(from.function);
   call.data_type = data_type_of(from.data_type);
+
   if constexpr (requires { from.root; })
     if (model::collective_op_info(call.op).has_root) call.peer = from.root;
   if constexpr (requires { from.communicator; }) call.communicator_hash = from.communicator;
   if constexpr (requires { from.is_captured; }) call.is_captured = from.is_captured != 0 ? 1 : 0;
+
   return call;
 }
 
@@ -26,11 +28,13 @@ Call common_collective(Collective const& from) {
   call.has_sequence = 1;
   call.algorithm = algorithm_of(from.algorithm);
   call.protocol = protocol_of(from.protocol);
+
   if constexpr (requires { from.channels; })
     call.channels = from.channels;
   else
     call.channels = from.max_channels;
   if constexpr (requires { from.traffic_bytes; }) call.traffic_bytes = from.traffic_bytes;
+
   return call;
 }
 

@@ -59,11 +59,13 @@ uint64_t start_operation(Recorder& recorder, void* context, Event const& event,
   Call call = to_call(operation);
   call.communicator = communicator_of(context);
   call.rank = event.rank;
+
   if constexpr (requires { event.collective_call; })
     call.program_call = to_handle(event.parent);
   else
     call.plan = to_handle(event.parent);
   if constexpr (requires { operation.group; }) call.plan = to_handle(operation.group);
+
   return recorder.begin_call(call);
 }
 

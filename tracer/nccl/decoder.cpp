@@ -97,6 +97,7 @@ bool Decoder::decode_program_call(RecordType type, int64_t thread_id,
   } else {
     return false;
   }
+
   return true;
 }
 
@@ -106,7 +107,9 @@ Decoder::NetworkEvent Decoder::network_event(std::span<uint64_t const> record,
   event.call = record[2];
   event.at_ns = clock.to_trace_ns(static_cast<int64_t>(record[1]));
   event.change = record.size() == kNetworkBeginWords ? 1 : -1;
+
   if (event.change > 0) return event;
+
   for (size_t i = 0; i < kWaits; ++i) {
     int64_t const waited =
         event.at_ns - clock.to_trace_ns(static_cast<int64_t>(record[1] - record[3 + i]));
@@ -121,15 +124,18 @@ OpenCall* Decoder::find(uint64_t handle) {
 }
 
 void Decoder::begin_call(uint32_t recorder, int64_t thread_id, Call const& call, int64_t now) {
+
   uint64_t& last = last_call_[recorder];
   if (OpenCall* const before = find(last); before != nullptr && before->end_ns < 0)
     before->end_ns = now;
   last = call.handle;
+
   OpenCall open;
   open.call = call;
   open.thread_id = thread_id;
   open.start_ns = now;
   open.heard_ns = now;
+
   calls_.insert_or_assign(call.handle, open);
 }
 
@@ -205,9 +211,11 @@ void Decoder::settle_groups(int64_t now_ns, ProgramCalls::Operations const& oper
                             std::vector<OpenCall>& settled) {
   for (uint64_t const handle : program_calls_.settled(now_ns, operations)) {
     CallGroup const group = program_calls_.take(handle);
+
     std::vector<OpenCall*> done;
     if (auto const found = operations.find(handle); found != operations.end()) done = found->second;
     for (OpenCall& call : link_launches(group, done)) settled.push_back(call);
+
     for (OpenCall const* const call : done) {
       settled.push_back(*call);
       calls_.erase(settled.back().call.handle);
@@ -218,22 +226,26 @@ void Decoder::settle_groups(int64_t now_ns, ProgramCalls::Operations const& oper
 void Decoder::settle(int64_t now_ns, TraceStore& store) {
   std::vector<OpenCall> settled;
   ProgramCalls::Operations operations;
+
   for (auto& [handle, open] : calls_) {
     if (uint64_t const group = program_calls_.group_of(open.call.program_call); group != 0)
       operations[group].push_back(&open);
     else if (open.is_settled(now_ns))
       settled.push_back(open);
   }
+
   for (OpenCall& call : settled) {
     // Its group is over: a graph runs again what was captured there, or it is very late.
     if (call.call.program_call != 0) call.launch = model::CallLaunch::kNone;
     calls_.erase(call.call.handle);
   }
+
   settle_groups(now_ns, operations, settled);
   // In the order of their starts, so that the file has little to sort.
   std::sort(settled.begin(), settled.end(), [](OpenCall const& a, OpenCall const& b) {
     return std::pair(a.start_ns, a.call.handle) < std::pair(b.start_ns, b.call.handle);
   });
+
   for (OpenCall const& call : settled) write(call, store);
 }
 

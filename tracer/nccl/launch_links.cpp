@@ -37,9 +37,11 @@ class GroupLinks {
     std::vector<Plan> result;
     for (OpenCall* const operation : operations_) {
       if (operation->call.by_copy_engine != 0 || is_captured(*operation)) continue;
+
       auto const same = std::find_if(result.begin(), result.end(), [&](Plan const& plan) {
         return operation->call.plan != 0 && plan.front()->call.plan == operation->call.plan;
       });
+
       if (same == result.end())
         result.push_back({operation});
       else
@@ -71,10 +73,12 @@ class GroupLinks {
   void link_in_order(std::vector<Plan> const& plans) {
     for (uint32_t const communicator : communicators_of(plans)) {
       std::vector<LaunchSpan const*> const launches = free_launches(communicator);
+
       std::vector<Plan> mine;
       for (Plan const& plan : plans)
         if (plan.front()->call.communicator == communicator) mine.push_back(plan);
       if (mine.size() != launches.size()) continue;
+
       for (size_t i = 0; i < mine.size(); ++i) move_to(mine[i], *launches[i]);
       std::erase_if(free_,
                     [&](LaunchSpan const* launch) { return launch->communicator == communicator; });

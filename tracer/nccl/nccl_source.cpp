@@ -66,14 +66,17 @@ void NcclSource::drain(TraceStore& store, ClockFit const& clock) {
 void NcclSource::forget_closed() {
   auto const is_closing = [](Drained const& drained) { return drained.closing; };
   if (std::none_of(drained_.begin(), drained_.end(), is_closing)) return;
+
   std::lock_guard const lock(mutex_);
   for (Drained const& drained : drained_) {
     if (!drained.closing) continue;
+
     decoder_.forget_thread(drained.recorder->ids().number);
     dropped_by_exited_ += drained.recorder->dropped();
     std::erase_if(recorders_,
                   [&](auto const& recorder) { return recorder.get() == drained.recorder; });
   }
+
   std::erase_if(drained_, is_closing);
 }
 

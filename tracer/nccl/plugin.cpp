@@ -9,6 +9,7 @@ namespace {
 Result join(void** context, int* activation_mask, Communicator communicator) {
   if (context == nullptr || activation_mask == nullptr) return kSuccess;
   *context = nullptr;
+
   // The mask is one for all communicators: those that are at work must not see it change.
   try {
     int const mask = mask_of(start_nccl(), communicator.version);

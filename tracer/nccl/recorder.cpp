@@ -87,6 +87,7 @@ void Recorder::wait(uint64_t step, Wait wait) {
 
 void Recorder::end(uint64_t handle) {
   if (is_stopped()) return;
+
   switch (type_of(handle)) {
     case HandleType::kCall:
       write_handle(RecordType::kCallEnd, handle);

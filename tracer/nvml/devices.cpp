@@ -29,6 +29,7 @@ std::vector<Gpu> all_gpus(Api const& api) {
   std::vector<Gpu> result;
   unsigned count = 0;
   if (api.device_count(&count) != kSuccess) return result;
+
   for (unsigned index = 0; index < count; ++index) {
     Gpu gpu;
     if (api.device_by_index(index, &gpu.handle) == kSuccess) {
@@ -37,6 +38,7 @@ std::vector<Gpu> all_gpus(Api const& api) {
     }
     result.push_back(std::move(gpu));
   }
+
   return result;
 }
 
@@ -153,6 +155,7 @@ std::string describe_surroundings(Api const& api, std::span<OpenDevice const> de
   for (auto const& [number, handle] : devices) {
     std::string parts;
     auto const add = [&](std::string const& part) { parts += (parts.empty() ? "" : ", ") + part; };
+
     if (auto const generation = number_of(api.pcie_generation, handle))
       add(fmt::format("PCIe generation {}{}", *generation,
                       of_most(api.max_pcie_generation, handle)));
@@ -161,6 +164,7 @@ std::string describe_surroundings(Api const& api, std::span<OpenDevice const> de
     constexpr unsigned kMwPerWatt = 1000;
     if (auto const limit_mw = number_of(api.power_limit_mw, handle))
       add(fmt::format("at most {} W", *limit_mw / kMwPerWatt));
+
     if (parts.empty()) continue;
     text += fmt::format("{}cuda:{}: {}", text.empty() ? "" : "; ", number, parts);
   }
@@ -172,11 +176,13 @@ std::string describe_nvlink(Api const& api, std::span<OpenDevice const> devices)
   for (OpenDevice const& device : devices)
     if (unsigned const links = links_up(api, device.handle); links > 0)
       text += fmt::format("{}cuda:{} has {} links", text.empty() ? "" : ", ", device.number, links);
+
   for (size_t a = 0; a < devices.size(); ++a)
     for (size_t b = a + 1; b < devices.size(); ++b)
       if (is_peer(api, devices[a].handle, devices[b].handle))
         text += fmt::format("{}cuda:{} reaches cuda:{}", text.empty() ? "" : ", ",
                             devices[a].number, devices[b].number);
+
   return text;
 }
 

@@ -40,9 +40,12 @@ void NvmlSource::snapshot() {
   if (!wanted_.load(std::memory_order_relaxed)) return;
   std::lock_guard const lock(mutex_);
   if (is_stopping_) return;
+
   if (!thread_) start_thread();
   if (!thread_) return;
+
   thread_->set_recording(window_.mode() == CaptureMode::kRecording);
+
   if (uint64_t const version = devices_.version(); version != device_version_) {
     device_version_ = version;
     if (devices_.is_expected()) thread_->set_devices(devices_.used());
@@ -62,6 +65,7 @@ void NvmlSource::start_thread() {
 
 model::TrackId NvmlSource::track_of(Sample const& sample, TraceStore& store) {
   auto const [place, is_new] = tracks_.try_emplace({sample.device, sample.counter});
+
   if (is_new) {
     model::Track track;
     track.kind = model::TrackKind::kCounter;
@@ -70,6 +74,7 @@ model::TrackId NvmlSource::track_of(Sample const& sample, TraceStore& store) {
     track.device = sample.device;
     place->second = store.add_track(std::move(track));
   }
+
   return place->second;
 }
 
@@ -79,6 +84,7 @@ void NvmlSource::drain(TraceStore& store, ClockFit const& clock) {
     if (!thread_) return;
     thread_->take(drained_, facts_);
   }
+
   for (Sample const& sample : drained_) {
     model::TrackId const track = track_of(sample, store);
     TrackRows& rows = store.rows(track);
@@ -86,6 +92,7 @@ void NvmlSource::drain(TraceStore& store, ClockFit const& clock) {
              store.intern(name_of(sample.counter)), 0, model::SampleDetail{sample.value});
     store.row_begun(track, rows);
   }
+
   if (facts_.empty()) return;
   for (auto& fact : facts_) store.info.facts.push_back(std::move(fact));
   store.describe_again();

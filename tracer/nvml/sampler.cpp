@@ -54,10 +54,12 @@ class Sampler::Round {
     read_utilization(api);
     read_memory(api);
     read_power(api);
+
     read<unsigned>(Counter::kSmClock, 1, api.clock_mhz, static_cast<int>(kSmClock));
     read<unsigned>(Counter::kMemoryClock, 1, api.clock_mhz, static_cast<int>(kMemoryClock));
     read_clock_limits(api);
     read<unsigned>(Counter::kTemperature, 1, api.temperature_c, kGpuTemperature);
+
     read_links(api, 0);
     read_links(api, 1);
     read_gpm(api, metrics);
@@ -128,31 +130,37 @@ class Sampler::Round {
     uint64_t kib = 0;
     Result const result =
         read_field(api, direction == 0 ? kNvlinkSentKib : kNvlinkReceivedKib, kAllLinks, kib);
+
     if (result == kGpuIsLost) device_.lost = true;
     if (is_final(result)) device_.has_link_totals = false;
     if (result != kSuccess) return;
+
     Total& before = device_.links[direction];
     // A counter that went back was reset.
     if (before.at_ns >= 0 && kib >= before.kib && now_ns_ > before.at_ns)
       add(direction == 0 ? Counter::kNvlinkSent : Counter::kNvlinkReceived,
           static_cast<double>(kib - before.kib) * 1024e3 /
               static_cast<double>(now_ns_ - before.at_ns));
+
     before = {now_ns_, kib};
   }
   void read_gpm(Api const& api, GpmMetrics& metrics) {
     if (!wants(Counter::kSmActivity) || device_.gpm[1] == nullptr) return;
     std::swap(device_.gpm[0], device_.gpm[1]);
+
     bool const has_newest =
         worked(Counter::kSmActivity, api.gpm_sample(device_.handle, device_.gpm[1]));
     bool const has_both = has_newest && device_.has_gpm_before;
     device_.has_gpm_before = has_newest;
     if (!has_both) return;
+
     metrics.version = 1;
     metrics.count = kGpmCounters.size();
     metrics.before = device_.gpm[0];
     metrics.after = device_.gpm[1];
     for (size_t i = 0; i < kGpmCounters.size(); ++i)
       metrics.metrics[i] = {kGpmCounters[i].metric, kSuccess, 0, {}};
+
     if (!worked(Counter::kSmActivity, api.gpm_metrics(&metrics))) return;
     for (size_t i = 0; i < kGpmCounters.size(); ++i) {
       auto const& [metric, counter, scale] = kGpmCounters[i];
@@ -193,9 +201,11 @@ void Sampler::open_gpm(Sampled& device) const {
   bool const has_functions = api_.gpm_support != nullptr && api_.gpm_alloc != nullptr &&
                              api_.gpm_sample != nullptr && api_.gpm_metrics != nullptr &&
                              api_.gpm_free != nullptr;
+
   if (!has_functions || api_.gpm_support(device.handle, &support) != kSuccess ||
       support.is_supported == 0)
     return;
+
   for (void*& sample : device.gpm) {
     if (api_.gpm_alloc(&sample) == kSuccess) continue;
     sample = nullptr;

@@ -71,14 +71,17 @@ class OpenSampler {
   bool follow(Orders const& orders) {
     if (sampler_ && orders.device_version == version_) return false;
     version_ = orders.device_version;
+
     VisibleDevices visible;
     if (orders.devices)
       visible.devices = open_devices(api_, *orders.devices);
     else
       visible = visible_devices(api_, variables_);
+
     devices_ = std::move(visible.devices);
     problem_ = std::move(visible.problem);
     sampler_.emplace(api_, devices_);
+
     return true;
   }
   [[nodiscard]] Sampler& sampler() { return *sampler_; }
@@ -101,16 +104,19 @@ class DeviceFacts {
   template <class Tell>
   void tell(Api const& api, OpenSampler& open, Tell const& tell) {
     if (open.devices().empty()) return;
+
     if (std::string links = describe_nvlink(api, open.devices());
         !links.empty() && links != links_) {
       tell("NVLink", links);
       links_ = std::move(links);
     }
+
     if (std::string surroundings = describe_surroundings(api, open.devices());
         !surroundings.empty() && surroundings != surroundings_) {
       tell("PCIe and power limit", surroundings);
       surroundings_ = std::move(surroundings);
     }
+
     if (open.sampler().has_hardware_counters() || std::exchange(has_told_pcie_, true)) return;
     tell("PCIe throughput",
          "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
@@ -150,6 +156,7 @@ void SamplingThread::run(std::shared_ptr<State> const& state) {
   } catch (std::exception const& error) {
     outcome = fmt::format("sampling stopped: {}", error.what());
   }
+
   std::lock_guard const lock(state->mutex);
   state->outcome = std::move(outcome);
   state->is_done = true;

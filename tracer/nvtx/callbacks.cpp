@@ -71,6 +71,7 @@ class Event {
     if (!is_whole(attributes)) return;
     args.category = attributes.category;
     if (attributes.colorType == NVTX_COLOR_ARGB) args.color = attributes.color;
+
     if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
       set_payloads(reinterpret_cast<nvtxPayloadData_t const*>(attributes.payload.ullValue),
                    static_cast<uint32_t>(attributes.reserved0));
@@ -78,6 +79,7 @@ class Event {
       args.value_type = static_cast<ValueType>(attributes.payloadType);
       args.value = attributes.payload.ullValue;
     }
+
     switch (attributes.messageType) {
       case NVTX_MESSAGE_TYPE_ASCII:
         set_text(attributes.message.ascii);
@@ -179,8 +181,10 @@ int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const*
                         attributes->category == 0 && attributes->payloadType == 0 &&
                         (attributes->colorType == 0 || attributes->color == 0);
   if (!is_plain) return with_attributes<push>(domain, attributes);
+
   ThreadRecorder* const thread = recorder();
   if (thread == nullptr) return kNoNesting;
+
   if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
     return thread->push_text(domain_number(domain), attributes->message.ascii);
   if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
@@ -413,6 +417,7 @@ void tell_of_nvtx(NvtxExportTableCallbacks const& tables) {
   if (table == nullptr || size <= NVTX_CBID_CORE2_Initialize ||
       table[NVTX_CBID_CORE2_Initialize] == nullptr)
     return;
+
   uintptr_t const begin = reinterpret_cast<uintptr_t>(&tables) - offsetof(NvtxGlobals, callbacks);
   stepscope_found_nvtx(reinterpret_cast<uint32_t*>(begin), table[NVTX_CBID_CORE2_Initialize]);
 }
@@ -479,6 +484,7 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
   if (module.moduleId != NVTX_EXT_PAYLOAD_MODULEID || module.segmentsCount == 0 ||
       module.segments == nullptr)
     return false;
+
   std::array const entries = {
       TableEntry{NVTX3EXT_CBID_nvtxPayloadSchemaRegister, generic(on_schema_register)},
       TableEntry{NVTX3EXT_CBID_nvtxPayloadEnumRegister, generic(on_enum_register)},
@@ -489,10 +495,12 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
       TableEntry{NVTX3EXT_CBID_nvtxRangeEndPayload, generic(on_end_payload)},
       TableEntry{NVTX3EXT_CBID_nvtxDomainIsEnabled, generic(on_domain_is_enabled)},
       TableEntry{NVTX3EXT_CBID_nvtxScopeRegister, generic(on_scope_register)}};
+
   nvtxExtModuleSegment_t const& segment = module.segments[0];
   for (size_t id = 0; id < segment.slotCount; ++id)
     process_callbacks().install(reinterpret_cast<void**>(&segment.functionSlots[id]),
                                 callback_of(entries, id));
+
   return true;
 }
 

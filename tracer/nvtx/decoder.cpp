@@ -205,6 +205,7 @@ void Decoder::apply_attributes(Record const& record, Meaning& meaning) {
   detail.category = record.category;
   detail.color = record.color;
   std::tie(detail.payload_type, detail.payload) = number_of(record.value_type, record.value);
+
   if (!record.payloads.empty()) {
     PayloadView const& payload = record.payloads.front();
     if (Schema const* const layout = schema(record.domain, payload.schema); layout != nullptr) {
@@ -213,10 +214,12 @@ void Decoder::apply_attributes(Record const& record, Meaning& meaning) {
       detail.bytes = fields.get<uint64_t>(kNcclBytes);
     }
   }
+
   bool const says_nothing = detail.category == 0 && detail.color == 0 &&
                             detail.payload_type == model::NumberType::kNone && detail.bytes == 0 &&
                             detail.communicator == 0;
   if (says_nothing) return;
+
   meaning.kind = model::EventKind::kAnnotatedRange;
   meaning.detail = detail;
 }
@@ -224,6 +227,7 @@ void Decoder::apply_attributes(Record const& record, Meaning& meaning) {
 Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meaning,
                                       model::StringId name, int64_t start_ns, TraceStore& store) {
   TrackRows& rows = store.rows(track);
+
   TrackRows::Open const row = std::visit(
       [&](auto const& detail) {
         if constexpr (std::is_same_v<std::decay_t<decltype(detail)>, std::monostate>)
@@ -232,13 +236,13 @@ Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meani
           return rows.begin(meaning.kind, start_ns, name, meaning.correlation, detail);
       },
       meaning.detail);
+
   store.row_begun(track, rows);
   return {&rows, row, meaning.is_memory_category};
 }
 
 Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now,
                                   TraceStore& store) {
-
   Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
@@ -277,12 +281,14 @@ Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const
   TrackRows& rows = *range.rows;
   Meaning meaning;
   if (!apply_payload(thread, record, meaning, store)) return range;
+
   if (meaning.track.valid() && &store.rows(meaning.track) != range.rows) {
     OpenRange const moved =
         begin_row(meaning.track, meaning, rows.name(range.row), rows.start(range.row), store);
     rows.drop(range.row);
     return moved;
   }
+
   std::visit(
       [&](auto const& detail) {
         if constexpr (std::is_same_v<std::decay_t<decltype(detail)>, std::monostate>)
@@ -291,17 +297,20 @@ Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const
           rows.change(range.row, meaning.kind, meaning.correlation, detail);
       },
       meaning.detail);
+
   return range;
 }
 
 void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   if (record.range != 0) return pop_deep(thread, record, now, store);
+
   drop_deep_of(thread, record.domain);
   auto& open = open_ranges(thread, record.domain);
   if (open.empty()) {  // recorders record both ends of a range or none
     ++store.log.unknown_events;
     return;
   }
+
   OpenRange const range = open.back();
   open.pop_back();
   end_popped(thread, record, range, now, store);
@@ -333,15 +342,18 @@ void Decoder::push_deep(Thread& thread, Record const& record, int64_t now, Trace
 
 void Decoder::pop_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   auto const place = thread.deep.find(record.domain);
+
   if (place == thread.deep.end()) return;  // its push was dropped
   DeepRanges& deep = place->second;
   int32_t const level = deep_level(record.range);
   drop_deep(thread, deep, std::min(level + 1, deep_lost_from(record.range)));
+
   if (!deep.empty() && deep.back().level == level) {
     OpenRange const range = deep.back().range;
     deep.pop_back();
     end_popped(thread, record, range, now, store);
   }
+
   if (deep.empty()) thread.deep.erase(place);
 }
 
@@ -371,6 +383,7 @@ void Decoder::lose_deep_pops(uint32_t number) {
 void Decoder::forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep) {
   OpenRange const range = deep.front().range;
   deep.pop_front();
+
   if (range.is_memory_category) {
     auto const& outer = open_ranges(thread, domain);
     thread.memory_purpose.erase(thread.memory_purpose.begin() +
@@ -378,6 +391,7 @@ void Decoder::forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep
                                   return one.is_memory_category;
                                 }));
   }
+
   range.rows->drop(range.row);
   ++never_popped_;
 }
@@ -415,11 +429,13 @@ bool Decoder::describe_device(Record const& record, TraceStore& store) {
   PayloadView const& payload = record.payloads.front();
   Schema const* const layout = schema(record.domain, payload.schema);
   if (layout == nullptr) return false;
+
   FieldReader const fields(*layout, payload.bytes());
   if (auto device = decode_device_mark(payload.schema, fields, message(record))) {
     store.set_device(std::move(*device));
     return true;
   }
+
   if (auto const stream = decode_stream_mark(payload.schema, fields, message(record))) {
     model::TrackId const id = store.stream_track(stream->device, stream->id);
     model::Track track = store.track(id);
@@ -439,9 +455,11 @@ size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFi
     // The words come from another core's cache: asked for early, they are here when they are
     // needed.
     __builtin_prefetch(words.data() + position + kPrefetchWords);
+
     auto const rest = words.subspan(position);
     size_t const used = is_compact(rest[0]) ? decode_compact(own, rest, clock, store)
                                             : decode_general(own, rest, clock, store);
+
     if (used == 0) [[unlikely]] {
       ++store.log.unknown_events;
       return words.size();
@@ -568,6 +586,7 @@ void Decoder::end_round(TraceStore& store) {
     if (++waiting.rounds < kWaitRounds) still_waiting.push_back(std::move(waiting));
   }
   waiting_ends_ = std::move(still_waiting);
+
   // An op that came before its launch did has seen one whole round since: its launch was outside
   // the window.
   for (EndedOp const& op : waiting_ops_before_) {
@@ -576,18 +595,21 @@ void Decoder::end_round(TraceStore& store) {
     else
       op.range.rows->drop(op.range.row);
   }
+
   waiting_ops_before_ = std::exchange(waiting_ops_, {});
 }
 
 void Decoder::close_thread(uint32_t number, int64_t end_ns) {
   auto const found = threads_.find(number);
   if (found == threads_.end()) return;
+
   Thread& own = found->second;
   for (auto& open : own.open) {
     open_at_end_ += open.size();
     for (OpenRange const& range : open) end_range(range, end_ns);
     open.clear();
   }
+
   for (auto const& [domain, deep] : own.deep) {
     open_at_end_ += deep.size();
     for (DeepRange const& one : deep) end_range(one.range, end_ns);
@@ -600,8 +622,10 @@ void Decoder::finish(int64_t end_ns, TraceStore& store) {
   open_at_end_ += started_.size();
   for (auto const& [id, range] : started_) end_range(range, end_ns);
   started_.clear();
+
   end_round(store);
   end_round(store);
+
   auto const note = [&](uint64_t count, char const* what) {
     if (count != 0) store.log.notes.push_back(fmt::format("{} ranges {}", count, what));
   };

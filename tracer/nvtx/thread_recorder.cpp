@@ -79,6 +79,7 @@ bool is_word_in_page(char const* text) {
 __attribute__((no_sanitize("address", "thread"))) inline uint32_t put_compact_text(
     uint64_t* out, char const* text) {
   using UnalignedWord __attribute__((may_alias, aligned(1))) = uint64_t;
+
   for (uint32_t i = 0; i < kMaxCompactTextWords && is_word_in_page(text);
        ++i, text += sizeof(uint64_t)) {
     uint64_t const word = *reinterpret_cast<UnalignedWord const*>(text);
@@ -292,10 +293,12 @@ inline int ThreadRecorder::record_pop(uint16_t domain) {
       domain < kCompactDomains && level >= 0 && level < kBitLevels && (nesting.recorded & bit) != 0;
   if (!is_compact || filtered_ || window_.mode() == CaptureMode::kStopped) [[unlikely]]
     return record_pop(domain, {});
+
   int64_t const ticks = read_ticks(tick_source_);
   nesting.level = level;
   nesting.recorded &= ~bit;
   end_room_ -= kPopWords;
+
   *ring_.try_reserve(1, 0) =
       compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push kept this room free
   ring_.commit(1);
@@ -304,10 +307,12 @@ inline int ThreadRecorder::record_pop(uint16_t domain) {
 
 int ThreadRecorder::record_push(EventArgs const& args) {
   if (turns_ != nullptr && is_step(args) && !turns_->may_begin(member_)) wait_for_turn();
+
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
   if (filtered_) range_begins(args, level);
   if (!wants(args)) return level;
+
   if (level >= kBitLevels) {
     if (!write_deep(RecordType::kPush, args, nesting, level)) count_drop();
   } else if (write(RecordType::kPush, args, 0, end_room_)) {
@@ -316,6 +321,7 @@ int ThreadRecorder::record_push(EventArgs const& args) {
   } else {
     count_drop();
   }
+
   return level;
 }
 
@@ -324,15 +330,18 @@ int ThreadRecorder::record_pop(uint16_t domain, std::span<PayloadView const> pay
   if (nesting.level == 0) return -1;
   int32_t const level = --nesting.level;
   bool const is_stopped = window_.mode() == CaptureMode::kStopped;
+
   EventArgs args;
   args.domain = domain;
   args.payloads = payloads;
+
   if (level >= kBitLevels) {
     if (!is_stopped) pop_deep(args, nesting, level);
   } else if (uint64_t const bit = uint64_t{1} << level; (nesting.recorded & bit) != 0) {
     nesting.recorded &= ~bit;
     if (!is_stopped) pop_recorded(args);
   }
+
   if (filtered_) range_ends(domain, level);
   return level;
 }
@@ -368,27 +377,33 @@ void ThreadRecorder::pop_deep(EventArgs const& args, Nesting& nesting, int32_t l
 
 uint64_t ThreadRecorder::record_start(EventArgs const& args) {
   uint64_t const range = uint64_t{number_ + 1} << kRangeNumberShift | next_range_++;
+
   if (filtered_ && triggers(args) && window_.open()) trigger_->started_range = range;
   if (!wants(args)) return range | kUnrecordedRange;
+
   if (!write(RecordType::kStart, args, range, end_room_ + kEndWords)) {
     count_drop();
     return range | kUnrecordedRange;
   }
+
   // Bounded: ranges that end on another thread, or never, must not use up the ring.
   if (started_room_ < ring_.capacity_words() / kEndsShare) {
     started_room_ += kEndWords;
     end_room_ += kEndWords;
   }
+
   return range;
 }
 
 void ThreadRecorder::record_end(uint16_t domain, uint64_t range,
                                 std::span<PayloadView const> payloads) {
   if (window_.mode() == CaptureMode::kStopped) return;
+
   if (is_own(range) && started_room_ > 0) {
     started_room_ -= kEndWords;
     end_room_ -= kEndWords;
   }
+
   EventArgs args;
   args.domain = domain;
   args.payloads = payloads;
@@ -396,6 +411,7 @@ void ThreadRecorder::record_end(uint16_t domain, uint64_t range,
     unmatched_range_ends_.add(range, read_ticks(tick_source_));
     count_drop();
   }
+
   if (trigger_ != nullptr && trigger_->started_range == range) window_.close();
 }
 
@@ -432,10 +448,12 @@ void ThreadRecorder::step_begins(EventArgs const& args, int32_t level) {
     annotating_ = true;
     window_.thread_begins_annotating();
   }
+
   step_level_ = level;
   step_index_ = integer_value(args.value_type, args.value);
   inside_ = step_index_ >= window_.steps().first && step_index_ <= window_.steps().last;
   if (inside_) window_.thread_enters_window();
+
   if (step_index_ > window_.steps().last && !done_) {
     done_ = true;
     window_.thread_leaves_window();

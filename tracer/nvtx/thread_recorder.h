@@ -146,6 +146,7 @@ class ThreadRecorder {
       interrupting_.fetch_add(1, std::memory_order_relaxed);
       return otherwise;
     }
+
     user_.store(frame, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     Result const result = call();

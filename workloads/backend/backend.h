@@ -92,7 +92,7 @@ struct MemoryUse {
       peak_reserved_bytes;
 };
 /// Counted by the device itself: `launches` when enqueued, the others when executed (CUDA: when
-/// enqueued; `kernels` counts operations, of which a library may make several kernels).
+/// enqueued; `kernels` counts operations; a library may make several kernels of one).
 struct OpCounts {
   uint64_t launches = 0, kernels = 0, copies = 0, collectives = 0;
   uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0, collective_bytes = 0;
@@ -135,7 +135,8 @@ class Device {
   virtual void synchronize() = 0;  ///< blocks the caller until all streams are empty
 
   /// The first thing that went wrong on the device since it was opened: what was enqueued after it
-  /// may not have happened. For whoever has just synchronized; devices that cannot fail have none.
+  /// may not have happened. For a caller that has just synchronized; devices that cannot fail have
+  /// none.
   [[nodiscard]] virtual Expected<void> failure() const { return {}; }
 
   /// Page-locks host memory that is copied often, until the result goes, so that copies do not wait
@@ -170,7 +171,7 @@ class Device {
 
   // Graphs. What is enqueued on the compute stream between the two is not done but kept, with its
   // arguments; nothing else may be asked of the device meanwhile: no copy, event, collective or
-  // message. By the host thread of the device.
+  // message. The device's host thread calls these.
 
   virtual void begin_capture() {}
   /// Null: nothing was enqueued. Errors: why it cannot be kept; then nothing of it was done either.

@@ -1,4 +1,4 @@
-// Operations that are told of, and layers on the host instead of a device; see placement.h.
+// Logs where operations run, and puts layers on the host instead of a device; see placement.h.
 #include "workloads/backend/placement.h"
 
 #include <array>

@@ -74,7 +74,7 @@ struct PlacementOptions {
   std::FILE* log =
       nullptr;  ///< a line for each operation of each device, when it is first met; null = none
   bool soft = false;  ///< layers that a device lacks (base::Error::unsupported) are computed by a
-                      ///< host device, which is said on stderr
+                      ///< host device, and stderr says so
 };
 /// Puts a device that does this before each of the group. A layer on the host takes its inputs from
 /// the device and brings its outputs back, in the device's order; the caller waits for it.

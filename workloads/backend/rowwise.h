@@ -1,7 +1,7 @@
 // Operations on whole rows, written once: functors that a backend calls for every row with the
 // lanes that share it, one thread (host) or a block (CUDA). A new operation is a struct here and
-// its name in the list at the end; no backend changes. Those of one kind of network are in a header
-// of their own (transformer_rows.h).
+// its name in the list at the end; no backend changes. Operations of one kind of network are in a
+// header of their own (transformer_rows.h).
 //
 // Lanes offer: each(n, f) calls f(i) for i < n, the same lane for the same i whatever n is; sum(n,
 // f) and max(n, f) give the sum and the largest of f(i), the same on every lane and the same in

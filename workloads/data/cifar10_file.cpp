@@ -18,6 +18,7 @@ base::Expected<void> read_cifar_file(std::string const& path, CifarImages& image
   if (!file)
     return base::fail("{}; --data takes the folder with CIFAR-10's binary version",
                       file.error().message);
+
   base::ByteSpan const bytes = file->bytes();
   if (bytes.empty() || bytes.size() % kCifarRecord != 0) {
     return base::fail(
@@ -25,6 +26,7 @@ base::Expected<void> read_cifar_file(std::string const& path, CifarImages& image
         "again",
         path, bytes.size(), kCifarRecord, bytes.size() % kCifarRecord);
   }
+
   auto const* const data = reinterpret_cast<uint8_t const*>(bytes.data());
   for (size_t offset = 0; offset < bytes.size(); offset += kCifarRecord) {
     if (data[offset] >= kCifarClasses) {
@@ -34,6 +36,7 @@ base::Expected<void> read_cifar_file(std::string const& path, CifarImages& image
           path, offset / kCifarRecord, data[offset]);
     }
   }
+
   images.records.insert(images.records.end(), data, data + bytes.size());
   if (file->is_cut()) return base::became_shorter(path);
   return {};

@@ -34,6 +34,7 @@ constexpr std::array kPeriods = {14.0F, 4.0F};  // pixels; both survive a 24 × 
 void generate_image(uint64_t split, size_t index, uint8_t* record) {
   Random random = Random::of(kGeneratorSeed, split, index);
   int const label = static_cast<int>(random.below(kCifarClasses));
+
   float const wave =
       2.0F * kPi / (kPeriods[static_cast<size_t>(label % 2)] * random.uniform(0.85F, 1.15F));
   float const direction = random.uniform(0.0F, kPi);
@@ -41,11 +42,13 @@ void generate_image(uint64_t split, size_t index, uint8_t* record) {
   float const base = random.uniform(100.0F, 156.0F);
   float const dx = wave * std::cos(direction);
   float const dy = wave * std::sin(direction);
+
   *record++ = static_cast<uint8_t>(label);
   for (int channel = 0; channel < 3; ++channel) {
     float const angle =
         2.0F * kPi * (static_cast<float>(label) / 10.0F - static_cast<float>(channel) / 3.0F);
     float const level = base + kTint * std::cos(angle) + kTintJitter * random.normal();
+
     for (size_t y = 0; y < kCifarSide; ++y) {
       for (size_t x = 0; x < kCifarSide; ++x) {
         float const texture =

@@ -1,5 +1,5 @@
 // A learnable stand-in for CIFAR-10 where the real files are not at hand: ten tints, neighbours
-// of which differ in the scale of their texture, with noise, random direction and phase.
+// differ in the scale of their texture, with noise, random direction and phase.
 // Deterministic, written in the real format, cached.
 #pragma once
 

@@ -99,21 +99,26 @@ void InputPipeline::run(int64_t thread) {
   name_this_thread(fmt::format("loader {}", thread));
   int64_t const jobs = (settings_.end_step - settings_.first_step) * settings_.devices;
   std::unique_lock lock(mutex_);
+
   for (;;) {
     loaders_.wait(lock, [&] { return stopping_ || next_job_ >= jobs || may_prepare(next_job_); });
     if (stopping_ || next_job_ >= jobs) return;
+
     int64_t const job = next_job_++;
     int64_t const step = settings_.first_step + job / settings_.devices;
     int64_t const device = job % settings_.devices;
     Slot& slot =
         lanes_[static_cast<size_t>(device)].slots[static_cast<size_t>(step % settings_.depth)];
+
     if (next_job_ >= jobs) loaders_.notify_all();  // the last one: the other loaders may go
     lock.unlock();
+
     if (settings_.delay_ms > 0) {
       LoaderRange const range("slow store");
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.delay_ms));
     }
     prepare(step, device, slot);
+
     lock.lock();
     slot.ready_step = step;
     consumers_.notify_all();

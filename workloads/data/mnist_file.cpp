@@ -36,6 +36,7 @@ base::Expected<void> check_header(std::string const& path, Kind const& kind,
                                   std::span<uint8_t const> bytes) {
   if (bytes.size() >= 2 && bytes[0] == 0x1F && bytes[1] == 0x8B)
     return base::fail("{}: is compressed, gunzip it first", path);
+
   if (bytes.size() < kind.header) {
     return base::fail("{}: {} bytes are too few for the header of {} bytes, get the file again",
                       path, bytes.size(), kind.header);
@@ -44,6 +45,7 @@ base::Expected<void> check_header(std::string const& path, Kind const& kind,
     return base::fail("{}: begins with {}, not {}: no MNIST {} in IDX format, get the file again",
                       path, magic, kind.magic, kind.what);
   }
+
   if (kind.item > 1) {
     uint32_t const rows = big_endian(bytes.data() + 8), columns = big_endian(bytes.data() + 12);
     if (rows != kMnistSide || columns != kMnistSide) {
@@ -51,6 +53,7 @@ base::Expected<void> check_header(std::string const& path, Kind const& kind,
                         columns, kMnistSide, kMnistSide);
     }
   }
+
   uint32_t const count = big_endian(bytes.data() + 4);
   if (count == 0) return base::fail("{}: holds no {}, get the file again", path, kind.what);
   if (size_t const expected = kind.header + count * kind.item; bytes.size() != expected) {

@@ -136,14 +136,17 @@ void generate_image(uint64_t split, size_t index, MnistImages& images) {
   uint32_t const label = random.below(kMnistClasses);
   Stroke const stroke = deform(strokes()[label], random);
   float const thickness = random.uniform(kThinnest, kThickest);
+
   images.labels[index] = static_cast<uint8_t>(label);
   uint8_t* pixel = images.pixels.data() + index * kMnistPixels;
+
   for (size_t y = 0; y < kMnistSide; ++y) {
     for (size_t x = 0; x < kMnistSide; ++x) {
       Point const here = {static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F};
       float nearest = static_cast<float>(kMnistSide);
       for (size_t i = 1; i < stroke.size(); ++i)
         nearest = std::min(nearest, distance(here, stroke[i - 1], stroke[i]));
+
       float const ink = std::clamp((thickness + kEdge - nearest) / kEdge, 0.0F, 1.0F);
       *pixel++ = static_cast<uint8_t>(
           std::clamp(255.0F * ink + random.uniform(-kNoise, kNoise), 0.0F, 255.0F));

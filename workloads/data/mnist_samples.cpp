@@ -10,12 +10,15 @@ namespace stepscope::workloads {
 void MnistSamples::prepare(size_t i, Random random, std::byte* input, std::byte* label) const {
   constexpr auto kSide = static_cast<int>(kMnistSide);
   constexpr int kLargestMove = 2;
+
   auto const move = [&] {
     return augment_ ? static_cast<int>(random.below(2 * kLargestMove + 1)) - kLargestMove : 0;
   };
   int const down = move(), right = move();
+
   auto const from = images_.image(i);
   auto* out = reinterpret_cast<float*>(input);
+
   for (int y = 0; y < kSide; ++y) {
     for (int x = 0; x < kSide; ++x) {
       int const from_y = y - down, from_x = x - right;
@@ -28,6 +31,7 @@ void MnistSamples::prepare(size_t i, Random random, std::byte* input, std::byte*
               : 0.0F;
     }
   }
+
   int32_t const number = images_.label(i);
   std::memcpy(label, &number, sizeof number);
 }

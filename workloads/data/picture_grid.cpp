@@ -22,17 +22,20 @@ base::Expected<void> write_picture_grid(std::string const& path, std::span<float
   size_t const rows = (count + columns - 1) / columns;
   size_t const width = columns * side;
   std::vector<uint8_t> grey(rows * side * width);
+
   for (size_t i = 0; i < pictures.size(); ++i) {
     size_t const picture = i / (side * side), y = i / side % side, x = i % side;
     float const value = (pictures[i] + 1.0F) * 127.5F;
     grey[(picture / columns * side + y) * width + picture % columns * side + x] =
         static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
   }
+
   std::string encoded;
   auto const append = [](void* to, void* data, int bytes) {
     static_cast<std::string*>(to)->append(static_cast<char const*>(data),
                                           static_cast<size_t>(bytes));
   };
+
   constexpr int kGrey = 1;
   if (stbi_write_png_to_func(append, &encoded, static_cast<int>(width),
                              static_cast<int>(rows * side), kGrey, grey.data(),
@@ -40,6 +43,7 @@ base::Expected<void> write_picture_grid(std::string const& path, std::span<float
     return base::fail("{}: the picture of {} x {} pixels could not be encoded", path, width,
                       rows * side);
   }
+
   return base::write_file_atomically(path, encoded);
 }
 

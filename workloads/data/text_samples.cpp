@@ -36,12 +36,14 @@ class Grammar {
     bool const plural = happens(kPlural);
     text_ = "the";
     say_noun_phrase(plural);
+
     if (happens(kClause)) {
       bool const other = happens(kPlural);
       say("that the");
       say_noun(other);
       say_verb(kRelations, other);
     }
+
     if (happens(kObject)) {
       say_verb(kRelations, plural);
       say("the");
@@ -49,6 +51,7 @@ class Grammar {
     } else {
       say_verb(kActions, plural);
     }
+
     if (happens(kPlace)) say(pick(kPlaces));
     return text_ + ".\n";
   }
@@ -105,8 +108,10 @@ base::Expected<TokenizedText> read_text(std::string const& path, int64_t context
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return base::fail("{}: is a folder, name one text file", path);
+
   auto const file = base::MappedFile::open(path);
   if (!file) return base::fail_with(file);
+
   base::ByteSpan const bytes = file->bytes();
   size_t const least = (static_cast<size_t>(context) + 1) * 10;
   if (bytes.size() < least) {
@@ -115,6 +120,7 @@ base::Expected<TokenizedText> read_text(std::string const& path, int64_t context
         "{} takes {} bytes: give a longer text or a smaller --context",
         path, bytes.size(), context, least);
   }
+
   auto tokens =
       tokenize(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
   if (file->is_cut()) return base::became_shorter(path);

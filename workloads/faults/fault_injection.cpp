@@ -117,14 +117,17 @@ std::string FaultInjection::text() const {
 base::Expected<FaultInjection> parse_fault_injection(std::string_view text) {
   size_t const equals = text.find('=');
   std::string_view const name = text.substr(0, equals);
+
   for (FaultInjectionKind const& kind : kKinds) {
     if (kind.name != name) continue;
     bool const takes_value = *kind.unit != '\0';
+
     if (equals == std::string_view::npos) {
       if (kind.default_value < 0)
         return base::fail("pathology {}: needs a value, {}={}", name, name, kind.unit);
       return FaultInjection{&kind, kind.default_value};
     }
+
     if (!takes_value) return base::fail("pathology {}: takes no value", name);
     std::string_view const digits = text.substr(equals + 1);
     double value = 0;
@@ -135,6 +138,7 @@ base::Expected<FaultInjection> parse_fault_injection(std::string_view text) {
       return base::fail("pathology {}: {}: not a number from 0 to {:g}, use {}={}", name, digits,
                         kLargest, name, kind.unit);
     }
+
     // All but shares are counted: devices, milliseconds, bytes.
     if (kind.apply != nullptr && value != std::floor(value)) {
       return base::fail("pathology {}: {}: not a whole number, use {}={}", name, digits, name,
@@ -142,6 +146,7 @@ base::Expected<FaultInjection> parse_fault_injection(std::string_view text) {
     }
     return FaultInjection{&kind, value};
   }
+
   return base::fail("pathology {}: unknown, choose one of: {}", name, known_names());
 }
 
@@ -176,17 +181,20 @@ base::Expected<void> StepFaultInjector::begin_step(int64_t step) {
     api::Work const busy("busy elsewhere");
     std::this_thread::sleep_for(std::chrono::milliseconds(faults_.late_ms));
   }
+
   if (faults_.allocate_bytes > 0) {
     auto made =
         device_.allocate(faults_.allocate_bytes, MemoryPurpose::kWorkspace, "scratch of the step");
     if (!made) return base::fail_with(made);
     in_step_ = std::move(*made);
   }
+
   if (faults_.leak_bytes > 0) {
     auto made = device_.allocate(faults_.leak_bytes, MemoryPurpose::kOther, "leaked");
     if (!made) return base::fail_with(made);
     kept_.push_back(std::move(*made));
   }
+
   if (faults_.fragment_bytes > 0) return fragment(step);
   return {};
 }

@@ -46,7 +46,7 @@ std::string list_pathologies(bool pipeline);
 base::Expected<std::vector<FaultInjection>> parse_pathologies(std::span<std::string const> texts,
                                                               bool pipeline);
 
-/// Those that happen once a step, on the host thread of a device.
+/// Faults that happen once a step, on the host thread of a device.
 struct StepFaults {
   int64_t late_device = -1;  ///< whose host comes late_ms late to every step
   int64_t late_ms = 0;

@@ -9,7 +9,7 @@
 // each is a pipeline of one stage.
 //
 // Order on a stage's communication stream is that of its schedule: each receive before its pass,
-// each send after it. As sends wait for nobody, that is the order of a plain program with buffered
+// each send after it. As sends do not wait, that is the order of a plain program with buffered
 // messages, which cannot deadlock.
 #include "workloads/model_parallel/split.h"
 
@@ -263,7 +263,7 @@ void save(Job& job, Stage& s, int64_t next_step) {
       job.gate.stop(saved.error().message);
   }
 
-  job.together.arrive_and_wait();  // nobody changes them meanwhile
+  job.together.arrive_and_wait();  // no stage changes the weights meanwhile
 }
 
 void train(Job& job, Stage& s) {

@@ -56,8 +56,8 @@ struct SplitResult {
   int64_t first_step = 0;
   std::vector<double> loss;      ///< by step
   std::vector<int64_t> step_ns;  ///< by step, of the slowest stage
-  /// By step, 1 − Σ busy / (stages × span). Busy: a stage's forward and backward passes on its
-  /// compute stream, from the moment at which their input is there to their end. Span: from the
+  /// For each step, 1 − Σ busy / (stages × span). Busy: a stage's forward and backward passes on
+  /// its compute stream, from the moment at which their input is there to their end. Span: from the
   /// first begin to the last end of one on any stage. Optimizer and the batch's copy to the device
   /// are outside. The ideal counts the same: ideal_bubble().
   std::vector<double> bubble;

@@ -19,7 +19,7 @@ class SplitLayer {
   virtual ~SplitLayer() = default;
   /// `slot`: which of the micro-batches that the stage holds at once.
   virtual void forward(size_t slot, float const* x, float* y) = 0;
-  /// `dy` may be changed. `dx` null: nobody needs the gradient of `x`.
+  /// `dy` may be changed. `dx` null: no layer needs the gradient of `x`.
   virtual void backward(size_t slot, float const* x, float const* y, float* dy, float* dx) = 0;
 };
 
@@ -54,7 +54,7 @@ struct LayeredNetwork {
   std::string name;
   std::vector<LayerDescription> layers;  ///< the last one's outputs are the logits of the classes
   float learning_rate = 0;
-  bool input_gradient = false;  ///< compute it, though nobody needs it
+  bool input_gradient = false;  ///< compute it, though no layer needs it
 };
 
 /// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer

@@ -98,8 +98,8 @@ base::Expected<void> make_layers(Stage& s, StagePlan const& plan) {
   return {};
 }
 
-/// Of the parameters of `layers`, in the order of their layout. `before`: parameters of the layers
-/// behind them.
+/// Parts of the parameters of `layers`, in the order of their layout. `before`: parameters of the
+/// layers behind them.
 std::vector<ParameterPart> parts_of(std::vector<LayerDescription> const& layers, size_t before) {
   std::vector<ParameterPart> parts;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {

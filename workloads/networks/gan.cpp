@@ -47,7 +47,7 @@ ParameterLayout describe_parameters(GanWidths const& w) {
   layout.model = fmt::format("gan-{}-{}-{}-{}-against-{}-{}", w.noise, w.generator1, w.generator2,
                              w.generator3, w.discriminator1, w.discriminator2);
 
-  // Of the size that keeps a signal's size through a leaky ReLU (He et al., ICCV 2015, with the
+  // Deviations that keep a signal's size through a leaky ReLU (He et al., ICCV 2015, with the
   // slope's share left out).
   auto const add = [&](char const* name, int64_t outputs, int64_t inputs) {
     layout.add({name, outputs, inputs, std::sqrt(1.0 / static_cast<double>(inputs)), 0.0F, 0.0F});
@@ -80,7 +80,8 @@ class GanSamples final : public Samples {
     auto const image = images_.image(i);
     std::transform(image.begin(), image.end(), pixels,
                    [](uint8_t grey) { return static_cast<float>(grey) / 127.5F - 1.0F; });
-    // Of the seed, the epoch and the image alone: the same whichever device draws from it.
+    // The noise depends on the seed, the epoch and the image alone: the same whichever device draws
+    // from it.
     std::generate_n(reinterpret_cast<float*>(label), noise_, [&] { return random.normal(); });
   }
 

@@ -60,7 +60,7 @@ ParameterLayout describe_parameters(ConvGanWidths const& w) {
   return layout;
 }
 
-/// Of the convolutions, and of those whose transposes the generator has.
+/// Shapes of the convolutions, and of those whose transposes the generator has.
 Conv2dShape outer_shape(int64_t batch, ConvGanWidths const& w) {
   return {batch, kSide, kSide, 1, w.narrow, kKernel, kPadding, false, kStride};
 }

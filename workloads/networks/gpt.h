@@ -37,8 +37,8 @@ struct GptOptions {
 /// AdamW with defaults that suit the network.
 TrainOptions gpt_defaults();
 
-/// Of the step, counted from 0: linear from 0 to the peak, then half a cosine down to its tenth,
-/// then constant.
+/// The learning rate of a step, counted from 0: linear from 0 to the peak, then half a cosine down
+/// to its tenth, then constant.
 double gpt_learning_rate(TrainOptions const& options, GptOptions const& gpt, int64_t step);
 
 /// In the order in which the backward pass finishes the gradients.

@@ -15,8 +15,8 @@ struct Launch {
 };
 
 /// Nothing when this process was started alone. Variables of Open MPI, Slurm's srun, Hydra (MPICH,
-/// Intel MPI), and RANK with WORLD_SIZE; the first that are set count. Those that sbatch sets for a
-/// script are no launch.
+/// Intel MPI), and RANK with WORLD_SIZE; the first that are set count. Variables that sbatch sets
+/// for a script are no launch.
 std::optional<Launch> launch_from_environment();
 
 }  // namespace stepscope::workloads

@@ -7,7 +7,7 @@
 
 namespace stepscope::workloads {
 
-/// Every process gets the whole result, but for the weights, of which each has its own devices'.
+/// Every process gets the whole result, but for the weights: each keeps those of its own devices.
 /// `correct`: summed up. Without a change when a process is gone. All processes must call it, with
 /// as many devices and steps each.
 void merge_results(Processes& processes, TrainingResult& result, int64_t& correct);

@@ -35,7 +35,7 @@ constexpr int kBeatsInTimeout = 4;
 // How often is looked for beats while no other message is awaited: that a process gives up must
 // come well before a second.
 constexpr std::chrono::milliseconds kBeatLookEvery{5};
-// What is said when giving up has left this process by then, if it can leave at all.
+// The reason for giving up has left this process by then, if it can leave at all.
 constexpr std::chrono::milliseconds kTimeToTell{1'000};
 
 // Signal handlers can reach nothing else.
@@ -92,7 +92,7 @@ std::string machine() {
          fs::read_symlink("/proc/self/ns/pid", ignored).string();
 }
 
-/// Also one that nobody has waited for yet.
+/// Also true for a process that its parent has not waited for yet.
 bool has_ended(int64_t process_id) {
   std::string const stat = line_of(fmt::format("/proc/{}/stat", process_id).c_str());
   size_t const name_end = stat.rfind(')');
@@ -145,7 +145,7 @@ Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, Mp
 }
 
 Processes::~Processes() {
-  Processes::all_gather("");  // nobody leaves while another one still waits for a message
+  Processes::all_gather("");  // no process leaves while another one still waits for a message
   {
     std::lock_guard const lock(mutex_);
     stopping_ = true;
@@ -438,7 +438,6 @@ void Processes::look_for_silence(Clock::time_point now) {
 }
 
 void Processes::run() {
-
   name_this_thread("messages");
   int looks = 0;
   std::unique_lock lock(mutex_);

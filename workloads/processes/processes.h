@@ -3,8 +3,8 @@
 // calls, so that any MPI will do and messages move on whatever the others do. A process that ends
 // on this machine is noticed within a second, one elsewhere, or one that hangs, when nothing comes
 // from it for the time limit. Then every call returns at once: the training ends as after any other
-// error, with its trace closed. Where nobody waits for a message (devices that exchange their data
-// themselves), watch() makes the processes tell each other every second that they live.
+// error, with its trace closed. Where no thread waits for a message (devices that exchange their
+// data themselves), watch() makes the processes tell each other every second that they live.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ class Processes final : public Peers {
   // Messages of a pair with the same tag arrive in order, with the size that they were sent with.
   // From any thread.
 
-  /// Waits for nobody: `data` is copied.
+  /// Does not wait: `data` is copied.
   void send(uint32_t to, int tag, void const* data, size_t bytes);
   /// Blocks until the message is there. False: it will not come, see failure().
   bool receive(uint32_t from, int tag, void* data, size_t bytes);
@@ -133,7 +133,7 @@ class Processes final : public Peers {
   bool watching_ = false, leaving_ = false;
   Clock::time_point beat_at_;                    ///< when the last one was sent
   std::optional<std::string> giving_up_;         ///< why
-  std::optional<Clock::time_point> gave_up_at_;  ///< when the others were told
+  std::optional<Clock::time_point> gave_up_at_;  ///< when the others got the message
   std::thread thread_;
 };
 

@@ -49,7 +49,7 @@ struct Worker {
   std::unique_ptr<Replica> replica;
   std::vector<WorkerTurn> turns;
   std::optional<StepFaultInjector> faults;
-  int64_t next_step = 0;  ///< of those that were not done
+  int64_t next_step = 0;  ///< the first one that was not done
 
   [[nodiscard]] std::vector<double> losses() const {
     std::vector<double> of_turns;
@@ -104,7 +104,6 @@ std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
 }
 
 base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
-
   std::optional<base::Error> error;
   auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose,
                             std::string_view owner) {
@@ -365,7 +364,7 @@ void train(Job& job, Worker& w) {
       api::Step const annotation(step);
       auto const begin = std::chrono::steady_clock::now().time_since_epoch();
       if (auto done = w.faults->begin_step(step); !done) job.gate.stop(done.error().message, step);
-      // Until the device is done, not until the host is told: on a busy machine that comes
+      // Until the device is done, not until the host notices: on a busy machine that comes
       // milliseconds later.
       elapsed_ns = train_step(job, w, step)->reached_ns() - begin.count();
       w.faults->end_step();
@@ -473,7 +472,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
     auto const checked = job.replicas.latest();
     Agreement::End const end = agreement->conclude(
         {job.interrupted, job.gate.error(), job.gate.error_step(), checked.step, checked.checksum});
-    // Whoever was interrupted in the last step evaluates no more: then nobody does.
+    // A process interrupted in the last step does not evaluate: then no process does.
     if (end.interrupted) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
@@ -593,7 +592,6 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
 
 base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described,
                                                    std::FILE* log) {
-
   InterruptGuard const interrupts;
   auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
   if (!joined) return base::fail_with(joined);
@@ -676,8 +674,8 @@ int finish_training(std::string const& workload, TrainOptions const& o,
   if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
 
   if (result.failure) {
-    // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to
-    // tell.
+    // All fail for the same reason, and rank 0 reports it. When a process is gone, it may be that
+    // one: all report.
     if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;
   }

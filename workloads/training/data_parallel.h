@@ -66,7 +66,7 @@ struct Network {
   /// Errors: out of memory, no implementation of a layer.
   std::function<base::Expected<std::unique_ptr<Replica>>(ReplicaMemory const&)> make_replica;
   OptimizerSettings optimizer;
-  /// Of a step; `samples`: what all devices have trained on before it.
+  /// The learning rate of a step; `samples`: what all devices have trained on before it.
   std::function<double(int64_t step, int64_t samples)> learning_rate;
   Samples const* train = nullptr;
   Samples const* test = nullptr;   ///< null = nothing to evaluate on

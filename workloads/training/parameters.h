@@ -57,7 +57,7 @@ struct ParameterRange {
 /// A bucket ends with the parameter that brings it to `mebibytes` or above.
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range,
                                  double mebibytes);
-/// Of all parameters.
+/// Buckets of all parameters.
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes);
 
 /// Floats of a bucket's part where it is cut into as many equal ones as there are members: the last

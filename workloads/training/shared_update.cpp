@@ -1,8 +1,8 @@
 // Asynchronous SGD: see update_scheme.h. The shared weights are memory of the first device. A
 // device whose gradients are ready locks them, pulls them, updates them with its gradients and
 // pushes them back, all on its own streams; its next step begins with what it pushed. Under the
-// lock no update is lost and no weights are torn; nobody waits for another's computation, only for
-// another's update.
+// lock no update is lost and no weights are torn; no device waits for another's computation, only
+// for another's update.
 #include <mutex>
 
 #include "trace/base/check.h"

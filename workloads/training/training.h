@@ -22,7 +22,7 @@ namespace stepscope::workloads {
 /// one thread has begun a step, all must do it.
 class StopGate {
  public:
-  /// Of several processes: told by each process's first thread before a step whether this process
+  /// With several processes: each process's first thread says before a step whether this process
   /// wants to end; true = all end.
   using Agreement = std::function<bool(bool wants_end)>;
   void agree_by(Agreement agreement) { agreement_ = std::move(agreement); }
@@ -45,7 +45,7 @@ class StopGate {
     error_ = std::move(error);
     error_step_ = step < 0 ? begun_ - 1 : step;
   }
-  /// Of several processes: what they agree went wrong first.
+  /// With several processes: the error that all agree came first.
   void replace_error(std::string error, int64_t step) {
     std::lock_guard const lock(mutex_);
     stopped_ = true;
@@ -90,7 +90,7 @@ class StepLog {
 
   /// `losses`: as many as Settings::losses.
   void report(int64_t device, int64_t step, std::span<double const> losses, int64_t step_ns);
-  /// Of loss `number`: mean over the devices, by step; only steps that all have reported.
+  /// Loss `number`: mean over the devices, by step; only steps that all have reported.
   [[nodiscard]] std::vector<double> losses(size_t number) const;
   [[nodiscard]] std::vector<std::vector<int64_t>> const& step_ns() const { return step_ns_; }
 
@@ -161,8 +161,8 @@ struct TrainingResult {
   std::vector<std::vector<float>> weights;  ///< by device of this process, at the end
   std::vector<uint64_t> weights_checksums;  ///< by device
   uint32_t rank = 0, processes = 1;
-  /// By device, by step: updates by others between pull and push; empty where devices wait for each
-  /// other.
+  /// For each device and step: updates by others between pull and push; empty where devices wait
+  /// for each other.
   std::vector<std::vector<int64_t>> staleness;
   bool lost_processes = false;  ///< another one is gone: this is the result of this one alone
   std::optional<double> test_accuracy;

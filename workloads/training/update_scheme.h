@@ -52,8 +52,8 @@ class UpdateScheme {
   virtual void download_state(float* state) = 0;
   /// All devices have done their last step: brings the weights to their last state.
   virtual void settle() {}
-  /// By update: how many others came between the moment at which this device took the weights and
-  /// its own update. Empty where devices wait for each other.
+  /// For each update: how many others came between the moment at which this device took the weights
+  /// and its own update. Empty where devices wait for each other.
   [[nodiscard]] virtual std::vector<int64_t> staleness() const { return {}; }
 };
 

@@ -31,7 +31,7 @@ constexpr size_t kAllBytes = kGuardBytes + kStackBytes + kLinkBytes;
 
 /// A stack of our own, which stays until free_stacks() or the process's end; null when there is no
 /// memory. The C library would give us one that a thread of the program has left. After a fork that
-/// is no memory of nobody: libraries of the program (oneTBB) go on using what their threads had
+/// is still in use: libraries of the program (oneTBB) go on using what their threads had
 /// there.
 void* make_stack() {
   void* const memory = ::mmap(nullptr, kAllBytes, PROT_NONE,
@@ -82,7 +82,7 @@ struct Start {
   std::atomic<uint32_t>* life;
 };
 
-/// Not private to the process, as the kernel's own wake-up is none.
+/// A shared futex, not a private one: the kernel's own wake-up is shared, too.
 void wake_all(std::atomic<uint32_t>& life) {
   ::syscall(SYS_futex, &life, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -21,7 +21,7 @@ class ThreadNames {
 
   /// The session's thread: the name as it was read last, else `known`; it is to be read again.
   std::string ask(int64_t thread_id, std::string_view known);
-  // The session's thread: read_asked() has something to do; of a thread of which no name is known.
+  // The session's thread: read_asked() has something to do; for a thread without a known name.
   [[nodiscard]] bool has_asked() const;
   [[nodiscard]] bool lacks_a_name() const;
   /// The file thread: reads what was asked for.

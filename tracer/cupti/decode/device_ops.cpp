@@ -15,7 +15,8 @@ namespace {
 
 using model::CopyDirection;
 
-/// By CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names compare.
+/// Indexed by CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names
+/// compare.
 constexpr std::array<std::string_view, 8> kMemoryNames = {
     "Unknown", "Pageable", "Pinned",        "Device",
     "Array",   "Managed",  "Device Static", "Managed Static"};
@@ -51,6 +52,7 @@ std::optional<DeviceOps::Times> DeviceOps::times(Record const& record, RecordClo
     if (clock.is_possible(result.start_ns, result.end_ns)) [[likely]]
       return result;
   }
+
   ++untimed_;
   ++untimed_of_track_[streams_.find(record.deviceId, record.contextId, record.streamId, store)
                           .id.value];
@@ -79,6 +81,7 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
                     last.registers_per_thread == block.registers_per_thread &&
                     last.shared_memory_bytes == block.shared_memory_bytes &&
                     last.shared_memory_carveout_bytes == block.shared_memory_carveout_bytes;
+
   if (!same) {
     auto const limits = limits_.find(device);
     if (limits == limits_.end()) return 0;
@@ -86,6 +89,7 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
     kernel.block = block;
     kernel.occupancy_percent = occupancy_percent(limits->second, block);
   }
+
   return kernel.occupancy_percent;
 }
 
@@ -132,10 +136,12 @@ void DeviceOps::add_peer_copy(PeerCopyRecord const& record, RecordClock const& c
                               TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
+
   model::CopyDetail detail = copy_detail(record);
   detail.direction = CopyDirection::kPeerToPeer;
   detail.peer_device = static_cast<int32_t>(
       record.dstDeviceId != record.deviceId ? record.dstDeviceId : record.srcDeviceId);
+
   add_op(record, model::EventKind::kMemcpy,
          copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, record.srcKind, record.dstKind, store), detail,
          *when, store);
@@ -160,7 +166,7 @@ model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t targe
 }
 
 model::StringId DeviceOps::fill_name(uint16_t memory, TraceStore& store) {
-  constexpr uint32_t kFills = 1U << 24;  // beside the keys of copies
+  constexpr uint32_t kFills = 1U << 24;  // apart from the keys of copies
   auto const [place, is_new] = copy_names_.try_emplace(kFills | memory);
   if (is_new) place->second = store.intern(fmt::format("Memset ({})", memory_name(memory)));
   return place->second;
@@ -173,11 +179,13 @@ void DeviceOps::add_device(DeviceRecord const& record, TraceStore& store) {
                         .shared_memory_bytes = record.maxSharedMemoryPerMultiprocessor,
                         .threads_per_warp = record.numThreadsPerWarp,
                         .compute_capability_major = record.computeCapabilityMajor};
+
   model::Device device;
   device.id = static_cast<int32_t>(record.id);
   device.name = record.name == nullptr ? fmt::format("cuda:{}", record.id) : record.name;
   device.capacity_bytes = record.globalMemorySize;
   device.threads = record.numMultiprocessors;
+
   store.set_device(std::move(device));
 }
 

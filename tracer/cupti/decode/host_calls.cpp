@@ -154,16 +154,19 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
 void HostCalls::settle_driver_calls(Call& runtime_call, TraceStore& store) {
   auto const found = driver_calls_.find(runtime_call.thread);
   if (found == driver_calls_.end()) return;
+
   // It came so late that its driver call was taken for one of the program's own: one launch is
   // enough.
   if (found->second.last_correlation == runtime_call.correlation)
     runtime_call.kind = EventKind::kApi;
+
   std::vector<Call>& calls = found->second.waiting;
   std::erase_if(calls, [&](Call const& call) {
     bool const is_same =
         call.correlation == runtime_call.correlation || call.end_ns <= runtime_call.end_ns;
     return is_same && call.start_ns >= runtime_call.start_ns;
   });
+
   // What began before the runtime call is no part of it or of a later one.
   for (Call const& call : calls) add(call, store);
   calls.clear();
@@ -214,15 +217,18 @@ void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& cl
                              TraceStore& store) {
   int64_t const start_ns = clock.to_trace_ns(record.start);
   int64_t const end_ns = clock.to_trace_ns(record.end);
+
   if (!clock.is_possible(start_ns, end_ns)) {
     ++store.log.unknown_events;
     return;
   }
   if (!capture_cutoff_.is_inside(start_ns)) return;
+
   bool const has_thread =
       record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
   Overhead const overhead = overhead_of(record.overheadKind);
   add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, overhead.kind,
+
           start_ns, end_ns, store.intern(overhead.name), 0);
 }
 
@@ -231,17 +237,20 @@ model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {
   detail.sync = sync_kind(record.type);
   uint32_t context = record.contextId;
   uint32_t stream = record.streamId;
+
   if (detail.sync == SyncKind::kEvent) {
     EventPlace const source = events_.find(record.cudaEventId, record.correlationId);
     detail.source_correlation = source.correlation;
     stream = source.correlation == 0 ? CUPTI_SYNCHRONIZATION_INVALID_VALUE : source.stream;
     if (source.correlation != 0) context = source.context;
   }
+
   detail.device = streams_.device_of(context);
   if (detail.sync != SyncKind::kDevice && stream != CUPTI_SYNCHRONIZATION_INVALID_VALUE &&
       detail.device >= 0)
     detail.stream = number_in_detail(
         streams_.stream_number(static_cast<uint32_t>(detail.device), context, stream));
+
   return detail;
 }
 
@@ -249,15 +258,18 @@ bool HostCalls::add_with_details(Call const& call, TraceStore& store) {
   if (call.kind == EventKind::kSync) {
     auto const found = syncs_.find(call.correlation);
     if (found == syncs_.end() && !call.is_old) return false;
+
     // CUPTI 13.0 wrote no record of cudaDeviceSynchronize(): then the name says what there is to
     // say.
     model::SyncDetail const detail = found == syncs_.end() ? model::SyncDetail{.sync = call.sync}
                                                            : sync_detail(found->second.record);
+
     if (found != syncs_.end()) syncs_.erase(found);
     add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name,
             call.correlation, detail);
     return true;
   }
+
   auto const found = memory_.find(call.correlation);
   if (found == memory_.end()) {
     if (!call.is_old) return false;
@@ -266,6 +278,7 @@ bool HostCalls::add_with_details(Call const& call, TraceStore& store) {
             call.name, call.correlation);
     return true;
   }
+
   add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name,
           call.correlation, found->second.detail);
   memory_.erase(found);
@@ -285,7 +298,6 @@ void HostCalls::apply_memory_records(RecordClock const& clock) {
 
 void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
-
     SyncRecord const& record = wait.record;
     CaptureCutoff::Side const side = capture_cutoff_.side_of(record.correlationId);
     if (side != CaptureCutoff::Side::kInside)
@@ -339,6 +351,7 @@ void HostCalls::drop_old_details(TraceStore& store) {
   // Waits inside of calls of another kind, a copy that blocks say: the call tells it.
   std::erase_if(syncs_, [](auto const& sync) { return sync.second.is_old; });
   for (auto& [correlation, sync] : syncs_) sync.is_old = true;
+
   for (auto& [correlation, memory] : memory_) {
     // Before calls are recorded only the account is kept; later, memory that no call of ours asked
     // for is shown where it can be.
@@ -348,7 +361,8 @@ void HostCalls::drop_old_details(TraceStore& store) {
             store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"),
             correlation, memory.detail);
   }
-  // Of calls that are left out.
+
+  // External ids of calls that are left out.
   std::erase_if(external_ids_,
                 [](auto const& external) { return external.second.rounds >= kExternalIdRounds; });
   for (auto& [correlation, external] : external_ids_) ++external.rounds;

@@ -68,7 +68,7 @@ class HostCalls {
   };
   struct DriverCalls {
     std::vector<Call> waiting;      ///< they may be part of a runtime call that has not come yet
-    uint32_t last_correlation = 0;  ///< of those that no longer wait
+    uint32_t last_correlation = 0;  ///< among the calls that no longer wait
   };
   struct Sync {
     SyncRecord record{};

@@ -47,7 +47,7 @@ class KernelNames {
   /// Beyond this a program makes up kernels as it goes: what was learned is dropped, so that memory
   /// stays bounded.
   static constexpr size_t kMaxNames = 1 << 16;
-  /// Of texts that are allocated one by one.
+  /// Alignment of texts that are allocated one by one.
   static constexpr size_t kAlignment = 16;
   /// More than the kernels of a training step.
   static constexpr size_t kRecent = 512;

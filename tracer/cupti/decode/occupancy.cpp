@@ -28,13 +28,16 @@ uint32_t blocks_by_shared_memory(MultiprocessorLimits const& limits, BlockNeeds 
 
 uint8_t occupancy_percent(MultiprocessorLimits const& limits, BlockNeeds const& block) {
   if (limits.warps == 0 || limits.threads_per_warp == 0 || block.threads == 0) return 0;
+
   uint32_t const warps = (block.threads + limits.threads_per_warp - 1) / limits.threads_per_warp;
   uint32_t const registers_per_warp =
       round_up(block.registers_per_thread * limits.threads_per_warp, kRegisterUnit);
+
   uint32_t blocks = std::min(limits.blocks, limits.warps / warps);
   if (registers_per_warp != 0)
     blocks = std::min(blocks, limits.registers / registers_per_warp / warps);
   blocks = std::min(blocks, blocks_by_shared_memory(limits, block));
+
   return static_cast<uint8_t>(
       std::min<uint32_t>(100, (100 * blocks * warps + limits.warps / 2) / limits.warps));
 }

@@ -8,7 +8,7 @@
 
 namespace stepscope::tracer {
 
-/// Of one multiprocessor.
+/// Limits of one multiprocessor.
 struct MultiprocessorLimits {
   uint32_t warps = 0, blocks = 0, registers = 0, shared_memory_bytes = 0;
   uint32_t threads_per_warp = 32;

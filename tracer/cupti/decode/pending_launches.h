@@ -29,6 +29,7 @@ class PendingLaunches {
         entry = launches_.erase(entry);
         continue;
       }
+
       under_way_ += static_cast<size_t>(launch.is_launched && (!launch.has_op || launch.is_graph));
       ++entry;
     }

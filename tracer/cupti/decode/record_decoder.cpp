@@ -22,10 +22,12 @@ void RecordDecoder::add_op(CUpti_Activity const& record,
   auto const& op = as<Record>(record);
   CaptureCutoff::Side const side = capture_cutoff_.side_of(op.correlationId);
   if (side == CaptureCutoff::Side::kBehind) return;
+
   if (side == CaptureCutoff::Side::kUnknown) {
     add_waiting_op(op, add);
     return;
   }
+
   (ops_.*add)(op, clock, store);
   uses_device(op.deviceId);
   if (counts_launches_) launches_.add_op(op.correlationId, op.graphId != 0);
@@ -39,12 +41,14 @@ void RecordDecoder::add_waiting_op(Record const& op,
   std::optional<std::string> name;
   if constexpr (std::is_same_v<Record, KernelRecord>)
     if (op.name != nullptr) name = op.name;
+
   auto write = [this, add, op, name = std::move(name)](RecordClock const& clock,
                                                        TraceStore& store) {
     Record copy = op;
     if constexpr (std::is_same_v<Record, KernelRecord>) copy.name = name ? name->c_str() : nullptr;
     add_op(reinterpret_cast<CUpti_Activity const&>(copy), add, clock, store);
   };
+
   waiting_ops_.push_back({op.correlationId, std::move(write), false});
 }
 
@@ -53,6 +57,7 @@ void RecordDecoder::decide_waiting_ops(RecordClock const& clock, TraceStore& sto
                                        bool is_last_round) {
   for (WaitingOp& op : std::exchange(waiting_ops_, {})) {
     CaptureCutoff::Side const side = capture_cutoff_.side_of(op.correlation);
+
     if (side == CaptureCutoff::Side::kInside) {
       op.add(clock, store);
     } else if (side == CaptureCutoff::Side::kUnknown && !is_last_round &&
@@ -79,8 +84,8 @@ void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore&
   uses_device(record.deviceId);
 }
 
-/// By a context that was made while we looked, or by an op: no record comes of one that was there
-/// before us.
+/// A device shows by a context made while we record, or by an op: CUPTI sends no record of a
+/// context from before.
 void RecordDecoder::uses_device(uint32_t device) {
   if (devices_ == nullptr || device == last_device_) [[likely]]
     return;

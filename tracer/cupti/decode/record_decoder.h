@@ -1,5 +1,5 @@
-// Buffers of CUPTI's activity records → rows. A pure function of the records and the clock: whoever
-// made them, at whatever time.
+// Buffers of CUPTI's activity records → rows. A pure function of the records and the clock:
+// whichever thread made them, at whatever time.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ class RecordDecoder {
   void end_window_at(int64_t time_ns) { capture_cutoff_.set(time_ns); }
   [[nodiscard]] bool window_has_ended() const { return capture_cutoff_.is_known(); }
   /// As of the last round: launches in the window whose device op was not recorded, yet, and graphs
-  /// of which nodes may still come.
+  /// whose nodes may still come.
   [[nodiscard]] size_t outstanding_launches() const { return launches_.count(); }
   /// Device ops that CUPTI could not time: they are not in the trace.
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
@@ -91,7 +91,7 @@ class RecordDecoder {
   HostCalls calls_;
   PendingLaunches launches_;
   std::vector<WaitingOp> waiting_ops_;
-  std::set<uint32_t> used_devices_;  ///< that the registry has been told of
+  std::set<uint32_t> used_devices_;  ///< that the registry knows
   uint32_t last_device_ = UINT32_MAX;
 };
 

@@ -42,9 +42,11 @@ class FieldReader {
     if (field == nullptr || field->offset > bytes_.size() ||
         field->bytes > bytes_.size() - field->offset)
       return fallback;
+
     std::byte const* const at = bytes_.data() + field->offset;
     if (field->type == ScalarType::kReal)
       return static_cast<T>(field->bytes == 4 ? load<float>(at) : load<double>(at));
+
     uint64_t raw = 0;
     std::memcpy(&raw, at, field->bytes);  // little-endian
     unsigned const unused_bits = 64U - 8U * field->bytes;

@@ -49,7 +49,7 @@ Expected<void> CudaDevice::exchange(Exchange& group, Collective const& what) {
   if (!arrived) return base::fail_with(arrived);
   for (Posting const& member : **arrived) STEPSCOPE_CHECK(member.count == what.count);
   if (auto done = take_part(**arrived, what); !done) return done;
-  // Nobody goes on before all have read what they need.
+  // No member goes on before all have read what they need.
   if (auto const left = meet(group, {}); !left) return base::fail_with(left);
   return {};
 }

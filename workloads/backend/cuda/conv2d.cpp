@@ -191,7 +191,7 @@ struct Sizes {
         weights(static_cast<size_t>(s.out_channels * s.kernel * s.kernel * s.in_channels)) {}
   size_t x, y, weights;  ///< elements
 
-  /// Of bfloat16 copies of all three.
+  /// Size of bfloat16 copies of all three.
   [[nodiscard]] size_t copies_bytes() const {
     return Arena::aligned(x * sizeof(Bf16)) + Arena::aligned(y * sizeof(Bf16)) +
            Arena::aligned(weights * sizeof(Bf16));
@@ -285,7 +285,7 @@ class CudaConv2d final : public Conv2d {
     to_bf16(stream, from, copy, count);
     return copy;
   }
-  /// By the first candidate that cuDNN does not refuse; those that it refuses are not tried again.
+  /// Runs the first candidate that cuDNN does not refuse; refused ones are not tried again.
   template <class Algorithms, class Call>
   Expected<void> run(Algorithms& candidates, Pass pass, Call const& call) const {
     for (;;) {

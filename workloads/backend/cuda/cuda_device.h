@@ -38,7 +38,7 @@ struct CudaDeviceSettings {
   Precision precision = Precision::kFp32;
 };
 
-/// Of a graph.
+/// State of the graph that is being captured.
 struct GraphCapture {
   bool begun = false;
   uint64_t operations = 0;
@@ -153,7 +153,7 @@ class CudaDevice final : public Device {
   void count_operation();
   /// A graph is being captured, and none comes of it: the first reason is kept.
   void refuse(std::string_view why);
-  /// Whether `what` is dropped, because a graph is being captured of which it cannot be a part.
+  /// Whether `what` is dropped, because it cannot be a part of the graph that is being captured.
   bool is_refused(std::string_view what);
   /// Keeps the first one, and frees the other members of the group from waiting for this one.
   void fail(std::string_view operation, std::string_view shape, std::string_view message);

@@ -29,7 +29,7 @@ struct DenseGemms {
   std::unique_ptr<Gemm> forward, data, weights;
 };
 
-/// cuBLASLt is told the alignment of matrices, not that of the bias: its kernels may read it in
+/// cuBLASLt takes the alignment of matrices, not that of the bias: its kernels may read it in
 /// vectors.
 bool fits_vectors(float const* bias) { return reinterpret_cast<uintptr_t>(bias) % 16 == 0; }
 

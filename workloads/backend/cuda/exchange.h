@@ -49,7 +49,7 @@ class Exchange final : public Communicator {
   ~Exchange() override;
 
   [[nodiscard]] uint32_t members() const { return members_; }
-  /// Of this process's devices; 0 where it has all.
+  /// Number of this process's first device; 0 where it has all.
   [[nodiscard]] uint32_t first_member() const { return first_; }
 
   /// Blocks until all members have come here as often as this one. Null: the group is broken.
@@ -71,10 +71,11 @@ class Exchange final : public Communicator {
   base::Expected<void> call_nccl(uint32_t member, NcclGroup::Call const& call);
   /// Whether all members are of this process: only then there are messages.
   [[nodiscard]] bool is_in_one_process() const { return peers_ == nullptr; }
-  /// Of the threads that wait for devices; null in one process.
+  /// Watch of the threads that wait for devices; null in one process.
   [[nodiscard]] GroupWatch* watch() const { return watch_.get(); }
 
-  /// A member failed: nobody waits for it any more, here or on a device. The first reason is kept.
+  /// A member failed: no thread waits for it any more, here or on a device. The first reason is
+  /// kept.
   void break_up(std::string const& why);
   [[nodiscard]] std::string why_broken();
 

@@ -27,7 +27,7 @@ class Gemm {
   Gemm(Gemm const&) = delete;
   Gemm& operator=(Gemm const&) = delete;
 
-  /// `bias`: where create() was told of one; at a multiple of 16 bytes.
+  /// `bias`: where create() asked for one; at a multiple of 16 bytes.
   Expected<void> run(cudaStream_t stream, float const* a, float const* b, float* c,
                      float const* bias = nullptr);
   [[nodiscard]] std::string describe() const;

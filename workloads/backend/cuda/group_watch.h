@@ -31,7 +31,7 @@ class GroupWatch {
   GroupWatch& operator=(GroupWatch const&) = delete;
 
   /// While it lives, device `device`'s host thread waits for its GPU. A null watch looks after
-  /// nobody.
+  /// no device.
   class Waiting {
    public:
     Waiting(GroupWatch* watch, uint32_t device);

@@ -14,7 +14,7 @@ base::Expected<void> complete(char const* missing, std::string const& path, char
   return base::fail("cuda: {} has no {}: {}", path, missing, advice);
 }
 
-// The function's name is looked up for each member; the first that is missing is told.
+// The function's name is looked up for each member; the error names the first that is missing.
 #define STEPSCOPE_FIND(member, function) \
   if (!library->find(#function, table.member) && missing == nullptr) missing = #function;
 

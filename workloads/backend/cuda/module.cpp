@@ -96,7 +96,7 @@ Expected<void> connect(Exchange& group, std::vector<int> const& gpus,
   return {};
 }
 
-// Of several processes.
+// Devices of several processes.
 
 /// The GPU's id, the same for every process that sees it.
 Expected<std::string> id_of(int gpu) {

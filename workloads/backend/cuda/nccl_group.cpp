@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 // The first with communicators that do not block.
 constexpr int kOldestForProcesses = NCCL_VERSION(2, 14, 0);
-// The first that connects two members on one GPU, where it is told to by a variable.
+// The first that connects two members on one GPU, where a variable asks for it.
 constexpr int kOldestForSharing = NCCL_VERSION(2, 30, 0);
 constexpr char const* kSharingVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
 // NCCL is rarely seen at work: at the start, and at a communicator's first collective of a kind.

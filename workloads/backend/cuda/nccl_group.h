@@ -36,7 +36,7 @@ class NcclGroup {
   /// peers.timeout().
   static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, Local const& local,
                                                             Peers& peers);
-  /// Of a group that was not aborted: all members' work must be over, of all processes.
+  /// Unless the group was aborted, the work of all members of all processes must be over.
   ~NcclGroup();
   NcclGroup(NcclGroup const&) = delete;
   NcclGroup& operator=(NcclGroup const&) = delete;

@@ -1,5 +1,5 @@
 // Which GPUs each of several processes takes. A process sees the GPUs of its machine, or those that
-// the launcher gave to it alone; GPUs have ids that are the same for whoever sees them. So the
+// the launcher gave to it alone; GPUs have ids that are the same in every process. So the
 // processes tell each other what they see, and each finds the same answer for all: nothing has to
 // be guessed from variables of a launcher.
 #pragma once
@@ -23,7 +23,7 @@ struct GpuView {
   friend bool operator==(GpuView const&, GpuView const&) = default;
 };
 std::string pack(GpuView const& view);
-/// Of what pack() made.
+/// The inverse of pack().
 GpuView unpack(std::string const& packed);
 
 /// What a process takes, by its own numbers.

@@ -34,9 +34,9 @@ class Ring final : public Communicator {
   /// Member `rank`'s part, from one thread each: one of the functions below.
   void exchange(uint32_t rank, Collective const& what);
 
-  // Collectives: block until the result is there and nobody reads this member's buffers any more.
-  // All members must call the same ones in the same order with the same count (checked where they
-  // share memory), each from one thread.
+  // Collectives: block until the result is there and no other member reads this member's buffers
+  // any more. All members must call the same ones in the same order with the same count (checked
+  // where they share memory), each from one thread.
 
   /// data[0, count) ← mean over all members.
   void all_reduce_mean(uint32_t rank, float* data, size_t count);

@@ -27,8 +27,8 @@ class Transport {
 
   virtual ~Transport() = default;
 
-  /// Of the ring, in traces; the same on all members. The numbers up to id + members² are its own,
-  /// too.
+  /// Number of the ring in traces; the same on all members. The numbers up to id + members² are its
+  /// own, too.
   [[nodiscard]] virtual uint64_t id() const = 0;
   [[nodiscard]] virtual uint32_t members() const = 0;
   /// Whether this process has the member.
@@ -49,13 +49,13 @@ class Transport {
   virtual float const* take(uint32_t rank, Origin const& from, size_t count, float* landing) = 0;
   /// What take() has answered, to be written; only where memory is shared and its owner allows it.
   virtual float* writable(Origin const& from) = 0;
-  /// Those who take from this member may have one piece more.
+  /// Members that take from this one may have one piece more.
   virtual void finish_piece(uint32_t rank) = 0;
   /// Blocks until these members read nothing of this one's data any more, which copies do from the
   /// start.
   virtual void end(uint32_t rank, Readers readers) = 0;
 
-  // Messages between two members (or of one to itself), in order. A send waits for nobody.
+  // Messages between two members (or of one to itself), in order. A send does not wait.
 
   virtual void send(uint32_t rank, uint32_t to, float const* data, size_t count) = 0;
   /// Blocks until the next message is in `data`; it must have this count.
