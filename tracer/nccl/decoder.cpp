@@ -124,7 +124,6 @@ OpenCall* Decoder::find(uint64_t handle) {
 }
 
 void Decoder::begin_call(uint32_t recorder, int64_t thread_id, Call const& call, int64_t now) {
-
   uint64_t& last = last_call_[recorder];
   if (OpenCall* const before = find(last); before != nullptr && before->end_ns < 0)
     before->end_ns = now;

@@ -232,7 +232,6 @@ Attention::Attention(Maker& make, Scratch& scratch, int64_t block)
       qkv_heads_{make.memory.batch, shape_.context, 3, shape_.heads, shape_.head_dim()},
       out_heads_{make.memory.batch, shape_.context, 1, shape_.heads, shape_.head_dim()},
       scratch_(scratch) {
-
   std::string const name = fmt::format("block{}.attention.", block);
   int64_t const n = make.matrices, t = shape_.context, d = shape_.head_dim();
   float const scale = 1.0F / std::sqrt(static_cast<float>(d));
@@ -444,7 +443,6 @@ GptReplica::GptReplica(Maker& make)
       scratch_(make),
       embedded_(make.floats(make.rows * make.shape.width, "embedding")),
       norm_(make, "norm", kLastNormScale) {
-
   blocks_.reserve(
       static_cast<size_t>(shape_.layers));  // operations refer to names in them: they must not move
   for (int64_t i = 0; i < shape_.layers && !make.error(); ++i)
