@@ -11,7 +11,6 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/event_store/out_of_core/path.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/event_store/out_of_core/same_name.h"
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/event_store/out_of_core/statistics.h"
@@ -20,6 +19,7 @@
 #include "viewer/session/opening.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
+#include "viewer/timeline/out_of_core_rows.h"
 
 namespace stepscope::fuzz {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyzer/scaling/series.h"
+#include "viewer/comparison/shared_sample.h"
 #include "viewer/scene/view_state.h"
-#include "viewer/session/run_series.h"
 #include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {

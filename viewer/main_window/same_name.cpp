@@ -2,6 +2,7 @@
 // until then.
 #include <string>
 
+#include "viewer/event_store/event_store.h"
 #include "viewer/panels/panels.h"
 #include "viewer/widgets/widgets.h"
 
@@ -10,10 +11,10 @@ namespace stepscope::viewer {
 void update_same_name(Scene const& scene, ViewState& state, Memo& memo) {
   auto& seek = state.panels.seek;
   // Whoever selects something else does not wait for it any more.
-  if (seek && (!scene.far || state.selection != seek->from)) seek.reset();
+  if (seek && (!scene.store->reads_files() || state.selection != seek->from)) seek.reset();
   if (!seek || seek->is_over) return memo.same_name.give_up();
   auto const work = [&scene](SameNameKey const& key, std::stop_token const& stop) {
-    return find_same_name_in_files(scene, key, stop);
+    return scene.store->next_of_name(scene, key, stop);
   };
   SameNameFound const* const found = memo.same_name.ask({seek->from, seek->direction, seek->name}, work);
   if (found == nullptr) return;

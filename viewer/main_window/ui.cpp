@@ -198,7 +198,7 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
 void update_search(Scene const& scene, ViewState& state, Memo& memo) {
   if (!state.search.pending) return;
   // Each search has a feed of its own: what an earlier one still finds is nobody's.
-  if (scene.far && (!memo.search_feed || memo.searched != state.search.text)) {
+  if (!memo.search_feed || memo.searched != state.search.text) {
     memo.search_feed = std::make_shared<SearchFeed>();
     memo.searched = state.search.text;
   }
@@ -206,11 +206,9 @@ void update_search(Scene const& scene, ViewState& state, Memo& memo) {
     return find_hits(scene, text, stop, feed.get());
   };
   SearchHits const* const found = memo.search.ask(state.search.text, work);
-  if (found != nullptr && scene.far) {
+  if (found != nullptr) {
     show_first_hits(state, *found);
     state.search.pending = false;
-  } else if (found != nullptr) {
-    show_hits(state, *found);
   } else if (auto first = memo.search_feed ? memo.search_feed->take() : std::nullopt) {
     show_first_hits(state, std::move(*first));
   }

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
@@ -82,7 +83,7 @@ void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_h
     ImGui::SameLine();
     show_line(scene, state, memo, rows_height);
   }
-  if (scene.far)
+  if (scene.store->reads_files())
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.", surface(state.theme).text_dim);
   class_list(path, state.theme);
   Surface const& s = surface(state.theme);
@@ -160,11 +161,10 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
 }  // namespace
 
 PathLine const* path_so_far(Scene const& scene, Memo& memo) {
-  if (!scene.far) return memo.path.ask(0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
   if (!scene.is_analyzed) return nullptr;
   if (!memo.path_feed) memo.path_feed = std::make_shared<PathFeed>();
   memo.path.ask(0, [&scene, feed = memo.path_feed](int, std::stop_token const& stop) {
-    find_path_in_files(scene, *feed, stop);
+    scene.store->find_path(scene, *feed, stop);
     return PathLine();
   });
   memo.path_feed->take(memo.path_of_files);

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
@@ -193,7 +194,7 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
                   base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count),
                   facts->devices.empty() ? "host events" : "device ops");
   if (facts->devices.empty() && facts->threads.empty()) {
-    if (!scene.analysis.hosts.empty() && scene.far) return host_time(scene, state);
+    if (!scene.analysis.hosts.empty() && scene.store->reads_files()) return host_time(scene, state);
     empty_state(scene.analysis.hosts.empty()
                     ? without_device(scene, "This panel shows how devices, or threads, spend the time that is visible.")
                     : "No thread did anything in this time.",
