@@ -16,6 +16,8 @@
 #include "viewer/event_store/out_of_core/statistics.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/queries/duration_histogram.h"
+#include "viewer/queries/range_statistics.h"
+#include "viewer/queries/search_query.h"
 #include "viewer/session/opening.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
