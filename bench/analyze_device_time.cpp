@@ -2,6 +2,7 @@
 // collectives, as a training run has them. Reported per device op; the target for 223 k ops is docs/design/BENCHMARKS.md.
 #include <benchmark/benchmark.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/time/device_time.h"
 #include "analyzer/metrics/work/kernels.h"
 #include "analyzer/results/analysis.h"

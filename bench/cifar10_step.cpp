@@ -5,14 +5,16 @@
 #include <benchmark/benchmark.h>
 
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include <dnnl.hpp>
 
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/backend/host/onednn_versions.h"
-#include "workloads/backend/host/ring.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/networks/cifar10.h"
 
@@ -164,7 +166,7 @@ BENCHMARK(copy_16_mib)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void all_reduce_16_mib(benchmark::State& state) {
   constexpr int kInner = 20;  // collectives per iteration: starting the other thread must not count
-  host::Ring ring(2);
+  host::Ring ring(std::make_unique<host::ThreadTransport>(2));
   std::vector<float> a(kReducedFloats, 1.0F);
   std::vector<float> b(kReducedFloats, 2.0F);
   for (auto _ : state) {

@@ -10,7 +10,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "tracer/cupti/record_decoder.h"
+#include "tracer/cupti/decode/record_decoder.h"
 
 namespace {
 

@@ -4,7 +4,8 @@
     python3 bench/fork_exec.py [--build build/release] [--rounds 7]
 
 Prints, for each case, the median time of a fork, execution or thread alone and recorded, and what recording adds to each (median of the
-rounds' differences, with the least and the most). Build the targets stepscope, stepscope-tracer and attack_program first.
+rounds' differences, with the least and the most). Where all cores are busy the scheduler alone makes a fork wait: two cases measure that
+limit under the same load. Build the targets stepscope, stepscope-tracer and attack_program first.
 """
 import argparse
 import os
@@ -22,6 +23,8 @@ CASES = [
     ("posix_spawn", 200, "posix_spawn of a program that makes no event"),
     ("fork_exec_busy", 100, "fork and exec while 4 threads make events"),
     ("fork_busy", 200, "fork while 4 threads make events, the child makes one"),
+    ("fork_busy_silent", 50, "limit of that: the child makes no event"),
+    ("fork_busy_thread", 50, "limit of that: the child makes no event, it starts a thread of its own and waits for that"),
     ("threads10k", 10000, "thread that makes an event"),
 ]
 
@@ -47,7 +50,7 @@ def main():
     build = os.path.abspath(options.build)
 
     folder = tempfile.mkdtemp()
-    print(f"{'case':15} {'alone ms':>9} {'recorded':>9} {'added ms':>9}   least to most")
+    print(f"{'case':16} {'alone ms':>9} {'recorded':>9} {'added ms':>9}   least to most")
     try:
         for name, times, what in CASES:
             program = [f"{build}/tests/attack_program", name]
@@ -61,7 +64,7 @@ def main():
                     list_of.append(seconds(name, command) * 1e3 / times)
                 shutil.rmtree(run, ignore_errors=True)
             added = [b - a for a, b in zip(alone, recorded)]
-            print(f"{name:15} {statistics.median(alone):9.3f} {statistics.median(recorded):9.3f} {statistics.median(added):9.3f}"
+            print(f"{name:16} {statistics.median(alone):9.3f} {statistics.median(recorded):9.3f} {statistics.median(added):9.3f}"
                   f"   {min(added):.3f} to {max(added):.3f}   {what}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

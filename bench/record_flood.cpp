@@ -1,6 +1,6 @@
 // Does the recorder keep up? Some threads record ranges at a rate given by the clock for some seconds; prints what was lost, what
-// each side used of the processor, and the size of the file. The default is the target of docs/design/BENCHMARKS.md: two threads of 10 M
-// ranges a second for ten seconds with the default buffer.
+// each side used of the processor, and the size of the file. The default is the target of docs/design/BENCHMARKS.md: two threads
+// of 10 M ranges a second for ten seconds with the default buffer.
 //
 //   build/release/bench/record_flood [threads] [ranges a second and thread] [seconds] [buffer MB] [names]
 #include <algorithm>

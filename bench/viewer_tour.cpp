@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "bench/expect.h"
 #include "trace/base/format.h"

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "cli/command.h"
 #include "trace/base/format.h"
 #include "trace/base/malloc_tuning.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "run_loading/analyzed_files.h"
 
 namespace stepscope::cli {

@@ -67,6 +67,7 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
   base::keep_freed_memory();
   auto run = import::open_run(paths, is_one_run);
   if (!run) return run;
+
   Warnings warnings;
   warnings.say(run->notes);
   say_notes_of_ranks(*run, warnings);
@@ -79,6 +80,7 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
   if (!run) return run;
   Warnings warnings;
   warnings.say(run->notes);
+
   std::vector<std::vector<std::string>> notes;
   for (import::RankSource const& rank : run->ranks) notes.push_back(rank.source.log().notes);
   std::vector<model::ProcessNotes> processes;
@@ -87,6 +89,7 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
     processes.push_back({run->ranks[i].source.info().rank, &notes[i]});
     files.push_back(run->ranks[i].file);
   }
+
   warnings.say_shared(processes, files);
   return run;
 }
@@ -103,7 +106,7 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
 }
 
 void add_one_run_option(CLI::App& app, bool& is_one_run) {
-  app.add_flag("--one-run", is_one_run, "all RUNs are parts of one, also those that do not overlap in time");
+  app.add_flag("--one-run", is_one_run, "treat all RUNs as parts of one run, even if they do not overlap in time");
 }
 
 std::string ranks_there(std::set<int32_t> const& ranks) {
@@ -133,12 +136,14 @@ base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,
   size_t const colon = text.find(':');
   std::string_view const first = std::string_view(text).substr(0, colon);
   std::string_view const last = colon == std::string::npos ? first : std::string_view(text).substr(colon + 1);
+
   auto const number = [](std::string_view digits, int64_t if_empty) -> std::optional<int64_t> {
     if (digits.empty()) return if_empty;
     int64_t value = 0;
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return error == std::errc() && end == digits.data() + digits.size() && value >= 0 ? std::optional(value) : std::nullopt;
   };
+
   auto const begin = number(first, 0);
   auto const end = number(last, INT64_MAX);
   if (text.size() > (colon != std::string::npos ? 1U : 0U) && begin && end && *begin <= *end) return std::pair{*begin, *end};

@@ -39,7 +39,8 @@ int report_error(base::Error const& error);
 class Warnings {
  public:
   void say(std::vector<std::string> const& notes);
-  /// Of processes and beside them their files: what several say is said once, with their ranks.
+  /// Prints the notes of `processes`, whose files are `files`. A note of several processes is
+  /// printed once, with their ranks.
   void say_shared(std::vector<model::ProcessNotes> const& processes, std::vector<std::string> const& files);
 
  private:

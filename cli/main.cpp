@@ -21,12 +21,16 @@ bool is_command(std::string_view name) {
 int run(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
-  CLI::App app("Stepscope finds where the time and the memory of multi-GPU training go, says why, and guards it in CI.",
-               "stepscope");
+  CLI::App app(
+      "Stepscope shows where the time and memory of multi-GPU training go, explains why, "
+      "and guards both in CI.",
+      "stepscope");
   app.set_version_flag("--version", "stepscope " STEPSCOPE_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.footer("Run 'stepscope COMMAND --help' for a command's options. RUN is a .stepscope file or a folder of them.");
+  app.footer(
+      "Run 'stepscope COMMAND --help' for the options of a command. "
+      "RUN is a .stepscope file or a folder of them.");
   std::map<CLI::App const*, Action> actions;
   for (Command const& command : commands()) {
     CLI::App* const sub = app.add_subcommand(command.name, command.summary);

@@ -15,8 +15,9 @@
 namespace stepscope::cli {
 namespace {
 
-/// While one lives, other commands that put files into the folder of `path` wait. Renaming takes microseconds: where the lock is
-/// not free after a second it is another program's, and where the system has no locks for folders there is none to wait for.
+/// While one lives, other commands that put files into the folder of `path` wait. Renaming takes
+/// microseconds, so a lock that is not free after a second belongs to another program. Without
+/// locks for folders there is nothing to wait for.
 class FolderTurn {
  public:
   explicit FolderTurn(std::string const& path) : fd_(::open(base::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {

@@ -68,7 +68,8 @@ Expected<void> PartialRun::write_process(Process process) {
   int32_t const rank = process.is_rank_by_name ? -1 : info.rank;
   uint64_t const events = process.trace.event_count();
   if (rank < 0) {
-    // Which ranks are free is known when all are there; as long as none is said later it is these.
+    // Free ranks are known once all processes are there. Until a later process names one, it is
+    // these.
     int32_t const guess = info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
     process.trace.assume_rank(guess);
     unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1), std::move(process.source), guess,

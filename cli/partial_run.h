@@ -46,7 +46,7 @@ class PartialRun {
     std::string source;
     bool is_rank_by_name;
   };
-  /// That does not say its rank.
+  /// A process whose file has no rank.
   struct Unnumbered {
     std::string name, source;
     int32_t guess;     ///< the rank that it was written with

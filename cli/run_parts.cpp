@@ -167,10 +167,10 @@ Expected<Parts> parts_of(import::RunSources const& run, Interval range, PartOpti
 }  // namespace
 
 void add_part_options(CLI::App& app, PartOptions& options) {
-  auto* const steps = app.add_option("--steps", options.steps, "only steps first:last");
+  auto* const steps = app.add_option("--steps", options.steps, "use only the steps first:last");
   app.add_option("--time", options.time, "only the time begin:end since the run's first event, such as 1.5s:1600ms")
       ->excludes(steps);
-  app.add_option("--rank", options.rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  app.add_option("--rank", options.rank, "use only this rank")->check(whole_number(0, INT32_MAX));
 }
 
 Expected<Parts> choose_parts(import::RunSources& run, PartOptions const& options) {

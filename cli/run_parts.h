@@ -31,7 +31,7 @@ struct Part {
   model::Interval time{INT64_MIN, INT64_MAX};
   model::WholeSteps whole;
 };
-/// Beside the run's ranks; none = nothing of it.
+/// One entry per rank of the run; none = no part of this rank.
 using Parts = std::vector<std::optional<Part>>;
 
 /// Takes ranks that are not wanted out of the run. Errors: what was asked for is not there; the message says what is.

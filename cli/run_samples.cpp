@@ -1,5 +1,6 @@
 #include "cli/run_samples.h"
 
+#include "analyzer/analyze.h"
 #include "cli/analyzed_run.h"
 #include "cli/command.h"
 

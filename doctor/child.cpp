@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kCannotStart = 127;
 
-/// Of the child: a process group of its own, so that all of it can be killed, and silence.
+/// Runs in the child: makes a process group, so that all of it can be killed, and silences it.
 void become_child(bool silent) {
   ::setpgid(0, 0);
   int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

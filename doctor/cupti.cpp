@@ -15,7 +15,7 @@ namespace {
 
 Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Places const& places) {
   Check check{"CUPTI", Verdict::kGood, fmt::format("{} for {}, {}", tracer::cupti_release(cupti.version), user, cupti.path), ""};
-  if (!has_gpu(places)) return check;  // its faults harm nobody here
+  if (!has_gpu(places)) return check;  // its faults have no effect here
   tracer::KnownFault const* last_mended = nullptr;
   std::vector<tracer::KnownFault> const faults = tracer::known_faults(cupti.version);
   for (tracer::KnownFault const& fault : faults) {

@@ -14,7 +14,7 @@ class Library {
   /// `name`: a soname or a path. Errors: the loader's words.
   static base::Expected<Library> open(Places const& places, std::string const& name);
 
-  /// Of the file that the loader took.
+  /// Path of the file that the loader took.
   [[nodiscard]] std::string path() const;
   /// `function` stays null when the library has none of that name; then false.
   template <class Function>

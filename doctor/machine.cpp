@@ -93,7 +93,7 @@ bool has_gpu(Places const& places) {
   if (!list_folder(places, "/proc/driver/nvidia/gpus").empty()) return true;
   std::vector<std::string> const devices = list_folder(places, "/sys/bus/pci/devices");
   return std::any_of(devices.begin(), devices.end(), [&](std::string const& device) {
-    // Of NVIDIA's devices the display controllers (class 03): its network cards and bridges have other classes.
+    // NVIDIA's display controllers have class 03; its network cards and bridges have other classes.
     return read_file(places, device + "/vendor").value_or("").starts_with("0x10de") &&
            read_file(places, device + "/class").value_or("").starts_with("0x03");
   });

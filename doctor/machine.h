@@ -47,8 +47,9 @@ std::vector<Check> check_other_tools(Places const& places);
 // cupti.cpp, or no_cupti.cpp in a build without CUPTI's headers
 std::vector<Check> check_cupti(Places const& places);
 std::vector<Check> check_python_cupti(Places const& places);
-/// Where the search finds no CUPTI for plain CUDA programs, but a Python package has one: sets the variable that names it, for
-/// the programs that this process starts, and returns its path. Else empty.
+/// If the search finds no CUPTI for plain CUDA programs but a Python package has one, sets the
+/// variable that names it. Programs that this process starts inherit it. Returns the path, or an
+/// empty string.
 std::string use_python_cupti(Places const& places);
 // host.cpp
 std::vector<Check> check_clock(Places const& places);

@@ -16,8 +16,7 @@ using analyzer::StepPart;
 using base::Expected;
 
 constexpr std::string_view kBaselineKind = "stepscope baseline";
-/// Names in order of CollectiveOp and StepSource: words in files outlive the numbers of enumerators.
-constexpr auto kLastOp = model::CollectiveOp::kBarrier;
+/// Names in order of StepSource: words in files outlive the numbers of enumerators.
 constexpr std::array kStepSources = {"none", "annotation", "nvtx_pattern", "detected"};
 constexpr auto kLastCause = static_cast<analyzer::IdleCause>(analyzer::kIdleCauseCount - 1);
 constexpr int64_t kMostCount = 1'000'000'000'000;
@@ -249,7 +248,7 @@ void read_collectives(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   for (Fields& collective : run.objects("collectives", kMostKeptCollectives)) {
     RunMeasurements::Collective& to = sample.collectives.emplace_back();
-    auto const op = named<model::CollectiveOp>(collective.text("op", kMostKeptTextBytes), kLastOp, &model::to_string);
+    auto const op = model::find_collective_op(collective.text("op", kMostKeptTextBytes));
     if (!op) return collective.fail("op", "is not known");
     to.op = *op;
     to.bytes = static_cast<uint64_t>(collective.whole("bytes", 0, INT64_MAX));

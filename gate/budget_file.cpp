@@ -7,9 +7,9 @@
 #include <optional>
 #include <sstream>
 
-// Errors as values: no exception crosses a library. Its assertions are not for input that is wrong on purpose (3.3 asserts what
-// "[=" breaks, and reports it all the same in the next line), and with NDEBUG the compiler is told to believe them: so there are
-// none.
+// Errors as values: no exception crosses a library. The assertions of toml++ are off: version 3.3
+// asserts what the input "[=" breaks, and reports the error in the next line. With NDEBUG the
+// compiler would assume that they hold.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_assert(true)
 #define TOML_EXCEPTIONS 0
@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
 
 /// Takes the sign off the begin. None: there is no sign.
 std::optional<Bound> take_bound(std::string_view& text) {
-  // The longer sign first, of which the shorter is the begin.
+  // The longer sign comes first, since the shorter one is its prefix.
   for (Bound const bound : {Bound::kAtMost, Bound::kBelow, Bound::kAtLeast, Bound::kAbove}) {
     std::string_view const sign = analyzer::to_string(bound);
     if (!text.starts_with(sign)) continue;

@@ -38,7 +38,7 @@ std::optional<int64_t> whole_of(ReadJson const& json) {
   return json.get<int64_t>();
 }
 
-/// Keys are as long as whoever wrote the file likes.
+/// Keys in a file may have any length.
 constexpr size_t kMostMessageBytes = 300;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Reads a JSON document whose bytes nobody vouches for: every value is asked for by its key, type and bounds, and the first one
-// that is not as it has to be is named.
+// Reads an untrusted JSON document. The caller asks for every value by key, type and bounds; the
+// error names the first value that does not fit.
 #pragma once
 
 #include <cstddef>

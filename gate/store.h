@@ -12,8 +12,8 @@
 namespace stepscope::gate {
 
 enum class PathKind : uint8_t { kRun, kBaseline, kHistory, kFolder };
-/// By content: JSON files of other tools are runs. A folder with a trace of ours is a run, one that is empty or has a file of
-/// ours is a folder of baselines.
+/// Decides by content. JSON files of other tools are runs. A folder with a .stepscope trace is a
+/// run; a folder that is empty or has a baseline is a folder of baselines.
 PathKind kind_of(std::string const& path);
 
 inline constexpr size_t kMostNameBytes = 100;

@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/groups.h"
 #include "query/part.h"
@@ -46,7 +47,7 @@ Connection open_connection() {
   return connection;
 }
 
-constexpr char const* kOnlySelect = "only SELECT is possible: a run is read, never written";
+constexpr char const* kOnlySelect = "only SELECT is possible: Stepscope never writes to a run";
 
 QueryError error_of(sqlite3* database) {
   if (sqlite3_errcode(database) == SQLITE_AUTH) return {kOnlySelect, std::nullopt};
@@ -61,14 +62,14 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   int const result = sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
   Statement statement(prepared);
   if (result != SQLITE_OK) return tl::unexpected(error_of(database));
-  if (statement == nullptr) return tl::unexpected(QueryError{"there is no statement, write a SELECT", std::nullopt});
+  if (statement == nullptr) return tl::unexpected(QueryError{"the statement is empty, write a SELECT", std::nullopt});
   // What the authorizer has nothing to say about (REINDEX).
   bool const answers = sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
   if (!answers) return tl::unexpected(QueryError{kOnlySelect, std::nullopt});
   // SQLite takes parameters without values as NULL: an answer to another question.
   if (sqlite3_bind_parameter_count(statement.get()) > 0)
     return tl::unexpected(QueryError{"parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
-  // What follows must be blanks and comments, of which SQLite makes no statement.
+  // The rest must be blanks and comments: SQLite compiles them to no statement.
   auto const offset = static_cast<size_t>(tail - sql.c_str());
   sqlite3_stmt* second = nullptr;
   bool const more = sqlite3_prepare_v2(database, tail, -1, &second, nullptr) != SQLITE_OK || second != nullptr;
@@ -77,7 +78,7 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   return statement;
 }
 
-/// Of the current row. A blob is shown as SQL writes it.
+/// Text of a value in the current row. A blob is shown as SQL writes it.
 Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -170,7 +171,7 @@ void Database::State::add_tables() {
   }
 }
 
-/// Nothing when the statement is not one of those that are rewritten.
+/// Returns nothing for a statement that is not rewritten.
 Statement Database::State::prepare_over_groups(std::string const& sql) {
   std::string const name = fmt::format("stepscope_groups_{}", ++group_tables);
   auto rewritten = rewrite(sql, name);
@@ -213,7 +214,7 @@ Database::~Database() = default;
 
 tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink& sink, QueryOptions const& options) {
   sqlite3* const connection = state_->connection.get();
-  // As it was written first: what is wrong with it is said about these words.
+  // The original text comes first, so that errors refer to it.
   auto statement = prepare(connection, sql);
   if (!statement) return tl::unexpected(statement.error());
   if (options.rewrite)

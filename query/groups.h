@@ -10,7 +10,7 @@
 
 namespace stepscope::query {
 
-/// Which groups, and what of them. Columns are places in table->columns.
+/// The groups to form, and the values to compute for each. Columns are indices in table->columns.
 struct GroupPlan {
   model::TraceTable const* table = nullptr;  ///< of TableRows::kEvents
   std::vector<size_t> keys;

@@ -1,4 +1,5 @@
 #include "query/part.h"
+#include "analyzer/analyze.h"
 
 #include <algorithm>
 #include <map>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/process.h"
 #include "trace/base/expected.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "run_loading/streamed_files.h"
 #include "trace/import/open/open_run.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/model/run.h"
@@ -17,7 +18,8 @@ namespace stepscope::run_loading {
 struct AnalyzedRun {
   model::Run run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
   analyzer::Analysis analysis;
-  /// Of outlines: gives a process with all its events. Empty where the run is whole.
+  /// Reads a process with all its events, if `run` has only outlines. Empty if the run is in
+  /// memory.
   std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)> read;
 };
 

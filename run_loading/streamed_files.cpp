@@ -8,6 +8,7 @@
 
 #include <tbb/parallel_pipeline.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/metrics/steps/skeleton_rows.h"
 #include "trace/model/build/trace_builder.h"
@@ -46,15 +47,17 @@ file::Selection path_selection(import::RankSource const& rank, model::Interval w
   return part;
 }
 
-/// A process of which nothing is known but who it is: not even a device, which would have been idle all the time.
+/// A process with nothing but its identity: without a device, which would otherwise look idle all
+/// the time.
 model::Trace without_events(import::TraceSource const& source) {
   model::TraceBuilder builder;
   builder.info() = source.info();
   return std::move(builder).finish();
 }
 
-/// The rows of an outline out of a file, many times as fast as all of it is read; nothing where it takes all to find them. What
-/// else the outline says is told by the whole (model::complete_outline).
+/// The rows of an outline out of a file, many times as fast as all of it is read; nothing where it
+/// takes all to find them. What else that the outline lacks comes from the whole process
+/// (model::complete_outline).
 std::optional<model::Trace> rows_of_outline(import::TraceSource const& source) {
   constexpr uint64_t kSteps = file::kind_bit(model::EventKind::kStep);
   auto const kinds = source.kinds();

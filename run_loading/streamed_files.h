@@ -1,6 +1,6 @@
-// A run of files that is analyzed a few processes at a time (analyzer/metrics/core/streamed_run.h): of each process its outline
-// stays in memory, the rest is read when it is asked for, only the columns that are needed. For every command and window that
-// does so.
+// A run whose files are analyzed a few processes at a time (analyzer/metrics/core/streamed_run.h).
+// The outline of each process stays in memory; other columns are read on demand. All commands and
+// windows use it for large runs.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"
@@ -20,7 +21,7 @@ namespace stepscope::run_loading {
 
 /// Shared between who reads and who waits for it on another thread.
 struct ReadingProgress {
-  std::atomic<bool> given_up = false;      ///< nobody waits any more: what is still to be read fails
+  std::atomic<bool> given_up = false;      ///< no thread waits any more: further reads fail
   std::atomic<size_t> processes_read = 0;  ///< each is read twice: for its outline and as a whole
 };
 
@@ -32,7 +33,8 @@ enum class Unreadable : uint8_t {
 
 struct StreamedOptions {
   Unreadable unreadable = Unreadable::kLeftOut;
-  bool is_all_analyzed = true;  ///< every process will be read whole, too: then the outline is told there what it lacks
+  /// Every process will also be read whole, which completes its outline
+  bool is_all_analyzed = true;
   std::shared_ptr<ReadingProgress> progress;  ///< may be null
 };
 
@@ -41,15 +43,15 @@ class StreamedFiles {
  public:
   using Sources = std::shared_ptr<import::RunSources const>;
 
-  /// Reads the outlines of all processes; those that cannot be read are told in the outline's notes. No source is in memory.
-  /// Errors: none can be read, or nobody waits any more.
+  /// Reads the outlines of all processes; the outline's notes name processes that cannot be read.
+  /// No source stays in memory. Errors: no process can be read, or no thread waits any more.
   static base::Expected<StreamedFiles> open(Sources sources, StreamedOptions options);
 
-  /// Of each process what outline_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps; logs and time ranges once it is
-  /// analyzed.
+  /// The rows of each process that outline_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps;
+  /// logs and time ranges after its analysis.
   [[nodiscard]] model::Run const& outline() const { return outline_; }
   [[nodiscard]] model::Run take_outline() && { return std::move(outline_); }
-  /// Of the outline's notes those about processes that could not be read.
+  /// Notes of the outline about processes that could not be read.
   [[nodiscard]] std::vector<std::string> const& unreadable() const { return unreadable_; }
   /// Where a process of the outline is among the sources.
   [[nodiscard]] std::vector<size_t> const& source_of() const { return source_of_; }

@@ -1,5 +1,5 @@
-// Gradients of every layer that a backend has, against central differences of its own forward pass: with L = Σ u · y for random
-// u, dL/dx from the backward pass must be (L(x + h) − L(x − h)) / 2h for single elements of x.
+// Compares the gradients of every layer of a backend with central differences of its forward pass.
+// With L = Σ u · y for random u, dL/dx must be (L(x + h) − L(x − h)) / 2h for single elements of x.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -17,8 +17,8 @@ using Values = std::vector<float>;
 constexpr size_t kElements = 12;
 /// Large, because outputs are float: their rounding divided by 2h stays below the tolerance.
 constexpr float kStep = 1e-2F;
-/// Of the largest element of the gradient: float rounding (TensorFloat-32 on GPUs), and the curvature of normalization over a
-/// step.
+/// Tolerance, as a share of the largest gradient element: float rounding (TensorFloat-32 on GPUs),
+/// and the curvature of normalization over h.
 constexpr double kTolerance = 0.01;
 
 /// One layer with its operands: forward from x and w to y; backward from dy to dx and dw.

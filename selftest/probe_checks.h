@@ -11,7 +11,7 @@
 
 namespace stepscope::selftest {
 
-/// Of what a program does not say: any number will do.
+/// For counts that a program does not report: any number is accepted.
 inline constexpr uint64_t kAny = UINT64_MAX;
 
 /// Device work, as a program asked for it or as a trace shows it.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/format.h"
 
@@ -85,7 +86,8 @@ Check check_all_reduces(analyzer::Analysis const& analysis, json const& summary)
                  kReport);
 }
 
-/// Of host devices, whose ops have the names of the layers: a GPU's libraries take as many kernels as they like.
+/// Only for host devices, whose ops have the layers' names: a GPU's libraries may use any number of
+/// kernels.
 Check check_ops(model::Run const& run, json const& summary) {
   auto const steps = number(summary, "steps");
   std::map<std::pair<int32_t, std::string_view>, uint64_t> counts;
@@ -121,7 +123,7 @@ Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary
                  "let nothing else run on this machine and try again");
 }
 
-/// Of the device ops of all ranks that begin before their launch call: how long before it the earliest does.
+/// Largest time by which a device op of any rank begins before its launch call.
 int64_t largest_lead_ns(model::Run const& run) {
   int64_t largest = 0;
   for (model::RankTrace const& rank : run.ranks) {

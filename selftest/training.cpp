@@ -30,7 +30,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Of the first device's steps, without the first ones, which start threads and touch memory.
+/// Uses the first device's steps, without the first ones, which start threads and touch memory.
 double median_step_ns(nlohmann::json const& summary) {
   constexpr std::ptrdiff_t kWarmUp = 3;
   auto steps = summary.at("devices").at(0).at("step_ns").get<std::vector<double>>();

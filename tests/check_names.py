@@ -21,7 +21,7 @@ from guards.ratchet import Fault
 PROGRAM = "tests/check_names.py"
 SCRIPTS = (".py", ".sh", ".ts", ".md", ".cmake", "CMakeLists.txt")
 # History is told in the words of its time, and the guards name what they ban.
-NOT_READ = ("docs/decisions", "CHANGELOG.md", "tests/guards", "tests/check_", "tests/fuzz/corpus")
+NOT_READ = ("docs/design/decisions", "CHANGELOG.md", "tests/guards", "tests/check_", "tests/fuzz/corpus")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 MARKED = re.compile(r"[A-Za-z]_|[a-z0-9][A-Z]")
 READ_BY_PEOPLE = re.compile(r"[A-Za-z]{2,} +[A-Za-z]|^[\"(]*[A-Z]")
@@ -143,7 +143,7 @@ def self_test():
         "cli/a.cpp": "void say_idle();\n// NOTE of another tool\n",
         "tests/unit/reports/a_test.cpp": "TEST(Reports, say_why) {\n  f();\n}\n",
         "trace/alias.cpp": "int wish;\n", "trace/far_events.h": "int x;\n", "doctor/a.h": "int x;\n", "docs/old.md": "A late host.\n",
-        "docs/decisions/0001-a.md": "A late host.\n", "tests/fuzz/corpus/a.md": "late host\n", "trace/wishful.h": "int wishful;\n",
+        "docs/design/decisions/0001-a.md": "A late host.\n", "tests/fuzz/corpus/a.md": "late host\n", "trace/wishful.h": "int wishful;\n",
     }
     bad = {
         "an identifier": ("viewer/b.cpp", "int x;\nFarRun y;\n", "viewer/b.cpp:2: FarRun: better OutOfCoreRun"),

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # Of these every string that reads like words is on the page; of the others only what they give to tr().
-PAGE_SOURCES = ["reports/html/*.cpp", "reports/words/wording.cpp", "reports/words/finding_context.*", "reports/words/memory_words.cpp", "reports/words/labels.cpp", "reports/words/quality_words.cpp", "reports/words/run_notes.cpp",
+PAGE_SOURCES = ["reports/html/*.cpp", "reports/html/sections/*.cpp", "reports/words/wording.cpp", "reports/words/finding_context.*", "reports/words/memory_words.cpp", "reports/words/labels.cpp", "reports/words/quality_words.cpp", "reports/words/run_notes.cpp",
                 "reports/words/summary.cpp", "reports/words/advice.cpp", "reports/words/metric_words.cpp",
                 "reports/text/waits.cpp", "reports/words/runs/scaling_words.cpp"]
 OTHER_SOURCES = ["reports/words/runs/comparison_words.cpp", "reports/words/host_words.cpp"]

@@ -1,4 +1,4 @@
-// What recording a program takes, whether alone (record.h) or in turn with another one (record_in_turn.h).
+// What recording a program takes, whether alone (record.h) or in turn with another one (record_interleaved.h).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// The critical path of a run: the chain of work, over all ranks, that made the measured window as long as it is, and how much
-// longer the work beside it could take (DEFINITIONS, "Critical path"). Found by analyzer/metrics/critical_path/critical_path.
+// The critical path of a run: the chain of work, over all ranks, that made the measured window as long as it
+// is. Slack: how much longer all other work could take (DEFINITIONS, "Critical path").
+// analyzer/metrics/critical_path/critical_path finds both.
 #pragma once
 
 #include <array>
@@ -33,31 +34,32 @@ char const* to_string(PathClass path_class);
 /// ns by class.
 using PathSplit = std::array<int64_t, kPathClassCount>;
 
-/// What of the path is on one device, or on the host of one process.
+/// The part of the path on one device, or on the host of one process.
 struct PathPlace {
   int32_t rank_index = 0;
   std::optional<int32_t> device;  ///< none = the host
   PathSplit by_class{};
 };
 
-/// What of the path is in events of one name.
+/// The part of the path in events of one name.
 struct PathContributor {
   PathClass path_class = PathClass::kUnexplained;
-  std::optional<std::string> name;  ///< hostile text; none = no event was open. Of launch latency: the device op that began late
+  /// Hostile text; none = no event was open. Launch latency has the device op that began late.
+  std::optional<std::string> name;
   int64_t ns = 0;
   uint64_t count = 0;  ///< stretches of the path
   double share = 0;    ///< of the path
 };
 
-/// What of the path is in the windows of one step, each process's own.
+/// The part of the path in the windows of one step, each process's own.
 struct PathStep {
   int64_t step = 0;
   int32_t rank_index = 0;  ///< the process that has most of it; the first of equals
   PathSplit by_class{};
 };
 
-/// Device ops that are not on the path, of one class or one name: by how much each could end later, alone, and the window would
-/// still be as long.
+/// Device ops off the path, of one class or one name. Slack of an op: it alone could end so much later, and
+/// the window would not grow.
 struct PathSlack {
   PathClass path_class = PathClass::kCompute;
   std::optional<std::string> name;  ///< hostile text; none = all of the class
@@ -73,17 +75,20 @@ struct CriticalPathStats {
   std::vector<PathPlace> places;              ///< by (rank, host before devices); each ns of the path is in one
   std::vector<PathContributor> contributors;  ///< by ns descending, at most kMaxContributors
   std::vector<PathStep> steps;                ///< by step
-  int64_t bare_host_ns = 0;                   ///< of kHost: no event says what the thread did, but for the range of its step
+  int64_t bare_host_ns = 0;                   ///< of kHost: no event but the step's own range says what the thread did
   uint64_t ops = 0;                           ///< device ops on the path
-  uint64_t guessed_waits = 0;             ///< of them: no record tells what they waited for, the last op before them was taken
-  uint64_t jumps = 0;                     ///< from a collective to the device of its last participant
-  int64_t clock_disagreement_ns = 0;      ///< over jumps the largest difference between the two sides' begins of the transfer
+  /// Ops on the path without a record of what they waited for: the last op before each was taken.
+  uint64_t guessed_waits = 0;
+  uint64_t jumps = 0;  ///< from a collective to the device of its last participant
+  /// The largest difference, over all jumps, between the two sides' begins of the transfer.
+  int64_t clock_disagreement_ns = 0;
   int64_t clock_filled_ns = 0;            ///< of kCommunication: by the clocks before the op from which the path jumps
-  int64_t clock_cut_ns = 0;               ///< of the path's begin: cut off, because clocks contradict each other
-  std::vector<PathSlack> slack_by_class;  ///< by class, those with ops beside the path
+  int64_t clock_cut_ns = 0;               ///< cut off the path's begin, because clocks contradict each other
+  std::vector<PathSlack> slack_by_class;  ///< by class, those with ops off the path
   std::vector<PathSlack> slack_by_name;   ///< by total_ns descending, at most kMaxContributors
   int64_t nearly_critical_below_ns = 0;   ///< 1 % of the median step, without steps of the window
-  bool is_slack_exact = true;             ///< false: more ranks delay each other in turn than are followed; it may be less
+  /// False: more ranks delay each other in turn than are followed, so the slack may be less.
+  bool is_slack_exact = true;
 };
 /// More names than one reads.
 inline constexpr size_t kMaxContributors = 20;

@@ -68,7 +68,7 @@ struct HostStats {
   Interval window;                   ///< first begin to last end of the threads' events
   std::vector<HostStepStats> steps;  ///< by (thread, time)
   uint64_t counted_steps = 0;        ///< without warm-up
-  /// Of the periods of counted steps; none without steps.
+  /// Periods of counted steps; none without steps.
   std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;
   std::optional<SlowSteps> slow;         ///< none with fewer than three counted steps
   std::vector<HostRangeStats> ranges;    ///< by exclusive time descending; further names last

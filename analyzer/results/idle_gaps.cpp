@@ -15,9 +15,11 @@ class DeviceGaps::ReasonNumbers {
     uint64_t const flags = static_cast<uint64_t>(reason.why_not) << 6U ^ uint64_t { reason.is_way_from_sync } << 5U ^
                            uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
     uint64_t const key = uint64_t{reason.host_name.value} << 32U ^ uint64_t { reason.host_track.value } << 8U ^ flags;
-    constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come far from each other
+
+    constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: spreads neighbours
     uint32_t& last = last_[key * kSpread >> (64U - kBits)];
     if (last < reasons_.size() && reasons_[last] == reason) return last;
+
     auto const [found, is_new] = numbers_.try_emplace({reason.host_name.value, reason.host_track.value, flags}, reasons_.size());
     if (is_new) reasons_.push_back(reason);
     last = static_cast<uint32_t>(found->second);
@@ -37,6 +39,7 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
   begins_.reserve(gaps.size());
   lengths_.reserve(gaps.size());
   reason_of_.reserve(gaps.size());
+
   ReasonNumbers numbers(reasons_);
   for (size_t place = 0; place < gaps.size(); ++place) {
     IdleGap const& gap = gaps[place];
@@ -46,6 +49,7 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
     reason_of_.push_back(static_cast<int64_t>(
         numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track, gap.is_way_from_sync, gap.why_not})));
   }
+
   if (!with_rows) return;
   host_rows_.reserve(gaps.size());
   next_op_rows_.reserve(gaps.size());
@@ -59,6 +63,7 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   IdleGap gap;
   gap.ref = ref_;
   gap.when = when(place);
+
   Reason const& why = reason(place);
   gap.cause = why.cause;
   gap.host_is_apart = why.host_is_apart;
@@ -66,6 +71,7 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   gap.host_track = why.host_track;
   gap.is_way_from_sync = why.is_way_from_sync;
   gap.why_not = why.why_not;
+
   if (!host_rows_.empty()) gap.host_row = host_rows_[place];
   if (!next_op_rows_.empty()) gap.next_op_row = next_op_rows_[place];
   return gap;
@@ -81,9 +87,10 @@ size_t DeviceGaps::block_after(int64_t instant, size_t near) const {
 }
 
 size_t DeviceGaps::exponential_search(int64_t instant, size_t near) const {
-  // They are disjoint: only the last that begins by then may end after it.
+  // Gaps are disjoint: only the last that begins by the instant may end after it.
   size_t const block = block_after(instant, near);
   if (block == 0) return 0;
+
   size_t place = (block - 1) * kBlock;
   for (size_t count = std::min(kBlock, size() - place); count > 0;) {
     size_t const half = count / 2;

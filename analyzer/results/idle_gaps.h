@@ -1,5 +1,5 @@
-// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, a third of all that its
-// analysis holds: they are kept in columns, in about 10 bytes each (18 with the rows of events) where an IdleGap takes 48.
+// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, a third of its analysis. So
+// they are kept in columns, in about 10 bytes each (18 with the rows of events) where an IdleGap takes 48.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ class DeviceGaps {
   [[nodiscard]] size_t exponential_search(int64_t instant, size_t near = 0) const;
 
  private:
-  /// So many gaps are a block, of which the first one's begin is stored whole.
+  /// Gaps in a block, which stores its first begin whole.
   static constexpr size_t kBlock = 64;
   /// What explains a gap: few differ, as a program does the same again and again.
   struct Reason {
@@ -87,16 +87,16 @@ class DeviceGaps {
   std::vector<model::EventId> host_rows_, next_op_rows_;  ///< empty without rows
 };
 
-/// Those of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's gaps stay valid when it is
+/// The gaps of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's gaps stay valid when it is
 /// moved.
 class IdleGaps {
  public:
   IdleGaps() = default;
-  /// By (ref, time).
+  /// `gaps`: by (ref, time).
   explicit IdleGaps(std::span<IdleGap const> gaps);
-  /// Of a device that comes after all that are there; nothing happens when it has no gaps.
+  /// The gaps of a device that comes after all others; nothing happens when it has none.
   void append(DeviceGaps gaps);
-  /// Those of later devices.
+  /// The gaps of later devices.
   void append(IdleGaps&& gaps);
 
   [[nodiscard]] bool empty() const { return devices_.empty(); }

@@ -1,5 +1,6 @@
-// A point: a byte that says which purposes (bits 0 to 6) and whether the reserve (bit 7) changed, then as varints the differences
-// of time and of what is allocated, of the reserve, and of each changed purpose less that of what is allocated. All modulo 2^64.
+// A point begins with a byte that says which purposes (bits 0 to 6) and whether the reserve (bit 7) changed. Differences follow
+// as varints, all modulo 2^64: of time, of the allocated bytes, of the reserve, and of each changed purpose, less that of the
+// allocated bytes.
 #include "analyzer/results/memory_timeline.h"
 
 namespace stepscope::analyzer {
@@ -27,10 +28,12 @@ void MemoryTimeline::push_back(MemoryPoint const& point) {
     blocks_.push_back({point.time_ns, bytes_.size()});
     last_ = {};
   }
+
   unsigned changed = point.reserved_bytes != last_.reserved_bytes ? 1U << kReserveBit : 0U;
   for (unsigned purpose = 0; purpose < point.by_purpose.size(); ++purpose)
     if (point.by_purpose[purpose] != last_.by_purpose[purpose]) changed |= 1U << purpose;
   bytes_.push_back(static_cast<uint8_t>(changed));
+
   put(folded(static_cast<uint64_t>(point.time_ns) - static_cast<uint64_t>(last_.time_ns)));
   uint64_t const allocated = point.allocated_bytes - last_.allocated_bytes;
   put(folded(allocated));

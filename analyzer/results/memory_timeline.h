@@ -1,5 +1,5 @@
-// The memory of one device over time. A large run has millions of points: most differ from the one before in time, in what is
-// allocated and in one purpose by as much, so they are kept as differences, in about 12 bytes each where a point takes 80.
+// The memory of one device over time. A large run has millions of points. Most differ from the one before in time, in the
+// allocated bytes, and in one purpose by as many. So they are kept as differences, in about 12 bytes each where a point takes 80.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ class MemoryTimeline {
 
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] size_t size() const { return size_; }
-  /// Some dozens of ns; who looks at one after the other iterates.
+  /// Takes some dozens of ns: iterate to read one after the other.
   [[nodiscard]] MemoryPoint operator[](size_t place) const;
   [[nodiscard]] MemoryPoint front() const { return (*this)[0]; }
   [[nodiscard]] MemoryPoint back() const { return (*this)[size_ - 1]; }
-  /// All, for who goes through them again and again.
+  /// All points, for repeated reading.
   [[nodiscard]] std::vector<MemoryPoint> points() const;
   /// How many points is_passed(time_ns) holds for; it must hold for the first ones only. O(log points).
   template <class IsPassed>
@@ -72,7 +72,7 @@ class MemoryTimeline {
   [[nodiscard]] Iterator end() const { return {this, size_}; }
 
  private:
-  /// So many points are a block, of which the first is stored whole: more would be smaller, and slower to reach.
+  /// Points in a block, which stores its first point whole. Larger blocks are smaller, and slower to reach into.
   static constexpr size_t kBlock = 16;
   struct Block {
     int64_t time_ns;  ///< of its first point
@@ -100,6 +100,7 @@ size_t MemoryTimeline::count_passed(IsPassed const& is_passed) const {
       last = middle;
   }
   if (first == 0) return 0;
+
   size_t place = (first - 1) * kBlock;
   for (Iterator at(this, place); place < size_ && is_passed(at->time_ns); ++at) ++place;
   return place;

@@ -1,4 +1,4 @@
-// A column of numbers that nearly always fit into few bytes. Those that do not are kept beside it, whole.
+// A column of numbers that nearly always fit into few bytes. The others are kept whole, in a table of their own.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What a rule is: a function that reads the facts and adds findings. It computes numbers and names places; words are in
-// reports/words/wording and docs/reference/FINDINGS.md. To add one: a file with the function, a line in rules.h and in rules.cpp, a section
-// in docs/reference/FINDINGS.md, a test on both sides of its threshold.
+// reports/words/wording and docs/reference/FINDINGS.md. To add one: a file with the function, a line in rules.h and in rules.cpp,
+// a section in docs/reference/FINDINGS.md, a test on both sides of its threshold.
 #pragma once
 
 #include <span>

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/analyzed_run.h"
 #include "cli/commands.h"
@@ -48,15 +49,17 @@ int analyze_run(AnalyzeOptions const& options) {
 Action add_analyze(CLI::App& app) {
   auto const options = std::make_shared<AnalyzeOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  auto* const json = app.add_flag("--json", options->json, "print every fact as JSON (docs/reference/ANALYSIS_JSON.md)");
+  auto* const json = app.add_flag("--json", options->json, "print all numbers as JSON (docs/reference/ANALYSIS_JSON.md)");
   auto* const markdown = app.add_flag("--markdown", options->markdown, "print a summary as Markdown")->excludes(json);
   app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/reference/OPENMETRICS.md)")
       ->excludes(json)
       ->excludes(markdown);
-  app.add_option("--steps", options->steps, "only steps first:last");
-  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  app.add_option("--steps", options->steps, "use only the steps first:last");
+  app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
-  app.add_flag("--stream", options->stream, "read one process after the other, as is done for large runs anyway: less memory");
+  app.add_flag("--stream", options->stream,
+               "read one process after the other, which needs less memory; "
+               "the default for large runs");
   return [options] { return analyze_run(*options); };
 }
 

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/gate/gate.h"
 #include "analyzer/gate/kept_sample.h"
 #include "cli/commands.h"
@@ -75,6 +76,7 @@ Expected<Samples> read_base(CheckCommand const& command, std::string const& name
       all.insert(all.end(), runs->begin(), runs->end());
       continue;
     }
+
     auto baseline = gate::read_baseline(path, name);
     if (!baseline) return base::fail_with(baseline);
     all.insert(all.end(), baseline->runs.begin(), baseline->runs.end());
@@ -94,6 +96,7 @@ Expected<std::vector<analyzer::Budget>> read_budgets(std::string const& path, st
 Expected<gate::History> read_points(std::string const& path, std::string const& name) {
   gate::PathKind const kind = gate::kind_of(path);
   if (kind == gate::PathKind::kHistory) return gate::read_history(path);
+
   Samples runs;
   if (kind == gate::PathKind::kRun) {
     auto samples = read_kept({path}, {});
@@ -104,9 +107,10 @@ Expected<gate::History> read_points(std::string const& path, std::string const& 
     if (!baseline) return base::fail_with(baseline);
     runs = std::move(baseline->runs);
   }
+
   gate::History history{name, {}};
   for (analyzer::RunMeasurements const& run : runs) {
-    if (run.steps.empty()) return base::fail("{}: has no steps, leave it out", path);
+    if (run.steps.empty()) return base::fail("{}: has no steps, remove it from the command", path);
     history.points.push_back(analyzer::history_point(run, run.name));
   }
   return history;
@@ -132,7 +136,9 @@ Expected<void> lock_history(std::string const& path, CheckInputs& inputs) {
 
 Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) {
   std::vector<std::string> paths = command.history;
+
   bool const is_read_too = std::find(paths.begin(), paths.end(), command.append_history) != paths.end();
+
   if (!command.append_history.empty()) {
     if (auto const locked = lock_history(command.append_history, inputs); !locked) return locked;
     auto history = gate::history_to_append(command.append_history, inputs.name);
@@ -140,6 +146,7 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
     inputs.appended = std::move(*history);
     if (!is_read_too) inputs.history = inputs.appended->points;
   }
+
   for (std::string const& path : paths) {
     auto const is_new = path == command.append_history && inputs.appended->points.empty();
     if (is_new) continue;  // it is made by this check
@@ -148,6 +155,7 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
     if (inputs.name.empty()) inputs.name = read->name;
     inputs.history.insert(inputs.history.end(), read->points.begin(), read->points.end());
   }
+
   for (analyzer::RunMeasurements const& run : inputs.candidate) {
     analyzer::HistoryPoint const point = analyzer::history_point(run, command.label.empty() ? run.name : command.label);
     inputs.history.push_back(point);
@@ -171,35 +179,46 @@ Expected<void> check_steps(Samples const& candidate) {
 Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   bool const has_task = !command.base.empty() || !command.budget.empty() || !command.history.empty() ||
                         !command.update_baseline.empty() || !command.append_history.empty();
-  if (!has_task) return base::fail("check: nothing to check against, name --baseline, --budget or --history");
+  if (!has_task) return base::fail("check: nothing to compare with, name --baseline, --budget or --history");
+
   if (command.paired && command.base.empty())
     return base::fail("check: --paired: name the other run of each pair with --baseline");
+
   bool const is_history_alone =
       command.base.empty() && command.budget.empty() && command.update_baseline.empty() && command.append_history.empty();
   if (command.candidate.empty() && !is_history_alone) return base::fail("check: name the runs to check");
   if (!command.name.empty())
     if (auto const good = gate::check_name(command.name); !good) return base::fail_with(good);
+
   CheckInputs inputs;
   auto candidate = read_kept(command.candidate, command.steps);
   if (!candidate) return base::fail_with(candidate);
   inputs.candidate = std::move(*candidate);
   if (auto const good = check_steps(inputs.candidate); !good) return base::fail_with(good);
+
   bool const is_kept = !command.update_baseline.empty() || !command.append_history.empty();
   auto const is_in_turn = [](analyzer::RunMeasurements const& run) { return run.steps_in_turn > 0; };
   if (is_kept && std::any_of(inputs.candidate.begin(), inputs.candidate.end(), is_in_turn))
-    return base::fail("check: runs that were made in turn with another program are for --paired, keep runs that were made alone");
+    return base::fail(
+        "check: interleaved runs are for --paired: "
+        "keep runs that were recorded alone as baseline or history");
+
   inputs.name = command.name;
   if (inputs.name.empty() && !inputs.candidate.empty()) inputs.name = gate::workload_name(inputs.candidate.front());
+
   if (!command.base.empty()) inputs.base_file = gate::baseline_file(command.base.front(), inputs.name);
   auto base_runs = read_base(command, inputs.name);
   if (!base_runs) return base::fail_with(base_runs);
   inputs.base = std::move(*base_runs);
+
   auto budgets = read_budgets(command.budget, inputs.name);
   if (!budgets) return base::fail_with(budgets);
   inputs.budgets = std::move(*budgets);
+
   bool const has_history = !command.history.empty() || !command.append_history.empty();
   if (has_history)
     if (auto const done = read_histories(command, inputs); !done) return base::fail_with(done);
+
   return inputs;
 }
 
@@ -224,16 +243,21 @@ Expected<void> keep_baseline(CheckCommand const& command, CheckInputs& inputs, a
   if (command.update_baseline.empty()) return {};
   if (inputs.candidate.size() > gate::kMostBaselineRuns)
     return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
+
   if (auto const made = make_folder(gate::baseline_folder(command.update_baseline), inputs); !made) return made;
+
   auto const target = gate::baseline_target(command.update_baseline, inputs.name);
   if (!target) return base::fail_with(target);
+
   analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.candidate, command.least_percent / 100);
   kept.file = *target;
   kept.place = command.update_baseline;
   if (inputs.name != gate::workload_name(inputs.candidate.front())) kept.asked_name = inputs.name;
   kept.is_written = result.verdict == analyzer::GateVerdict::kPassed;
+
   std::error_code error;
   kept.replaces = std::filesystem::exists(*target, error);
+
   result.kept_baseline = std::move(kept);
   return {};
 }
@@ -247,6 +271,7 @@ OutputFiles::Links links_of(CheckCommand const& command, analyzer::GateResult co
 /// Reports, and the baseline and history that are to be kept.
 Expected<void> write_files(CheckCommand const& command, CheckInputs const& inputs, analyzer::GateResult const& result) {
   OutputFiles files;
+
   if (!command.json_file.empty()) files.add(command.json_file, reports::gate_json(result));
   if (!command.markdown.empty()) files.add(command.markdown, reports::gate_markdown(result));
   if (!command.junit.empty()) files.add(command.junit, reports::gate_junit(result, {utc_now(), host_name()}));
@@ -255,6 +280,7 @@ Expected<void> write_files(CheckCommand const& command, CheckInputs const& input
         inputs.base_file.empty() && !inputs.candidate.empty() ? inputs.candidate[0].name : inputs.base_file;
     files.add(command.sarif, reports::gate_sarif(result, {STEPSCOPE_VERSION, artifact}));
   }
+
   if (inputs.appended) files.add(command.append_history, gate::history_text(*inputs.appended));
   if (result.kept_baseline && result.kept_baseline->is_written)
     files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.candidate}), links_of(command, result));
@@ -267,7 +293,8 @@ bool is_on_github(CheckCommand const& command) {
   return actions != nullptr && std::string_view(actions) == "true";
 }
 
-/// Names in traces may be commands to the runner that prints them; nobody who wrote one knows this word.
+/// Names in traces may be commands to the runner that prints them; a trace's author cannot guess
+/// this token.
 std::string secret_token() {
   std::random_device random;
   std::string token = "stepscope-";
@@ -283,6 +310,7 @@ void print_result(CheckCommand const& command, analyzer::GateResult const& resul
     std::string const text = reports::gate_text(result, {use_color(), terminal_width()});
     std::fputs((on_github ? reports::without_commands(text, secret_token()) : text).c_str(), stdout);
   }
+
   // The runner reads both; JSON on stdout has to stay JSON.
   if (on_github) std::fputs(reports::gate_annotations(result).c_str(), command.json ? stderr : stdout);
 }
@@ -295,31 +323,37 @@ int check_exit_code(analyzer::GateVerdict verdict) {
 int check(CheckCommand const& command) {
   auto inputs = read_inputs(command);
   if (!inputs) return report_error(inputs.error());
+
   double const least_share = command.least_percent / 100;
+
   analyzer::GateResult result;
   if (!inputs->candidate.empty())
     result = analyzer::check_runs(inputs->base, inputs->candidate, inputs->budgets, {least_share, command.paired});
   if (result.comparison && result.comparison->refusal)
     return report_error({"check: " + reports::refusal_text(*result.comparison)});
+
   result.name = inputs->name;
   if (!command.history.empty() || !command.append_history.empty())
     result.history = analyzer::analyze_history(inputs->history, least_share);
+
   if (inputs->appended) result.kept_history = {command.append_history, inputs->candidate.size(), inputs->appended->points.size()};
   if (auto const kept = keep_baseline(command, *inputs, result); !kept) return report_error(kept.error());
   if (auto const written = write_files(command, *inputs, result); !written) return report_error(written.error());
+
   print_result(command, result);
   return check_exit_code(result.verdict);
 }
 
 void add_check_outputs(CLI::App& app, CheckCommand& command) {
-  app.add_flag("--json", command.json, "print every number as JSON instead of text (docs/guide/GATE.md)");
-  app.add_option("--json-file", command.json_file, "write it to this file");
+  app.add_flag("--json", command.json, "print all numbers as JSON instead of text (docs/guide/GATE.md)");
+  app.add_option("--json-file", command.json_file, "write the JSON to this file");
   app.add_option("--markdown", command.markdown, "write a comment for a pull request to this file");
   app.add_option("--junit", command.junit, "write JUnit XML to this file");
   app.add_option("--sarif", command.sarif, "write SARIF 2.1.0 to this file");
+
   auto* const on =
-      app.add_flag("--github", command.github, "annotate the run of GitHub Actions (on by itself where GITHUB_ACTIONS is true)");
-  app.add_flag("--no-github", command.no_github, "do not")->excludes(on);
+      app.add_flag("--github", command.github, "print annotations for GitHub Actions (default if GITHUB_ACTIONS is true)");
+  app.add_flag("--no-github", command.no_github, "print no annotations for GitHub Actions")->excludes(on);
 }
 
 }  // namespace
@@ -327,25 +361,30 @@ void add_check_outputs(CLI::App& app, CheckCommand& command) {
 Action add_check(CLI::App& app) {
   auto const command = std::make_shared<CheckCommand>();
   app.footer(
-      "stepscope check NEW... --baseline BASE... [--budget FILE]\n"
-      "Exit code: 0 passed, 1 failed (slower or more memory beyond doubt, or a budget broken), 2 wrong use or unreadable, 3 "
-      "unclear. docs/guide/GATE.md");
+      "stepscope check NEW... --baseline BASE... [--budget FILE]\nExit code: "
+      "0 passed, 1 failed (significantly slower or more memory, or a budget exceeded), "
+      "2 wrong use or unreadable input, 3 unclear. docs/guide/GATE.md");
+
   app.add_option("NEW", command->candidate, "the runs to check");
   app.add_option("--baseline", command->base, "runs, baseline files, or a folder of baseline files");
   app.add_option("--budget", command->budget, "a TOML file of limits for each workload");
   app.add_option("--history", command->history,
-                 "history files, baselines or runs, oldest first: say where the step time changed");
+                 "history files, baselines or runs, oldest first: report where the step time changed");
   app.add_option("--update-baseline", command->update_baseline,
-                 "write NEW as baseline to this file (.json) or folder; with --baseline or --budget only when the check passes");
+                 "write NEW as a baseline to this file (.json) or folder; "
+                 "with --baseline or --budget only if the check passes");
   app.add_option("--append-history", command->append_history, "append NEW to this history file (.json)");
-  app.add_option("--name", command->name, "of the workload: its baseline's file and its budgets (default: from the command)");
-  app.add_option("--label", command->label, "of NEW in the history, a commit for example (default: its path)");
-  app.add_option("--steps", command->steps, "only steps first:last of each run");
-  app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
+
+  app.add_option("--name", command->name,
+                 "name of the workload, which selects its baseline file and budgets (default: "
+                 "from the recorded command)");
+  app.add_option("--label", command->label, "label of NEW in the history, such as a commit (default: its path)");
+  app.add_option("--steps", command->steps, "use only the steps first:last of each run");
+  app.add_option("--min-effect", command->least_percent, "smallest change that counts, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_flag("--paired", command->paired,
-               "the runs were made in turn with those of --baseline, named in that order: pairs are compared");
+  app.add_flag("--paired", command->paired, "compare pairs: NEW and --baseline name interleaved runs in the same order");
+
   add_check_outputs(app, *command);
   return [command] { return check(*command); };
 }

@@ -52,16 +52,17 @@ Action add_compare(CLI::App& app) {
   app.footer(
       "stepscope compare BASE... --vs NEW...\nEach BASE and NEW is one run. One a side is compared step by step, several run by "
       "run. "
-      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. docs/guide/COMPARE.md");
+      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. "
+      "docs/guide/COMPARE.md");
   app.add_option("BASE", command->base, "runs before the change")->required();
-  app.add_option("--vs", command->candidate, "runs after it")->required();
-  app.add_flag("--json", command->json, "print every number as JSON (docs/guide/COMPARE.md)");
+  app.add_option("--vs", command->candidate, "runs after the change")->required();
+  app.add_flag("--json", command->json, "print all numbers as JSON (docs/guide/COMPARE.md)");
   app.add_option("--markdown", command->markdown, "write a comment for a pull request to this file");
-  app.add_option("--steps", command->steps, "only steps first:last of each run");
-  app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
+  app.add_option("--steps", command->steps, "use only the steps first:last of each run");
+  app.add_option("--min-effect", command->least_percent, "smallest change that counts, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_flag("--paired", command->paired, "the runs were made in turn and are named in that order: pairs are compared");
+  app.add_flag("--paired", command->paired, "compare pairs: BASE and NEW name interleaved runs in the same order");
   return [command] { return compare_sides(*command); };
 }
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
@@ -42,7 +43,7 @@ struct Diagnosis {
   std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
 };
 
-/// Of a file without an end: how far each track reaches.
+/// Where each track of a file without an end stops.
 std::string last_events(file::TraceFile const& file) {
   std::vector<int64_t> ends(file.tracks().size(), INT64_MIN);
   for (file::IndexEntry const& entry : file.blocks())
@@ -58,23 +59,26 @@ std::string last_events(file::TraceFile const& file) {
 }
 
 Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const& damage) {
-  std::string what = "what came after the last block: the file has no end";
+  std::string what = "everything after the last block: the file has no end";
   if (!damage.empty() && damage.back().is_end)
     what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
   return {what + "; " + last_events(file),
-          "the program was killed or is still running, its disk was full, or the file was cut; a recorder writes every second"};
+          "the program was killed or is still running, its disk was full, "
+          "or the file was truncated; the tracer writes every second"};
 }
 
 void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
   auto const damage = file.find_damage();
+
   if (!file.is_finished()) diagnosis.losses.push_back(lost_end(file, damage));
   for (file::DamagedPlace const& place : damage) {
     if (place.is_end && !file.is_finished()) continue;  // told above
+
     std::string const what =
         fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
-    char const* const why = place.is_end ? "the file was cut: copy it again"
-                                         : "the bytes were changed after they were written: copy the file again, check the disk";
-    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; nothing recorded is in it" : "")});
+    char const* const why = place.is_end ? "the file was truncated: copy it again"
+                                         : "the bytes changed after they were written: copy the file again, check the disk";
+    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; it has no recorded events" : "")});
   }
 }
 
@@ -83,7 +87,7 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   if (log.lost_blocks > 0)
     diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
                                             log.lost_blocks == 1 ? "" : "s"),
-                                "make it again from an intact copy"});
+                                "convert it again from an intact copy"});
   for (std::string const& note : log.notes) {
     bool const is_said = std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
     if (!is_said) diagnosis.doubts.push_back(note);  // of several processes of a file
@@ -98,7 +102,7 @@ void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
                                   "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
   }
   if (file.log().dropped > 0)
-    diagnosis.losses.push_back({fmt::format("{} events that no track claims", base::format_count(file.log().dropped)),
+    diagnosis.losses.push_back({fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
                                 "the recorder's buffers were full: record with a larger --buffer-mb"});
 }
 
@@ -108,16 +112,17 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   };
   add(log.unmatched_launches, "launch call", " without device op in the trace");
   add(log.doubled_launches, "launch call",
-      " with the correlation id of an earlier one: device ops were linked with the last before them");
+      " with the correlation id of an earlier one: "
+      "each device op is linked with the last one before it");
   add(log.unmatched_ops, "device op", " without launch in the trace");
   add(log.negative_latencies, "device op", " before the launch: the clocks of host and device disagree");
-  add(log.negative_durations, "event", " with a negative duration, taken as 0");
-  add(log.overlapping_slices, "device op", " on a stream while another runs there");
+  add(log.negative_durations, "event", " with a negative duration, read as 0");
+  add(log.overlapping_slices, "device op", " that overlap another on their stream");
   add(log.impossible_times, "event", " with impossible times");
-  add(log.unknown_events, "event", " of kinds that this version does not know");
+  add(log.unknown_events, "event", " of kinds unknown to this version");
 }
 
-/// Of one more process of the file: what add_doubts() looks at.
+/// Adds the counts of one more process, those that add_doubts() reads.
 void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
   sum.unmatched_launches += log.unmatched_launches;
   sum.doubled_launches += log.doubled_launches;
@@ -132,16 +137,19 @@ void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
 void doubt_emptiness(Diagnosis& diagnosis) {
   if (diagnosis.events > 0) return;
   diagnosis.doubts.emplace_back(
-      "holds no events: the program did nothing that is recorded, or recording did not work; nothing follows from it");
+      "has no events: the program did nothing that Stepscope records, or recording failed; "
+      "no conclusion is possible");
 }
 
-/// Of another tool's file: what reading it found.
+/// Reads another tool's file and collects its faults.
 base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
   auto const sources = import::TraceSource::open(path);
   if (!sources) return base::fail_with(sources);
+
   std::error_code ignored;
   Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
   model::ImportLog doubtful;
+
   for (import::TraceSource const& source : *sources) {
     for (uint64_t const count : source.event_counts()) diagnosis.events += count;
     diagnosis.tracks += source.tracks().size();
@@ -150,14 +158,15 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
     if (log.truncated) {
       diagnosis.is_finished = false;
       diagnosis.losses.push_back(
-          {"what came behind the place where the file ends", "the tool was killed, its disk was full, or the file was cut"});
+          {"everything after the end of the file", "the tool was killed, its disk was full, or the file was truncated"});
     }
     if (log.dropped > 0)
       diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
-                                  "the recorder lost them, or they cannot be read: the lines below say which"});
+                                  "the recorder lost them, or they cannot be read: see the lines below"});
     add_earlier_losses(log, diagnosis);
     add_counts(log, doubtful);
   }
+
   add_doubts(doubtful, diagnosis);
   doubt_emptiness(diagnosis);
   return diagnosis;
@@ -166,33 +175,38 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
 base::Expected<Diagnosis> diagnose(std::string const& path) {
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
+
   bool const is_named_ours = path.ends_with(base::kTraceSuffix);
   if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes())) return diagnose_foreign(path);
   auto const file = file::TraceFile::open(path);
   if (!file) return base::fail_with(file);
+
   Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
   diagnosis.events = file->event_count();
   diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
   diagnosis.is_finished = file->is_finished();
   diagnosis.has_summaries = file->has_summaries();
   diagnosis.has_checksums = true;
+
   add_damage(*file, diagnosis);
   add_drops(*file, diagnosis);
   add_earlier_losses(file->log(), diagnosis);
+
   // Names and details tell nothing here.
   if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
     add_doubts(trace->log(), diagnosis);
   else
-    diagnosis.doubts.push_back("too many events for this machine's memory: whether launches and device ops fit was not checked");
+    diagnosis.doubts.push_back("too many events for this machine's memory: launches and device ops were not matched");
+
   doubt_emptiness(diagnosis);
   return diagnosis;
 }
 
-/// Of a file that lost nothing.
+/// The line for a file that lost nothing.
 char const* praise(Diagnosis const& diagnosis) {
   if (!diagnosis.doubts.empty() && diagnosis.events > 0) return "nothing was lost";
-  return diagnosis.has_checksums ? "complete: every byte is as it was written, nothing was dropped"
-                                 : "read to its end, nothing was left out";
+  return diagnosis.has_checksums ? "complete: all checksums are right, and nothing was dropped"
+                                 : "read to its end, nothing was skipped";
 }
 
 void print(Diagnosis const& diagnosis) {
@@ -200,6 +214,7 @@ void print(Diagnosis const& diagnosis) {
   std::printf("  %s, %s events on %zu tracks over %s\n", base::format_bytes(diagnosis.bytes).c_str(),
               base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
               base::format_duration(diagnosis.duration_ns).c_str());
+
   for (Loss const& loss : diagnosis.losses)
     std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
   for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
@@ -261,10 +276,12 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
         print(*diagnosis);
     }
   }
-  // What is wrong with single files was told above.
+
+  // Faults of single files were printed above.
   json trust = nullptr;
   if (auto const run = import::open_run(runs)) {
     analyzer::Analysis const analysis = analyzer::analyze(*run);
+
     if (as_json)
       trust = json_of(*run, analysis);
     else
@@ -282,11 +299,14 @@ Action add_doctor(CLI::App& app) {
     std::vector<std::string> runs;
     bool json = false;
   };
+
   auto const options = std::make_shared<Options>();
-  app.add_option("RUN", options->runs, "a trace file or a run folder; without one this machine is examined");
-  app.add_flag("--json", options->json, "print it as JSON");
+
+  app.add_option("RUN", options->runs, "a trace file or a run folder (default: examine this machine)");
+  app.add_flag("--json", options->json, "print the result as JSON");
   app.footer(
-      "Exit status: 0 ready, or complete; 1 something fails on this machine, or was lost or damaged; 2 a file cannot be read.");
+      "Exit status: 0 the machine is ready or the trace complete; "
+      "1 a check failed, or data were lost or damaged; 2 a file cannot be read.");
   return [options] { return options->runs.empty() ? examine_machine(options->json) : examine(options->runs, options->json); };
 }
 

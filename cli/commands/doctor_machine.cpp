@@ -14,7 +14,7 @@ namespace {
 constexpr VerdictWords kWords = {"OK", "WARN", "FAIL", "SKIP"};
 
 std::string conclusion(size_t failures, size_t warnings) {
-  if (failures > 0) return fmt::format("not ready: {} to be mended", failures);
+  if (failures > 0) return fmt::format("not ready: {} to fix", failures);
   return warnings > 0 ? fmt::format("ready, with {} warning{}", warnings, warnings == 1 ? "" : "s") : std::string("ready");
 }
 
@@ -26,7 +26,9 @@ int examine_machine(bool as_json) {
     return static_cast<size_t>(
         std::count_if(checks.begin(), checks.end(), [&](doctor::Check const& check) { return check.verdict == verdict; }));
   };
+
   size_t const failures = count(doctor::Verdict::kFailure);
+
   if (as_json) {
     nlohmann::json const all = {{"ready", failures == 0}, {"checks", json_of(checks, kWords)}};
     std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
@@ -34,6 +36,7 @@ int examine_machine(bool as_json) {
     for (doctor::Check const& check : checks) print_check(check, kWords);
     std::printf("%s\n", conclusion(failures, count(doctor::Verdict::kWarning)).c_str());
   }
+
   return failures == 0 ? kGood : kFinding;
 }
 

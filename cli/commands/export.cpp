@@ -169,8 +169,9 @@ int export_run(ExportOptions const& options) {
 
 Action add_export(CLI::App& app) {
   auto const options = std::make_shared<ExportOptions>();
-  app.footer(format_list() +
-             "What each of them keeps: docs/reference/EXPORT.md. Times are those of the run, with the ranks' clocks brought together.");
+  app.footer(
+      format_list() +
+      "What each of them keeps: docs/reference/EXPORT.md. Times are those of the run, with the ranks' clocks brought together.");
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the file or folder to write")->required();
   app.add_option("--format", options->format, "the format, where the file's name does not tell it")

@@ -27,17 +27,19 @@ struct ImportOptions {
   bool force = false, one_run = false;
 };
 
-/// What of a process tells of which capture it is: its description, and one event that lasts as long as all of its events.
-/// `place`: among the processes, as its rank source's name of the command.
+/// Keeps of a process what identifies its capture: its description, and one event as long as all of
+/// its events. Stores `place`, the index among the processes, as the command.
 import::RankSource outline_of(model::Trace const& trace, std::string const& file, size_t place){model::TraceBuilder builder;
 builder.info() = trace.info();
 builder.info().command = std::to_string(place);
 if (!trace.devices().empty()) builder.add_device(trace.devices().front());
+
 auto const [first, last] = trace.time_range();
 if (trace.event_count() > 0) {
   model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "", 1, -1, model::StreamKind::kCompute, 0});
   builder.events(thread).add(model::EventKind::kRange, first, last - first, builder.intern(""));
 }
+
 return {import::TraceSource(std::move(builder).finish()), 0, file};
 }  // namespace
 
@@ -47,20 +49,22 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
     uint64_t count;
     char const* what;
   };
-  std::array const losses = {LossLine{log.dropped, "events lost while recording, or not readable"},
-                             LossLine{log.lost_blocks, "damaged blocks left out"},
-                             LossLine{log.unknown_events, "events of kinds that are not known, left out"},
-                             LossLine{log.negative_durations, "durations below zero, made zero"},
-                             LossLine{log.impossible_times, "impossible times, moved"},
-                             LossLine{log.unmatched_launches, "launches whose device op is not there"},
+  std::array const losses = {LossLine{log.dropped, "events lost while recording, or unreadable"},
+                             LossLine{log.lost_blocks, "damaged blocks skipped"},
+                             LossLine{log.unknown_events, "events of unknown kinds skipped"},
+                             LossLine{log.negative_durations, "negative durations, set to 0"},
+                             LossLine{log.impossible_times, "impossible times, adjusted"},
+                             LossLine{log.unmatched_launches, "launches without their device op"},
                              LossLine{log.doubled_launches, "launches with the id of an earlier one"},
-                             LossLine{log.unmatched_ops, "device ops whose launch is not there"},
+                             LossLine{log.unmatched_ops, "device ops without their launch"},
                              LossLine{log.negative_latencies, "device ops that begin before their launch"},
                              LossLine{log.overlapping_slices, "device ops that overlap another on their stream"}};
+
   std::vector<std::string> lines;
-  if (log.truncated) lines.emplace_back("the file is cut: what came before was kept");
+  if (log.truncated) lines.emplace_back("the file is truncated: everything before that point was kept");
   for (LossLine const& loss : losses)
     if (loss.count > 0) lines.push_back(fmt::format("{} {}", base::format_count(loss.count), loss.what));
+
   lines.insert(lines.end(), log.notes.begin(), log.notes.end());
   return lines;
 }
@@ -69,14 +73,17 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
 Expected<void> import_file(std::string const& file, PartialRun& run, std::vector<import::RankSource>& outlines) {
   auto sources = import::TraceSource::open(file);
   if (!sources) return base::fail_with(sources);
+
   for (import::TraceSource& source : *sources) {
     bool const is_rank_by_name = source.is_rank_by_name();
     auto trace = std::move(source).load();
     if (!trace) return base::fail_with(trace);
+
     std::vector<std::string> const losses = losses_of(trace->log());
     int32_t const rank = trace->info().rank;
     std::string const events = base::format_count(trace->event_count(), "event");
     outlines.push_back(outline_of(*trace, file, outlines.size()));
+
     if (auto const added = run.add(std::move(*trace), file, is_rank_by_name); !added) return added;
     std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
                  rank < 0 ? "" : fmt::format(" of rank {}", rank).c_str());
@@ -98,12 +105,13 @@ Expected<import::RunFiles> files_to_import(std::vector<std::string> const& paths
   return all;
 }
 
-/// Of captures of different times the newest stays, as where the files are opened. Returns what to say of it. Errors: several
-/// paths are of different times.
+/// Keeps the newest of captures from different times, as opening the files does. Returns notes for
+/// the user. Errors: several paths have different times.
 Expected<std::vector<std::string>> keep_newest_capture(std::vector<import::RankSource> outlines, bool are_several_paths,
                                                        PartialRun& run) {
   std::set<size_t> left_out;
   for (size_t place = 0; place < outlines.size(); ++place) left_out.insert(place);
+
   import::RunSources sources;
   sources.ranks = std::move(outlines);
   if (auto const separated = import::separate_captures(sources, are_several_paths); !separated) return base::fail_with(separated);
@@ -121,12 +129,15 @@ int import_run(ImportOptions const& options) {
   auto const found = files_to_import(options.files);
   if (!found) return report_error(found.error());
   say_notes(found->notes);
+
   std::vector<std::string> const& files = found->files;
   std::vector<std::string> sources = options.files;
   sources.insert(sources.end(), files.begin(), files.end());
   if (is_source(options.output, sources))
-    return report_error({fmt::format("{}: is where the traces themselves lie, choose another folder with -o", options.output)});
+    return report_error({fmt::format("{}: is the folder of the traces, choose another folder with -o", options.output)});
+
   PartialRun run(options.output, options.force);
+
   size_t unreadable = 0;
   std::vector<import::RankSource> outlines;
   for (std::string const& file : files) {
@@ -136,23 +147,27 @@ int import_run(ImportOptions const& options) {
     if (run.has_failed()) return kWrongUse;
     ++unreadable;
   }
+
   if (run.events() == 0) {
-    return unreadable > 0 ? kWrongUse
-                          : report_error({fmt::format("{}: holds no events, nothing was imported", options.files[0])});
+    return unreadable > 0 ? kWrongUse : report_error({fmt::format("{}: has no events, nothing was imported", options.files[0])});
   }
+
   if (!options.one_run) {
     auto const separated = keep_newest_capture(std::move(outlines), options.files.size() > 1, run);
     if (!separated) return report_error(separated.error());
     say_notes(*separated);
   }
+
   auto const guessed = run.number_ranks();
   if (!guessed) return report_error(guessed.error());
   if (auto const finished = run.finish(); !finished) return report_error(finished.error());
   say_notes(*guessed);
+
   std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n", base::format_count(run.events(), "event").c_str(),
                base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());
+
   if (unreadable == 0) return kGood;
-  return report_error({fmt::format("{} of {} could not be read and are missing in {}", base::format_count(unreadable),
+  return report_error({fmt::format("{} of {} could not be read and are missing from {}", base::format_count(unreadable),
                                    base::format_count(files.size(), "file"), options.output)});
 }
 
@@ -161,13 +176,16 @@ int import_run(ImportOptions const& options) {
 Action add_import(CLI::App& app) {
   auto const options = std::make_shared<ImportOptions>();
   app.footer(
-      "Every trace becomes RUN/rank-N.stepscope: smaller, opened at once, read in part. What of it was lost or repaired is said. "
-      "Files "
-      "are read one after the other; one that cannot be read is left out, and the exit status is then 2.");
-  app.add_option("FILE", options->files, "traces of PyTorch's profiler or other tools, or folders of them")->required();
+      "Every trace becomes RUN/rank-N.stepscope, which is smaller, "
+      "opens at once and can be read in part. Stepscope reports lost and repaired data. "
+      "It reads the files one after the other and skips a file that it cannot read; "
+      "the exit status is then 2.");
+
+  app.add_option("FILE", options->files, "traces of the PyTorch profiler or of other tools, or folders of them")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_one_run_option(app, options->one_run);
-  app.add_flag("--force", options->force, "overwrite a run that is there");
+  app.add_flag("--force", options->force, "overwrite an existing run");
+
   return [options] { return import_run(*options); };
 }
 

@@ -84,7 +84,7 @@ Action add_info(CLI::App& app) {
   };
   auto const options = std::make_shared<Options>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  app.add_flag("--json", options->json, "print it as JSON");
+  app.add_flag("--json", options->json, "print the result as JSON");
   add_one_run_option(app, options->is_one_run);
   return [options] {
     auto const run = open_sources_and_warn(options->runs, options->is_one_run);

@@ -60,8 +60,9 @@ int query_run(QueryOptions const& options) {
   }
   if (is_question_missing(options.words))
     return report_error(
-        {"query: name a run and a question, such as: stepscope query RUN \"select name, count(*), sum(dur_ns) from "
-         "kernels group by name order by 3 desc\"; stepscope query --tables lists what there is"});
+        {"query: name a run and a SELECT, such as: stepscope query RUN "
+         "\"select name, sum(dur_ns) from kernels group by name order by 2 desc\". "
+         "stepscope query --tables lists all tables"});
   std::string sql = options.words.back();
   if (sql == "-") sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   query::Part part{.rank = options.rank};
@@ -91,7 +92,8 @@ int query_run(QueryOptions const& options) {
 Action add_query(CLI::App& app) {
   auto const options = std::make_shared<QueryOptions>();
   app.footer(
-      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. Only SELECT "
+      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. "
+      "Only SELECT "
       "is possible.");
   app.add_option(
       "RUN", options->words,
@@ -99,8 +101,8 @@ Action add_query(CLI::App& app) {
   app.add_option("--format", options->format, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
-  app.add_option("--steps", options->steps, "only steps first:last, as analyze takes them");
-  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  app.add_option("--steps", options->steps, "use only the steps first:last, as analyze does");
+  app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--tables", options->tables, "list every table and column");
   return [options] { return query_run(*options); };

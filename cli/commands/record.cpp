@@ -10,7 +10,7 @@
 #include "trace/base/parse_time.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
-#include "tracer/record_in_turn.h"
+#include "tracer/record_interleaved.h"
 
 namespace stepscope::cli {
 namespace {
@@ -35,73 +35,101 @@ base::Expected<int> record_two(tracer::RecordOptions const& options, std::string
   tracer::TurnProgram const first = {options.output, {commands.begin(), colon}};
   tracer::TurnProgram second = {second_output, {}};
   if (colon != commands.end()) second.command.assign(colon + 1, commands.end());
+
   if (std::find(second.command.begin(), second.command.end(), ":") != second.command.end())
     return base::fail("--in-turn: two programs, with one : between them");
+
   tracer::RecordOptions second_options = options;
   second_options.output = second_output;
+
   auto const first_folder = take_for_recording(options);
   if (!first_folder) return base::fail_with(first_folder);
+
   std::optional<base::OutputFolder> second_folder;
   if (!is_one_folder(options.output, second_output)) {  // that is refused below
     auto taken = take_for_recording(second_options);
     if (!taken) return base::fail_with(taken);
     second_folder.emplace(std::move(*taken));
   }
-  return tracer::record_in_turn(options, turn_steps, first, second);
+
+  return tracer::record_interleaved(options, turn_steps, first, second);
+}
+
+struct RecordCommand {
+  tracer::RecordOptions record;
+  std::string delay, duration, in_turn;
+  int64_t turn_steps = 8;
+  std::vector<std::string> command;
+};
+
+void add_time_options(CLI::App& app, RecordCommand& options) {
+  app.add_option("--steps", options.record.steps, "record only steps first:last");
+  app.add_option("--range", options.record.range, "record only while the first NVTX range NAME or NAME@DOMAIN is open");
+  app.add_option("--delay", options.delay,
+                 "start this long after the program's first use of CUDA or NVTX, "
+                 "such as 30 (seconds) or 500ms");
+  app.add_option("--duration", options.duration, "stop after this time, such as 30 (seconds) or 500ms");
+  app.add_flag("--from-code", options.record.from_code,
+               "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of tracer/api/capture.h");
+}
+
+void add_source_options(CLI::App& app, RecordCommand& options) {
+  app.add_option("--buffer-mb", options.record.buffer_mb, "memory for events that are not yet written (MiB)")
+      ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-mb", options.record.cuda_buffer_mb, "memory for CUPTI activity records (MiB)")
+      ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-kb", options.record.cuda_buffer_kb, "size of each CUPTI buffer (KiB)")
+      ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
+  app.add_option("--sample-ms", options.record.sample_ms, "sampling interval of the GPU counters (ms); 0 = do not sample")
+      ->check(whole_number(0, tracer::kMaxSampleMs))
+      ->default_str("100");
+  app.add_option("--nccl", options.record.nccl,
+                 "what to record of NCCL: "
+                 "off, calls (collectives, point-to-point), or network (calls, "
+                 "and waits of its network threads)")
+      ->check(CLI::IsMember({"off", "calls", "network"}))
+      ->default_str("network");
+}
+
+void add_turn_options(CLI::App& app, RecordCommand& options) {
+  auto* const in_turn = app.add_option("--in-turn", options.in_turn,
+                                       "interleave the training steps of two programs, CMD : CMD; "
+                                       "this is the run folder of the second");
+  app.add_option("--turn-steps", options.turn_steps, "steps per turn; the first step of each turn is not measured")
+      ->check(whole_number(2, 1'000'000))
+      ->needs(in_turn)
+      ->capture_default_str();
+}
+
+int record(RecordCommand& options) {
+  auto const steps = steps_for_tracer(options.record.steps);
+  if (!steps) return report_error(steps.error());
+  options.record.steps = *steps;
+
+  if (auto const set = set_time(options.delay, "--delay", options.record.delay_ns); !set) return report_error(set.error());
+  if (auto const set = set_time(options.duration, "--duration", options.record.duration_ns); !set)
+    return report_error(set.error());
+
+  auto const code = options.in_turn.empty() ? record_alone(options.record, options.command)
+                                            : record_two(options.record, options.in_turn, options.turn_steps, options.command);
+  return code ? *code : report_error(code.error());
 }
 
 }  // namespace
 
 Action add_record(CLI::App& app) {
-  struct Options {
-    tracer::RecordOptions record;
-    std::string delay, duration, in_turn;
-    int64_t turn_steps = 8;
-    std::vector<std::string> command;
-  };
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<RecordCommand>();
   options->record.output = "stepscope-run";
   app.footer("CMD and its arguments follow after --: stepscope record -o my-run -- python3 train.py");
+
   app.add_option("-o,--output", options->record.output, "the run folder to write")->capture_default_str();
-  app.add_option("--steps", options->record.steps, "record only steps first:last");
-  app.add_option("--range", options->record.range, "record only while the first NVTX range NAME or NAME@DOMAIN is open");
-  app.add_option("--delay", options->delay, "begin this long after the program's first use of CUDA or NVTX: 30, 500ms");
-  app.add_option("--duration", options->duration, "record only this long");
-  app.add_flag("--from-code", options->record.from_code,
-               "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of tracer/api/capture.h");
-  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
-      ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
-      ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each of the buffers which that is cut into")
-      ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
-  app.add_option("--sample-ms", options->record.sample_ms, "how often the GPUs' counters are read, 0 = not at all")
-      ->check(whole_number(0, tracer::kMaxSampleMs))
-      ->default_str("100");
-  app.add_option("--nccl", options->record.nccl,
-                 "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")
-      ->check(CLI::IsMember({"off", "calls", "network"}))
-      ->default_str("network");
-  auto* const in_turn = app.add_option(
-      "--in-turn", options->in_turn, "two programs, CMD : CMD, that train some steps each in turn; the run folder of the second");
-  app.add_option("--turn-steps", options->turn_steps, "steps of a turn; the first of each is not measured")
-      ->check(whole_number(2, 1'000'000))
-      ->needs(in_turn)
-      ->capture_default_str();
-  app.add_flag("--force", options->record.force, "overwrite a run that is there");
+  add_time_options(app, *options);
+  add_source_options(app, *options);
+  add_turn_options(app, *options);
+  app.add_flag("--force", options->record.force, "overwrite an existing run");
   app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();
-  return [options]() -> int {
-    auto const steps = steps_for_tracer(options->record.steps);
-    if (!steps) return report_error(steps.error());
-    options->record.steps = *steps;
-    if (auto const set = set_time(options->delay, "--delay", options->record.delay_ns); !set) return report_error(set.error());
-    if (auto const set = set_time(options->duration, "--duration", options->record.duration_ns); !set)
-      return report_error(set.error());
-    auto const code = options->in_turn.empty()
-                          ? record_alone(options->record, options->command)
-                          : record_two(options->record, options->in_turn, options->turn_steps, options->command);
-    return code ? *code : report_error(code.error());
-  };
+
+  return [options] { return record(*options); };
 }
 
 }  // namespace stepscope::cli

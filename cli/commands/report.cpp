@@ -51,6 +51,7 @@ reports::ReportOptions page_options(ReportCommand const& command) {
 base::Expected<std::string> page_of(ReportCommand const& command) {
   auto const analyzed = analyze_and_warn(command.runs, {}, Reading::kBySize, command.is_one_run);
   if (!analyzed) return base::fail_with(analyzed);
+
   reports::ReportOptions const options = page_options(command);
   if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read, options);
   return reports::report_html(analyzed->run, analyzed->analysis, options);
@@ -59,11 +60,13 @@ base::Expected<std::string> page_of(ReportCommand const& command) {
 int report_one_run(ReportCommand const& command) {
   if (char const* const option = command.series_option())
     return report_error(
-        {fmt::format("report: {} is for runs on different numbers of devices, and this is one run; stepscope analyze RUN --json "
-                     "has its numbers",
+        {fmt::format("report: {} needs runs on different numbers of devices, and this is one run; "
+                     "stepscope analyze RUN --json prints its numbers",
                      option)});
+
   auto const html = page_of(command);
   if (!html) return report_error(html.error());
+
   std::string const output = command.output.empty() ? "report.html" : command.output;
   if (auto const written = base::write_file_atomically(output, *html); !written) return report_error(written.error());
   tell_written(output);
@@ -73,19 +76,24 @@ int report_one_run(ReportCommand const& command) {
 int report_series(ReportCommand const& command, std::vector<std::string> const& paths) {
   auto samples = read_samples(paths, {});
   if (!samples) return report_error(samples.error());
-  std::fprintf(stderr, "stepscope: %zu runs make a scaling series (--one-run reads them as one run)\n", paths.size());
+
+  std::fprintf(stderr, "stepscope: %zu runs form a scaling series (--one-run reads them as one run)\n", paths.size());
+
   analyzer::ScalingOptions options;
   if (!command.scaling.empty())
     options.kind = command.scaling == "strong" ? analyzer::ScalingKind::kStrong : analyzer::ScalingKind::kWeak;
   options.samples = command.samples;
+
   analyzer::ScalingSeries const series = analyzer::scale_series(std::move(*samples), options);
   if (series.refusal) return report_error({"report: " + reports::scaling_refusal(series)});
+
   std::string const output = command.output.empty() ? "scaling.html" : command.output;
   OutputFiles files;
   files.add(output, reports::scaling_html(series, page_options(command)));
   files.add(command.json, reports::scaling_json(series));
   files.add(command.markdown, reports::scaling_markdown(series));
   if (auto const written = files.write(); !written) return report_error(written.error());
+
   for (std::string const& path : {output, command.json, command.markdown}) tell_written(path);
   std::fputs(reports::scaling_text(series, {use_color(), terminal_width()}).c_str(), stdout);
   return kGood;
@@ -103,22 +111,28 @@ int report_runs(ReportCommand const& command) {
 Action add_report(CLI::App& app) {
   auto const command = std::make_shared<ReportCommand>();
   app.footer(
-      "One run: files and folders of its ranks. Runs on different numbers of devices, or a folder of them (stepscope run "
-      "--scale): a "
-      "scaling report, several runs of one number are repeats. docs/guide/REPORT.md, docs/guide/SCALING.md");
+      "One run: give the files or folders of its ranks. Scaling report: "
+      "give runs on different numbers of devices, "
+      "or a folder of them (stepscope run --scale); "
+      "several runs on the same number are repeats. "
+      "docs/guide/REPORT.md, docs/guide/SCALING.md");
+
   app.add_option("RUN", command->runs, "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
       ->required();
-  app.add_option("-o,--output", command->output, "the file to write; else report.html, of a scaling series scaling.html");
-  app.add_option("--lang", command->language, "the language of the page: en (else), or zh (Simplified Chinese)")
+  app.add_option("-o,--output", command->output, "the file to write (default: report.html, for a scaling series scaling.html)");
+  app.add_option("--lang", command->language, "language of the page: en (default) or zh (Simplified Chinese)")
       ->check(CLI::IsMember({"en", "zh"}));
-  auto* const series = app.add_flag("--series", command->are_runs, "each RUN is a run of its own, of a scaling series");
-  app.add_flag("--one-run", command->is_one_run, "all of them are parts of one run")->excludes(series);
-  app.add_option("--scaling", command->scaling, "of a series: what the same work is for, else it is found")
+  auto* const series = app.add_flag("--series", command->are_runs, "treat each RUN as one run of a scaling series");
+  app.add_flag("--one-run", command->is_one_run, "treat all RUNs as parts of one run")->excludes(series);
+
+  app.add_option("--scaling", command->scaling, "scaling series: strong or weak scaling (default: detect)")
       ->check(CLI::IsMember({"strong", "weak"}));
-  app.add_option("--samples", command->samples, "of a series: samples in a step of the job (strong) or of a device (weak)")
+  app.add_option("--samples", command->samples,
+                 "scaling series: samples per step of the job (strong) or per step of a device (weak)")
       ->check(whole_number(1, 1'000'000'000));
-  app.add_option("--json", command->json, "of a series: write its numbers there (docs/guide/SCALING.md)");
-  app.add_option("--markdown", command->markdown, "of a series: write its summary there");
+  app.add_option("--json", command->json, "scaling series: write its numbers as JSON to this file (docs/guide/SCALING.md)");
+  app.add_option("--markdown", command->markdown, "scaling series: write its summary as Markdown to this file");
+
   return [command] { return report_runs(*command); };
 }
 

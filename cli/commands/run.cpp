@@ -19,7 +19,7 @@ std::string workload_list() {
 }
 
 int run_named(std::vector<std::string> arguments) {
-  if (arguments.empty()) return report_error({"run: no workload was named, see stepscope run --help"});
+  if (arguments.empty()) return report_error({"run: name a workload, see stepscope run --help"});
   std::string const name = arguments.front();
   arguments.erase(arguments.begin());
   auto const series = parse_scale(arguments);

@@ -31,12 +31,14 @@ class Workspace {
  public:
   explicit Workspace(std::string const& keep) : is_kept_(!keep.empty()) {
     std::error_code error;
+
     path_ = is_kept_ ? keep : fs::temp_directory_path(error).string();
     if (is_kept_) {
       fs::create_directories(path_, error);
       is_made_ = fs::is_directory(path_, error);
       return;
     }
+
     auto made = base::TemporaryFolder::create(path_);
     is_made_ = made.has_value();
     if (!is_made_) return;
@@ -68,9 +70,11 @@ int run_selftest(SelftestOptions const& options) {
   Workspace const workspace(options.keep);
   if (!workspace.is_made())
     return report_error({workspace.path() + ": cannot be made, set TMPDIR to a folder that can be written"});
+
   std::string const here = program_folder();
   selftest::Setup const setup = {here + "/stepscope", here + "/../libexec/stepscope/stepscope-cuda-probe", options.device,
                                  workspace.path()};
+
   std::vector<doctor::Check> checks;
   Tally tally;
   auto const finished = selftest::run(setup, [&](doctor::Check const& check) {
@@ -79,6 +83,7 @@ int run_selftest(SelftestOptions const& options) {
     if (!options.json) print_check(check, kSelftestWords);
   });
   if (!finished) return report_error(finished.error());
+
   if (options.json) {
     nlohmann::json const all = {{"checks", json_of(checks, kSelftestWords)},
                                 {"passed", tally.passed},
@@ -88,6 +93,7 @@ int run_selftest(SelftestOptions const& options) {
   } else {
     std::printf("%zu passed, %zu failed, %zu skipped\n", tally.passed, tally.failed, tally.skipped);
   }
+
   return tally.failed == 0 ? kGood : kFinding;
 }
 
@@ -96,9 +102,9 @@ int run_selftest(SelftestOptions const& options) {
 Action add_selftest(CLI::App& app) {
   auto const options = std::make_shared<SelftestOptions>();
   app.add_option("--device", options->device, "host:N, cuda or cuda:N (default: host:2 and, where there is a GPU, cuda)");
-  app.add_option("--keep", options->keep, "keep what was recorded in this folder");
-  app.add_flag("--json", options->json, "print it as JSON");
-  app.footer("Exit status: 0 nothing failed, 1 something did, 2 wrong use.");
+  app.add_option("--keep", options->keep, "keep the recordings in this folder");
+  app.add_flag("--json", options->json, "print the result as JSON");
+  app.footer("Exit status: 0 no check failed, 1 a check failed, 2 wrong use.");
   return [options] { return run_selftest(*options); };
 }
 

@@ -93,17 +93,17 @@ int slice_run(SliceOptions const& options) {
 Action add_slice(CLI::App& app) {
   auto const options = std::make_shared<SliceOptions>();
   app.footer(
-      "Events are kept whole where any part of them lies in what was asked for; so are the launches of kept device ops and what "
-      "encloses those. The steps that were asked for analyze as in the whole run: stepscope analyze OUT --steps A:B. The step "
-      "before "
-      "them is kept, too, for what the first of them waits for began there.");
+      "The slice keeps every event that overlaps the chosen part, the launches of kept device ops, "
+      "and the events around those launches. It also keeps the step before the chosen steps, "
+      "where the work begins that the first one waits for. The chosen steps have the same analysis "
+      "as in the whole run: stepscope analyze OUT --steps A:B.");
   options->part.steps_before = 1;
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_part_options(app, options->part);
   app.add_flag("--anonymize", options->anonymize, "replace every name: of ranges, kernels, threads, hosts, devices");
   add_one_run_option(app, options->is_one_run);
-  app.add_flag("--force", options->force, "overwrite a run that is there");
+  app.add_flag("--force", options->force, "overwrite an existing run");
   return [options] { return slice_run(*options); };
 }
 

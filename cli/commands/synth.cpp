@@ -28,13 +28,15 @@ std::vector<std::string> pattern_names() {
 std::string lists() {
   std::string text = "Patterns:\n";
   for (synth::Pattern const& pattern : synth::patterns()) text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
-  text += "Faults, each with its usual amount:\n";
+
+  text += "Faults, each with its default amount:\n";
   for (synth::FaultKind const& kind : synth::fault_kinds()) {
     text += fmt::format("  {:<24} {}", synth::usage_of(kind), kind.summary);
-    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.steady);
+    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.usual);
     text += '\n';
   }
-  return text + "What is true of the run is written to RUN/truth.json (docs/reference/SYNTH.md).";
+
+  return text + "RUN/truth.json has the ground truth of the run (docs/reference/SYNTH.md).";
 }
 
 int make_run(SynthOptions options) {
@@ -43,8 +45,10 @@ int make_run(SynthOptions options) {
     if (!fault) return report_error(fault.error());
     options.run.fault = *fault;
   }
+
   options.run.pattern = synth::find_pattern(options.pattern);
   if (auto const possible = synth::check_fault(options.run); !possible) return report_error(possible.error());
+
   auto output = base::take_run_folder(options.output, options.force);
   if (!output) return report_error(output.error());
   auto const staging = output->staging();
@@ -69,26 +73,29 @@ int make_run(SynthOptions options) {
 Action add_synth(CLI::App& app) {
   auto const options = std::make_shared<SynthOptions>();
   app.footer(lists());
+
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
-  app.add_option("--pattern", options->pattern, "how the ranks share the work")
+  app.add_option("--pattern", options->pattern, "parallelism of the job")
       ->check(CLI::IsMember(pattern_names()))
       ->capture_default_str();
-  app.add_option("--ranks", options->run.ranks, "processes, each with a device of its own")
+  app.add_option("--ranks", options->run.ranks, "number of processes, with one device each")
       ->check(whole_number(1, synth::kMaxRanks))
       ->default_val(4);
-  app.add_option("--events", options->run.events_per_rank, "events a rank; the step in which so many are reached is completed")
+  app.add_option("--events", options->run.events_per_rank, "events per rank; the step that reaches this number is completed")
       ->check(whole_number(1, synth::kMaxEventsPerRank))
       ->default_val(1'000'000);
-  app.add_option("--steps", options->run.steps, "exactly so many steps, instead of --events")
+  app.add_option("--steps", options->run.steps, "number of steps, instead of --events")
       ->check(whole_number(1, synth::kMaxSteps))
       ->excludes("--events");
+
   app.add_option("--fault", options->fault,
-                 "NAME or NAME=X: one of the faults below, in every step of a job that has no other; "
-                 "else the same cycle of faults in every 24 steps");
-  app.add_option("--seed", options->run.seed, "the same seed gives the same bytes")
+                 "NAME or NAME=X: one of the faults below, in every step, as the only fault (default: "
+                 "a fixed cycle of faults that repeats every 24 steps)");
+  app.add_option("--seed", options->run.seed, "seed of the random numbers; the same seed gives the same bytes")
       ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();
-  app.add_flag("--force", options->force, "overwrite a run that is there");
+  app.add_flag("--force", options->force, "overwrite an existing run");
+
   return [options] { return make_run(*options); };
 }
 

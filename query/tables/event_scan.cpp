@@ -16,7 +16,7 @@ EventFilter::Range in_trace_time(EventFilter::Range range, int64_t offset_ns) {
   return {shift(range.low), shift(range.high)};
 }
 
-/// What of a range is kept; null: all of it.
+/// The part of a range that is kept; null: all of it.
 EventFilter::Range within(model::Interval const* kept, EventFilter::Range range) {
   if (kept == nullptr) return range;
   return {std::max(range.low, kept->begin), std::min(range.high, kept->end - 1)};

@@ -1,5 +1,6 @@
-// Walks the rows of an event table that fulfil simple conditions, without looking at rows that cannot: processes and tracks are
-// left out whole, times are found by binary search (the rows of a track are sorted by start), ids and correlations are looked up.
+// Walks the rows of an event table that fulfil simple conditions, without reading rows that cannot.
+// It skips whole processes and tracks, finds times by binary search (the rows of a track are sorted
+// by start), and looks up ids and correlations.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct EventFilter {
     [[nodiscard]] bool has(int64_t value) const { return low <= value && value <= high; }
   };
   Range start, end, dur;
-  /// Of a process or a track (ColumnOf): the value that the column has.
+  /// The column's value for a process or a track (ColumnOf).
   struct Equal {
     model::TableColumn const* column;
     bool is_text;
@@ -50,8 +51,8 @@ class EventScan {
   /// Index of the process, and row in it.
   [[nodiscard]] size_t process() const { return process_; }
   [[nodiscard]] uint32_t row() const { return lookup_ ? found_[at_] : at_; }
-  /// The rest of the rows of this track that follow each other without a gap in what was looked for: [row(), last), of which
-  /// those for which matches() holds. For whoever walks them alone; then skip_run().
+  /// End of the contiguous rows of this track from row() on. The caller may walk [row(), last)
+  /// itself, taking rows for which matches() holds, and then calls skip_run().
   [[nodiscard]] uint32_t run_end() const { return lookup_ ? row() + 1 : last_; }
   [[nodiscard]] bool matches(uint32_t row) const;
   void skip_run() {

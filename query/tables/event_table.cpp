@@ -75,8 +75,9 @@ std::optional<int64_t> integer_of(sqlite3_value* value) {
   return number == std::floor(number) && std::fabs(number) < kLimit ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
 }
 
-/// One condition of the plan. What it does not understand (a text where numbers are) it leaves to SQLite, which knew the type
-/// that the column gives the value when it was planned: only what is of that type is not looked at again.
+/// Applies one condition of the plan. A value of an unexpected type (text for numbers) is left to
+/// SQLite. SQLite knew the column's type when it planned, and skips its own check only for values
+/// of that type.
 void add_condition(EventFilter& filter, TableColumn const& column, Use use, char op, sqlite3_value* value) {
   bool const is_text = column.type == ColumnType::kText;
   int const type = is_text ? sqlite3_value_type(value) : sqlite3_value_numeric_type(value);
@@ -138,7 +139,7 @@ class EventCursor final : public Cursor {
   EventScan scan_;
 };
 
-/// Of processes, devices and tracks: a few rows, all of them.
+/// All rows of processes, devices and tracks, which are few.
 class PlainCursor final : public Cursor {
  public:
   PlainCursor(Processes const& processes, model::TraceTable const& table) : processes_(processes), table_(table) {}
@@ -206,7 +207,7 @@ bool EventTable::gives_order(sqlite3_index_info const& info, std::vector<bool> c
   auto const is_fixed = [&](std::string_view name) {
     return has_value(name) || (name == "process" && ranks_differ_ && has_value("rank"));
   };
-  // Of several processes with one rank the order within the rank is that of the processes.
+  // If several processes have one rank, they keep their order within it.
   auto const may_skip = [&](std::string_view name) { return is_fixed(name) || (name == "process" && ranks_differ_); };
   if (table_.rows != TableRows::kEvents || (processes_.size() > 1 && !by_process_)) return false;
   size_t next = 0;

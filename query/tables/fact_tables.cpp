@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/metrics/steps/run_summary.h"
 #include "query/tables/host_tables.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
@@ -56,20 +57,20 @@ void add_idle(analyzer::IdleSplit const& split, Rows& rows) {
 FactTable device_time_table() {
   FactTable table{"device_time",
                   "how each device spent its window, first start to last end of its ops",
-                  {{"rank", kInteger, "of the process in the job"},
-                   {"device", kInteger, "number in the process"},
+                  {{"rank", kInteger, "rank of the process in the job"},
+                   {"device", kInteger, "device number in the process"},
                    {"name", kText, "of the device"},
                    {"start_ns", kInteger, "begin of the window, run time"},
                    {"window_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
                    {"busy_ns", kInteger, "union of all ops over all streams"},
                    {"idle_ns", kInteger, "the rest of the window"},
-                   {"compute_ns", kInteger, "union of what computes"},
-                   {"comm_ns", kInteger, "union of what communicates"},
+                   {"compute_ns", kInteger, "union of compute"},
+                   {"comm_ns", kInteger, "union of communication"},
                    {"copy_ns", kInteger, "union of copies"},
                    {"exposed_comm_ns", kInteger, "communication that no compute hides"},
-                   {"exposed_copy_ns", kInteger, "copies that neither hides"},
-                   {"exposed_wait_ns", kInteger, "of exposed_comm_ns: waiting for peers"},
-                   {"exposed_late_ns", kInteger, "of exposed_comm_ns: would be hidden or not there if no peer had come late"},
+                   {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
+                   {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting for peers"},
+                   {"exposed_late_ns", kInteger, "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
                    {"overlap", kReal, "share of communication that compute hides"},
                    {"utilization", kReal, "busy / window"},
                    {"kernels", kInteger, "ops but memcpys"},
@@ -77,9 +78,9 @@ FactTable device_time_table() {
                    {"collectives", kInteger, "of the kernels"},
                    {"launches", kInteger, "launch calls of these ops"},
                    {"capacity_bytes", kInteger, "memory of the device"},
-                   {"peak_allocated_bytes", kInteger, "most bytes live at once"},
-                   {"peak_reserved_bytes", kInteger, "most bytes held from the system"},
-                   {"floor_growth_bytes_per_step", kReal, "slope of the least that is live in each step"}},
+                   {"peak_allocated_bytes", kInteger, "most bytes allocated at once"},
+                   {"peak_reserved_bytes", kInteger, "most bytes reserved from the driver"},
+                   {"floor_growth_bytes_per_step", kReal, "slope of the minimum of allocated bytes in each step"}},
                   nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
@@ -108,26 +109,26 @@ FactTable device_time_table() {
 
 FactTable step_table() {
   FactTable table{"steps",
-                  "every step on every device, split without rest",
-                  {{"rank", kInteger, "of the process in the job"},
-                   {"device", kInteger, "number in the process"},
+                  "exact breakdown of every step on every device",
+                  {{"rank", kInteger, "rank of the process in the job"},
+                   {"device", kInteger, "device number in the process"},
                    {"step", kInteger, "number of the step"},
                    {"start_ns", kInteger, "begin of its device window, run time"},
                    {"dur_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
                    {"end_ns", kInteger, "start_ns + dur_ns"},
-                   {"compute_ns", kInteger, "union of what computes"},
+                   {"compute_ns", kInteger, "union of compute"},
                    {"exposed_comm_ns", kInteger, "communication that no compute hides"},
-                   {"exposed_copy_ns", kInteger, "copies that neither hides"},
+                   {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
                    {"idle_ns", kInteger, "the rest"},
                    {"host_start_ns", kInteger, "begin of the host's range, run time"},
                    {"host_dur_ns", kInteger, "its length"},
                    {"warmup", kInteger, "1 = left out of statistics and findings"},
-                   {"period_start_ns", kInteger, "begin of the window with the idle time that led to it"},
-                   {"period_ns", kInteger, "its length: what a step takes"}},
+                   {"period_start_ns", kInteger, "begin of the window, including the idle time before it"},
+                   {"period_ns", kInteger, "its length: the step time"}},
                   nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
-    for (reports::StepPeriod const& period : reports::step_periods(analysis)) {
+    for (analyzer::StepPeriod const& period : analyzer::step_periods(analysis)) {
       analyzer::StepStats const& step = *period.step;
       add_place(run, step.ref, rows);
       rows.add(integer(step.step));
@@ -154,8 +155,8 @@ model::Interval part_in_window(Analysis const& analysis, analyzer::IdleGap const
 FactTable gap_table() {
   return {"idle_gaps",
           "every gap in a device's window, or part of one, with its cause; their sum is idle_ns of device_time",
-          {{"rank", kInteger, "of the process in the job"},
-           {"device", kInteger, "number in the process"},
+          {{"rank", kInteger, "rank of the process in the job"},
+           {"device", kInteger, "device number in the process"},
            {"start_ns", kInteger, "begin, run time"},
            {"dur_ns", kInteger, "length"},
            {"end_ns", kInteger, "start_ns + dur_ns"},
@@ -182,13 +183,13 @@ Cell communicator_rank(analyzer::CollectiveStats::Participant const& participant
   return participant.rank < 0 ? Cell{} : integer(participant.rank);
 }
 
-/// Of a collective or link; what the trace does not say is nothing, as in `collectives`.
+/// Columns of a collective or link. A value that the trace lacks is NULL, as in `collectives`.
 Cell operation(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Cell{} : Cell::of(std::string_view(model::to_string(op)));
 }
 Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
 Cell message_bytes(analyzer::CollectiveStats const& collective) {
-  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  bool const is_unknown = !model::is_message_size_known(collective.op, collective.bytes);
   return is_unknown ? Cell{} : count(collective.bytes);
 }
 
@@ -216,12 +217,14 @@ void add_participants(Run const& run, analyzer::CollectiveStats const& collectiv
 
 FactTable collective_table() {
   return {"matched_collectives",
-          "the same collective on all its participants, one row a participant",
+          "collectives joined over all their participants, one row per participant",
           {{"collective", kInteger, "number of the collective in the run, by first start"},
            {"communicator", kText, "the same on every participant"},
-           {"sequence", kInteger, "number in the communicator; where events have none, the place among those alike, from 0"},
+           {"sequence", kInteger,
+            "number in the communicator; "
+            "if events have none, their order among events of the same kind, from 0"},
            {"op", kText, "'all_reduce', 'all_gather', …"},
-           {"bytes", kInteger, "message bytes; NULL where they are unknown"},
+           {"bytes", kInteger, "message bytes; NULL if unknown"},
            {"rank", kInteger, "of the participant's process in the job"},
            {"device", kInteger, "of the participant"},
            {"communicator_rank", kInteger, "of the participant in the communicator"},
@@ -234,7 +237,7 @@ FactTable collective_table() {
            {"skew_ns", kInteger, "last start − first start, needs aligned clocks"},
            {"is_last", kInteger, "1 = it started last"},
            {"participants", kInteger, "that were found"},
-           {"expected_participants", kInteger, "that should take part"},
+           {"expected_participants", kInteger, "expected participants"},
            {"busbw_gbps", kReal, "bus bandwidth, 1e9 bytes per second"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (size_t i = 0; i < analysis.collectives.size(); ++i) add_participants(run, analysis.collectives[i], i, rows);
@@ -264,15 +267,15 @@ FactTable link_table() {
 
 FactTable finding_table() {
   return {"findings",
-          "what the rules found, worst first",
+          "findings of the rules, most severe first",
           {{"finding", kInteger, "its number, from 1"},
            {"rule", kText, "see FINDINGS.md"},
            {"severity", kText, "'critical', 'warning' or 'info'"},
            {"title", kText, "for people"},
-           {"rank", kInteger, "where; NULL = the whole run"},
-           {"device", kInteger, "where; NULL = the whole run"},
-           {"cost_ns_per_step", kInteger, "what it costs; never add the costs of findings"},
-           {"gain_ceiling", kReal, "gain without it at most: T/(T−cost) − 1"},
+           {"rank", kInteger, "place; NULL = the whole run"},
+           {"device", kInteger, "place; NULL = the whole run"},
+           {"cost_ns_per_step", kInteger, "its cost; do not add the costs of findings"},
+           {"gain_ceiling", kReal, "largest gain if removed: T/(T−cost) − 1"},
            {"explanation", kText, "for people"},
            {"advice", kText, "for people"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
@@ -310,10 +313,10 @@ FactTable metric_table() {
 
 FactTable evidence_table() {
   return {"finding_evidence",
-          "where to look, worst first",
+          "places to look at, most severe first",
           {{"finding", kInteger, "number of the finding"},
-           {"rank", kInteger, "of the process in the job"},
-           {"device", kInteger, "number in the process"},
+           {"rank", kInteger, "rank of the process in the job"},
+           {"device", kInteger, "device number in the process"},
            {"track", kInteger, "number of the track in its process"},
            {"start_ns", kInteger, "begin, run time"},
            {"dur_ns", kInteger, "length"},

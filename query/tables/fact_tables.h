@@ -1,5 +1,5 @@
-// What the analysis says, as tables: the numbers of `stepscope analyze --json` (docs/reference/ANALYSIS_JSON.md) under their names there,
-// but for instants, which are start_ns here as in all tables.
+// What the analysis says, as tables: the numbers of `stepscope analyze --json` (docs/reference/ANALYSIS_JSON.md) under their
+// names there, but for instants, which are start_ns here as in all tables.
 #pragma once
 
 #include <functional>

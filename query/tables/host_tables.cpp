@@ -29,16 +29,16 @@ void add_known(std::optional<int64_t> const& value, Rows& rows) { rows.add(value
 FactTable host_step_table() {
   return {"host_steps",
           "every step of every thread of processes without a device",
-          {{"rank", kInteger, "of the process in the job"},
+          {{"rank", kInteger, "rank of the process in the job"},
            {"track", kInteger, "number of the thread's track in its process"},
            {"thread", kText, "its name"},
            {"step", kInteger, "number of the step"},
            {"start_ns", kInteger, "begin of the annotated range, run time"},
            {"dur_ns", kInteger, "its length"},
            {"end_ns", kInteger, "start_ns + dur_ns"},
-           {"period_start_ns", kInteger, "end of the step before, where that has the number before, else start_ns"},
-           {"period_ns", kInteger, "from there to end_ns: what a step takes"},
-           {"input_ns", kInteger, "of period_ns: the thread waited for data"},
+           {"period_start_ns", kInteger, "end of the previous step if its number is the previous one, else start_ns"},
+           {"period_ns", kInteger, "from there to end_ns: the step time"},
+           {"input_ns", kInteger, "part of period_ns in which the thread waited for data"},
            {"warmup", kInteger, "1 = left out of means and findings"},
            {"outlier", kInteger, "1 = much longer than the others"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
@@ -56,15 +56,15 @@ FactTable host_step_table() {
 FactTable host_range_table() {
   return {"host_ranges",
           "time by name of range or call, over all threads of a process without a device",
-          {{"rank", kInteger, "of the process in the job"},
+          {{"rank", kInteger, "rank of the process in the job"},
            {"name", kText, "of the range; NULL = further names together"},
            {"kind", kText, "'range', 'phase' or 'input' (waits for data)"},
            {"name_count", kInteger, "how many names this row stands for"},
-           {"count", kInteger, "how often they ran"},
-           {"inclusive_ns", kInteger, "union a thread, summed over the threads"},
-           {"exclusive_ns", kInteger, "of it: nothing within ran"},
+           {"count", kInteger, "number of occurrences"},
+           {"inclusive_ns", kInteger, "union per thread, summed over the threads"},
+           {"exclusive_ns", kInteger, "part of it without inner ranges"},
            {"longest_ns", kInteger, "of one time"},
-           {"step_inclusive_ns", kInteger, "mean of a usual step; NULL without steps"},
+           {"step_inclusive_ns", kInteger, "mean of a steady step; NULL without steps"},
            {"step_exclusive_ns", kInteger, "likewise"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::HostStats const& host : analysis.hosts)
@@ -87,7 +87,7 @@ FactTable host_range_table() {
 FactTable host_thread_table() {
   return {"host_threads",
           "the threads of processes without a device, busiest first",
-          {{"rank", kInteger, "of the process in the job"},
+          {{"rank", kInteger, "rank of the process in the job"},
            {"track", kInteger, "number of the thread's track in its process"},
            {"thread", kText, "its name"},
            {"events", kInteger, "ranges, calls and steps"},
@@ -109,17 +109,18 @@ FactTable host_thread_table() {
 
 FactTable negotiation_table() {
   return {"negotiations",
-          "who was ready last for collectives, as a timeline of Horovod tells it; one row a rank, latest first",
-          {{"recorded_by", kInteger, "rank of the process whose file tells it"},
+          "ranks that were ready last for collectives, from a Horovod timeline; "
+          "one row per rank, latest first",
+          {{"recorded_by", kInteger, "rank of the process whose file has this row"},
            {"negotiations", kInteger, "whose record names every rank"},
            {"incomplete", kInteger, "others"},
-           {"rank", kInteger, "the rank that this row is about"},
-           {"last", kInteger, "negotiations to which it came last"},
+           {"rank", kInteger, "rank that this row describes"},
+           {"last", kInteger, "negotiations in which it was last"},
            {"late_ns", kInteger, "union, over these, from the last but one to it"},
            {"mean_late_ns", kInteger, "of one of these"},
            {"longest_late_ns", kInteger, "of one of these"},
-           {"moments", kInteger, "stretches that late_ns consists of"},
-           {"worst_start_ns", kInteger, "begin of the longest stretch, run time; NULL without one"},
+           {"moments", kInteger, "number of intervals in late_ns"},
+           {"worst_start_ns", kInteger, "begin of the longest interval, run time; NULL without one"},
            {"worst_ns", kInteger, "its length"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::NegotiationStats const& facts : analysis.negotiations)

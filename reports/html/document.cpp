@@ -6,6 +6,7 @@
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/html.h"
+#include "reports/words/labels.h"
 #include "reports/words/language.h"
 
 namespace stepscope::reports {
@@ -18,14 +19,25 @@ std::string content_policy() {
                      scripts);
 }
 
+/// A style element with the parts' colours as CSS variables: --KEY.
+std::string part_colours() {
+  std::string light, dark;
+  for (int i = 0; i < kPartCount; ++i) {
+    light += fmt::format("--{}:#{:06x};", part(i).key, part(i).light);
+    dark += fmt::format("--{}:#{:06x};", part(i).key, part(i).dark);
+  }
+
+  return fmt::format("<style>:root{{{}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{}}}}}</style>\n", light, dark);
+}
+
 std::string head(std::string const& title) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
       "dark\">\n"
-      "<title>{} · Stepscope</title>\n<style>{}</style></head>\n",
-      html_language(), content_policy(), title, report_style());
+      "<title>{} · Stepscope</title>\n{}<style>{}</style></head>\n",
+      html_language(), content_policy(), title, part_colours(), report_style());
 }
 
 /// All sections that say something, after the links to them.

@@ -18,12 +18,12 @@ namespace {
 constexpr int kPictureColumns = 80;
 /// Streams of the device that a picture shows: those that are busiest there.
 constexpr size_t kPictureStreams = 4;
-/// Of the place's length, before and behind it.
+/// Margin before and after the place, as a share of its length.
 constexpr double kContext = 0.4;
 /// A span at least this part of the lane says its name when pointed at.
 constexpr double kNamedShare = 0.03;
 
-/// By SpanClass: the colour's name in report.css, and what the span is.
+/// Indexed by SpanClass: the colour's name in report.css, and what the span is.
 constexpr std::array<std::pair<char const*, char const*>, kSpanClassCount> kClassWords{{{"compute", "compute"},
                                                                                         {"exposed_comm", "communication"},
                                                                                         {"exposed_copy", "copy"},

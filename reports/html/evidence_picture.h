@@ -12,8 +12,8 @@ namespace stepscope::reports {
 /// Findings that have pictures, and how many of its places each shows: more make the page large and say nothing new.
 inline constexpr size_t kPicturedFindings = 8, kPicturesOfFinding = 3;
 
-/// Those of the findings' places that lie in one process, with all its events, into `pictures`[finding][place]. O(events of the
-/// process) at most.
+/// Draws the findings' places that lie in one process into `pictures`[finding][place]; needs all
+/// events of the process. O(events of the process) at most.
 void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank, std::vector<EvidencePictures>& pictures);
 
 }  // namespace stepscope::reports

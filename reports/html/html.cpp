@@ -33,8 +33,9 @@ std::string document_of(Page const& page) {
   document.version = options.version;
   for (SectionOf const& each : kSections) document.sections.push_back({each.id, each.title, each.write(page)});
   document.footer =
-      "Times are integer nanoseconds, unions and never sums unless a table says so; instants count from the first event of the "
-      "run.";
+      "Times are integer nanoseconds. "
+      "They are unions, not sums, unless a table says otherwise. "
+      "Instants count from the first event of the run.";
   if (report_has_charts()) document.data = page_data(page);
   return html_document(document);
 }

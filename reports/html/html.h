@@ -24,8 +24,9 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
 
 /// Gives a process of the run with all its events.
 using ReadProcess = std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)>;
-/// Of a run that is too large for memory: `outline` has of each process what analyzer/metrics/steps/skeleton_rows.h says, `read`
-/// is called for one process at a time. Errors: those of reading.
+/// The page of a run that is too large for memory. `outline` has the rows of each process that
+/// analyzer/metrics/steps/skeleton_rows.h keeps; `read` is called for one process at a time.
+/// Errors: those of reading.
 base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
                                         ReportOptions const& options = {});
 

@@ -18,10 +18,11 @@ struct TimelineView {
   std::optional<int32_t> rank_index;  ///< only this rank's rows
 };
 
-/// By place in Finding::evidence: HTML (evidence_picture.h), empty where there is nothing to see.
+/// HTML pictures (evidence_picture.h), indexed by place in Finding::evidence; empty if there is
+/// nothing to show.
 using EvidencePictures = std::vector<std::string>;
 
-/// What of the events the page shows.
+/// The part of the events that the page shows.
 struct Timeline {
   struct Stream {
     analyzer::DeviceRef ref;
@@ -58,8 +59,8 @@ std::string evidence_view_id(size_t finding);
 model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit);
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range);
 
-/// One function a section; each returns a whole <section>, or nothing where the run has nothing of the kind (one device waits for
-/// nobody). What a recording should tell and does not is said in the section.
+/// One function a section; each returns a whole <section>, or nothing where the run has nothing of
+/// the kind (one device never waits for another). Missing data of the recording are named in the section.
 std::string summary_section(Page const& page);
 std::string findings_section(Page const& page);
 std::string programs_section(Page const& page);
@@ -94,7 +95,8 @@ std::string section(std::string_view id, std::string_view title, std::string_vie
 std::string chart(std::string_view name, std::string_view title, std::string_view how);
 /// A closed block that opens on demand; `body` is HTML.
 std::string folded(std::string_view title, std::string_view body);
-/// Blocks of which the script shows one at a time; without it, all are there under their titles. `id` is plain ASCII.
+/// Blocks; the script shows one at a time. Without the script all are visible under their titles.
+/// `id` is plain ASCII.
 struct Tab {
   std::string id, title, body;  ///< body is HTML
 };

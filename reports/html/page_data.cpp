@@ -6,8 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/metrics/communication/bandwidth_by_size.h"
+#include "analyzer/metrics/communication/wait_matrix.h"
 #include "reports/html/timeline_data.h"
-#include "reports/html/wait_map.h"
 #include "reports/words/language.h"
 
 namespace stepscope::reports {
@@ -90,19 +91,13 @@ PageJson memory_data(Page const& page) {
   return devices;
 }
 
-/// Bus bandwidth over algorithm bandwidth of a kind of collective, taken from one that has both.
-double bus_factor(analyzer::CollectiveStats const& collective) {
-  double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
-  return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
-}
-
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
   if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0)) return line;
   for (int i = 0; i <= kFitPoints; ++i) {
     double const bytes = smallest * std::pow(largest / smallest, static_cast<double>(i) / kFitPoints);
-    double const ns = link.alpha_us * 1e3 + bytes / link.beta_gbps;  // GB/s = bytes/ns
-    if (ns > 0) line.push_back({bytes, factor * bytes / ns});
+    double const fitted = analyzer::fitted_bandwidth(link, factor, bytes);
+    if (fitted > 0) line.push_back({bytes, fitted});
   }
   return line;
 }
@@ -118,7 +113,7 @@ PageJson bandwidth_data(Page const& page) {
       continue;
     Series& series = groups[{collective.communicator, collective.op}];
     series.points.emplace_back(static_cast<double>(collective.bytes), *collective.busbw_gbps);
-    if (series.factor <= 0) series.factor = bus_factor(collective);
+    if (series.factor <= 0) series.factor = model::bus_factor(collective.op, collective.expected_participants);
   }
   PageJson result = PageJson::array();
   for (auto const& [key, series] : groups) {
@@ -171,14 +166,15 @@ PageJson path_data(Page const& page) {
 
 PageJson waits_data(Page const& page) {
   PageJson waits = PageJson::array();
-  std::vector<DeviceWait> devices = waits_by_device(page.analysis);
+  std::vector<analyzer::DeviceWait> devices = analyzer::waits_by_device(page.analysis);
   if (std::ssize(devices) > kMaxWaitBars) {
     std::nth_element(devices.begin(), devices.begin() + kMaxWaitBars, devices.end(),
-                     [](DeviceWait const& a, DeviceWait const& b) { return a.wait_ns > b.wait_ns; });
+                     [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.wait_ns > b.wait_ns; });
     devices.resize(kMaxWaitBars);
-    std::sort(devices.begin(), devices.end(), [](DeviceWait const& a, DeviceWait const& b) { return a.ref < b.ref; });
+    std::sort(devices.begin(), devices.end(),
+              [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.ref < b.ref; });
   }
-  for (DeviceWait const& wait : devices) {
+  for (analyzer::DeviceWait const& wait : devices) {
     auto const per = page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
     waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.wait_ns / per}});
   }
@@ -186,15 +182,16 @@ PageJson waits_data(Page const& page) {
 }
 
 /// Null where there is nothing to compare.
-PageJson wait_map_data(Page const& page) {
-  WaitMap const map = wait_map(page.analysis);
-  if (map.rows.empty()) return nullptr;
+PageJson step_waits_data(Page const& page) {
+  analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
+  if (matrix.rows.empty()) return nullptr;
+
   PageJson first = PageJson::array(), last = PageJson::array(), devices = PageJson::array(), ns = PageJson::array();
-  for (WaitMap::Column const& column : map.columns) {
+  for (analyzer::StepWaitMatrix::Column const& column : matrix.columns) {
     first.push_back(column.first);
     last.push_back(column.last);
   }
-  for (WaitMap::Row const& row : map.rows) {
+  for (analyzer::StepWaitMatrix::Row const& row : matrix.rows) {
     devices.push_back(device_label(page.run, row.ref));
     ns.push_back(row.ns);
   }
@@ -244,31 +241,11 @@ std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_
   return kept;
 }
 
-std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis) {
-  std::map<analyzer::DeviceRef, DeviceWait> waits;
-  for (analyzer::CollectiveStats const& collective : analysis.collectives)
-    for (size_t i = 0; i < collective.participants.size(); ++i) {
-      auto const& participant = collective.participants[i];
-      DeviceWait& wait = waits[participant.ref];
-      wait.ref = participant.ref;
-      wait.wait_ns += participant.wait_ns;
-      ++wait.collectives;
-      if (collective.last_participant >= 0 && static_cast<size_t>(collective.last_participant) == i) ++wait.last;
-    }
-  for (analyzer::StepStats const& step : analysis.steps) {
-    auto const found = waits.find(step.ref);
-    if (found != waits.end()) ++found->second.steps;
-  }
-  std::vector<DeviceWait> result;
-  for (auto const& [ref, wait] : waits) result.push_back(wait);
-  return result;
-}
-
 std::string page_data(Page const& page) {
   PageJson const data = {{"perStep", page.summary.has_steps}, {"parts", parts_data()},
                          {"steps", steps_data(page)},         {"memory", memory_data(page)},
                          {"bandwidth", bandwidth_data(page)}, {"waits", waits_data(page)},
-                         {"waitMap", wait_map_data(page)},    {"path", path_data(page)}};
+                         {"waitMap", step_waits_data(page)},  {"path", path_data(page)}};
   // The timeline is most of the data and flat numbers: written directly.
   std::string text = data.dump(-1, ' ', false, PageJson::error_handler_t::replace);
   text.pop_back();

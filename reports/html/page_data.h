@@ -21,13 +21,4 @@ inline constexpr size_t kMaxMemoryCurves = 8;
 /// The devices with a curve, by ref; of many those with the highest peaks.
 std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis);
 
-/// What a device waited for others inside collectives, summed over the run.
-struct DeviceWait {
-  analyzer::DeviceRef ref;
-  int64_t wait_ns = 0;
-  uint64_t collectives = 0, last = 0;  ///< took part in, arrived last at
-  size_t steps = 0;                    ///< of the device, warm-up included
-};
-std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis);
-
 }  // namespace stepscope::reports

@@ -67,23 +67,24 @@ std::string verdict_section(ScalingSeries const& series) {
   tiles += key_tile(base::format_share(last.factors.parallel), tr("of the time of {}: compute", most),
                     "Parallel efficiency: compute time / (devices × elapsed)");
   if (series.fits.best)
-    tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to), "devices, up to where doubling pays off",
-                      tr("A doubling up to there gives {} times the work or more, by the model that predicts best",
+    tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to), "devices: doubling pays off up to here",
+                      tr("Up to this number a doubling gives at least {} times the throughput, "
+                         "according to the model that predicts best",
                          analyzer::kLeastDoublingGain));
   std::string body = note_list(scaling_differences(series), tr("Not the same as on {}", least));
   body += fmt::format("<p class=\"verdict\">{}</p>\n", escape(with_joined_units(scaling_headline(series)), 4000));
   body += fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
   body += paragraph(scaling_kind_text(series)) + paragraph(scaling_pay_off_text(series));
-  return section("summary", "Verdict", body + note_list(scaling_notes(series), "What to know of these numbers"));
+  return section("summary", "Verdict", body + note_list(scaling_notes(series), "Notes on these numbers"));
 }
 
 std::string speed_section(ScalingSeries const& series) {
   Table table("speed-table", "Throughput, speed-up and efficiency by number of devices");
   table.number("Devices")
       .number("Runs")
-      .number("Steps", "Usual steps of all runs")
-      .number("Step", "Mean over the runs of their means");
-  table.number("±", "Half of the 95 % interval of the mean step, of it");
+      .number("Steps", "Steady steps of all runs")
+      .number("Step", "Mean of the means of the runs");
+  table.number("±", "Half of the 95 % interval of the mean step / mean step");
   table.number(throughput_unit(series)).number("Speed-up").number("Ideal");
   table.number("Efficiency", "Speed-up / ideal").number("95 % interval");
   double const first = static_cast<double>(series.points.front().devices);
@@ -97,18 +98,19 @@ std::string speed_section(ScalingSeries const& series) {
                share_cell(point.efficiency.value), interval_cell(point.efficiency)});
   }
   std::string const how =
-      "A step is the mean over the devices of its period, which no device's being last changes; warm-up, a slow start and "
-      "outliers are "
-      "left out. Error bars are 95 % intervals (Student's t): with several runs of a number of devices over the runs, with one "
-      "over "
-      "its steps, or over blocks of steps where these are alike. Of ratios they are those of the logarithm.";
-  std::string body =
-      "<div class=\"panels\"><div class=\"panel\">" + chart("speedup", "Speed-up, by number of devices", how) +
-      "</div><div class=\"panel\">" +
-      chart("efficiency", "Efficiency, by number of devices",
-            "The speed-up over the fewest devices, divided by how many times as many devices there are. 100 % is ideal; "
-            "more than that is possible where the parts of the work fit caches better.") +
-      "</div></div>\n";
+      "The length of a step is the mean of its period over the devices, "
+      "so it does not depend on which device finishes last. "
+      "Warm-up, a slow start and outliers are left out. "
+      "Error bars are 95 % intervals (Student's t): "
+      "over the runs if a number of devices has several; "
+      "else over the steps, or over blocks of steps if neighbours are alike. "
+      "Intervals of ratios are computed on their logarithms.";
+  std::string body = "<div class=\"panels\"><div class=\"panel\">" + chart("speedup", "Speed-up, by number of devices", how) +
+                     "</div><div class=\"panel\">" +
+                     chart("efficiency", "Efficiency, by number of devices",
+                           "Speed-up over the fewest devices, divided by the ratio of the numbers of devices. "
+                           "100 % is ideal; more is possible if smaller parts of the work fit caches better.") +
+                     "</div></div>\n";
   return section("speed", "Speed-up and efficiency", body + table.html());
 }
 
@@ -122,22 +124,27 @@ std::string factors_section(ScalingSeries const& series) {
     for (ScalingPoint const& point : series.points) cells.push_back(share_cell(value(point)));
     table.row(std::move(cells));
   };
-  add({"parallel efficiency", "compute time / (devices × elapsed): the product of the next three"},
+  add({"parallel efficiency", "compute time / (devices × elapsed): the product of the next three factors"},
       [](ScalingPoint const& point) { return point.factors.parallel; });
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     add(factor_words(static_cast<analyzer::ScalingFactor>(f)),
         [f](ScalingPoint const& point) { return point.factors.by_factor[f]; });
-  add({"efficiency", "parallel efficiency × computation scaling, over the parallel efficiency of the fewest devices"},
+  add({"efficiency",
+       "parallel efficiency × computation scaling / parallel efficiency of the fewest "
+       "devices"},
       [](ScalingPoint const& point) { return point.efficiency.value; });
   std::string body = paragraph(scaling_break_text(series));
-  body += chart(
-      "factors", "Where the devices' time goes, by number of devices",
-      "The factors of POP and TALP, over the usual steps: load balance = Σ compute / (n · most compute of a device), "
-      "communication efficiency = most compute / most busy time of a device, orchestration = most busy time / elapsed. Their "
-      "product is the parallel efficiency, Σ compute / (n · elapsed). The bar shows it, and above it what each factor takes: "
-      "1 − load balance, load balance × (1 − communication), and so on. Computation scaling compares the compute time that "
-      "the same work takes; times the parallel efficiency it is the efficiency against the fewest devices, which the line "
-      "shows.");
+  body += chart("factors", "Where the devices' time goes, by number of devices",
+                "The factors are those of POP and TALP, over the steady steps. "
+                "Load balance = Σ compute / (n · most compute of a device). "
+                "Communication efficiency = most compute / most busy time of a device. "
+                "Orchestration = most busy time / elapsed. "
+                "Their product is the parallel efficiency, Σ compute / (n · elapsed). "
+                "The bar shows it, and above it what each factor takes: "
+                "1 − load balance, load balance × (1 − communication), and so on. "
+                "Computation scaling compares the compute time of the same work. "
+                "Multiplied by the parallel efficiency it gives the efficiency against the fewest "
+                "devices, shown by the line.");
   return section("factors", "Factors", body + table.html());
 }
 
@@ -146,9 +153,9 @@ std::string pair_text(ScalingSeries const& series, LostTime const& loss) {
 }
 
 std::string loss_section(ScalingSeries const& series) {
-  Table table("loss-table", "What a step takes more than its share of the work, split without rest");
+  Table table("loss-table", "Time lost per step against ideal scaling: exact breakdown");
   table.text("Part");
-  for (LostTime const& loss : series.losses) table.number(pair_text(series, loss), "From so many devices to so many");
+  for (LostTime const& loss : series.losses) table.number(pair_text(series, loss), "Numbers of devices that are compared");
   table.text("Most of it", "From the fewest to the most devices");
   LostTime const& whole = series.losses[series.points.size() - 2];
   for (size_t p = 0; p < analyzer::kLostPartCount; ++p) {
@@ -168,19 +175,22 @@ std::string loss_section(ScalingSeries const& series) {
   sums.push_back({"", std::nullopt});
   table.row(std::move(sums));
   std::string const how =
-      "What the mean step takes beyond the mean step of fewer devices times the share of the work (1 at weak scaling, fewer / "
-      "more "
-      "devices at strong scaling), split into the same differences of all its parts: they sum to it, to the nanosecond. Waiting "
-      "is "
-      "split by what made the late devices late: by compute is imbalance.";
-  return section("loss", "Lost time", chart("loss", "Time a step loses against ideal, and to what", how) + table.html());
+      "Lost time = mean step − mean step of fewer devices × share of the work. "
+      "The share is 1 for weak scaling, fewer / more devices for strong scaling. "
+      "It is split into the same differences of all parts of a step, "
+      "which sum to it to the nanosecond. "
+      "Waiting is split by the reason why devices were late; "
+      "if the reason is compute, it is imbalance.";
+  return section("loss", "Lost time", chart("loss", "Time lost per step against ideal scaling, by cause", how) + table.html());
 }
 
 std::string parts_section(ScalingSeries const& series) {
-  Table table("parts-table", "What a step is made of by number of devices");
+  Table table("parts-table", "Parts of a step by number of devices");
   table.text("Part");
   number_for_each_size(table, series, "Mean step");
-  table.number("Exponent of n", "Exponent by least squares of the logarithms; ideal: 0 at weak scaling, -1 at strong");
+  table.number("Exponent of n",
+               "Exponent by least squares of the logarithms; ideal: "
+               "0 for weak scaling, -1 for strong scaling");
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
     bool const is_seen = std::any_of(series.points.begin(), series.points.end(), [p](ScalingPoint const& point) {
       return point.parts_ns[p] > kLeastRowShare * point.step_ns.value;
@@ -191,12 +201,11 @@ std::string parts_section(ScalingSeries const& series) {
     cells.push_back(exponent_cell(series.part_exponents[p]));
     table.row(std::move(cells));
   }
-  return section(
-      "parts", "Step",
-      chart("step-parts", "What a step is made of, by number of devices",
-            "The mean usual step, split without rest as in the report of a run. The mark is the ideal step: that of the "
-            "fewest devices times the share of the work.") +
-          table.html());
+  return section("parts", "Step",
+                 chart("step-parts", "Parts of a step, by number of devices",
+                       "Exact breakdown of the mean steady step, as in the report of a run. "
+                       "The mark is the ideal step: the step of the fewest devices × share of the work.") +
+                     table.html());
 }
 
 std::string collectives_block(ScalingSeries const& series) {
@@ -222,13 +231,14 @@ std::string growth_section(ScalingSeries const& series) {
   Table table("kernels-growth", "Kernels by number of devices: time in a step of a device");
   table.text("Kernel");
   number_for_each_size(table, series, "Summed durations in a step of a device");
-  table.number("Exponent of n", "Exponent by least squares of the logarithms; ideal: 0 at weak scaling, -1 at strong");
+  table.number("Exponent of n",
+               "Exponent by least squares of the logarithms; ideal: "
+               "0 for weak scaling, -1 for strong scaling");
   table.number("Calls", "A step and device, on the most devices");
-  table.number("Lost", "On the most devices, over the share of the work of what it takes on the fewest");
+  table.number("Lost", "Time on the most devices − time on the fewest × share of the work");
   for (analyzer::KernelGrowth const& kernel : series.kernels) {
     if (table.size() == kMaxTableRows) break;
-    std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all others, which are not told apart everywhere"))
-                                                   : name_cell(kernel.name)};
+    std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all other kernels together")) : name_cell(kernel.name)};
     for (auto const& ns : kernel.ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(kernel.exponent));
     cells.push_back(measure_cell(kernel.calls.back(), ""));
@@ -237,18 +247,18 @@ std::string growth_section(ScalingSeries const& series) {
   }
   table.searchable();
   std::string const how = how_computed(
-      "A kernel belongs to the step in whose window it begins. Times are sums of durations, so kernels that run side by side "
-      "count "
-      "twice. A dash: the kernel does not occur there.");
+      "A kernel belongs to the step in whose window it begins. "
+      "Times are sums of durations, so kernels that overlap count twice. "
+      "A dash means that the kernel does not occur there.");
   return section("kernels", "Kernels", (table.size() > 0 ? table.html() + how : std::string()) + collectives_block(series));
 }
 
 std::string predictions_table(ScalingSeries const& series) {
-  Table table("predictions-table", "What the models say of more devices");
+  Table table("predictions-table", "Predictions for more devices");
   table.number("Devices");
   for (analyzer::ScalingFit const& fit : series.fits.fits) {
     table.number(fmt::format("{}, {}", model_label(fit.model), throughput_unit(series)));
-    table.number("95 % interval", "Of a further run").if_known();
+    table.number("95 % interval", "For one more run").if_known();
   }
   for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices; devices *= 2) {
     auto const n = static_cast<double>(devices);
@@ -270,11 +280,18 @@ std::string predictions_table(ScalingSeries const& series) {
 
 std::string fits_section(ScalingSeries const& series) {
   if (series.fits.fits.empty()) return section("fits", "More devices", empty_note("No model fits these runs."));
-  Table table("fits-table", "Models of what a unit of work costs");
-  table.text("Model").text("What it says");
-  table.number("Error", "Each number of devices predicted from the others (leave-one-out), root mean square").if_known();
-  table.number("Scatter", "Of the runs about the model").if_known();
-  table.number("Pays off up to", "The most devices to which a doubling gives 1.5 times the work or more")
+  Table table("fits-table", "Models of the cost of a unit of work");
+  table.text("Model").text("Result");
+  table
+      .number("Error",
+              "Root mean square error when each number of devices is predicted from the others "
+              "(leave-one-out)")
+      .if_known();
+  table.number("Scatter", "Deviation of the runs from the model").if_known();
+  table
+      .number("Pays off up to",
+              "The largest number of devices up to which a doubling gives at least 1.5 times the "
+              "throughput")
       .number("95 % interval")
       .if_known();
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
@@ -287,15 +304,17 @@ std::string fits_section(ScalingSeries const& series) {
                number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)), interval});
   }
   std::string const how =
-      "Modelled is the device time that a unit of work costs, which is the same for all numbers of devices where scaling is "
-      "perfect. "
-      "Amdahl: c (1 + σ (n − 1)). Universal scalability law: c (1 + σ (n − 1) + κ n (n − 1)). Performance model normal form: c₀ "
-      "+ c₁ "
-      "n^(i/j) log2^l n with the exponents that predict each number of devices from the others best. Least squares of relative "
-      "errors, "
-      "coefficients not negative. The band is the 95 % prediction interval of a further run, by the model that predicts best; "
-      "beyond "
-      "what was measured nothing guards a model against what shows only there.";
+      "The models describe the device time of a unit of work, "
+      "which is constant if scaling is perfect. Amdahl: c (1 + σ (n − 1)). "
+      "Universal scalability law: c (1 + σ (n − 1) + κ n (n − 1)). "
+      "Performance model normal form: "
+      "c₀ + c₁ n^(i/j) log2^l n, with the exponents that best predict each number of "
+      "devices from the others. "
+      "The fit minimizes squared relative errors with coefficients of at least 0. "
+      "The band is the 95 % prediction interval for one more run, "
+      "according to the model that predicts best. "
+      "Beyond the measured numbers of devices a model can miss effects that appear only "
+      "there.";
   return section("fits", "More devices",
                  paragraph(scaling_pay_off_text(series)) + chart("fits", "Efficiency, measured and modelled", how) +
                      table.html() + folded("Data as a table", predictions_table(series)));
@@ -303,8 +322,8 @@ std::string fits_section(ScalingSeries const& series) {
 
 std::string runs_section(ScalingSeries const& series) {
   Table table("runs-table", "The runs");
-  table.number("Devices").text("Run").number("Steps", "Usual steps of all runs of so many devices");
-  table.number("Warm-up").number("Slow start").number("Outliers").number("Incomplete", "Not usual on all devices");
+  table.number("Devices").text("Run").number("Steps", "Steady steps of all runs with this number of devices");
+  table.number("Warm-up").number("Slow start").number("Outliers").number("Incomplete", "Not steady on all devices");
   table.number("Copied in", "Per step and device");
   for (ScalingPoint const& point : series.points) {
     std::string names;
@@ -333,8 +352,8 @@ std::string scaling_html(ScalingSeries const& series, ReportOptions const& optio
                        {"parts", "Step", parts_section(series)},        {"kernels", "Kernels", growth_section(series)},
                        {"fits", "More devices", fits_section(series)},  {"runs", "Runs", runs_section(series)}};
   document.footer =
-      "What the numbers mean: docs/guide/SCALING.md and docs/reference/DEFINITIONS.md. Times are means over usual steps; the parts of a step sum "
-      "to it.";
+      "docs/guide/SCALING.md and docs/reference/DEFINITIONS.md define the numbers. "
+      "Times are means over steady steps; the parts of a step sum to its length.";
   if (report_has_charts()) document.data = scaling_page_data(series);
   return html_document(document);
 }

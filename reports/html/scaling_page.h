@@ -9,7 +9,7 @@
 
 namespace stepscope::reports {
 
-/// A whole HTML document. Of a series that is not refused. `options`: title, version and language count.
+/// A whole HTML document of a series without refusal. `options`: uses title, version and language.
 std::string scaling_html(analyzer::ScalingSeries const& series, ReportOptions const& options = {});
 
 /// What the page's script draws, as JSON (reports/web/src/data.ts, Scaling); not yet safe inside a script element.

@@ -31,8 +31,8 @@ std::string stream_label(model::Track const& track);
 std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows rows, RowContent content, model::Interval window,
                                 int columns);
 
-/// Of a page that has its views. `read` is called twice for each process of which rows are shown, once for the others; one at a
-/// time is held. Errors: those of reading.
+/// Fills the timeline of a page that has its views. It calls `read` twice for a process with
+/// visible rows, once for the others. One process is in memory at a time. Errors: those of reading.
 base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read);
 
 }  // namespace stepscope::reports

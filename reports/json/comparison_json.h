@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-/// Of a comparison that is not refused. Valid UTF-8, ends with a newline.
+/// For a comparison without refusal. Valid UTF-8, ends with a newline.
 std::string comparison_json(analyzer::Comparison const& comparison);
 
 }  // namespace stepscope::reports

@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-/// Of a result that is not refused. Valid UTF-8, ends with a newline.
+/// For a result without refusal. Valid UTF-8, ends with a newline.
 std::string gate_json(analyzer::GateResult const& result);
 
 }  // namespace stepscope::reports

@@ -40,7 +40,7 @@ Json operation_json(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Json(nullptr) : Json(model::to_string(op));
 }
 Json message_bytes_json(analyzer::CollectiveStats const& collective) {
-  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  bool const is_unknown = !model::is_message_size_known(collective.op, collective.bytes);
   return is_unknown ? Json(nullptr) : Json(collective.bytes);
 }
 

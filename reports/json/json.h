@@ -1,4 +1,5 @@
-// The analysis as JSON, schema 1: names and meanings are a contract (docs/reference/DEFINITIONS.md; every key: docs/reference/ANALYSIS_JSON.md).
+// The analysis as JSON, schema 1: names and meanings are a contract (docs/reference/DEFINITIONS.md; every key:
+// docs/reference/ANALYSIS_JSON.md).
 #pragma once
 
 #include <string>

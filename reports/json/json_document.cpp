@@ -11,7 +11,7 @@ namespace {
 
 /// Rows that are written together, by one thread.
 constexpr size_t kRowsAtOnce = 64;
-/// So many texts of such rows are held beside the document.
+/// Number of texts of such rows that are kept next to the document.
 constexpr size_t kTextsAtOnce = 64;
 
 /// The value as it stands so many spaces deep. In JSON a newline is never within a string.

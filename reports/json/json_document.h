@@ -24,7 +24,7 @@ class JsonLines {
   void end_object() { end('}'); }
   void begin_array() { begin('['); }
   void end_array() { end(']'); }
-  /// Of an object; one value follows.
+  /// Key of an object; one value must follow.
   void key(std::string_view key);
 
   void value(std::integral auto number) {

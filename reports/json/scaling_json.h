@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-/// Of a series that is not refused. Valid UTF-8, ends with a newline.
+/// For a series without refusal. Valid UTF-8, ends with a newline.
 std::string scaling_json(analyzer::ScalingSeries const& series);
 
 }  // namespace stepscope::reports

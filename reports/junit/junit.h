@@ -13,7 +13,8 @@ struct JunitOptions {
   std::string host = "localhost";
 };
 
-/// Of a result that is not refused. A check that failed is a failure, one that is unclear an error: neither passes. UTF-8.
+/// For a result without refusal. A check that failed is a failure, one that is unclear an error:
+/// neither passes. UTF-8.
 std::string gate_junit(analyzer::GateResult const& result, JunitOptions const& options = {});
 
 /// Text as XML 1.0 holds it, inside elements and quoted attributes: what is no character there becomes U+FFFD.

@@ -14,7 +14,8 @@
 namespace stepscope::reports {
 namespace {
 
-/// Parts of a step with at least kLeastShownShare of it; the others are told together, so that the shares sum.
+/// Parts of a step with at least kLeastShownShare of it; all others are one row, so that the shares
+/// sum to 1.
 std::string split_markdown(Summary const& summary) {
   if (summary.mean_ns <= 0) return {};
   std::string text = fmt::format("\n| {} | time | share |\n|---|---:|---:|\n", summary.has_steps ? "a step" : "a device");

@@ -6,9 +6,9 @@
 
 namespace stepscope::reports {
 
-/// Printable, one line, cut at `limit` bytes: no markup, no HTML, no link, no end of a table's cell; names with '@' and numbers
-/// with
-/// '#' call nobody. Safe in the middle of a line, in a list item and in a table.
+/// Printable, one line, cut at `limit` bytes: no markup, no HTML, no link, no end of a table's
+/// cell; names with '@' and numbers with '#' must not mention users or issues. Safe in the middle
+/// of a line, in a list item and in a table.
 std::string markdown_escape(std::string_view text, size_t limit = 2000);
 
 }  // namespace stepscope::reports

@@ -79,7 +79,7 @@ std::string numbers_table(Comparison const& comparison) {
   return text;
 }
 
-/// Those that changed beyond doubt.
+/// Only metrics that changed significantly.
 std::string changed_table(Comparison const& comparison, MetricFamily family, std::string_view heading) {
   std::string rows;
   size_t count = 0;
@@ -115,8 +115,7 @@ std::string why_list(Comparison const& comparison) {
     lines.push_back(signed_duration(static_cast<double>(rest)) + (lines.empty() ? " everything" : " everything else"));
   if (lines.empty()) return {};
   auto const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
-  return fmt::format("\n**Why**: the {} of the mean step, split without rest\n\n{}", md(signed_duration(change)),
-                     bulleted(lines));
+  return fmt::format("\n**Why**: exact breakdown of the {} of the mean step\n\n{}", md(signed_duration(change)), bulleted(lines));
 }
 
 std::string differences_list(Comparison const& comparison) {

@@ -8,9 +8,10 @@
 
 namespace stepscope::reports {
 
-/// Of a comparison that is not refused. UTF-8, ends with a newline; at most about 60 KB, which a comment may have.
+/// For a comparison without refusal. UTF-8, ends with a newline; at most about 60 KB, which a
+/// comment may have.
 std::string comparison_markdown(analyzer::Comparison const& comparison);
-/// Of a result that is not refused. Likewise.
+/// For a result without refusal. Likewise.
 std::string gate_markdown(analyzer::GateResult const& result);
 
 }  // namespace stepscope::reports

@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-/// Of a series that is not refused. UTF-8, ends with a newline. Tables are GitHub's.
+/// For a series without refusal. UTF-8, ends with a newline. Tables are GitHub's.
 std::string scaling_markdown(analyzer::ScalingSeries const& series);
 
 }  // namespace stepscope::reports

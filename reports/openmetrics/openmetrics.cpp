@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/core/quantile.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
 
@@ -49,8 +50,8 @@ class Metrics {
   std::string text_, name_;
 };
 
-/// A device's labels. Files may claim one rank several times, and no two samples may have the same labels: then the process is
-/// told, too.
+/// A device's labels. If several files claim one rank, the process is a label, too, since no two
+/// samples may have the same labels.
 Labels place_of(model::Run const& run, analyzer::DeviceRef ref) {
   Labels labels{{"rank", std::to_string(rank_of(run, ref))}, {"device", std::to_string(ref.device)}};
   auto const claims = std::count_if(run.ranks.begin(), run.ranks.end(),
@@ -95,7 +96,8 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
                  "threads.");
   if (!lengths.empty()) {
     for (double const q : {0.5, 0.95})
-      metrics.sample({{"quantile", fmt::format("{}", q)}}, static_cast<double>(quantile(lengths, q)) / kNsPerSecond);
+      metrics.sample({{"quantile", fmt::format("{}", q)}},
+                     static_cast<double>(analyzer::quantile_of_sorted(lengths, q)) / kNsPerSecond);
     metrics.sample({}, sum / kNsPerSecond, "_sum");
     metrics.sample({}, static_cast<double>(lengths.size()), "_count");
   }
@@ -125,7 +127,7 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
   add("stepscope_device_busy_seconds", "Union of all operations.", &Split::busy_ns);
   add("stepscope_device_compute_seconds", "Union of what computes.", &Split::compute_ns);
   add("stepscope_device_exposed_communication_seconds", "Communication that no compute hides.", &Split::exposed_comm_ns);
-  add("stepscope_device_exposed_wait_seconds", "Of that: waiting for peers.", &Split::exposed_wait_ns);
+  add("stepscope_device_exposed_wait_seconds", "Part of the exposed communication: waiting for peers.", &Split::exposed_wait_ns);
   add("stepscope_device_exposed_copy_seconds", "Copies that neither compute nor communication hides.", &Split::exposed_copy_ns);
   metrics.family("stepscope_device_idle_seconds", "gauge", "seconds", "Idle time by cause.");
   for (analyzer::DeviceStats const& device : analysis.devices)
@@ -218,7 +220,7 @@ void add_waits(model::Run const& run, analyzer::Analysis const& analysis, Metric
                  "Device time that others waited for this one and did not compute, by what kept it.");
   for (auto const& [key, ns] : by_cause) metrics.seconds(with(place_of(run, key.first), "cause", key.second), ns);
   metrics.family("stepscope_link_bandwidth_bytes_per_second", "gauge", "",
-                 "Of a long message, by the fit t = alpha + bytes / beta.");
+                 "Bandwidth of a long message, by the fit t = alpha + bytes / beta.");
   for (analyzer::LinkFit const& link : analysis.links)
     metrics.sample({{"op", model::to_string(link.op)}, {"communicator", fmt::format("{:#x}", link.communicator)}},
                    link.beta_gbps * 1e9);

@@ -14,7 +14,7 @@ struct SarifOptions {
   std::string artifact;  ///< the file that results without a line are on: the baseline, else the new run
 };
 
-/// Of a result that is not refused. Valid UTF-8, ends with a newline.
+/// For a result without refusal. Valid UTF-8, ends with a newline.
 std::string gate_sarif(analyzer::GateResult const& result, SarifOptions const& options = {});
 
 /// A path as a URI reference (RFC 3986): "baselines/cifar10.json", "file:///tmp/a%20b".

@@ -67,7 +67,7 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
                          lines.empty() ? "everything" : "everything else");
   if (lines.empty()) return {};
   double const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
-  return "\n" + paint.bold(fmt::format("Why: the {} of the mean step, split without rest", signed_duration(change))) + "\n" +
+  return "\n" + paint.bold(fmt::format("Why: exact breakdown of the {} of the mean step", signed_duration(change))) + "\n" +
          lines;
 }
 
@@ -121,7 +121,7 @@ std::string numbers_text(Comparison const& comparison, Paint const& paint) {
   return "\n" + aligned(rows, paint);
 }
 
-/// Those that changed, the others counted.
+/// Metrics that changed; all others are only counted.
 std::string changed_text(Comparison const& comparison, MetricFamily family, std::string const& heading, Paint const& paint) {
   std::vector<Metric const*> changed;
   size_t same = 0, unclear = 0;
@@ -152,7 +152,7 @@ std::string changed_text(Comparison const& comparison, MetricFamily family, std:
   return text;
 }
 
-/// Of programs without a device: means, for a recording tells no more of a range than that.
+/// For programs without a device. Shows means, since a recording has no other value per range.
 std::string ranges_text(Comparison const& comparison, Paint const& paint) {
   std::vector<std::vector<std::string>> rows = {{"own time of a range, a step", "base", "new", "change"}};
   for (analyzer::RangeChange const& range : comparison.ranges) {

@@ -8,7 +8,8 @@
 
 namespace stepscope::reports {
 
-/// Of a comparison that is not refused. UTF-8, ends with a newline. Text from the traces is made printable.
+/// For a comparison without refusal. UTF-8, ends with a newline. Text from the traces is made
+/// printable.
 std::string comparison_text(analyzer::Comparison const& comparison, TextOptions const& options = {});
 
 }  // namespace stepscope::reports

@@ -8,7 +8,8 @@
 
 namespace stepscope::reports {
 
-/// Of a result that is not refused. UTF-8, ends with a newline. Text from traces and files is made printable.
+/// For a result without refusal. UTF-8, ends with a newline. Text from traces and files is made
+/// printable.
 std::string gate_text(analyzer::GateResult const& result, TextOptions const& options = {});
 
 }  // namespace stepscope::reports

@@ -1,5 +1,5 @@
-// A scaling series as a person reads it in a terminal in 20 seconds: verdict, what each number of devices gives, the factors of
-// its efficiency, where it went, how far it goes on, doubts.
+// A scaling series as text for a terminal: verdict, throughput for each number of devices,
+// efficiency factors, lost time, predictions, notes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace stepscope::reports {
 
-/// Of a series that is not refused. UTF-8, ends with a newline. Text from the traces is made printable.
+/// For a series without refusal. UTF-8, ends with a newline. Text from the traces is made
+/// printable.
 std::string scaling_text(analyzer::ScalingSeries const& series, TextOptions const& options = {});
 
 }  // namespace stepscope::reports

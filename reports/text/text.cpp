@@ -20,7 +20,7 @@
 namespace stepscope::reports {
 namespace {
 
-/// More devices than this are summed up in one line: nobody reads 64 lines.
+/// More devices than this are summarized in one line: 64 lines are too many to read.
 constexpr size_t kMaxDeviceLines = 16;
 /// Ranges to look at per finding; the report and the JSON have all.
 constexpr size_t kMaxEvidenceLines = 2;
@@ -75,7 +75,7 @@ std::string peak_text(analyzer::DeviceStats const& device) {
   return peak;
 }
 
-/// Of the whole recording.
+/// Window and busy time of the whole recording.
 std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats const& device) {
   analyzer::TimeSplit const& time = device.time;
   auto const share = [&](int64_t ns) { return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns)); };
@@ -84,7 +84,8 @@ std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats
           share(time.idle_ns),           optional_share(time.overlap()),        peak_text(device)};
 }
 
-/// Of the steps that the verdict and the findings are about; behind them how busy the device is in the whole recording.
+/// Means over the steady steps, as in the verdict and the findings; then the busy share of the
+/// device in the whole recording.
 std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device, DeviceMean const& mean) {
   auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
   return {device_label(run, device.ref),
@@ -99,7 +100,7 @@ std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats 
           peak_text(device)};
 }
 
-std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
+std::string device_rows_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   if (summary.has_steps)
@@ -164,7 +165,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   std::string text = heading(run, analysis, summary, paint);
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
-  if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, summary, paint);
+  if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
   text += hosts_text(run, analysis, paint, width);
   bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();

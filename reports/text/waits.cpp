@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/metrics/communication/wait_matrix.h"
 #include "reports/text/layout.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
@@ -16,7 +16,7 @@ namespace {
 
 /// Less of the time than this is not worth a line.
 constexpr double kLeastWaiting = 0.01;
-/// Of the waiting: causes below are many and small.
+/// Share of the waiting; causes below it are many and small.
 constexpr double kLeastCause = 0.05;
 constexpr size_t kMostCauses = 3;
 
@@ -36,29 +36,23 @@ std::string cause_words(analyzer::WaitStats const& row) {
 }  // namespace
 
 std::string waits_sentence(model::Run const& run, analyzer::Analysis const& analysis) {
-  double all_causes = 0, waiting = 0, time = 0, steps = 0;
-  for (analyzer::WaitStats const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
-  if (all_causes <= 0) return {};
-  bool has_steps = true;
-  for (analyzer::MeasuredDevice const& device : analyzer::measure_steady_times(analysis)) {
-    time += static_cast<double>(device.total_ns);
-    waiting += static_cast<double>(device.exposed_late_ns);
-    steps += static_cast<double>(device.periods.size());
-    has_steps = has_steps && device.has_steps;
-  }
-  if (time <= 0 || waiting < kLeastWaiting * time) return {};
+  std::optional<analyzer::WaitSummary> const summary = analyzer::summarize_waits(analysis);
+  if (!summary || summary->waiting_ns < kLeastWaiting * summary->measured_ns) return {};
+
   std::string causes;
   size_t const most_causes = has_straggler(analysis) ? 0 : kMostCauses;
   for (size_t i = 0; i < std::min(analysis.waits.size(), most_causes); ++i) {
     analyzer::WaitStats const& row = analysis.waits[i];
-    double const share = static_cast<double>(row.exposed_ns) / all_causes;
+    double const share = static_cast<double>(row.exposed_ns) / summary->exposed_ns;
     if (share < kLeastCause) break;
     causes += i == 0 ? tr(", caused by ") : tr(", ");
     causes += tr("{} ({}) {}", device_label(run, row.ref), cause_words(row), base::format_share(share));
   }
-  std::string const each =
-      has_steps ? tr("{} a step and device, ", base::format_duration(std::llround(waiting / steps))) : std::string();
-  return tr("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes);
+
+  std::string each;
+  if (summary->step_and_device_ns)
+    each = tr("{} a step and device, ", base::format_duration(std::llround(*summary->step_and_device_ns)));
+  return tr("Waiting for peers: {}{} of the time{}.", each, base::format_share(summary->share()), causes);
 }
 
 std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {

@@ -46,26 +46,32 @@ bool has_role(analyzer::Finding const& finding, std::string_view role) {
                      [&](auto const& subject) { return subject.first == role && !subject.second.empty(); });
 }
 
-/// By what is known of the ranks.
+/// Advice that depends on what is known of the ranks.
 std::string_view advice_on_hung(analyzer::Finding const& finding) {
   if (has_role(finding, "different") || has_role(finding, "circle"))
-    return "Look for collectives that ranks call in different orders: from two threads, from groups that are used in varying "
-           "order, or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
+    return "Look for collectives that ranks call in different orders: "
+           "from two threads, on groups in varying order, "
+           "or in a branch that not all ranks take. "
+           "TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs.";
   if (has_role(finding, "not_started"))
-    return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a "
-           "kernel that waits, an error of the device (dmesg, Xid).";
+    return "Look at what these ranks launched before it on the same streams and what may not "
+           "have ended: another collective or a kernel that waits. "
+           "Check the device for errors (dmesg, Xid).";
   if (has_role(finding, "missing"))
-    return "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a "
-           "branch that not all ranks take.";
+    return "Look at what the ranks that did not call it were doing (stacks, logs, last call), "
+           "and look for a branch that not all ranks take.";
   if (has_role(finding, "unrecorded"))
-    return "Look at the ranks of which nothing was recorded: whether their processes still run, their logs, their stacks; and "
-           "add their recordings.";
+    return "Check the ranks without a recording: "
+           "whether their processes still run, their logs and their stacks. "
+           "Then add their recordings to the run.";
   if (has_role(finding, "completed") && has_role(finding, "waiting"))
-    return "Look at the ranks on which it stays: their GPUs' errors (dmesg, Xid), what was launched before it on their devices "
-           "and may not have ended, and their network links.";
-  return "All ranks have called it, so look at what carries it: the network and NVLink (NCCL_DEBUG=INFO, error counters), the "
-         "GPUs' errors (dmesg, Xid), sizes or types that differ between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), and what was "
-         "launched before it on the devices and may not have ended.";
+    return "Check the ranks that are still in it: "
+           "errors of their GPUs (dmesg, Xid), work launched before it on their devices that "
+           "may not have ended, and their network links.";
+  return "All ranks called it, so check what carries it: "
+         "the network and NVLink (NCCL_DEBUG=INFO, error counters) and the GPUs (dmesg, Xid). "
+         "Compare sizes and types between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), "
+         "and look for earlier work on the devices that may not have ended.";
 }
 
 struct AdviceOf {
@@ -74,16 +80,22 @@ struct AdviceOf {
 /// Gradients are not the program's to bucket, nor copies its own: XLA makes both.
 constexpr std::array kForXla = {
     AdviceOf{"host-bound-launches",
-             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
-             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "Reduce the host time per launch: "
+             "compile the whole step into one function (jax.jit, "
+             "tf.function with XLA) or run several steps in one call (jax.lax.scan, "
+             "steps_per_execution). Move logging and bookkeeping out of the loop; "
              "raise the batch size."},
     AdviceOf{"launch-latency",
-             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
-             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "Reduce the host time per launch: "
+             "compile the whole step into one function (jax.jit, "
+             "tf.function with XLA) or run several steps in one call (jax.lax.scan, "
+             "steps_per_execution). Move logging and bookkeeping out of the loop; "
              "raise the batch size."},
     AdviceOf{"exposed-communication",
-             "Let XLA run it beside compute (XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), choose shardings that "
-             "move less, communicate in bfloat16, and check that the links reach their bandwidth."},
+             "Let XLA overlap it with compute "
+             "(XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), "
+             "choose shardings that move less data, communicate in bfloat16, "
+             "and check that the links reach their bandwidth."},
     AdviceOf{"small-buckets",
              "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
              "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
@@ -100,17 +112,21 @@ constexpr std::array kForXla = {
 /// Nothing is learned: there are no gradients, checkpoints and evaluations.
 constexpr std::array kForInference = {
     AdviceOf{"exposed-communication",
-             "Shorten it, or run it beside compute: a custom all-reduce for small messages, one fused with the operation behind "
-             "it, fewer ranks of tensor parallelism, larger batches; check that the links reach their bandwidth."},
+             "Shorten it or overlap it with compute: "
+             "a custom all-reduce for small messages, an all-reduce fused with the next "
+             "operation, fewer tensor-parallel ranks, larger batches. "
+             "Check that the links reach their bandwidth."},
     AdviceOf{"small-buckets",
-             "Make them cheaper, for they cannot be merged across layers: a one-shot all-reduce for small messages, one fused "
-             "with the operation behind it, fewer ranks of tensor parallelism, larger batches."},
-    AdviceOf{
-        "step-outliers",
-        "Open the slow steps in the timeline and compare them with a typical one: prompts that are processed among decode steps "
-        "(split them into chunks), batch sizes that were not compiled or captured before, requests that were preempted."},
+             "Make them cheaper, since they cannot be merged across layers: "
+             "a one-shot all-reduce for small messages, an all-reduce fused with the next "
+             "operation, fewer tensor-parallel ranks, larger batches."},
+    AdviceOf{"step-outliers",
+             "Open the slow steps in the timeline and compare them with a typical one. "
+             "Look for prefill among decode steps (split it into chunks), "
+             "batch sizes that were not compiled or captured before, and preempted requests."},
     AdviceOf{"tensor-cores-unused",
-             "Run the model in half precision or allow TF32, with sizes that are multiples of 8; check that the accuracy stays."},
+             "Run the model in half precision or allow TF32, with sizes that are multiples of 8. "
+             "Check the accuracy afterwards."},
 };
 
 template <size_t N>
@@ -124,20 +140,25 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread")) return advice_on_workers();
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
-    return "Take this work off the thread that launches: prepare the next batch in worker processes or a prefetching thread "
-           "while the device computes, do the work less often, or make it faster. Cheaper launches would not help.";
+    return "Move this work off the launching thread: "
+           "prepare the next batch in worker processes or a prefetching thread while the device "
+           "computes. Or do the work less often, or make it faster. "
+           "Cheaper launches would not help.";
   if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
-    return "Do without these copies: keep tensors in the layout that the next operation needs, write results in place, let a "
-           "compiler fuse the copy with its neighbours; or run them on a stream of their own.";
+    return "Avoid these copies: "
+           "keep tensors in the layout that the next operation needs, write results in place, "
+           "or let a compiler fuse the copy with its neighbours. "
+           "Otherwise run them on a separate stream.";
   if (has_subject(finding, "program", "inference"))
     if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty()) return advice;
   if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run)) return advice;
   bool const is_pinned = has_subject(finding, "memory", "pinned");
   if (finding.rule == "serialized-copies" && is_pinned)
-    return "The host's memory is page-locked already: use an own copy stream, and prefetch the next batch while this one "
-           "computes.";
+    return "The host memory is already page-locked: "
+           "use a separate copy stream and prefetch the next batch while this one computes.";
   if (finding.rule == "pageable-copies" && is_pinned)
-    return "The host's memory is page-locked already: copy asynchronously on a stream of its own while the step before computes.";
+    return "The host memory is already page-locked: "
+           "copy asynchronously on a separate stream while the previous step computes.";
   return {};
 }
 
@@ -158,8 +179,9 @@ std::string for_amd(std::string advice) {
 }  // namespace
 
 std::string_view advice_on_workers() {
-  return "Set num_workers (4 to 8 for each device to begin with), so that other processes load ahead, with pin_memory=True and "
-         "persistent_workers=True; then check that storage delivers.";
+  return "Set num_workers (start with 4 to 8 per device) so that other processes load ahead, "
+         "with pin_memory=True and persistent_workers=True. "
+         "Then check that the storage keeps up.";
 }
 
 std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding,

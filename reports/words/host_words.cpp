@@ -20,7 +20,7 @@ constexpr double kLongerWorthNaming = 0.02;
 
 double share_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
-std::string quoted(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
+std::string in_quotes(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
 
 std::optional<double> metric_of(analyzer::Finding const& finding, std::string_view key) {
   for (auto const& [name, value] : finding.metrics)
@@ -35,7 +35,7 @@ std::string metric_text(analyzer::Finding const& finding, std::string_view key) 
 
 std::string host_op_of(analyzer::Finding const& finding) {
   for (auto const& [role, name] : finding.subjects)
-    if (role == "host_op") return quoted(name);
+    if (role == "host_op") return in_quotes(name);
   return {};
 }
 
@@ -43,8 +43,9 @@ struct MainRange {
   analyzer::HostRangeStats const* range = nullptr;
   int64_t ns = 0;
 };
-/// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all. One that ran
-/// once is a frame around the program, of which the name says nothing, unless no range ran twice.
+/// The range, other than a wait for data, with most time of its own: in a step where there are
+/// steps, else in all. One that ran once is a frame around the program and explains nothing, unless
+/// no range ran twice.
 MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
   MainRange main;
   for (analyzer::HostStats const& host : analysis.hosts)
@@ -66,10 +67,10 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
         tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns), base::format_share(input));
   MainRange const main = main_range(analysis, true);
   if (main.range != nullptr && main.ns > *summary.mean_ns)
-    text += tr(" Most other time is in {}: {} a step, summed over threads.", quoted(main.range->name),
+    text += tr(" Most other time is in {}: {} a step, summed over threads.", in_quotes(main.range->name),
                base::format_duration(main.ns));
   else if (main.range != nullptr)
-    text += tr(" Most other time is in {}: {} a step ({}).", quoted(main.range->name), base::format_duration(main.ns),
+    text += tr(" Most other time is in {}: {} a step ({}).", in_quotes(main.range->name), base::format_duration(main.ns),
                base::format_share(share_of(main.ns, *summary.mean_ns)));
   return text;
 }
@@ -85,25 +86,27 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
                         counted(threads, "thread"), base::format_duration(longest));
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
-  return text +
-         tr(" Most of their time is in {}: {}, summed over threads.", quoted(main.range->name), base::format_duration(main.ns));
+  return text + tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name),
+                   base::format_duration(main.ns));
 }
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {
   auto const rank = static_cast<int64_t>(metric_of(finding, "late_rank").value_or(-1));
   std::string text =
-      tr("Before each collective the ranks say that they are ready. Rank {} was the last {} of {} times, {} after the "
-         "last but one on average (at most {}).",
+      tr("Before each collective the ranks report that they are ready. "
+         "Rank {} was the last {} of {} times, on average {} after the last but one (at most "
+         "{}).",
          rank, metric_text(finding, "last"), metric_text(finding, "negotiations"), metric_text(finding, "mean_late_ns"),
          metric_text(finding, "longest_late_ns"));
   text += tr(" All ranks waited for it for {} ({} of the recording).", metric_text(finding, "late_ns"),
              metric_text(finding, "share_of_recording"));
   if (metric_of(finding, "moments").value_or(0) <= 1)
-    text += tr(" All of that is one moment of the recording: record more steps before you act on it.");
+    text +=
+        tr(" All of it happened at one moment of the recording: "
+           "record more steps before you act on it.");
   return {tr("Rank {} makes the others wait", rank), text,
-          std::string(
-              tr("Compare that rank's input, CPU cores and machine with those of the others; record it with stepscope record to "
-                 "see what it does before."))};
+          std::string(tr("Compare that rank's input, CPU cores and machine with those of the others. "
+                         "Record it with stepscope record to see what it does before."))};
 }
 
 FindingWords input_words(model::Run const& run, analyzer::Finding const& finding) {
@@ -114,10 +117,9 @@ FindingWords input_words(model::Run const& run, analyzer::Finding const& finding
   bool const is_in_thread = std::any_of(finding.subjects.begin(), finding.subjects.end(),
                                         [](auto const& subject) { return subject.first == "loader"; });
   if (is_in_thread) text += tr(" The loader runs in the training thread (num_workers=0).");
-  std::string_view const advice =
-      is_in_thread
-          ? tr(advice_on_workers())
-          : tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers.");
+  std::string_view const advice = is_in_thread ? tr(advice_on_workers())
+                                               : tr("Load and augment in more parallel workers and prefetch further ahead. "
+                                                    "Then check that the storage keeps up.");
   return {std::string(tr("Steps wait for their input data")), text, std::string(advice)};
 }
 
@@ -125,31 +127,30 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
   std::string text = tr("{} of {} steps of {} take over 1.5 × the median of {}.", metric_text(finding, "outliers"),
                         metric_text(finding, "steps"), device_label(run, *finding.where), metric_text(finding, "median_step_ns"));
   std::string const op = host_op_of(finding);
-  text += op.empty() ? tr(" What grows is time outside of all ranges, by {} a step.", metric_text(finding, "growth_ns"))
-                     : tr(" What grows is {}, by {} a step.", op, metric_text(finding, "growth_ns"));
+  text += op.empty() ? tr(" The time outside of all ranges grows by {} a step.", metric_text(finding, "growth_ns"))
+                     : tr(" The time in {} grows by {} a step.", op, metric_text(finding, "growth_ns"));
   if (finding.cost_ns_per_step)
-    text += tr(" Spread over all steps that is {}.", base::format_duration(*finding.cost_ns_per_step));
-  return {
-      std::string(tr("Some steps take much longer than the others")), text,
-      std::string(tr("Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
-                     "collection, data hiccups."))};
+    text += tr(" Averaged over all steps this costs {}.", base::format_duration(*finding.cost_ns_per_step));
+  return {std::string(tr("Some steps take much longer than the others")), text,
+          std::string(tr("Open the slow steps in the timeline and compare them with a typical one: "
+                         "checkpoints, evaluation, garbage collection, stalls of the input pipeline."))};
 }
 
 FindingWords busy_rank_words(analyzer::Finding const& finding) {
   std::string thread;
   for (auto const& [role, name] : finding.subjects)
-    if (role == "thread") thread = quoted(name);
+    if (role == "thread") thread = in_quotes(name);
   std::string text = tr("{} is busy for {}; the median of {} such threads with as many events is {}.", thread,
                         metric_text(finding, "busy_ns"), metric_text(finding, "threads"), metric_text(finding, "usual_busy_ns"));
   auto const busier = static_cast<uint64_t>(metric_of(finding, "busier_threads").value_or(1));
-  if (busier > 1) text += tr(" {} of them are busy for so much longer.", base::format_count(busier));
-  text +=
-      tr(" Ranks that wait for each other lose up to {} of the recording by that.", metric_text(finding, "share_of_recording"));
-  return {
-      tr("One rank computes for {} × as long as the others", fmt::format("{:.1f}", metric_of(finding, "busy_ratio").value_or(0))),
-      text,
-      std::string(tr("In a pipeline give that stage fewer layers: the last one has the output layer and the loss besides. Where "
-                     "all ranks have equal work, compare that rank's machine, clocks and input with those of the others."))};
+  if (busier > 1) text += tr(" {} of them are busy for that much longer.", base::format_count(busier));
+  text += tr(" Ranks that wait for each other lose up to {} of the recording.", metric_text(finding, "share_of_recording"));
+  return {tr("One rank computes {} × as long as the others", fmt::format("{:.1f}", metric_of(finding, "busy_ratio").value_or(0))),
+          text,
+          std::string(tr("In a pipeline, give that stage fewer layers: "
+                         "the last stage also computes the output layer and the loss. "
+                         "If all ranks have equal work, compare that rank's machine, "
+                         "clocks and input with those of the others."))};
 }
 
 }  // namespace
@@ -164,33 +165,6 @@ int64_t busy_time(analyzer::HostStats const& host) {
   double sum = 0;
   for (analyzer::HostThreadStats const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
   return static_cast<int64_t>(std::min(sum, 9e18));
-}
-
-HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
-  HostSummary summary;
-  std::vector<int64_t> lengths;
-  double total = 0, input = 0;
-  for (analyzer::HostStats const& host : analysis.hosts) {
-    for (analyzer::HostStepStats const& step : host.steps) {
-      ++(step.warmup ? summary.warmup_steps : summary.steps);
-      if (step.warmup) continue;
-      lengths.push_back(step.period.length());
-      total += static_cast<double>(step.period.length());
-      input += static_cast<double>(step.input_ns);
-    }
-    bool const is_slower =
-        host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
-    if (is_slower) summary.slowest = &host;
-  }
-  if (lengths.empty()) return summary;
-
-  std::sort(lengths.begin(), lengths.end());
-  auto const count = static_cast<double>(lengths.size());
-  summary.mean_ns = static_cast<int64_t>(total / count);
-  summary.input_ns = static_cast<int64_t>(input / count);
-  summary.median_ns = quantile(lengths, 0.5);
-  summary.p95_ns = quantile(lengths, 0.95);
-  return summary;
 }
 
 std::string negotiation_words(analyzer::NegotiationStats const& facts) {
@@ -214,8 +188,8 @@ std::string slow_step_words(analyzer::HostStats const& host) {
                           base::format_duration(slow.when.length()), base::format_duration(slow.steady_ns));
   if (slow.differs_ns <= 0) return text;
   return text + (slow.differs
-                     ? tr(" What grows most is {}, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
-                     : tr(" What grows most is time outside of all ranges, by {}.", base::format_duration(slow.differs_ns)));
+                     ? tr(" The time in {} grows most, by {}.", in_quotes(*slow.differs), base::format_duration(slow.differs_ns))
+                     : tr(" The time outside of all ranges grows most, by {}.", base::format_duration(slow.differs_ns)));
 }
 
 std::string host_verdict(analyzer::Analysis const& analysis) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/results/analysis.h"
+#include "analyzer/metrics/steps/run_summary.h"
 #include "reports/words/wording.h"
 
 namespace stepscope::reports {
@@ -12,18 +12,12 @@ namespace stepscope::reports {
 /// Whether any device of the run worked. Without one the page is about the host.
 bool has_device_work(analyzer::Analysis const& analysis);
 
-/// Over the steps of all processes without a device.
-struct HostSummary {
-  uint64_t steps = 0, warmup_steps = 0;                         ///< counted over threads and processes
-  std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;  ///< of a counted step's period; none without steps
-  analyzer::HostStats const* slowest = nullptr;                 ///< the process with the slowest step; null: nothing to compare
-};
-HostSummary summarize_hosts(analyzer::Analysis const& analysis);
+using analyzer::HostSummary;
 
 /// How many rows of a process, and how many processes, texts and pages show.
 inline constexpr size_t kMostHosts = 16;
 
-/// Of all threads, summed: what times of ranges are a share of where there are no steps.
+/// Busy time summed over all threads: the whole for shares of ranges if there are no steps.
 int64_t busy_time(analyzer::HostStats const& host);
 
 /// One to three sentences; empty where nothing of a host is known. Begins without a blank.

@@ -18,56 +18,60 @@
 namespace stepscope::reports {
 namespace {
 
-// Order: the three classes, then analyzer::IdleCause.
+// Order: the three classes, then analyzer::IdleCause. Blue, vermilion, purple, orange, green and sky
+// stay apart for the common kinds of colour blindness; idle time also has another shape.
 constexpr std::array<Part, kPartCount> kParts = {{
-    {"compute", "compute", "The device computes.", false},
-    {"exposed_comm", "exposed communication", "The device only communicates: no compute hides it.", false},
-    {"exposed_copy", "exposed copies", "The device only copies: neither compute nor communication hides it.", false},
-    {"profiler", "profiler overhead", "Idle while the profiler did its own work.", true},
-    {"allocation", "memory allocation", "Idle while the launching thread allocates or frees device memory.", true},
+    {"compute", "compute", "The device computes.", false, 0x0072B2, 0x2F8FD0},
+    {"exposed_comm", "exposed communication", "The device only communicates: no compute hides it.", false, 0xD55E00, 0xE8742A},
+    {"exposed_copy", "exposed copies", "The device only copies: neither compute nor communication hides it.", false, 0xB5639B,
+     0xCC79A7},
+    {"profiler", "profiler overhead", "Idle while the profiler did its own work.", true, 0x5D4037, 0xA1887F},
+    {"allocation", "memory allocation", "Idle while the launching thread allocates or frees device memory.", true, 0x882255,
+     0xC2557F},
     {"sync", "blocking synchronization",
-     "Idle while the launching thread blocks in a synchronization although device work is over.", true},
-    {"input", "waiting for input", "Idle while the launching thread waits for input data.", true},
+     "Idle while the launching thread blocks in a synchronization although device work is over.", true, 0x00876A, 0x1FA587},
+    {"input", "waiting for input", "Idle while the launching thread waits for input data.", true, 0xE69F00, 0xF0B030},
     {"dependency", "waiting for another stream", "Idle: the next operation is launched but waits for an event of the same rank.",
-     true},
-    {"peer", "waiting for another rank", "Idle: the next operation is launched but waits for a rank that is late.", true},
-    {"graph", "inside a CUDA graph", "Idle inside or between the nodes of a CUDA graph.", true},
-    {"launch_starved", "late host", "Idle because the host had not launched the next operation yet.", true},
-    {"launch_latency", "launch latency", "Idle for the device's own start latency.", true},
-    {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true},
+     true, 0x8868B0, 0xA58BD0},
+    {"peer", "waiting for another rank", "Idle: the next operation is launched but waits for a rank that is late.", true,
+     0x56A8DC, 0x7CC4EF},
+    {"graph", "inside a CUDA graph", "Idle inside or between the nodes of a CUDA graph.", true, 0x3F9E94, 0x5CBDB2},
+    {"launch_starved", "launch-bound", "Idle because the host had not launched the next operation yet.", true, 0xC2AC00,
+     0xDED046},
+    {"launch_latency", "launch latency", "Idle for the device's own start latency.", true, 0xA8ADB5, 0x8A919C},
+    {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true, 0x5B616B, 0x6D7480},
 }};
 
 // Order: analyzer::PathClass.
 constexpr std::array<Part, analyzer::kPathClassCount> kPathParts = {{
     {"compute", "compute", "A device computes.", false},
-    {"exposed_comm", "communication", "A collective or message, from the arrival of its last participant on.", false},
+    {"exposed_comm", "communication", "A collective or message, from the arrival of its last participant.", false},
     {"exposed_copy", "copies", "A device copies.", false},
-    {"launch_starved", "host code", "A host thread runs, in none of the calls and waits below.", true},
-    {"launch_latency", "launching", "In a launch call, or from there to the start of the device operation.", true},
-    {"sync", "blocking synchronization", "In a call that waits for a device that is over with what it waits for.", true},
+    {"launch_starved", "host code", "A host thread runs code outside of the calls and waits below.", true},
+    {"launch_latency", "launching", "In a launch call, or between that call and the start of its device operation.", true},
+    {"sync", "blocking synchronization", "In a call that waits for a device which has already finished that work.", true},
     {"input", "waiting for input", "A host thread waits for input data.", true},
     {"allocation", "memory allocation", "In a call that allocates or frees device memory.", true},
     {"profiler", "profiler overhead", "The profiler does its own work.", true},
-    {"peer", "waiting for another rank", "In a collective that waits for a rank which is not in the analysis.", true},
-    {"unexplained", "unexplained", "No record tells what was going on.", true},
+    {"peer", "waiting for another rank", "In a collective that waits for a rank outside of the analysis.", true},
+    {"unexplained", "unexplained", "No recorded event explains this time.", true},
 }};
 
 // Order: analyzer::WaitCause without idle time, which part() has.
-constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than those that waited.", false};
+constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than the ranks that waited.", false};
 constexpr Part kLateComm = {"exposed_comm", "other communication", "It moved data in another collective.", false};
-constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than those that waited.", false};
-constexpr Part kLateStart = {"late_start", "began its step later", "Its step had begun later already: see the step before.",
-                             false};
+constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than the ranks that waited.", false};
+constexpr Part kLateStart = {"late_start", "step began later", "Its step had already begun later: see the previous step.", false};
 constexpr Part kLateBefore = {"before_recording", "began later, before the recording",
-                              "It was late already when its recording began, so the reason is not recorded.", false};
-constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
+                              "It was already late when its recording began, so the reason is not recorded.", false};
+constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not show which of its work took longer.", false};
 
 /// The words of a part in the language; of each language one part for each of ours, so that their addresses tell them apart.
 Part const& translated(Part const& english) {
   if (language() == Language::kEnglish) return english;
   thread_local std::map<std::pair<Language, Part const*>, Part> translated;
   auto const [known, is_new] = translated.try_emplace({language(), &english}, english);
-  if (is_new) known->second = {english.key, tr(english.label), tr(english.meaning), english.idle};
+  if (is_new) known->second = {english.key, tr(english.label), tr(english.meaning), english.idle, english.light, english.dark};
   return known->second;
 }
 
@@ -102,14 +106,6 @@ Part const& wait_part(analyzer::WaitStats const& waits) {
 Part const& part(int index) {
   STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
   return translated(kParts[static_cast<size_t>(index)]);
-}
-
-int64_t part_ns(analyzer::TimeSplit const& split, int index) {
-  STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
-  if (index == 0) return split.compute_ns;
-  if (index == 1) return split.exposed_comm_ns;
-  if (index == 2) return split.exposed_copy_ns;
-  return split.idle_by_cause[static_cast<size_t>(index - 3)];
 }
 
 int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref) {
@@ -197,10 +193,10 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
     case analyzer::StepSource::kAnnotation:
       return std::string(tr("annotated by the program"));
     case analyzer::StepSource::kNvtxPattern:
-      return std::string(tr("from NVTX ranges named like steps"));
+      return std::string(tr("from NVTX ranges with names of steps"));
     case analyzer::StepSource::kDetected:
-      return std::string(tr("detected as the period of the kernel sequence")) +
-             (analysis.step_confidence ? tr(", {:.0f} % sure", std::floor(*analysis.step_confidence * 100)) : "");
+      return std::string(tr("detected from the period of the kernel sequence")) +
+             (analysis.step_confidence ? tr(", {:.0f} % confidence", std::floor(*analysis.step_confidence * 100)) : "");
     case analyzer::StepSource::kNone:
       break;
   }
@@ -224,17 +220,18 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
 std::string gains_of(analyzer::Finding const& finding) {
   auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
   bool const hides = is_known(finding.gain_if_hidden);
-  if (!is_known(finding.gain_ceiling)) return hides ? tr("hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
+  if (!is_known(finding.gain_ceiling)) return hides ? tr("if hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
   if (finding.rule == "pipeline-bubble") return pipeline_gain(finding);
-  if (!hides) return tr("without it: at most {}", gain_text(*finding.gain_ceiling));
+  if (!hides) return tr("if removed: at most {}", gain_text(*finding.gain_ceiling));
   if (*finding.gain_if_hidden >= *finding.gain_ceiling)
-    return tr("hidden or done without: at most {}", gain_text(*finding.gain_ceiling));
-  return tr("hidden: at most {}; done without: at most {}", gain_text(*finding.gain_if_hidden), gain_text(*finding.gain_ceiling));
+    return tr("if hidden or removed: at most {}", gain_text(*finding.gain_ceiling));
+  return tr("if hidden: at most {}; if removed: at most {}", gain_text(*finding.gain_if_hidden),
+            gain_text(*finding.gain_ceiling));
 }
 
 std::string layers_label(analyzer::RepeatedLayers const& layers) {
   std::string const name = layers.first == layers.last ? layers.name : tr("{}, {} to {}", layers.name, layers.first, layers.last);
-  return tr("repeats every {}: one layer ({}), {:.0f} % sure", base::format_duration(layers.period_ns), name,
+  return tr("repeats every {}: one layer ({}), {:.0f} % confidence", base::format_duration(layers.period_ns), name,
             std::floor(layers.confidence * 100));
 }
 

@@ -9,17 +9,19 @@
 
 namespace stepscope::reports {
 
-/// A part of a step's or a window's time. The parts of a TimeSplit sum to its window.
+/// A part of a step's or a window's time. The parts of a TimeSplit sum to its window. Texts, pages
+/// and the viewer take names and colours from here, so that one cause looks the same everywhere.
 struct Part {
   std::string_view key;      ///< stable: JSON key of the cause, CSS class
   std::string_view label;    ///< for people, in the middle of a sentence
   std::string_view meaning;  ///< one sentence: what the device was doing
   bool idle;                 ///< the device did nothing
+  uint32_t light = 0;        ///< 0xRRGGBB on a light background; only of part()
+  uint32_t dark = 0;         ///< 0xRRGGBB on a dark background; only of part()
 };
-inline constexpr int kPartCount = 3 + analyzer::kIdleCauseCount;
-/// Index 0 compute, 1 exposed communication, 2 exposed copies, 3 + cause: idle by cause.
+using analyzer::kPartCount;
+/// The words of a part of a TimeSplit (analyzer/results/time_split.h).
 Part const& part(int index);
-int64_t part_ns(analyzer::TimeSplit const& split, int index);
 
 /// What the critical path did, as a part of its time: the key is the CSS class of the part it looks like; `idle` = it is not on a
 /// device.
@@ -27,7 +29,7 @@ Part const& path_part(analyzer::PathClass path_class);
 /// What a device did that made others wait; the key as that of path_part. Without the host's op.
 Part const& wait_part(analyzer::WaitStats const& waits);
 
-/// How many ranks the run has: those of which a profiler took several windows, one after the other, count once.
+/// Number of ranks of the run. A rank with several consecutive profiler windows counts once.
 size_t count_ranks(model::Run const& run);
 /// How many devices it has, likewise.
 size_t count_devices(model::Run const& run, analyzer::Analysis const& analysis);
@@ -52,7 +54,7 @@ std::string layers_label(analyzer::RepeatedLayers const& layers);
 /// "without it: at most 18.0 % faster"; of what can be hidden "hidden: at most 2.0 % faster; done without: at most 18.0 %
 /// faster". Empty where a finding promises nothing.
 std::string gains_of(analyzer::Finding const& finding);
-/// Of a gain of T / (T − cost) − 1: "18.0 % faster"; from 1 on "2.4 × as fast", for nobody reads 3892.1 %.
+/// Text for a gain of T / (T − cost) − 1: "18.0 % faster", or "2.4 × as fast" from 1 on.
 std::string gain_text(double gain);
 
 /// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void gemm<float, 4>(int, float*)" →

@@ -1,7 +1,8 @@
-// The language in which words are made. English is written where it is said: tr("…") and tr("… {} …", number). Other languages
-// are catalogues, reports/words/LANGUAGE.json, that give what is said instead; placeholders there have numbers, for word order
-// differs:
-// "{0} of {1}" → "{1} 的 {0}". tests/check_words.py finds each sentence without a translation. docs/design/decisions/0023-languages.md
+// The language of reports. Sources have the English text: tr("…") and tr("… {} …", number). Another
+// language is a catalogue, reports/words/LANGUAGE.json, that maps English to its words.
+// Placeholders there have numbers, since word order differs: "{0} of {1}" → "{1} 的 {0}".
+// tests/check_words.py finds each sentence without a translation.
+// docs/design/decisions/0023-languages.md
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,15 @@ namespace stepscope::reports {
 
 enum class Language : uint8_t { kEnglish, kChinese };
 
-/// Of "en" or "zh".
+/// Language for "en" or "zh"; nothing for other names.
 std::optional<Language> language_of(std::string_view name);
-/// In which this thread makes words: English, except where a ScopedLanguage says otherwise.
+/// Language of this thread: English, unless a ScopedLanguage sets another one.
 Language language();
 /// The same as HTML names it: "en", "zh-CN".
 std::string_view html_language();
 
-/// While it lives, this thread makes words in a language. Only pages are made in others than English: texts and JSON are English.
+/// Sets the language of this thread while it lives. Only HTML pages use it: texts and JSON are
+/// English.
 class ScopedLanguage {
  public:
   explicit ScopedLanguage(Language language);

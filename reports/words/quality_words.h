@@ -5,7 +5,7 @@
 
 namespace stepscope::reports {
 
-/// Of a finding of that rule. Never empty.
+/// Words of a trace-quality finding. Never empty.
 FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding);
 
 }  // namespace stepscope::reports

@@ -22,7 +22,7 @@ std::string how_job_size_is_known(analyzer::JobSize const& size) {
     case analyzer::JobSize::Source::kCollectives:
       return tr(" (collectives have {} participants)", size.ranks);
     case analyzer::JobSize::Source::kHighestRank:
-      return tr(" (at least: rank {} is there)", size.ranks - 1);
+      return tr(" (at least: rank {} is present)", size.ranks - 1);
   }
   return {};
 }
@@ -34,9 +34,8 @@ std::string missing_ranks(model::Run const& run, analyzer::TraceIntegrity const&
   std::string text = missing.size() == 1 ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
                                          : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
   text +=
-      tr(" What is said of the others' own time, idle causes and memory holds; who comes late, waiting and bandwidth may be "
-         "wrong: a "
-         "missing rank may be the cause.");
+      tr(" The time split, idle causes and memory of the other ranks are reliable. "
+         "Late ranks, waiting and bandwidth may be wrong: a missing rank may be the cause.");
   return text;
 }
 
@@ -59,30 +58,34 @@ std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> co
   size_t told = 0;
   for (auto const& [steps, ranks] : ranks_of) {
     if (told == kMostTold) {
-      text += tr("; and {} more kinds", ranks_of.size() - told);
+      text += tr("; and {} more groups", ranks_of.size() - told);
       break;
     }
     text += fmt::format("{}{} {} {}", told == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
                         number_list({ranks.begin(), ranks.end()}), number_list(steps));
     ++told;
   }
-  text += tr(". Numbers per step are of each rank's own steps; ranks can be compared in those that all have (--steps).");
+  text +=
+      tr(". Numbers per step use each rank's own steps. "
+         "To compare ranks, choose steps that all of them recorded (--steps).");
   return text;
 }
 
 std::string clocks(model::Run const& run) {
   model::ClockFit const& clock = run.clock;
   if (clock.residual_median_ns && clock.residual_p95_ns)
-    return tr("Clocks were {}: {} end within {} (median), {} (95 %) of each other, times of different hosts compare no better.",
-              tr(clock.method == "epoch" ? "taken as they are" : "set by the ends of collectives"),
-              counted(clock.collectives, "collective"), base::format_duration(*clock.residual_median_ns),
-              base::format_duration(*clock.residual_p95_ns));
+    return tr(
+        "Clocks were {}: {} end within {} (median), {} (95 %) of each other. "
+        "Times of different hosts are no more exact than that.",
+        tr(clock.method == "epoch" ? "used as recorded" : "aligned by the ends of collectives"),
+        counted(clock.collectives, "collective"), base::format_duration(*clock.residual_median_ns),
+        base::format_duration(*clock.residual_p95_ns));
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(rank.trace.info().host);
   if (clock.method != "epoch" || (hosts.size() < 2 && !hosts.contains(""))) return {};
   return std::string(
-      tr("Clocks of different hosts were taken as they are, for no collective ties them: times of different hosts may be off by "
-         "milliseconds. Waiting is not: it needs no common clock."));
+      tr("Clocks of different hosts were used as recorded, since no collective connects them: "
+         "their times may be off by milliseconds. Waiting is exact: it needs no common clock."));
 }
 
 }  // namespace

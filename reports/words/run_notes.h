@@ -1,5 +1,5 @@
-// What the processes of a run have to do with each other, in sentences: which are missing, which recorded other steps, how their
-// clocks were set; and what can be concluded all the same.
+// Notes about the processes of a run, as sentences: missing ranks, ranks that recorded other steps,
+// clock alignment, and what is reliable in spite of that.
 #pragma once
 
 #include <string>

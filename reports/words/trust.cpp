@@ -44,31 +44,32 @@ struct Meaning {
   char const* holds;
 };
 
-/// By how much they weaken, the worst first.
+/// Ordered by how much they weaken conclusions, the worst first.
 constexpr std::array kMeanings = {
     Meaning{&Faults::empty, "trace without events", "traces without events",
-            "all that is said of the process: it did nothing while it was recorded, or nothing was recorded of it",
-            "what is said of the others"},
-    Meaning{&Faults::impossible_times, "event with a time that cannot be", "events with times that cannot be",
-            "windows, shares of the window, everything near its ends", "lengths of single events"},
+            "everything about this process: "
+            "it did nothing while it was recorded, or the recording failed",
+            "everything about the other processes"},
+    Meaning{&Faults::impossible_times, "event with an impossible time", "events with impossible times",
+            "windows, shares of the window, everything near their ends", "lengths of single events"},
     Meaning{&Faults::lost_blocks, "damaged block of the file", "damaged blocks of the file",
-            "every sum over the time that they covered: the split, kernels, memory", "what lies outside of that time"},
+            "every sum over the time that they covered: the split, kernels, memory", "everything outside of that time"},
     Meaning{&Faults::dropped, "event lost", "events lost",
             "counts, sums and the time split are too low where they were; a lost op looks like idle time",
-            "lengths and order of the events that are there"},
+            "lengths and order of the remaining events"},
     Meaning{&Faults::negative_latencies, "device op that begins before its launch", "device ops that begin before their launch",
             "launch latency, queue depth and the causes of idle time: the clocks of host and device disagree",
             "device times, overlap, communication"},
     Meaning{&Faults::unmatched_ops, "device op whose launch is not in the trace", "device ops whose launch is not in the trace",
             "which step they belong to and why the device was idle before them", "device times, overlap, communication"},
     Meaning{&Faults::doubled_launches, "launch with the id of an earlier one", "launches with the id of an earlier one",
-            "which of them a device op belongs to, and so its step and the causes of idle time",
+            "the launch that a device op belongs to, and so its step and the causes of idle time",
             "device times, overlap, communication"},
     Meaning{&Faults::unmatched_launches, "launch whose device op is not in the trace",
             "launches whose device op is not in the trace",
-            "the end of the steps that they are in, and idle time that their ops may have filled", "what the host did"},
+            "the end of the steps that contain them, and idle time that their ops may have filled", "host activity"},
     Meaning{&Faults::overlapping, "device op that overlaps another on the same stream",
-            "device ops that overlap another on the same stream", "which kernel ran at an instant, and sums of durations",
+            "device ops that overlap another on the same stream", "the kernel that ran at an instant, and sums of durations",
             "busy and idle time, which are unions"},
     Meaning{&Faults::negative_durations, "event that ends before it begins, taken as an instant",
             "events that end before they begin, taken as instants", "the time of these events", "everything else"},
@@ -95,8 +96,8 @@ std::vector<Weakness> weaknesses(model::Run const& run, analyzer::TraceIntegrity
   }
   if (!integrity.missing_ranks.empty())
     found.push_back({fmt::format("{} of the job not in the run", base::format_count(integrity.missing_ranks.size(), "rank")),
-                     "who comes late, waiting, bandwidth, and scaling: a missing rank may be the cause",
-                     "the time split, idle causes and memory of the ranks that are there"});
+                     "late ranks, waiting, bandwidth and scaling: a missing rank may be the cause",
+                     "the time split, idle causes and memory of the other ranks"});
   return found;
 }
 

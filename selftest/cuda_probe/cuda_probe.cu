@@ -1,11 +1,13 @@
-// A plain CUDA program that does an exactly known amount of work and says how much: what a trace of it must hold. One JSON object
-// a process on stdout. It knows nothing of Stepscope and links nothing but the CUDA runtime.
+// A plain CUDA program that does a known amount of work and prints it, as one JSON object per
+// process on stdout: a trace of it must have just that. It links only the CUDA runtime, nothing of
+// Stepscope.
 //
 //   stepscope-cuda-probe MODE [--launches N] [--threads T]
 //
-// MODE: work, graph, streams, long-name, reset, fork, exit, crash, window (only what is between cudaProfilerStart and …Stop is
-// said), empty (N launches by T threads), rate (N kernels in graphs on T streams). Exit status 1 and a line on stderr when CUDA
-// fails; 77 when there is no device.
+// MODE: work, graph, streams, long-name, reset, fork, exit, crash, window, empty, rate. `window`
+// prints only work between cudaProfilerStart and …Stop. `empty` does N launches by T threads, `rate`
+// N kernels in graphs on T streams. Exit status 1 and a line on stderr if CUDA fails; 77 without a
+// device.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -115,7 +117,7 @@ class Probe {
     CHECK(cudaFreeAsync(memory, stream));
     ++counts_.frees;
   }
-  /// Of the streams that get kernels.
+  /// Index among the streams that get kernels.
   cudaStream_t make_stream() {
     cudaStream_t stream = nullptr;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -325,8 +327,8 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
   counts.kernels_per_second = static_cast<double>(each * threads) / (ns * 1e-9);
 }
 
-/// Kernels that do nothing, in graphs that are replayed on several streams at once: more a second than threads can launch one by
-/// one, since those take turns in the driver.
+/// Empty kernels in graphs that are replayed on several streams at once. This launches more per
+/// second than threads can launch singly, since threads serialize in the driver.
 void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
   constexpr int64_t kNodes = 1000;
   Probe probe(counts);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/base/check.h"

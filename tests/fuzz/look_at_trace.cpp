@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"

@@ -19,8 +19,8 @@ uint64_t text_budget(uint64_t file_bytes);
 /// Bytes of one text in JSON, which take some ten times as much while it is read.
 uint64_t json_budget(uint64_t file_bytes);
 
-/// Events. Recorded ones take 1 byte and more each (docs/design/BENCHMARKS.md); columns in which every row is the same take none, so
-/// that a few kB could claim as many as memory holds.
+/// Events. Recorded ones take 1 byte and more each (docs/design/BENCHMARKS.md); columns in which every row is the same take none,
+/// so that a few kB could claim as many as memory holds.
 uint64_t row_budget(uint64_t file_bytes);
 
 /// Events in blocks with collectives, whose analysis takes up to 1.3 kB each where that of others takes some 100 bytes.

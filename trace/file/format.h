@@ -1,4 +1,5 @@
-// The layout of a .stepscope file, version 1 (docs/reference/TRACE_FORMAT.md): magic numbers, the block header and the end of the file.
+// The layout of a .stepscope file, version 1 (docs/reference/TRACE_FORMAT.md): magic numbers, the block header and the end of the
+// file.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "trace/base/column.h"
+#include "trace/model/collective_ops.h"
 
 namespace stepscope::model {
 
@@ -18,20 +19,6 @@ enum class CopyDirection : uint8_t {
   kPeerToPeer = 4,
   kHostToHost = 5
 };
-enum class CollectiveOp : uint8_t {
-  kUnknown = 0,
-  kAllReduce = 1,
-  kReduceScatter = 2,
-  kAllGather = 3,
-  kBroadcast = 4,
-  kReduce = 5,
-  kAllToAll = 6,
-  kSend = 7,
-  kReceive = 8,
-  kBarrier = 9
-};
-/// A message of one rank to another.
-constexpr bool is_point_to_point(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
 enum class CollectiveAlgorithm : uint8_t {
   kUnknown = 0,
   kTree = 1,
@@ -253,7 +240,6 @@ using DetailTables = std::tuple<DetailColumn<StepDetail>, DetailColumn<KernelDet
 
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);
-char const* to_string(CollectiveOp op);
 char const* to_string(CollectiveAlgorithm algorithm);
 char const* to_string(CollectiveProtocol protocol);
 char const* to_string(CallLaunch launch);

@@ -33,32 +33,6 @@ char const* to_string(CopyDirection direction) {
   return "unknown";
 }
 
-char const* to_string(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kUnknown:
-      return "unknown";
-    case CollectiveOp::kAllReduce:
-      return "all_reduce";
-    case CollectiveOp::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveOp::kAllGather:
-      return "all_gather";
-    case CollectiveOp::kBroadcast:
-      return "broadcast";
-    case CollectiveOp::kReduce:
-      return "reduce";
-    case CollectiveOp::kAllToAll:
-      return "all_to_all";
-    case CollectiveOp::kSend:
-      return "send";
-    case CollectiveOp::kReceive:
-      return "receive";
-    case CollectiveOp::kBarrier:
-      return "barrier";
-  }
-  return "unknown";
-}
-
 char const* to_string(CollectiveAlgorithm algorithm) {
   switch (algorithm) {
     case CollectiveAlgorithm::kUnknown:

@@ -110,7 +110,7 @@ bool is_moot(Source const&, uint32_t, CopyDetail const& copy, std::string_view f
   return field == "graph_node" && copy.graph == 0;
 }
 bool is_moot(Source const& source, uint32_t row, CollectiveDetail const& collective, std::string_view field) {
-  if (field == "bytes") return collective.bytes == 0 && collective.op != CollectiveOp::kBarrier;
+  if (field == "bytes") return !is_message_size_known(collective.op, collective.bytes);
   if (field == "sequence") return !source.is_numbered(collective);
   if (field == "launch") return source.trace().kind(row) != EventKind::kCollectiveCall;
   // NCCL tells all three or none.

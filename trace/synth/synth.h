@@ -1,6 +1,6 @@
 // Makes realistic runs of any size whose truth is known: training steps of N ranks with launches, kernels, collectives, copies,
-// memory and faults of known cost, as trace files, and truth.json beside them (docs/reference/SYNTH.md). For scale and for tests: the same
-// options give the same bytes on every machine. What one fault costs is known by simulating the job without it, too.
+// memory and faults of known cost, as trace files, and truth.json beside them (docs/reference/SYNTH.md). For scale and for tests:
+// the same options give the same bytes on every machine. What one fault costs is known by simulating the job without it, too.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// truth.json: what is true of a made run, beside its traces (docs/reference/SYNTH.md). Written as the run is made, a line a step and rank.
+// truth.json: what is true of a made run, beside its traces (docs/reference/SYNTH.md). Written as the run is made, a line a step
+// and rank.
 #pragma once
 
 #include <cstdint>

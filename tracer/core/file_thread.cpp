@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "tracer/core/private_descriptors.h"
+#include "tracer/core/threads/private_descriptors.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -33,6 +33,14 @@ base::Expected<std::unique_ptr<FileThread>> FileThread::begin(Open open) {
   return self;
 }
 
+base::Expected<std::unique_ptr<FileThread>> FileThread::here(Open const& open) {
+  std::unique_ptr<FileThread> self(new FileThread);
+  auto writer = self->open_privately(open);
+  if (!writer) return base::fail_with(writer);
+  self->writer_here_.emplace(std::move(*writer));
+  return self;
+}
+
 base::Expected<void> FileThread::wait_until_open() {
   // A sandbox may end our thread alone: the program must not wait for it for ever.
   constexpr std::chrono::seconds kStartTimeout{30};
@@ -45,6 +53,7 @@ base::Expected<void> FileThread::wait_until_open() {
 FileThread::~FileThread() { end_thread(Ending::kWithoutIndex); }
 
 void FileThread::submit(size_t rows, Job job) {
+  if (writer_here_) return execute({rows, std::move(job)}, *writer_here_);
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] { return waiting_rows_ == 0 || waiting_rows_ + rows <= kMaxWaitingRows; });
   queue_.push_back({rows, std::move(job)});
@@ -84,19 +93,19 @@ void FileThread::fail_because(std::string const& reason) {
   failed_.store(true, std::memory_order_relaxed);
 }
 
-/// The writer lives and dies here: its descriptor means nothing, or another file, on any other thread.
-void FileThread::run(Open const& open) {
-  base::Expected<file::TraceWriter> writer = tl::unexpected(base::Error{});
+base::Expected<file::TraceWriter> FileThread::open_privately(Open const& open) {
   try {
     result_.failure.reserve(kMaxFailureBytes);
-    if (auto const own = take_private_descriptors(); own)
-      writer = open();
-    else
-      writer = base::fail_with(own);
+    if (auto const own = take_private_descriptors(); !own) return base::fail_with(own);
+    return open();
   } catch (...) {
-    writer = tl::unexpected(base::Error{"no memory"});  // so short a text takes none
+    return tl::unexpected(base::Error{"no memory"});  // so short a text takes none
   }
+}
 
+/// The writer lives and dies here: its descriptor means nothing, or another file, on any other thread.
+void FileThread::run(Open const& open) {
+  auto writer = open_privately(open);
   {
     std::lock_guard const lock(mutex_);
     opened_.emplace();
@@ -136,6 +145,8 @@ void FileThread::write_index(file::TraceWriter& writer) {
 }
 
 void FileThread::end_thread(Ending ending) {
+  if (writer_here_ && ending == Ending::kWithIndex) write_index(*writer_here_);
+  writer_here_.reset();
   if (!thread_) return;
   {
     std::lock_guard const lock(mutex_);

@@ -1,9 +1,12 @@
 // The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over. It alone
 // opens, writes and closes the trace file, in a table of descriptors of its own (private_descriptors.h).
 //
-// Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/design/BENCHMARKS.md, Recorder). One
-// thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or a core that is
-// shared. The session's thread cannot have descriptors of its own: it calls CUPTI, whose driver uses those of the program.
+// Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/design/BENCHMARKS.md,
+// Recorder). One thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or
+// a core that is shared. The session's thread cannot have descriptors of its own: it calls CUPTI, whose driver uses those of the
+// program.
+//
+// A forked child that ends at once needs no second thread: its session's thread writes the file itself (here()).
 #pragma once
 
 #include <atomic>
@@ -21,7 +24,7 @@
 #include "trace/base/expected.h"
 #include "trace/file/writer.h"
 #include "trace/model/event_batch.h"
-#include "tracer/core/own_thread.h"
+#include "tracer/core/threads/own_thread.h"
 
 namespace stepscope::tracer {
 
@@ -42,6 +45,9 @@ class FileThread {
   static base::Expected<std::unique_ptr<FileThread>> start(Open open);
   /// Starts the thread and does not wait; jobs may be submitted already.
   static base::Expected<std::unique_ptr<FileThread>> begin(Open open);
+  /// The calling thread, one of ours, leaves the program's table of descriptors for good; submit() runs the job there. Errors:
+  /// those of `open`; the system gives no descriptors of its own.
+  static base::Expected<std::unique_ptr<FileThread>> here(Open const& open);
   /// Waits until `open` was called. Errors: as above; a thread that does not start in time must be left alone, it may come back.
   base::Expected<void> wait_until_open();
   [[nodiscard]] bool did_not_start() const { return did_not_start_; }
@@ -78,6 +84,7 @@ class FileThread {
   enum class Ending : uint8_t { kNotYet, kWithoutIndex, kWithIndex };
 
   FileThread() = default;
+  base::Expected<file::TraceWriter> open_privately(Open const& open);
   void run(Open const& open);
   void run_jobs(file::TraceWriter& writer);
   void execute(Waiting const& waiting, file::TraceWriter& writer);
@@ -85,6 +92,7 @@ class FileThread {
   void fail_because(std::string const& reason);
   void end_thread(Ending ending);
 
+  std::optional<file::TraceWriter> writer_here_;  ///< of here(), until the end: its descriptor means nothing on another thread
   bool did_not_start_ = false;
   Result result_;  ///< the thread's, until it has ended
   std::atomic<bool> failed_{false};

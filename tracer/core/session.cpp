@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
+#include "tracer/core/threads/short_slices.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -66,7 +67,8 @@ Session::Session(CaptureOptions options)
 Session::~Session() { stop(); }
 
 bool Session::start() {
-  if (begin_file() && (options_.forked || file_is_open()) && start_thread()) return true;
+  bool const may_start = options_.forked || (begin_file() && file_is_open());
+  if (may_start && start_thread()) return true;
   output_.reset();
   report_.path.clear();
   window_.stop();
@@ -89,9 +91,16 @@ bool Session::stop(std::chrono::seconds timeout) {
   window_.stop();
   if (!writer_thread_) return true;  // it was never started
   stop_requested_.ring();
-  if (!finished_.wait_until_rung(timeout)) return false;
+  if (!wait_for_end(timeout)) return false;
   join_writer();
   return true;
+}
+
+/// Waits until the writer thread is gone and not only for its bell: one that is preempted by who waits would hold up the end of
+/// the process until its next turn.
+bool Session::wait_for_end(std::chrono::seconds timeout) const {
+  if (writer_thread_) static_cast<void>(writer_thread_->wait_until_gone(timeout));
+  return finished_.has_rung();
 }
 
 void Session::join_writer() const {
@@ -100,7 +109,7 @@ void Session::join_writer() const {
 
 bool Session::end_window(std::chrono::seconds timeout) {
   window_.close();
-  if (!finished_.wait_until_rung(timeout)) return false;
+  if (!wait_for_end(timeout)) return false;
   join_writer();
   return true;
 }
@@ -108,7 +117,7 @@ bool Session::end_window(std::chrono::seconds timeout) {
 bool Session::stop_without_locks(std::chrono::seconds timeout) {
   window_.stop();
   stop_requested_.ring();
-  return finished_.wait_until_rung(timeout);
+  return wait_for_end(timeout);
 }
 
 bool Session::stop_after_crash(std::chrono::seconds timeout) {
@@ -144,11 +153,18 @@ void Session::run() {
 }
 
 void Session::run_until_stopped() {
-  if (options_.forked && !file_is_open()) {
-    output_.reset();
-    return;
+  bool stopping = false;
+  if (options_.forked) {
+    stopping = stop_requested_.wait_for(kDrainPeriod);
+    if (!open_file_of_fork(stopping)) {
+      output_.reset();
+      return;
+    }
+  } else {
+    take_usual_slices();
   }
-  for (bool stopping = false; !stopping;) {
+
+  while (!stopping) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
     if (window_is_over() || program_has_ended()) stopping = true;
@@ -159,7 +175,32 @@ void Session::run_until_stopped() {
 }
 
 bool Session::begin_file() {
+  file_threads_ = 1;
   auto output = FileThread::begin([this] { return create_file(); });
+  if (!output) {
+    file_threads_ = 0;
+    report_.failure = output.error().message;
+    return false;
+  }
+  output_ = std::move(*output);
+  store_.set_output(output_.get());
+  return true;
+}
+
+/// Where all cores are busy, each new thread waits some milliseconds for its first turn. A forked child has one new thread,
+/// and a second one only when it lives for longer than that and one period of drains. No thread of the program waits for the
+/// file.
+bool Session::open_file_of_fork(bool is_ending) {
+  Driver none = Driver::kNone;
+  bool const is_alone = is_ending && driver_.compare_exchange_strong(none, Driver::kTooLate);
+  return is_alone ? write_file_here() : begin_file() && file_is_open();
+}
+
+/// This thread never uses the program's descriptors again, so no source may start a driver that does. The program waits, most
+/// likely in its main thread.
+bool Session::write_file_here() {
+  if (process_ends_next_.load(std::memory_order_relaxed)) give_short_slices(::getpid());
+  auto output = FileThread::here([this] { return create_file(); });
   if (!output) {
     report_.failure = output.error().message;
     return false;
@@ -169,9 +210,7 @@ bool Session::begin_file() {
   return true;
 }
 
-/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded. In a
-/// forked child the writer thread waits for that and not the program: where all cores are busy, each new thread waits some
-/// milliseconds for its first turn.
+/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded.
 bool Session::file_is_open() {
   auto const opened = output_->wait_until_open();
   if (opened) return true;
@@ -184,6 +223,7 @@ bool Session::file_is_open() {
 
 /// On the file thread, while nothing else uses the store: what tells of the process is read through descriptors, too.
 base::Expected<file::TraceWriter> Session::create_file() {
+  if (!options_.forked) take_usual_slices();
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
   base::Expected<file::TraceWriter> created = base::fail("no name was tried");
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
@@ -220,9 +260,9 @@ bool Session::window_is_over() {
   return idle || clock_.latest_ns() - done_since_ns_ > kDeviceWorkTimeoutNs;
 }
 
-/// This thread and the file's, and those of sources.
+/// The writer thread and the file's, and those of sources.
 int64_t Session::own_threads() const {
-  int64_t threads = 2;
+  int64_t threads = 1 + file_threads_;
   for (auto const& source : sources_) threads += source->threads();
   return threads;
 }
@@ -290,6 +330,8 @@ void Session::finish() {
 }
 
 void Session::driver_starts() {
+  Driver none = Driver::kNone;
+  if (!driver_.compare_exchange_strong(none, Driver::kStarts) && none == Driver::kTooLate) return;  // recording has ended
   for (auto const& source : sources_) source->driver_starts();
 }
 

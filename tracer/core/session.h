@@ -1,5 +1,5 @@
 // One capture of one process: its writer thread drains the sources every few milliseconds, decodes, and hands the rows to the
-// thread that writes the trace file.
+// thread that writes the trace file. In a forked child that ends at once the writer thread is the only one and writes the file.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/device_registry.h"
-#include "tracer/core/doorbell.h"
 #include "tracer/core/file_thread.h"
 #include "tracer/core/options.h"
-#include "tracer/core/own_thread.h"
 #include "tracer/core/source.h"
+#include "tracer/core/threads/doorbell.h"
+#include "tracer/core/threads/own_thread.h"
 #include "tracer/core/trace_store.h"
 
 namespace stepscope::tracer {
@@ -63,8 +63,8 @@ class Session {
   void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
   /// Before start(). `call` is made on the writer thread when the capture has ended before the program does.
   void when_over(std::function<void()> call) { when_over_ = std::move(call); }
-  /// Starts the file thread, which makes the trace file with what is known of the process, and the writer thread. False when one
-  /// of these is refused: nothing is recorded then.
+  /// Starts the file thread, which makes the trace file with what is known of the process, and the writer thread; in a forked
+  /// child the latter alone. False when one of these is refused: nothing is recorded then.
   bool start();
   /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
   /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
@@ -72,6 +72,8 @@ class Session {
   /// Closes the window and waits for the rest: device work that was launched inside is over, all is written, nothing runs any
   /// more. False when that took longer than `timeout`: it goes on.
   bool end_window(std::chrono::seconds timeout);
+  /// Before a stop, where the process ends next and executes no other program: the thread that waits ends soon then.
+  void process_ends_next() { process_ends_next_.store(true, std::memory_order_relaxed); }
   /// As stop() for a signal handler and whoever else may hold any lock: takes none, allocates nothing, and leaves the writer
   /// thread to the process's end. Within `timeout` unless the file system is slow or the caller holds a lock that the writer
   /// needs.
@@ -99,11 +101,14 @@ class Session {
   void unlock_after_fork();
 
  private:
+  bool wait_for_end(std::chrono::seconds timeout) const;
   void join_writer() const;
   void run();
   void run_until_stopped();
   bool begin_file();
   bool file_is_open();
+  bool open_file_of_fork(bool is_ending);
+  bool write_file_here();
   base::Expected<file::TraceWriter> create_file();
   bool start_thread();
   void drain_once();
@@ -124,6 +129,11 @@ class Session {
 
   Doorbell stop_requested_, finished_;
   std::optional<OwnThread> writer_thread_;
+  std::atomic<int64_t> file_threads_{0};  ///< 1 from before the file thread begins
+  /// The driver needs the writer thread in the program's table of descriptors. Decided once: it starts, or comes too late.
+  enum class Driver : uint8_t { kNone, kStarts, kTooLate };
+  std::atomic<Driver> driver_{Driver::kNone};
+  std::atomic<bool> process_ends_next_{false};
 
   // The writer thread's own.
   TraceStore store_;

@@ -14,7 +14,7 @@
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 #include "tracer/core/file_thread.h"
-#include "tracer/core/thread_names.h"
+#include "tracer/core/threads/thread_names.h"
 #include "tracer/core/track_rows.h"
 
 namespace stepscope::tracer {

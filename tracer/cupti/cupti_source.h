@@ -23,8 +23,8 @@
 #include "tracer/core/source.h"
 #include "tracer/cupti/buffer_pool.h"
 #include "tracer/cupti/cupti_control.h"
+#include "tracer/cupti/decode/record_decoder.h"
 #include "tracer/cupti/record_clock.h"
-#include "tracer/cupti/record_decoder.h"
 
 namespace stepscope::tracer {
 

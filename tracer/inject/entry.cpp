@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
-#include "tracer/core/uninterrupted.h"
+#include "tracer/core/threads/uninterrupted.h"
 #include "tracer/inject/checkers.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/fatal_signals.h"
@@ -145,16 +145,21 @@ void say(CaptureOptions const& options, std::string_view message) {
 }
 
 enum class End : uint8_t {
-  kInOrder,   ///< exit handlers run
-  kAbruptly,  ///< see ExitHooks
-  kByCrash    ///< as that, and drivers may be in any state
+  kOfCapture,  ///< the process goes on
+  kInOrder,    ///< exit handlers run
+  kAbruptly,   ///< see ExitHooks
+  kByExec,     ///< as that, and the thread goes on in another program
+  kByCrash     ///< as kAbruptly, and drivers may be in any state
 };
 
 bool stop(Session& session, End end) {
+  if (end == End::kInOrder || end == End::kAbruptly) session.process_ends_next();
   switch (end) {
+    case End::kOfCapture:
     case End::kInOrder:
       return session.stop(kStopTimeout);
     case End::kAbruptly:
+    case End::kByExec:
       return session.stop_without_locks(kAbruptStopTimeout);
     case End::kByCrash:
       return session.stop_after_crash(kAbruptStopTimeout);
@@ -176,6 +181,7 @@ void end_recording(End end) {
 }
 
 void process_ends_abruptly() { end_recording(End::kAbruptly); }
+void process_executes() { end_recording(End::kByExec); }
 void process_crashes() { end_recording(End::kByCrash); }
 
 void exec_has_failed() {
@@ -189,7 +195,7 @@ void exec_has_failed() {
 
 /// With its memory, where no thread is left that could use it.
 void end_session_and_threads(Process& self, Session* session) {
-  end_recording(End::kInOrder);
+  end_recording(End::kOfCapture);
   session->end_own_threads();
   bool const is_alone = wait_for_thread_count(1);
   bool const is_inside = this_recorder != nullptr && this_recorder->is_inside();
@@ -210,7 +216,7 @@ void be_alone() {
   uninterrupted([&] { end_session_and_threads(self, session); });
 }
 
-constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed, be_alone, thread_exits};
+constexpr ExitHooks kExitHooks = {process_ends_abruptly, process_executes, exec_has_failed, be_alone, thread_exits};
 
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex

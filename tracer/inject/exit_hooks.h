@@ -5,11 +5,13 @@
 
 namespace stepscope::tracer {
 
-/// The first two may be called in a signal handler, and in a child that still shares the memory of its parent (vfork): they take
-/// no lock, allocate nothing and return within a bounded time.
+/// The first three may be called in a signal handler, and in a child that still shares the memory of its parent (vfork): they
+/// take no lock, allocate nothing and return within a bounded time.
 struct ExitHooks {
-  /// The process is about to end without running exit handlers, or to execute another program.
-  void (*before)();
+  /// The process is about to end without running exit handlers.
+  void (*before_end)();
+  /// It is about to execute another program.
+  void (*before_exec)();
   /// It did not execute the other program after all.
   void (*exec_failed)();
   /// The calling thread is about to ask for what Linux gives only to processes of one thread. Ends the tracer's threads and

@@ -78,7 +78,7 @@ __attribute__((constructor)) void find_all() {
 }
 
 void tell_end() {
-  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr) hooks->before();
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr) hooks->before_end();
 }
 
 [[noreturn]] void end_process(Next<Exit>& next, int status) {
@@ -119,7 +119,7 @@ template <class IsLikely, class Call>
 int execute(IsLikely const& is_likely, Call const& call) {
   ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
   if (hooks == nullptr || !is_likely()) return call();
-  hooks->before();
+  hooks->before_exec();
   int const result = call();
   int const error = errno;
   hooks->exec_failed();

@@ -5,10 +5,6 @@
 namespace stepscope::tracer::nccl {
 namespace {
 
-using model::CollectiveOp;
-
-bool has_root(CollectiveOp op) { return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce; }
-
 /// What everything that NCCL tells of an operation has, as numbers (version 1) or names.
 template <class Operation>
 Call common_operation(Operation const& from) {
@@ -17,7 +13,7 @@ Call common_operation(Operation const& from) {
   call.op = op_of(from.function);
   call.data_type = data_type_of(from.data_type);
   if constexpr (requires { from.root; })
-    if (has_root(call.op)) call.peer = from.root;
+    if (model::collective_op_info(call.op).has_root) call.peer = from.root;
   if constexpr (requires { from.communicator; }) call.communicator_hash = from.communicator;
   if constexpr (requires { from.is_captured; }) call.is_captured = from.is_captured != 0 ? 1 : 0;
   return call;

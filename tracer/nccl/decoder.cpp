@@ -12,37 +12,11 @@ namespace {
 /// Open calls are looked through this often: half of a call's time to settle more or less is the same to a reader.
 constexpr int64_t kSettlePeriodNs = OpenCall::kSettleNs / 2;
 
-/// Names of rows: the function that the program called.
-char const* name_of(model::CollectiveOp op) {
-  using enum model::CollectiveOp;
-  switch (op) {
-    case kAllReduce:
-      return "ncclAllReduce";
-    case kReduceScatter:
-      return "ncclReduceScatter";
-    case kAllGather:
-      return "ncclAllGather";
-    case kBroadcast:
-      return "ncclBroadcast";
-    case kReduce:
-      return "ncclReduce";
-    case kAllToAll:
-      return "ncclAlltoAll";
-    case kSend:
-      return "ncclSend";
-    case kReceive:
-      return "ncclRecv";
-    case kUnknown:
-    case kBarrier:
-      break;
-  }
-  return "NCCL operation";
-}
-
 /// NCCL counts by function: with the function it is one number for each collective of a communicator. 0 stays "none". Those of
 /// the copy engines have a count of their own.
 uint64_t unique_sequence(Call const& call) {
   constexpr uint64_t kOfCopyEngine = uint64_t{1} << 63;
+  static_assert(model::kCollectiveOpCount <= 16);
   if (call.has_sequence == 0) return 0;
   return call.sequence << 4 | static_cast<uint64_t>(call.op) | (call.by_copy_engine != 0 ? kOfCopyEngine : 0);
 }
@@ -199,7 +173,8 @@ void Decoder::write(OpenCall const& open, TraceStore& store) const {
   model::TrackId const track = store.thread_track(open.thread_id);
   TrackRows& rows = store.rows(track);
   int64_t const duration = open.end_ns < 0 ? 0 : std::max<int64_t>(open.end_ns - open.start_ns, 0);
-  rows.add(model::EventKind::kCollectiveCall, open.start_ns, duration, store.intern(name_of(open.call.op)), 0, detail_of(open));
+  rows.add(model::EventKind::kCollectiveCall, open.start_ns, duration,
+           store.intern(model::collective_op_info(open.call.op).nccl_call), 0, detail_of(open));
   store.row_begun(track, rows);
 }
 

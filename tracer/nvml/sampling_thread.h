@@ -12,7 +12,7 @@
 
 #include "trace/base/expected.h"
 #include "tracer/core/device_registry.h"
-#include "tracer/core/own_thread.h"
+#include "tracer/core/threads/own_thread.h"
 #include "tracer/nvml/sampler.h"
 
 namespace stepscope::tracer::nvml {

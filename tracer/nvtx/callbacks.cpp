@@ -8,10 +8,10 @@
 
 #include <unistd.h>
 
-#include "tracer/core/uninterrupted.h"
+#include "tracer/core/threads/uninterrupted.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/process.h"
-#include "tracer/nvtx/schema_import.h"
+#include "tracer/nvtx/payload/schema_import.h"
 #include "tracer/nvtx/wide_text.h"
 
 namespace stepscope::tracer {

@@ -15,10 +15,10 @@
 
 #include "tracer/core/clock.h"
 #include "tracer/core/trace_store.h"
-#include "tracer/nvtx/device_events.h"
 #include "tracer/nvtx/name_cache.h"
 #include "tracer/nvtx/note_curves.h"
-#include "tracer/nvtx/record_reader.h"
+#include "tracer/nvtx/payload/device_events.h"
+#include "tracer/nvtx/payload/record_reader.h"
 #include "tracer/nvtx/registry.h"
 
 namespace stepscope::tracer {

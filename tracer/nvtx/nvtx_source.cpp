@@ -99,7 +99,7 @@ void NvtxSource::snapshot() {
   take_attached();
   for (Drained& drained : drained_) {
     drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
-    drained.lost_ends = drained.recorder->lost_ends().mark();
+    drained.unmatched_range_ends = drained.recorder->unmatched_range_ends().mark();
   }
   // After the marks: the begins of the ranges whose ends were lost are then in what is drained.
   for (Drained& drained : drained_) drained.until = drained.recorder->ring().head();
@@ -118,8 +118,8 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
 }
 
 void NvtxSource::lose_ends(Drained& drained, ClockFit const& clock) {
-  LostEnds::Mark const& lost = drained.lost_ends;
-  drained.recorder->lost_ends().take(lost, [this](uint64_t range) { decoder_.lose_end(range); });
+  UnmatchedRangeEnds::Mark const& lost = drained.unmatched_range_ends;
+  drained.recorder->unmatched_range_ends().take(lost, [this](uint64_t range) { decoder_.lose_end(range); });
   uint64_t const forgotten = lost.forgotten - std::exchange(drained.forgotten_ends, lost.forgotten);
   if (forgotten != 0) decoder_.lose_ends_before(clock.to_trace_ns(lost.last_forgotten_ticks), forgotten);
 }

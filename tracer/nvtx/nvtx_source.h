@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tracer/core/capture_window.h"
+#include "tracer/core/interleave.h"
 #include "tracer/core/source.h"
-#include "tracer/core/turns.h"
 #include "tracer/nvtx/decoder.h"
 #include "tracer/nvtx/registry.h"
 #include "tracer/nvtx/thread_recorder.h"
@@ -58,12 +58,12 @@ class NvtxSource : public Source {
   /// The writer thread's view of a recorder.
   struct Drained {
     RecorderPointer recorder;
-    uint64_t until = 0;              ///< ring position of the last snapshot
-    LostEnds::Mark lost_ends;        ///< of the last snapshot
-    uint64_t forgotten_ends = 0;     ///< of lost_ends: what the decoder knows of
-    bool closing = false;            ///< it was closed before the snapshot: nothing comes after it
-    std::string comm_name;           ///< as the system knows the thread
-    uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
+    uint64_t until = 0;                             ///< ring position of the last snapshot
+    UnmatchedRangeEnds::Mark unmatched_range_ends;  ///< of the last snapshot
+    uint64_t forgotten_ends = 0;                    ///< of unmatched_range_ends: what the decoder knows of
+    bool closing = false;                           ///< it was closed before the snapshot: nothing comes after it
+    std::string comm_name;                          ///< as the system knows the thread
+    uint64_t described_dropped = 0;                 ///< what the track's `dropped` has of it
   };
   size_t take_ring_bytes();
   void take_attached();

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "tracer/nvtx/record_layout.h"
+#include "tracer/nvtx/payload/record_layout.h"
 #include "tracer/nvtx/registry.h"
 
 namespace stepscope::tracer {

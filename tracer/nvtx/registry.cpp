@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tracer/nvtx/record_layout.h"
+#include "tracer/nvtx/payload/record_layout.h"
 #include "tracer/nvtx/thread_recorder.h"
 
 namespace stepscope::tracer {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/nvtx/schema.h"
+#include "tracer/nvtx/payload/schema.h"
 
 namespace stepscope::tracer {
 

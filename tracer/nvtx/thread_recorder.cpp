@@ -359,7 +359,7 @@ void ThreadRecorder::record_end(uint16_t domain, uint64_t range, std::span<Paylo
   args.domain = domain;
   args.payloads = payloads;
   if (!write(RecordType::kEnd, args, range, end_room_)) {
-    lost_ends_.add(range, read_ticks(tick_source_));
+    unmatched_range_ends_.add(range, read_ticks(tick_source_));
     count_drop();
   }
   if (trigger_ != nullptr && trigger_->started_range == range) window_.close();

@@ -18,11 +18,11 @@
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
+#include "tracer/core/interleave.h"
 #include "tracer/core/ring.h"
-#include "tracer/core/turns.h"
-#include "tracer/nvtx/lost_ends.h"
+#include "tracer/nvtx/payload/record_layout.h"
 #include "tracer/nvtx/range_trigger.h"
-#include "tracer/nvtx/record_layout.h"
+#include "tracer/nvtx/unmatched_range_ends.h"
 
 namespace stepscope::tracer {
 
@@ -90,7 +90,7 @@ class ThreadRecorder {
   }
   /// Those of signal handlers that interrupted another call.
   [[nodiscard]] uint64_t interrupting() const { return interrupting_.load(std::memory_order_relaxed); }  ///< writer
-  [[nodiscard]] LostEnds& lost_ends() { return lost_ends_; }                                             ///< writer
+  [[nodiscard]] UnmatchedRangeEnds& unmatched_range_ends() { return unmatched_range_ends_; }             ///< writer
   /// Pops of deep levels were lost that no later record has told of.
   [[nodiscard]] bool has_lost_pops() const { return untold_domains_.load(std::memory_order_relaxed) != 0; }  ///< writer
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }                      ///< writer
@@ -190,7 +190,7 @@ class ThreadRecorder {
   std::atomic<bool> closed_{false};
   ThreadName final_name_{};
   int64_t closing_ticks_ = 0;
-  LostEnds lost_ends_;  ///< large and rarely used: behind everything
+  UnmatchedRangeEnds unmatched_range_ends_;  ///< large and rarely used: behind everything
 };
 
 using RecorderPointer = std::unique_ptr<ThreadRecorder, ThreadRecorder::Destroy>;

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/analyze.h"
 #include "trace/base/format.h"
 #include "trace/base/malloc_tuning.h"
 #include "trace/import/open/open_run.h"

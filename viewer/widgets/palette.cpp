@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+
+#include "reports/words/labels.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -9,31 +12,41 @@ namespace {
 constexpr uint32_t rgb(uint32_t hex) { return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U; }
 
 struct PaintInfo {
-  char const* name;
-  uint32_t dark, light;  ///< on the dark and on the light theme
+  char const* name;           ///< null: that of the part
+  uint32_t dark = 0;          ///< on the dark theme
+  uint32_t light = 0;         ///< on the light theme
+  std::optional<int> part{};  ///< index of reports::part(), which then has the colours
 };
 
+/// Paints of classes and idle causes look as in reports.
+constexpr PaintInfo of_class(char const* name, int part) { return {name, 0, 0, part}; }
+
+constexpr PaintInfo of_cause(analyzer::IdleCause cause) {
+  constexpr int kFirstCause = 3;
+  return {nullptr, 0, 0, kFirstCause + static_cast<int>(cause)};
+}
+
 constexpr std::array<PaintInfo, kPaintCount> kPaints = {{
-    {"compute", rgb(0x3D8BD9), rgb(0x4A94DB)},
-    {"communication", rgb(0xE69F00), rgb(0xE9A416)},
-    {"copy", rgb(0x1FA987), rgb(0x2BB08F)},
+    of_class("compute", 0),
+    of_class("communication", 1),
+    of_class("copy", 2),
     {"range", rgb(0x5A6577), rgb(0xB4BECC)},
     {"step", rgb(0x39414E), rgb(0xD3DAE3)},
     {"phase", rgb(0x49566B), rgb(0xC3CEDD)},
     {"launch", rgb(0x6E8FB5), rgb(0x9DB9D8)},
     {"runtime call", rgb(0x7B8490), rgb(0xA7AFBA)},
-    {"held by an event", rgb(0x2C3844), rgb(0xD5DEE6)},
+    {"waiting for an event", rgb(0x2C3844), rgb(0xD5DEE6)},
     {"mark", rgb(0xC9CED6), rgb(0x59616D)},
-    {"input", rgb(0xF0E442), rgb(0xE3D317)},
-    {"sync", rgb(0xA04E22), rgb(0xDD7B3A)},
-    {"allocation", rgb(0xCC79A7), rgb(0xCC79A7)},
-    {"profiler", rgb(0x8C6D4F), rgb(0xA98A6B)},
-    {"dependency", rgb(0x56B4E9), rgb(0x5FB8EA)},
-    {"peer", rgb(0x9A86E0), rgb(0x9885E0)},
-    {"graph", rgb(0x7FD0C4), rgb(0x5FBDB0)},
-    {"launch starved", rgb(0xE4576B), rgb(0xDE5468)},
-    {"launch latency", rgb(0xA9B1BD), rgb(0x9AA3AF)},
-    {"unexplained", rgb(0x666C76), rgb(0xC4C9D0)},
+    of_cause(analyzer::IdleCause::kInput),
+    of_cause(analyzer::IdleCause::kSync),
+    of_cause(analyzer::IdleCause::kAllocation),
+    of_cause(analyzer::IdleCause::kProfiler),
+    of_cause(analyzer::IdleCause::kDependency),
+    of_cause(analyzer::IdleCause::kPeer),
+    of_cause(analyzer::IdleCause::kGraph),
+    of_cause(analyzer::IdleCause::kLaunchStarved),
+    of_cause(analyzer::IdleCause::kLaunchLatency),
+    of_cause(analyzer::IdleCause::kUnexplained),
 }};
 
 constexpr Surface kDark = {.background = rgb(0x12151A),
@@ -64,6 +77,13 @@ constexpr Surface kLight = {.background = rgb(0xF4F6F8),
                             .shadow = rgb(0x8A94A0)};
 
 uint32_t channel(uint32_t colour, uint32_t shift) { return colour >> shift & 0xFFU; }
+
+uint32_t base_colour(PaintInfo const& info, Theme theme) {
+  if (!info.part) return theme == Theme::kDark ? info.dark : info.light;
+
+  reports::Part const& part = reports::part(*info.part);
+  return rgb(theme == Theme::kDark ? part.dark : part.light);
+}
 
 }  // namespace
 
@@ -134,14 +154,18 @@ Paint paint_of(analyzer::IdleCause cause) {
   return Paint::kUnexplained;
 }
 
-char const* paint_name(Paint paint) { return kPaints[static_cast<size_t>(paint)].name; }
+char const* paint_name(Paint paint) {
+  PaintInfo const& info = kPaints[static_cast<size_t>(paint)];
+  return info.name != nullptr ? info.name : reports::part(*info.part).label.data();
+}
 
 uint32_t paint_colour(Paint paint, Theme theme, uint8_t shade) {
   // Steps of lightness: far enough apart to see two neighbours, near enough to stay one hue.
   static constexpr std::array<uint32_t, 4> kPercent = {88, 100, 110, 95};
   PaintInfo const& info = kPaints[static_cast<size_t>(paint)];
-  uint32_t const base = theme == Theme::kDark ? info.dark : info.light;
+  uint32_t const base = base_colour(info, theme);
   uint32_t const percent = kPercent[shade % kPercent.size()];
+
   auto const scaled = [&](uint32_t shift) { return std::min(255U, channel(base, shift) * percent / 100) << shift; };
   return 0xFF000000U | scaled(0) | scaled(8) | scaled(16);
 }

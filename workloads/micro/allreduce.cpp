@@ -30,13 +30,14 @@ struct BenchmarkedOp {
   CollectiveOp op;                 ///< kSend: every device sends to the next one and receives from the previous one
   char const* reduction;           ///< nccl-tests' column "redop"
   bool sends_part, receives_part;  ///< one member's part, not the whole message
+  int bus_shares;                  ///< bus bandwidth = algorithm bandwidth × this × (n − 1) / n; 0 = × 1
 };
 constexpr std::array kOps = {
-    BenchmarkedOp{"all_reduce", CollectiveOp::kAllReduce, "avg", false, false},
-    BenchmarkedOp{"reduce_scatter", CollectiveOp::kReduceScatter, "avg", false, true},
-    BenchmarkedOp{"all_gather", CollectiveOp::kAllGather, "none", true, false},
-    BenchmarkedOp{"broadcast", CollectiveOp::kBroadcast, "none", false, false},
-    BenchmarkedOp{"sendrecv", CollectiveOp::kSend, "none", false, false},
+    BenchmarkedOp{"all_reduce", CollectiveOp::kAllReduce, "avg", false, false, 2},
+    BenchmarkedOp{"reduce_scatter", CollectiveOp::kReduceScatter, "avg", false, true, 1},
+    BenchmarkedOp{"all_gather", CollectiveOp::kAllGather, "none", true, false, 1},
+    BenchmarkedOp{"broadcast", CollectiveOp::kBroadcast, "none", false, false, 0},
+    BenchmarkedOp{"sendrecv", CollectiveOp::kSend, "none", false, false, 0},
 };
 
 base::Expected<BenchmarkedOp> find_op(std::string const& name) {
@@ -314,9 +315,8 @@ std::string summarize(AllReduceOptions const& o, std::vector<AllReduceRow> const
 double bus_factor(CollectiveOp op, size_t members) {
   if (members < 2) return 0;
   auto const n = static_cast<double>(members);
-  if (op == CollectiveOp::kAllReduce) return 2 * (n - 1) / n;
-  if (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllGather) return (n - 1) / n;
-  return 1;
+  auto const row = std::find_if(kOps.begin(), kOps.end(), [&](BenchmarkedOp const& known) { return known.op == op; });
+  return row == kOps.end() || row->bus_shares == 0 ? 1 : row->bus_shares * (n - 1) / n;
 }
 
 base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions const& o, std::FILE* log) {

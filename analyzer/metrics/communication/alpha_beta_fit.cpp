@@ -35,6 +35,7 @@ struct Line {
 
 std::optional<Line> least_squares(std::vector<Sample> const& samples) {
   if (samples.size() < 2) return std::nullopt;
+
   double weight = 0, mean_x = 0, mean_y = 0;
   for (Sample const& s : samples) {
     weight += s.weight;
@@ -43,11 +44,13 @@ std::optional<Line> least_squares(std::vector<Sample> const& samples) {
   }
   mean_x /= weight;
   mean_y /= weight;
+
   double xx = 0, xy = 0;
   for (Sample const& s : samples) {
     xx += s.weight * (s.x - mean_x) * (s.x - mean_x);
     xy += s.weight * (s.x - mean_x) * (s.y - mean_y);
   }
+
   Line line{0, xy / xx};
   line.intercept = mean_y - line.slope * mean_x;
   if (line.intercept < 0) {  // a latency cannot be negative: through the origin instead
@@ -58,6 +61,7 @@ std::optional<Line> least_squares(std::vector<Sample> const& samples) {
     }
     line = {0, products / squares};
   }
+
   if (line.slope <= 0) return std::nullopt;
   return line;
 }
@@ -73,6 +77,7 @@ bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers co
   mean_x /= weight;
   double xx = 0;
   for (Sample const& s : samples) xx += s.weight * (s.x - mean_x) * (s.x - mean_x);
+
   std::vector<double> off;
   off.reserve(static_cast<size_t>(weight));
   for (auto const& [bytes, times] : transfers)
@@ -86,11 +91,13 @@ std::vector<LinkFit> fit_links(std::vector<CollectiveStats> const& collectives) 
   std::map<std::pair<uint64_t, model::CollectiveOp>, Transfers> groups;
   for (CollectiveStats const& facts : collectives)
     if (facts.busbw_gbps) groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
+
   std::vector<LinkFit> result;
   for (auto& [key, transfers] : groups) {
     std::vector<Sample> const samples = medians(transfers);
     std::optional<Line> const line = least_squares(samples);
     if (!line || !is_clear(*line, samples, transfers)) continue;
+
     LinkFit fit{key.first, key.second};
     fit.alpha_us = line->intercept / 1e3;
     fit.beta_gbps = 1 / line->slope;  // bytes per ns = GB/s

@@ -8,7 +8,7 @@
 
 namespace stepscope::analyzer {
 
-/// By (communicator, op).
+/// Sorted by (communicator, op).
 std::vector<LinkFit> fit_links(std::vector<CollectiveStats> const& collectives);
 
 }  // namespace stepscope::analyzer

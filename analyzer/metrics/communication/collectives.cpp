@@ -26,11 +26,12 @@ struct Entry {
   model::CollectiveMatch match;
 };
 
-/// From where each device's process records.
+/// The clock, steps and window of each device's process.
 std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& devices) {
   std::vector<model::TraceInfo const*> processes;
   for (DeviceOps const& device : devices) processes.push_back(&device.trace().info());
   std::vector<uint32_t> const clocks = model::clocks_of(processes);
+
   std::vector<model::DeviceRecording> recordings(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<int64_t> steps;
@@ -38,6 +39,7 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& 
     recordings[d].clock = clocks[d];
     recordings[d].set_steps(std::move(steps));
   }
+
   std::vector<model::RecordedSpan> spans;
   for (DeviceOps const& device : devices) {
     auto const [first, last] = device.trace().time_range();
@@ -53,6 +55,7 @@ std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) { rows[d] = collective_rows(devices[d]); });
   std::vector<size_t> firsts = {0};
   for (auto const& of_device : rows) firsts.push_back(firsts.back() + of_device.size());
+
   std::vector<Entry> entries(firsts.back());
   std::vector<model::DeviceCollective> collectives(firsts.back());
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) {
@@ -64,6 +67,7 @@ std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
       collectives[firsts[d] + i] = {static_cast<uint32_t>(d), detail, device.end(row)};
     }
   });
+
   auto const matches = model::match_collectives(collectives, recordings_of(devices));
   for (size_t i = 0; i < entries.size(); ++i) entries[i].match = matches[i];
   return entries;
@@ -82,11 +86,12 @@ void fill_times(CollectiveStats& facts) {
       facts.last_participant = static_cast<int32_t>(i);
     }
   }
+
   facts.skew_ns = last_start - first_start;
   for (auto& participant : facts.participants) participant.wait_ns = participant.when.length() - facts.transfer_ns;
 }
 
-/// By process of the run.
+/// The ranks of the job by process of the run.
 std::vector<int32_t> job_ranks_of(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> ranks;
   for (DeviceOps const& device : devices) {
@@ -98,13 +103,14 @@ std::vector<int32_t> job_ranks_of(std::vector<DeviceOps> const& devices) {
 
 using RankedParticipants = std::vector<std::pair<int32_t, CollectiveStats::Participant>>;
 
-/// A rank that two tools recorded (a profiler and NCCL's inspector, say) takes part once: of its traces the one with the higher
-/// process id counts, those of tools that know little name none. Where there are no more than take part a number in the
-/// communicator alone is not believed: both must be of the same rank in the job. `by_rank`: by rank in the communicator;
-/// `job_ranks`: by process.
+/// Keeps one participant of a rank that two tools recorded, such as a profiler and NCCL's inspector. The trace with the higher
+/// process id counts, as tools that know little write none. Two entries with one number in the communicator are the same rank
+/// where they have one rank in the job. Where there are more entries than participants, the number suffices. `by_rank`: by rank
+/// in the communicator; `job_ranks`: by process.
 void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vector<int32_t> const& job_ranks) {
   bool const are_too_many = expected > 0 && by_rank.size() > expected;
   std::reverse(by_rank.begin(), by_rank.end());
+
   auto const job_rank = [&](auto const& participant) {
     return job_ranks[static_cast<size_t>(participant.second.ref.rank_index)];
   };
@@ -112,6 +118,7 @@ void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vec
     return a.first >= 0 && a.first == b.first && a.second.ref.rank_index != b.second.ref.rank_index &&
            (are_too_many || job_rank(a) == job_rank(b));
   };
+
   by_rank.erase(std::unique(by_rank.begin(), by_rank.end(), is_same), by_rank.end());
   std::reverse(by_rank.begin(), by_rank.end());
 }
@@ -124,6 +131,7 @@ CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> 
   facts.communicator = first.detail->communicator;
   facts.sequence = first.match.number;
   facts.op = first.detail->op;
+
   RankedParticipants by_rank;
   by_rank.reserve(places.size());
   for (uint32_t const place : places) {
@@ -132,12 +140,15 @@ CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> 
     facts.expected_participants = std::max(facts.expected_participants, e.detail->participants);
     by_rank.push_back({e.detail->rank, {e.ref, e.row, e.when, 0, e.detail->op, 0, 0, e.track, e.detail->rank}});
   }
+
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   keep_one_recording(by_rank, facts.expected_participants, job_ranks);
+
   facts.participants.reserve(by_rank.size());
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
+
   bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
   if (complete && facts.bytes > 0 && facts.transfer_ns > 0)
     facts.busbw_gbps = static_cast<double>(facts.bytes) / static_cast<double>(facts.transfer_ns) *
@@ -176,32 +187,11 @@ std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outlin
   return rows;
 }
 
-double bus_factor(CollectiveOp op, uint32_t participants) {
-  if (participants == 0) return 1;
-  double const n = participants;
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return 2 * (n - 1) / n;
-    case CollectiveOp::kReduceScatter:
-    case CollectiveOp::kAllGather:
-    case CollectiveOp::kAllToAll:
-      return (n - 1) / n;
-    case CollectiveOp::kUnknown:
-    case CollectiveOp::kBroadcast:
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kSend:
-    case CollectiveOp::kReceive:
-    case CollectiveOp::kBarrier:
-      return 1;
-  }
-  return 1;
-}
-
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> const entries = collect(devices);
 
-  // Collectives are numbered from 0 on: where the entries of each begin among the sorted places.
+  // Collectives are numbered from 0 on. `begins`: where the entries of each begin among the sorted places.
   uint32_t count = 0;
   for (Entry const& entry : entries) count = std::max(count, entry.match.collective + 1);
   std::vector<uint32_t> begins(size_t{count} + 1), places(entries.size());
@@ -218,6 +208,7 @@ std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& dev
     made[number] = make_facts(std::span(places).subspan(begins[number], begins[number + 1] - begins[number]), entries, job_ranks);
     order[number] = {first_start(made[number]), number};
   });
+
   std::erase_if(order, [&](auto const& place) { return place.second == count; });
   std::sort(order.begin(), order.end());
   std::vector<CollectiveStats> result;
@@ -244,11 +235,13 @@ std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> 
       if (end > last) last_participant = i;
       last = std::max(last, end);
     }
+
     for (size_t i = 0; i < places.size(); ++i) {
       int64_t const of_peers = i == last_participant ? second : last;
       if (of_peers != kNever) result[places[i]].push_back({facts.participants[i].row, of_peers});
     }
   }
+
   tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) {
     std::sort(result[d].begin(), result[d].end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
   });

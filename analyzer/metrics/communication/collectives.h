@@ -7,18 +7,15 @@
 
 namespace stepscope::analyzer {
 
-/// By first start. busbw = bytes / transfer × factor, with all participants there.
+/// Sorted by first start. busbw = bytes / transfer × factor, with all participants there.
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices);
 
-/// Of a device: its collective ops, in the order of its ops.
+/// The collective ops of a device, in the order of its ops.
 std::vector<uint32_t> collective_rows(DeviceOps const& device);
 
 /// The row of each collective in the outline of a process and in its whole trace, ascending: a device's collectives have one
 /// order in both. Empty where the two do not hold equally many.
 std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline, DeviceOps const& whole);
-
-/// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
-double bus_factor(model::CollectiveOp op, uint32_t participants);
 
 /// Beside `devices`: for each of their collective ops, by row, when the last of its peers was launched.
 std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> const& collectives,

@@ -69,10 +69,11 @@ void finish(Negotiation& open, std::vector<Negotiation>& all) {
   all.push_back(std::move(open));
 }
 
-/// Those of one thread. A tick may come in the very instant in which its negotiation ends.
+/// Appends the negotiations of one thread. A tick may come in the very instant in which its negotiation ends.
 void collect(model::RankTrace const& rank, uint32_t track, NegotiationNames const& names, std::vector<Negotiation>& all) {
   RowView const rows(rank);
   model::Trace::Rows const of_track = rank.trace.rows_of(model::TrackId{track});
+
   Negotiation open;
   int64_t until = std::numeric_limits<int64_t>::min();
   for (uint32_t row = of_track.first; row < of_track.last; ++row) {
@@ -84,6 +85,7 @@ void collect(model::RankTrace const& rank, uint32_t track, NegotiationNames cons
       until = rows.end(row);
       continue;
     }
+
     int64_t const of_rank = names.rank(rows.name(row));
     if (of_rank >= 0 && rows.start(row) <= until && open.ready.size() < kMostRanks)
       open.ready.push_back({rows.start(row), of_rank});
@@ -129,10 +131,12 @@ NegotiationStats::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
 std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, int32_t rank_index) {
   NegotiationNames const names(rank.trace.strings());
   if (!names.any()) return std::nullopt;
+
   std::vector<Negotiation> all;
   auto const tracks = rank.trace.tracks();
   for (uint32_t track = 0; track < tracks.size(); ++track)
     if (tracks[track].kind == model::TrackKind::kThread) collect(rank, track, names, all);
+
   size_t ranks = 0;
   for (Negotiation const& one : all) ranks = std::max(ranks, one.ready.size());
   if (ranks < 2) return std::nullopt;
@@ -141,19 +145,22 @@ std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, 
   facts.rank_index = rank_index;
   auto const [first, last] = rank.trace.time_range();
   facts.window_ns = last - first;
+
   std::map<int64_t, std::vector<Lateness>> late;
   for (Negotiation const& one : all) {
-    // Where a rank is not told, who came last is not known.
+    // Without a tick of some rank the last one is unknown.
     if (one.ready.size() < ranks) {
       ++facts.incomplete;
       continue;
     }
+
     ++facts.count;
     for (Ready const& ready : one.ready) late.try_emplace(ready.rank);
     Ready const last_one = one.ready.back(), before = one.ready[one.ready.size() - 2];
     if (last_one.at_ns == before.at_ns) continue;  // two at once: neither is late
     late[last_one.rank].push_back({last_one.rank, {before.at_ns, last_one.at_ns}, one.track});
   }
+
   for (auto& [number, of_rank] : late) facts.ranks.push_back(sums_of(number, std::move(of_rank)));
   std::stable_sort(facts.ranks.begin(), facts.ranks.end(), [](auto const& a, auto const& b) { return a.late_ns > b.late_ns; });
   return facts;

@@ -33,7 +33,7 @@ MeasuredTime const* measured_steps_of(std::vector<MeasuredTime> const& measured,
 
 /// An instant in a step; by step, then time.
 using Instant = std::pair<size_t, int64_t>;
-/// What one device has to do with the messages of a direction.
+/// The messages of one direction as one device sees them.
 struct CrossingMessages {
   std::vector<Instant> begins, ends;
 };
@@ -44,11 +44,13 @@ CrossingMessages messages_on(MeasuredTime const& device, std::vector<uint32_t> c
                              std::vector<CollectiveStats> const& collectives) {
   uint64_t largest = 0;
   for (uint32_t const c : messages) largest = std::max(largest, collectives[c].bytes);
+
   CrossingMessages result;
   for (uint32_t const c : messages) {
     if (collectives[c].bytes < largest / 2) continue;
     auto const& participants = collectives[c].participants;
     Interval const when = participants[participants[0].ref == device.ref ? 0 : 1].when;
+
     auto const period =
         std::partition_point(device.periods.begin(), device.periods.end(), [&](Interval const& p) { return p.end < when.end; });
     if (period == device.periods.end() || when.end <= period->begin) continue;
@@ -56,6 +58,7 @@ CrossingMessages messages_on(MeasuredTime const& device, std::vector<uint32_t> c
     result.begins.emplace_back(step, when.begin);
     result.ends.emplace_back(step, when.end);
   }
+
   std::sort(result.begins.begin(), result.begins.end());
   std::sort(result.ends.begin(), result.ends.end());
   return result;
@@ -79,6 +82,7 @@ void for_each_step(CrossingMessages const& came, CrossingMessages const& went, u
       while (last < instants.size() && instants[last].first == step) ++last;
       return last;
     };
+
     size_t const last_came = skip(came.ends, i), last_went = skip(went.begins, j);
     if (last_came - i == count && last_went - j == count) see(came.ends.data() + i, went.begins.data() + j);
     i = last_came;
@@ -86,7 +90,7 @@ void for_each_step(CrossingMessages const& came, CrossingMessages const& went, u
   }
 }
 
-/// Of a device's messages, the share that begin after as many have come to it; none without whole steps.
+/// The share of a device's messages that begin after as many have come to it; none without whole steps.
 std::optional<double> share_of_answers(CrossingMessages const& came, CrossingMessages const& went, uint32_t count) {
   uint64_t answers = 0, all = 0;
   for_each_step(came, went, count, [&](Instant const* ends, Instant const* begins) {
@@ -107,6 +111,7 @@ bool is_one_by_one(CrossingMessages const& came_first, CrossingMessages const& w
   for_each_step(came_second, went_second, count, [&](Instant const* activations, Instant const* gradients) {
     votes += gradients[0].second < activations[count - 1].second ? 1 : 0;
   });
+
   int64_t steps = 0;
   for_each_step(came_second, went_second, count, [&](Instant const*, Instant const*) { ++steps; });
   return 2 * votes > steps;
@@ -132,6 +137,7 @@ void add_shares(PipelineStats& pipeline) {
     compute += of_stage;
     most = std::max(most, of_stage);
   }
+
   pipeline.bubble_share = total > 0 ? bubble / total : 0;
   pipeline.ideal_share = ideal_bubble(pipeline.stages.size(), pipeline.micro_batches);
   pipeline.imbalance = compute > 0 ? most * static_cast<double>(pipeline.stages.size()) / compute : 1;
@@ -163,13 +169,16 @@ void PipelineFinder::find_boundaries() {
     auto const [a, b] = std::minmax(collectives_[c].participants[0].ref, collectives_[c].participants[1].ref);
     messages.push_back({a, b, c, from->ref == a});
   }
+
   std::stable_sort(messages.begin(), messages.end(),
                    [](Message const& x, Message const& y) { return std::tie(x.a, x.b) < std::tie(y.a, y.b); });
+
   for (Message const& message : messages) {
     if (boundaries_.empty() || boundaries_.back().a != message.a || boundaries_.back().b != message.b)
       boundaries_.push_back({message.a, message.b, {}, {}});
     (message.is_from_a ? boundaries_.back().from_a : boundaries_.back().from_b).push_back(message.collective);
   }
+
   std::erase_if(boundaries_, [](Boundary const& boundary) { return boundary.from_a.empty() || boundary.from_b.empty(); });
 }
 
@@ -180,12 +189,14 @@ void PipelineFinder::find_chains() {
     neighbours.emplace_back(boundary.b, boundary.a);
   }
   std::sort(neighbours.begin(), neighbours.end());
+
   auto const of = [&](DeviceRef ref) {
     auto const first = std::partition_point(neighbours.begin(), neighbours.end(), [&](auto const& n) { return n.first < ref; });
     auto last = first;
     while (last != neighbours.end() && last->first == ref && last - first < 3) ++last;
     return std::pair{first, last};
   };
+
   for (auto const& [end, neighbour] : neighbours) {
     if (auto const [first, last] = of(end); last - first != 1) continue;
     std::vector<DeviceRef> chain = {end, neighbour};
@@ -194,11 +205,13 @@ void PipelineFinder::find_chains() {
       chain.push_back(around.first->second == *(chain.rbegin() + 1) ? (around.first + 1)->second : around.first->second);
       around = of(chain.back());
     }
+
     bool const is_chain = around.second - around.first == 1;
     if (!is_chain || chain.back() < chain.front()) continue;  // from its other end it is found too
     for (DeviceRef const ref : chain) members_.push_back({ref, static_cast<uint32_t>(chains_.size()), {}, {}});
     chains_.push_back(std::move(chain));
   }
+
   std::sort(members_.begin(), members_.end(), [](Member const& x, Member const& y) { return x.ref < y.ref; });
 }
 
@@ -227,11 +240,13 @@ void PipelineFinder::find_waits() {
       places.push_back(member == nullptr ? members_.size() : static_cast<size_t>(member - members_.data()));
       if (member != nullptr) ++devices[member->chain];
     }
+
     for (size_t i = 0; i < places.size(); ++i) {
       auto const& own = facts.participants[i];
       if (places[i] == members_.size() || own.wait_ns == 0 || devices[members_[places[i]].chain] < 2) continue;
       members_[places[i]].waits.push_back({own.when.begin, own.when.begin + own.wait_ns});
     }
+
     for (size_t const place : places)
       if (place < members_.size()) devices[members_[place].chain] = 0;
   }
@@ -241,12 +256,14 @@ void PipelineFinder::add_device(DeviceRef ref, DeviceSets const& sets, std::vect
                                 model::Trace const& trace) {
   Member const* const found = find_member(ref);
   if (found == nullptr) return;
+
   std::vector<Interval> idle;
   for (IdleGap const& gap : gaps) {
     bool const is_held = gap.cause == IdleCause::kDependency && gap.next_op_row.valid();
     if (gap.cause == IdleCause::kPeer || (is_held && trace.kind(gap.next_op_row.value) == model::EventKind::kCollective))
       idle.push_back(gap.when);
   }
+
   Member& member = members_[static_cast<size_t>(found - members_.data())];
   member.bubble =
       model::unite(model::intersect(model::unite(std::move(member.waits)), sets.exposed_comm), model::unite(std::move(idle)));
@@ -257,19 +274,23 @@ std::optional<PipelineFinder::Crossing> PipelineFinder::cross(MeasuredTime const
   if (boundary == nullptr) return std::nullopt;
   auto const& there = first.ref == boundary->a ? boundary->from_a : boundary->from_b;
   auto const& back = first.ref == boundary->a ? boundary->from_b : boundary->from_a;
+
   CrossingMessages const there_on_first = messages_on(first, there, collectives_),
                          back_on_first = messages_on(first, back, collectives_);
   CrossingMessages const there_on_second = messages_on(second, there, collectives_),
                          back_on_second = messages_on(second, back, collectives_);
+
   Crossing crossing;
   crossing.micro_batches = steady_count(there_on_first, first.periods.size());
   if (crossing.micro_batches == 0 || steady_count(back_on_first, first.periods.size()) != crossing.micro_batches)
     return std::nullopt;
+
   auto const of_second = share_of_answers(there_on_second, back_on_second, crossing.micro_batches);
   auto const of_first = share_of_answers(back_on_first, there_on_first, crossing.micro_batches);
   if (!of_first || !of_second) return std::nullopt;
   crossing.is_forward = *of_second >= kAnswers;
   if (std::max(*of_first, *of_second) < kAnswers || std::min(*of_first, *of_second) > kAsks) return std::nullopt;
+
   crossing.is_one_by_one =
       crossing.is_forward ? is_one_by_one(back_on_first, there_on_first, there_on_second, back_on_second, crossing.micro_batches)
                           : is_one_by_one(there_on_second, back_on_second, back_on_first, there_on_first, crossing.micro_batches);
@@ -284,6 +305,7 @@ std::optional<PipelineStats> PipelineFinder::judge(std::vector<DeviceRef> chain,
     times.push_back(measured_steps_of(measured, ref));
     if (times.back() == nullptr) return std::nullopt;
   }
+
   std::vector<Crossing> crossings;
   for (size_t i = 0; i + 1 < times.size(); ++i) {
     auto const crossing = cross(*times[i], *times[i + 1]);
@@ -292,14 +314,17 @@ std::optional<PipelineStats> PipelineFinder::judge(std::vector<DeviceRef> chain,
     if (crossing->is_forward != crossings[0].is_forward || crossing->micro_batches != crossings[0].micro_batches)
       return std::nullopt;
   }
+
   if (!crossings[0].is_forward) {
     std::reverse(times.begin(), times.end());
     std::reverse(crossings.begin(), crossings.end());
   }
+
   pipeline.micro_batches = crossings.back().micro_batches;
   // The last boundary tells most: with one forward and one backward pass in turn, there they alternate from the first on.
   if (pipeline.micro_batches > 1)
     pipeline.schedule = crossings.back().is_one_by_one ? PipelineSchedule::kOneForwardOneBackward : PipelineSchedule::kGpipe;
+
   for (MeasuredTime const* const time : times) {
     PipelineStats::Stage& stage = pipeline.stages.emplace_back();
     stage.ref = time->ref;
@@ -308,6 +333,7 @@ std::optional<PipelineStats> PipelineFinder::judge(std::vector<DeviceRef> chain,
     for (Interval const& period : time->periods) stage.total_ns += period.length();
     stage.bubble_ns = measure_within(find_member(time->ref)->bubble, time->periods);
   }
+
   add_shares(pipeline);
   return pipeline;
 }

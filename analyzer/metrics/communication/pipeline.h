@@ -2,9 +2,9 @@
 // (DEFINITIONS, "Pipelines").
 //
 // Devices that send to and receive from each other are neighbours; a pipeline is a chain of neighbours, each device with one or
-// two of them. On every boundary as many messages go one way as the other in a step, and of its two sides one answers: its n-th
-// message of a step begins after the n-th of the other has come. That side is the later stage. Chains on which the sides do not
-// tell, rings and meshes (attention over rings, halo exchange, all-to-all) are no pipelines. O(n log n).
+// two of them. On every boundary as many messages go one way as the other in a step. One of its sides answers: its n-th message
+// of a step begins after the n-th of the other has come. The answering side is the later stage. Chains without a clear answering
+// side, rings and meshes (attention over rings, halo exchange, all-to-all) are no pipelines. O(n log n).
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@ class PipelineFinder {
   /// `collectives`: of all ranks; must outlive this.
   explicit PipelineFinder(std::vector<CollectiveStats> const& collectives);
 
-  /// Takes in when a device waits for other stages. `gaps`: by time, disjoint; `trace`: of its process.
+  /// Adds when a device waits for other stages. `gaps`: by time, disjoint; `trace`: of its process.
   void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, model::Trace const& trace);
 
-  /// The pipelines of which all stages were added and have measured steps (`measured`: by ref). By first stage.
+  /// The pipelines whose stages were all added and have measured steps (`measured`: by ref). Sorted by first stage.
   [[nodiscard]] std::vector<PipelineStats> find(std::vector<MeasuredTime> const& measured) const;
 
  private:
@@ -37,7 +37,7 @@ class PipelineFinder {
     std::vector<Interval> waits;  ///< in collectives with another device of the chain
     model::IntervalSet bubble;    ///< when it waits for another stage; of a device that was added
   };
-  /// What the messages over a boundary tell.
+  /// What the messages over a boundary show.
   struct Crossing {
     bool is_forward = false;  ///< towards the second of the two devices
     uint32_t micro_batches = 0;

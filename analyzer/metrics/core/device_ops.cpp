@@ -16,6 +16,7 @@ void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std
   auto const before = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   std::vector<uint32_t> merged(rows.size());
   run_begins.push_back(rows.size());
+
   while (run_begins.size() > 2) {
     std::vector<size_t> next_begins;
     for (size_t i = 0; i + 1 < run_begins.size(); i += 2) {
@@ -25,6 +26,7 @@ void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std
       std::merge(at(i), at(i + 1), at(i + 1), at(i + 2), merged.begin() + static_cast<ptrdiff_t>(run_begins[i]), before);
       next_begins.push_back(run_begins[i]);
     }
+
     next_begins.push_back(rows.size());
     rows.swap(merged);
     run_begins.swap(next_begins);
@@ -37,6 +39,7 @@ void collect_ops(DeviceOps& device) {
   size_t rows_of_streams = 0;
   for (model::TrackId const stream : device.streams) rows_of_streams += trace.rows_of(stream).size();
   device.ops.reserve(rows_of_streams);
+
   for (model::TrackId const stream : device.streams) {
     run_begins.push_back(device.ops.size());
     model::for_each_op_of(trace.columns(), trace.rows_of(stream), [&](uint32_t row) { device.ops.push_back(row); });
@@ -55,14 +58,17 @@ std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_
     if (device.name.empty()) device.name = fmt::format("device {}", id);
     return device;
   };
+
   for (model::Device const& described : rank.trace.devices()) {
     DeviceOps& device = device_of(described.id);
     if (!described.name.empty()) device.name = described.name;
     device.capacity_bytes = described.capacity_bytes;
   }
+
   auto const tracks = rank.trace.tracks();
   for (uint32_t t = 0; t < tracks.size(); ++t)
     if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
+
   std::vector<DeviceOps> result;
   for (auto& [id, device] : devices) {
     collect_ops(device);

@@ -72,7 +72,7 @@ struct DeviceOps {
   }
 };
 
-/// Those of one process, by ref.
+/// The devices of one process, by ref.
 std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_index);
 
 /// All devices by ref: those that a trace describes and those that only have streams.

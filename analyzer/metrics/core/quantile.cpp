@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/base/check.h"
 #include "trace/base/column.h"
 
 namespace stepscope::analyzer {
@@ -11,7 +12,7 @@ namespace {
 /// Below, selecting is as fast as asking a sample first.
 constexpr size_t kFewValues = 512;
 
-/// Of sorted values.
+/// The index of a quantile among sorted values.
 constexpr size_t place_of_quantile(size_t values, size_t percent) { return (values * percent + 99) / 100 - 1; }
 
 int64_t select(std::span<int64_t> values, size_t place) {
@@ -74,6 +75,12 @@ int64_t quantile(std::span<int64_t> values, size_t percent) {
   return near.find(values);
 }
 
+int64_t quantile_of_sorted(std::span<int64_t const> sorted, double q) {
+  STEPSCOPE_CHECK(!sorted.empty());
+  auto const rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
+}
+
 Distribution distribution(std::span<int64_t> values) {
   Distribution result;
   if (values.size() < kFewValues) {
@@ -84,8 +91,10 @@ Distribution distribution(std::span<int64_t> values) {
     result.p95 = quantile(values, 95);
     return result;
   }
+
   auto sample = sample_of(values);
   NearQuantile median(sample, values.size(), 50), p95(sample, values.size(), 95);
+
   int64_t least = values.front(), most = values.front();
   for (int64_t const value : values) {
     least = std::min(least, value);
@@ -93,6 +102,7 @@ Distribution distribution(std::span<int64_t> values) {
     median.add(value);
     p95.add(value);
   }
+
   result.least = least;
   result.most = most;
   result.median = median.find(values);

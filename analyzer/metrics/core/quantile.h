@@ -12,8 +12,11 @@ namespace stepscope::analyzer {
 /// May reorder the values. O(n).
 int64_t quantile(std::span<int64_t> values, size_t percent);
 
-/// The median as DEFINITIONS has it: of an even number of values the lower of the two in the middle. Of n ≥ 1 values, which it
-/// reorders. O(n).
+/// The value at fraction q (0 to 1) of n ≥ 1 sorted values, nearest rank.
+int64_t quantile_of_sorted(std::span<int64_t const> sorted, double q);
+
+/// The median of n ≥ 1 values as DEFINITIONS has it: of an even number the lower of the two in the middle. Reorders the values.
+/// O(n).
 template <class Values>
 auto lower_median(Values& values) {
   auto const middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
@@ -24,8 +27,8 @@ auto lower_median(Values& values) {
 struct Distribution {
   int64_t least = 0, median = 0, p95 = 0, most = 0;
 };
-/// Of n ≥ 1 values, which it may reorder: the least and the greatest, quantile() of 50 and of 95 %. O(n), and less than four
-/// calls.
+/// The least and the greatest of n ≥ 1 values, and their quantile() of 50 and of 95 %. May reorder the values. O(n), and faster
+/// than four calls.
 Distribution distribution(std::span<int64_t> values);
 
 }  // namespace stepscope::analyzer

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "analyzer/metrics/core/analyze_options.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/metrics/critical_path/critical_path.h"
 

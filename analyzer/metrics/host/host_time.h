@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analyzer/metrics/core/analyze_options.h"
 #include "analyzer/metrics/host/host_activity.h"
 #include "analyzer/results/analysis.h"
 

@@ -27,6 +27,7 @@ class MemoryAccount {
     history_.rows.push_back(row);
     history_.freed_by.push_back(MemoryHistory::kNoBlock);
     if (detail.pool != 0) gaps_.lose();
+
     MemoryGaps::Totals const totals{detail.allocated_bytes, detail.reserved_bytes};
     if (detail.op == MemoryOp::kAllocate) {
       add_block(detail, totals);
@@ -35,6 +36,7 @@ class MemoryAccount {
     } else {
       gaps_.lose();
     }
+
     add_point(time_ns, detail);
     if (auto const largest = gaps_.largest()) history_.largest_gaps.push_back(*largest);
     if (gave_back_first(totals, detail.op) || is_retry) history_.retries.push_back(time_ns);
@@ -104,7 +106,7 @@ class MemoryAccount {
   bool gave_back_ = false;
 };
 
-/// What was there at the window's begin, and what took effect in it. Returns the index of the call whose point is the first.
+/// Fills the state at the window's begin and the calls that took effect in it. Returns the index of the first point's call.
 size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std::vector<Point>& timeline) {
   if (!window) {
     timeline = std::move(history.timeline);
@@ -115,19 +117,20 @@ size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std
       std::partition_point(all.begin(), all.end(), [&](Point const& point) { return point.time_ns <= window->begin; });
   auto const after_end =
       std::partition_point(after_begin, all.end(), [&](Point const& point) { return point.time_ns < window->end; });
+
   auto const first = after_begin == all.begin() ? after_begin : std::prev(after_begin);
   timeline.assign(first, after_end);
   if (first != after_begin) timeline.front().time_ns = window->begin;
   return static_cast<size_t>(first - all.begin());
 }
 
-/// Free bytes that are in no use, and those of them that are not in the largest gap.
+/// Reserved bytes that are not allocated, and the stranded ones among them: all outside the largest gap.
 struct Free {
   uint64_t bytes = 0, stranded_bytes = 0;
   [[nodiscard]] double fragmentation() const { return static_cast<double>(stranded_bytes) / static_cast<double>(bytes); }
 };
 
-/// After the call; none where gaps are not known or nothing is free.
+/// The free bytes after the call; none where gaps are unknown or nothing is free.
 std::optional<Free> free_after(MemoryHistory const& history, size_t call, Point const& point) {
   if (call >= history.largest_gaps.size() || point.reserved_bytes <= point.allocated_bytes) return std::nullopt;
   uint64_t const bytes = point.reserved_bytes - point.allocated_bytes;
@@ -142,6 +145,7 @@ void add_fragmentation(MemoryStats& facts, std::vector<Point> const& timeline, M
   auto const call = [&](size_t i) { return first_call + i; };
   auto const place = static_cast<size_t>(highest - timeline.begin());
   if (auto const free = free_after(history, call(place), *highest)) facts.fragmentation = free->fragmentation();
+
   for (size_t i = 0; i < timeline.size() && call(i) < history.largest_gaps.size(); ++i) {
     bool const is_measured =
         steps.empty() || (steps.front().begin <= timeline[i].time_ns && timeline[i].time_ns < steps.back().end);
@@ -161,9 +165,11 @@ void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHis
     // Sources that do not report what is reserved report 0.
     if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
   }
+
   if (!peak) return;
   facts.peak_allocated_bytes = timeline[*peak].allocated_bytes;
   facts.by_purpose_at_peak = timeline[*peak].by_purpose;
+
   std::vector<LiveBlock> live;
   size_t const last = first_call + *peak;
   for (size_t call = 0; call <= last; ++call) {
@@ -175,7 +181,7 @@ void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHis
   facts.peak_owners = owners_of(trace, std::move(live), *facts.peak_allocated_bytes);
 }
 
-/// Of instants, by time, those that lie in the windows (disjoint, by time); without windows all of them.
+/// The instants (by time) that lie in the windows (disjoint, by time); without windows all of them.
 std::vector<int64_t> within_steps(std::vector<int64_t> const& instants, std::vector<Interval> const& steps) {
   if (steps.empty()) return instants;
   std::vector<int64_t> within;
@@ -201,6 +207,7 @@ void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vec
   StepBytes const floors = memory_floors(timeline, steps), reserved = reserved_at_ends(timeline, steps);
   facts.floor_growth_bytes_per_step = floor_growth(floors);
   facts.reserved_growth_bytes_per_step = floor_growth(reserved);
+
   if (facts.peak_reserved_bytes) {
     std::vector<MemoryStats::Growth> growth = growth_despite_room(timeline, steps);
     uint64_t bytes = 0;
@@ -210,6 +217,7 @@ void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vec
     if (growth.size() > kMaxEvidence) growth.resize(kMaxEvidence);
     facts.fragmented_growth = std::move(growth);
   }
+
   if (!facts.capacity_bytes || steps.empty()) return;
   std::optional<uint64_t> const held = highest_held(timeline, steps).back();
   if (!held || *held > *facts.capacity_bytes) return;
@@ -231,6 +239,7 @@ ProcessMemory memory_of_process(model::RankTrace const& rank) {
     bool const is_retry = std::binary_search(calls.retries.begin(), calls.retries.end(), row);
     accounts[detail.device].apply(row, trace.end(row) + rank.offset_ns, detail, is_retry);
   }
+
   ProcessMemory result;
   for (auto& [device, account] : accounts) result.devices.push_back(std::move(account).finish(device));
   result.pinning = std::move(calls.pinning);
@@ -244,15 +253,18 @@ MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory, std::op
   if (!memory.pinning.empty() && !steps.empty())
     facts.pinning_calls_per_step =
         static_cast<double>(within_steps(memory.pinning, steps).size()) / static_cast<double>(steps.size());
+
   auto const history = std::find_if(memory.devices.begin(), memory.devices.end(),
                                     [&](MemoryHistory const& of) { return of.device == device.ref.device; });
   if (history == memory.devices.end()) return facts;
+
   std::vector<Point> timeline;
   size_t const first_call = take_timeline(*history, window, timeline);
   add_peaks(facts, timeline, *history, first_call, device.trace());
   add_fragmentation(facts, timeline, *history, first_call, steps);
   add_retries(facts, *history, window, steps);
   add_growth(facts, timeline, steps);
+
   facts.timeline = MemoryTimeline(timeline);
   if (facts.capacity_bytes && facts.peak_allocated_bytes)
     facts.batch_factor = batch_factor(facts.by_purpose_at_peak, *facts.capacity_bytes);

@@ -74,6 +74,7 @@ class CallReader {
       if (detail.memory == MemoryKind::kPinned) calls_.pinning.push_back(rank_.trace.end(row) + rank_.offset_ns);
       return;
     }
+
     calls_.rows.push_back(row);
     // Where each call has its own totals, an allocator asked in vain, freed, and asks again.
     if (detail.op == MemoryOp::kFree) {
@@ -84,7 +85,7 @@ class CallReader {
     begin_anew();
   }
 
-  /// What it did is told by an event of its own: the allocator frees and asks, then says what it got.
+  /// An event of its own records what the allocator did: it frees and asks, then reports what it got.
   void read_call(uint32_t row) {
     Verb const done = verb(row);
     if (done == Verb::kPin) calls_.pinning.push_back(rank_.trace.end(row) + rank_.offset_ns);

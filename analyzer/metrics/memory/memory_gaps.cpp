@@ -44,6 +44,7 @@ bool MemoryGaps::take(Block block) {
   uint64_t const end = block.address + block.bytes;
   auto const found = gaps_.lower_bound(end);  // the first that ends at or behind the block's end
   if (found == gaps_.end() || found->second.begin > block.address) return false;
+
   auto const [begin, was_segment] = found->second;
   if (was_segment && empty_.erase(begin) > 0) empty_bytes_ -= found->first - begin;
   if (found->first == end) {
@@ -72,11 +73,13 @@ bool MemoryGaps::extend_segment(Block block, uint64_t grown) {
   auto const next = segments_.upper_bound(block.address);
   if (next == segments_.begin()) return false;
   auto const segment = std::prev(next);
+
   uint64_t const old_end = segment->second, end = old_end + grown;
   auto const tail = gaps_.find(old_end);
   bool const is_free = tail != gaps_.end() && tail->second.begin <= block.address;
   if (!is_free || block.address >= old_end || block.address + block.bytes > end || end < old_end) return false;
   if (next != segments_.end() && next->first < end) return false;
+
   uint64_t const begin = tail->second.begin;
   drop_gap(tail);
   segment->second = end;
@@ -106,15 +109,16 @@ bool MemoryGaps::take_from_new_segment(Block block, Totals totals) {
   return segment >= block.bytes && add_segment(block.address, segment) && take(block);
 }
 
-/// Into the gap or the new segment where the block is.
+/// Puts the block into the gap or the new segment at its address.
 void MemoryGaps::place(Block block, Totals totals) {
   if (totals.reserved < before_.reserved) {
     bool const gave_back_all = before_.reserved - totals.reserved == empty_bytes_;
     give_back_empty();
-    // If that was more than is missing, the rest is a new segment: the allocator made room for it.
+    // If the allocator released more than the reserve shrank, the rest is a new segment: it made room for that.
     if (gave_back_all ? !take(block) : !take_from_new_segment(block, totals)) lose();
     return;
   }
+
   uint64_t const grown = totals.reserved - before_.reserved;
   if (grown == 0 && take(block)) return;
   if (fits(block)) {
@@ -123,11 +127,12 @@ void MemoryGaps::place(Block block, Totals totals) {
     if (fits(block) || !take_from_new_segment(block, totals)) lose();
     return;
   }
+
   if (grown > 0 && extend_segment(block, grown)) {
     if (!take(block)) lose();
     return;
   }
-  // What is too little for the block is not all of the new segment: the empty ones were given back for it.
+  // A growth smaller than the block is not the whole new segment: the allocator released the empty ones for it.
   if (grown < block.bytes) give_back_empty();
   if (!take_from_new_segment(block, totals)) state_ = State::kRefuted;
 }
@@ -148,23 +153,27 @@ void MemoryGaps::put(Block block) {
     end = right->first;
     drop_gap(right);
   }
+
   auto const left = gaps_.find(begin);
   if (left != gaps_.end() && !segments_.contains(begin)) {
     begin = left->second.begin;
     drop_gap(left);
   }
+
   set_gap(begin, end);
 }
 
 void MemoryGaps::free(Block block, Totals totals) {
   if (state_ == State::kNothingSeen) state_ = State::kLost;
   if (state_ != State::kKnown) return;
+
   uint64_t const shrunk = before_.reserved > totals.reserved ? before_.reserved - totals.reserved : 0;
-  // Before the call, or by it.
+  // Whether the empty segments were released before the call, or by it.
   bool const before = shrunk > 0 && shrunk == empty_bytes_;
   if (before) give_back_empty();
   if (block.bytes > 0) put(block);
   live_bytes_ -= block.bytes;
+
   if (shrunk > 0 && !before) {
     auto const own = segments_.find(block.address);
     bool const is_own = own != segments_.end() && empty_.contains(own->first) && own->second - own->first == shrunk;

@@ -82,17 +82,20 @@ std::optional<Slope> slope_of(StepBytes const& values) {
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i]) points.emplace_back(static_cast<double>(i), static_cast<double>(*values[i]));
   if (points.size() < kFewestFloors) return std::nullopt;
+
   auto const count = static_cast<double>(points.size());
   double mean_x = 0, mean_y = 0;
   for (auto const& [x, y] : points) {
     mean_x += x / count;
     mean_y += y / count;
   }
+
   double xx = 0, xy = 0;
   for (auto const& [x, y] : points) {
     xx += (x - mean_x) * (x - mean_x);
     xy += (x - mean_x) * (y - mean_y);
   }
+
   double const slope = xy / xx;
   double squares = 0;
   for (auto const& [x, y] : points) {
@@ -113,6 +116,7 @@ std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_b
   double const margin = student_t(slope->steps - 2) * slope->standard_error;
   double const least = slope->bytes_per_step - margin;
   if (least <= 0 || room_bytes / least > kMostSteps) return std::nullopt;
+
   MemoryForecast forecast;
   forecast.bytes_per_step = slope->bytes_per_step;
   forecast.standard_error_bytes = slope->standard_error;
@@ -132,6 +136,7 @@ std::vector<MemoryStats::Growth> growth_despite_room(std::vector<Point> const& t
     bool const grew = after.reserved_bytes > before.reserved_bytes && after.allocated_bytes > before.allocated_bytes;
     bool const had_room = before.reserved_bytes >= before.allocated_bytes &&
                           before.reserved_bytes - before.allocated_bytes >= after.allocated_bytes - before.allocated_bytes;
+
     if (!grew || !had_room) continue;
     while (window < windows.size() && windows[window].end <= after.time_ns) ++window;
     if (!windows.empty() && (window == windows.size() || after.time_ns < windows[window].begin)) continue;

@@ -34,11 +34,12 @@ class OwnerNames {
     StringId const own = trace_.columns().name[row];
     uint32_t const first = trace_.rows_of(trace_.columns().track[row]).first;
     if (first >= next_) next_ = first, open_.clear();
-    // Whoever reads a process for its facts alone leaves out how deep its events are nested (Trace::Columns::depth).
+    // Readers that need a process only for its numbers leave Trace::Columns::depth out: nesting is found here.
     for (; next_ <= row; ++next_) {
       while (!open_.empty() && trace_.end(open_.back()) <= trace_.start(next_)) open_.pop_back();
       open_.push_back(next_);
     }
+
     if (kind(own) != Kind::kAllocator) return own;
     StringId allocating = own;
     // No program nests deeper; a damaged trace must not make this quadratic.
@@ -83,13 +84,16 @@ std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<Liv
     left -= block.bytes;
     by_name[names.of(block.row).value] += block.bytes;
   }
+
   MemoryOwners result;
   result.before_recording_bytes = left;
+
   std::vector<std::pair<uint64_t, std::string_view>> owners;
   for (auto const& [name, bytes] : by_name)
     if (bytes > 0) owners.emplace_back(bytes, trace.text(StringId{name}));
   std::sort(owners.begin(), owners.end(),
             [](auto const& a, auto const& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+
   for (size_t i = 0; i < owners.size(); ++i) {
     if (i < kMostOwners)
       result.owners.push_back({std::string(owners[i].second), owners[i].first});

@@ -23,6 +23,7 @@ std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
 std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, size_t& near) {
   IdleSplit split{};
   int64_t idle = 0;
+
   near = gaps.exponential_search(window.begin, near);
   for (size_t i = near; i < gaps.size(); ++i) {
     Interval const gap = gaps.when(i);
@@ -51,6 +52,7 @@ std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first
   for (size_t i = first; i < last; ++i) {
     StepStats const& step = steps[i];
     if (step.warmup) continue;
+
     Period period{&step, step.window};
     if (i > first && follows(steps[i - 1], step)) {
       Interval const lead{steps[i - 1].window.end, step.window.begin};
@@ -83,11 +85,13 @@ size_t count_slow_start(std::vector<Period> const& periods) {
   size_t const half = periods.size() / 2;
   std::vector<int64_t> later;
   for (size_t i = half; i < periods.size(); ++i) later.push_back(periods[i].when.length());
+
   auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(lower_median(later)));
   auto const is_long = [&](Period const& period) { return period.when.length() > limit; };
   auto const end = std::find_if_not(periods.begin(), periods.end(), is_long);
   auto const count = static_cast<size_t>(end - periods.begin());
   if (count == 0 || count >= half) return 0;
+
   for (size_t i = 1; i < count; ++i) {
     auto const before = static_cast<double>(periods[i - 1].when.length());
     if (static_cast<double>(periods[i].when.length()) > kSettling * before) return 0;
@@ -147,12 +151,13 @@ size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
   return static_cast<size_t>(share * static_cast<double>(behind - first));
 }
 
-/// Those that lie in the periods.
+/// Adds the gaps in the periods.
 void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
   if (gaps == nullptr || device.periods.empty()) return;
   size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
   size_t at = gaps->exponential_search(device.periods.front().begin);
   device.gaps.begin(*gaps, expected);
+
   for (Interval const& period : device.periods) {
     while (at < last && gaps->when(at).end <= period.begin) ++at;
     for (size_t row = at; row < last; ++row) {
@@ -192,12 +197,12 @@ bool MeasuredDevice::is_measured(int64_t instant) const {
 
 namespace {
 
-/// Of one device each, as in MeasuredSteps.
+/// The periods of one device, grouped as in MeasuredSteps.
 struct DevicePeriods {
   MeasuredDevice all, steady, outliers, slow_start;
 };
 
-/// All but what is told by gaps.
+/// Everything except what comes from gaps.
 DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
   auto const [first, last] = rows_of(facts.steps, device.ref);
   MeasuredDevice none;
@@ -209,16 +214,16 @@ DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
     to.total_ns += when.length();
     add_time(to, time);
   };
+
   std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
   auto const [slow, limit] = steady_range(periods);
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
     add(result.all, period.when, period.step->time);
-    add(i < slow                       ? result.slow_start
-        : period.when.length() > limit ? result.outliers
-                                       : result.steady,
-        period.when, period.step->time);
+    MeasuredDevice& rest = period.when.length() > limit ? result.outliers : result.steady;
+    add(i < slow ? result.slow_start : rest, period.when, period.step->time);
   }
+
   if (!none.has_steps && stands_as_one_period(device))
     for (MeasuredDevice* to : {&result.all, &result.steady}) add(*to, device.window, device.time);
   return result;
@@ -233,6 +238,7 @@ void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
   if (all_are_steady) steady = all;
   if (!all_are_steady)
     for (MeasuredDevice* of : {&steady, &outliers, &slow_start}) add_gaps(*of, gaps);
+
   result.all[d] = std::move(all);
   result.steady[d] = std::move(steady);
   result.outliers[d] = std::move(outliers);
@@ -247,6 +253,7 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
     DeviceStats const& device = facts.devices[d];
     auto const [first, last] = rows_of(facts.steps, device.ref);
     std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+
     auto const [slow, limit] = steady_range(periods);
     for (size_t i = 0; i < periods.size(); ++i)
       result[d].push_back({periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});

@@ -62,7 +62,7 @@ constexpr size_t kFewestPossibleSteps = 3;
 /// Steps fill at least so much of the time from the first to the last; an optimizer's "step" or a loader's "batch" fills less.
 constexpr double kLeastFilled = 0.5;
 
-/// Those that fill most of the time; none where none fill enough of it.
+/// The ranges that fill most of the time; none where none fill enough of it.
 std::vector<HostStep> choose_possible(PossibleSteps& kinds) {
   std::vector<HostStep> best;
   double most = kLeastFilled;
@@ -72,6 +72,7 @@ std::vector<HostStep> choose_possible(PossibleSteps& kinds) {
     for (HostStep const& step : steps) filled += static_cast<double>(step.when.length());
     double const share = filled / static_cast<double>(steps.back().when.end - steps.front().when.begin);
     if (!(share >= most)) continue;
+
     most = share;
     best = std::move(steps);
   }
@@ -92,6 +93,7 @@ std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::Track
       if (is_possible_number(step.number)) add_step(steps, step);
       continue;
     }
+
     StepName const* const name = model::is_range(kind) ? names.of(row) : nullptr;
     if (name == nullptr || name->is_certain != (marks == Marks::kStepNames)) continue;
     step.number = name->number.value_or(0);
@@ -103,6 +105,7 @@ std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::Track
 bool find_steps(model::RankTrace const& rank, Marks marks, std::vector<std::vector<HostStep>>& threads) {
   auto const tracks = rank.trace.tracks();
   threads.assign(tracks.size(), {});
+
   StepNames names(rank.trace);
   bool found = false;
   for (uint32_t t = 0; t < tracks.size(); ++t) {
@@ -134,10 +137,12 @@ int32_t step_at(std::vector<HostStep> const& steps, int64_t instant, int32_t gue
 size_t default_thread(DeviceOps const& device, std::vector<std::vector<HostStep>> const& threads) {
   auto const has_steps = [](std::vector<HostStep> const& steps) { return !steps.empty(); };
   std::vector<uint64_t> launches(threads.size());
+
   RowView const rows = device.rows();
   if (std::count_if(threads.begin(), threads.end(), has_steps) > 1)
     for (uint32_t const row : device.ops)
       if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
+
   size_t best = threads.size();
   for (size_t t = 0; t < threads.size(); ++t)
     if (!threads[t].empty() && (best == threads.size() || launches[t] > launches[best])) best = t;
@@ -162,6 +167,7 @@ void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>>
     for (std::vector<HostStep> const& thread : threads)
       if (!thread.empty()) first = std::min(first, thread.front().index);
   }
+
   for (StepStats& step : steps) {
     step.held = turns->is_held(step.step - first);
     step.warmup = step.warmup || step.held;
@@ -180,7 +186,7 @@ std::vector<HostStep> const* own_steps(DeviceOps const& device, HostSteps const&
   return nullptr;
 }
 
-/// Whether of no op the launch is known, and most begin in these steps: the host does not run far ahead.
+/// Whether no launch of any op is known, and most ops begin in these steps: the host does not run far ahead.
 bool begins_in_steps(DeviceOps const& device, std::vector<HostStep> const& steps) {
   RowView const rows = device.rows();
   if (std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); })) return false;
@@ -202,10 +208,12 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
   bool const is_of_host = own == nullptr && device.trace().tracks()[fallback].device < 0;
   result.are_by_time = is_of_host && !host_steps.layers && begins_in_steps(device, threads[fallback]);
   bool const by_op = own != nullptr || result.are_by_time;
+
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   // Most ops are launched in the step of the one before them.
   std::optional<uint64_t> last_key;
   int32_t last_number = 0, last_at = -1;
+
   RowView const rows = device.rows();
   for (size_t i = 0; i < device.ops.size(); ++i) {
     model::EventId const launch = by_op ? model::EventId{device.ops[i]} : rows.link(device.ops[i]);
@@ -216,6 +224,7 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
     int32_t const at = step_at(of_thread, rows.start(launch.value), last_at);
     if (at < 0) continue;
     last_at = at;
+
     HostStep const& host = of_thread[static_cast<size_t>(at)];
     uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
     bool is_new = false;
@@ -225,6 +234,7 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
       last_key = key;
       last_number = found->second;
     }
+
     if (is_new) {
       StepStats step;
       step.ref = device.ref;
@@ -236,6 +246,7 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
       result.places.push_back(
           {&of_thread, own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
     }
+
     StepStats& step = result.steps[static_cast<size_t>(last_number)];
     step.window.end = std::max(step.window.end, rows.end(device.ops[i]));
     result.step_of_op[i] = last_number;
@@ -248,6 +259,7 @@ void order_steps(DeviceSteps& result) {
   auto const step = [&](int32_t i) -> StepStats const& { return result.steps[static_cast<size_t>(i)]; };
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return step(a).host_window.begin < step(b).host_window.begin; });
+
   std::vector<StepStats> sorted;
   std::vector<StepPlace> places;
   std::vector<int32_t> place(order.size());
@@ -256,6 +268,7 @@ void order_steps(DeviceSteps& result) {
     sorted.push_back(step(i));
     places.push_back(result.places[static_cast<size_t>(i)]);
   }
+
   result.steps = std::move(sorted);
   result.places = std::move(places);
   for (int32_t& number : result.step_of_op)
@@ -267,6 +280,7 @@ bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Inte
   model::Trace const& trace = rank.trace;
   model::Trace::Rows const rows = trace.rows_of(thread);
   auto const& columns = trace.columns();
+
   auto const first =
       std::lower_bound(columns.start.begin() + rows.first, columns.start.begin() + rows.last, time.begin - rank.offset_ns);
   for (auto row = static_cast<uint32_t>(first - columns.start.begin()); row < rows.last; ++row) {
@@ -276,7 +290,7 @@ bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Inte
   return false;
 }
 
-/// What lies between two steps of a device. Steps without ops of it may: it was idle then, unless what they launched was lost.
+/// What lies between two steps of a device. Steps without device ops may: it was idle then, unless their launches were lost.
 StepBefore step_before(DeviceOps const& device, StepPlace const& before, StepPlace const& at) {
   if (before.steps != at.steps || before.place >= at.place) return StepBefore::kByNumber;
   std::vector<HostStep> const& steps = *at.steps;
@@ -305,6 +319,7 @@ HostSteps find_host_steps(model::Run const& run) {
     bool found = false;
     for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], marks, result.threads[r]) || found;
     if (!found) continue;
+
     result.source = marks == Marks::kAnnotations ? StepSource::kAnnotation : StepSource::kNvtxPattern;
     number_steps(result.threads, have_good_clocks(run));
     break;
@@ -322,6 +337,7 @@ std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>>
       when = {when ? std::min(when->begin, step.when.begin) : step.when.begin,
               when ? std::max(when->end, step.when.end) : step.when.end};
     }
+
     if (when) result.push_back({model::TrackId{thread}, {when->begin - offset_ns, when->end - offset_ns}});
   }
   return result;
@@ -332,6 +348,7 @@ model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
   for (std::vector<HostStep> const& steps : threads) {
     if (std::ssize(steps) <= whole.count) continue;
     whole = {std::ssize(steps), steps.front().index};
+
     auto const is_renumbered = [](HostStep const& step) { return step.index != step.number; };
     if (std::none_of(steps.begin(), steps.end(), is_renumbered)) continue;
     auto const first = std::find_if(steps.begin(), steps.end() - 1, [&](HostStep const& s) { return s.when.end > part_begin; });
@@ -351,10 +368,11 @@ DeviceSteps assign_steps(DeviceOps const& device, HostSteps const& host, int32_t
       step.before = step_before(device, result.places[i - 1], result.places[i]);
       step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
     }
-    // Nothing is left of the window where all its ops ended before the last op of the step before, or, of clocks that disagree,
-    // before its host began it.
+    // The window is empty where all its ops ended before the last op of the step before. So it is where clocks disagree and they
+    // ended before its host began it.
     step.window.end = std::max(step.window.end, step.window.begin);
   }
+
   mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
   mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)], device.rank->trace.info());
   return result;

@@ -90,6 +90,7 @@ uint32_t limits_of(CounterMeaning const& meaning, double value) {
                                                                      {0x80, ClockLimit::kPowerBrake}}};
   auto const flag = [](ClockLimit limit) { return 1U << static_cast<uint32_t>(limit); };
   if (!meaning.is_mask) return value != 0 ? flag(ClockLimit::kUnknown) : 0;
+
   constexpr double kMostBits = 4294967296.0;  // beyond, it is no mask
   if (value < 0 || value >= kMostBits) return 0;
   auto const bits = static_cast<uint64_t>(value);
@@ -99,7 +100,7 @@ uint32_t limits_of(CounterMeaning const& meaning, double value) {
   return limits;
 }
 
-/// With fewer values of the busy time there is no telling which clock it sustains.
+/// Fewer values of the busy time do not show which clock it sustains.
 constexpr size_t kFewestClocks = 10;
 constexpr double kSustainedShare = 0.95;
 
@@ -115,9 +116,11 @@ class ClockStudy {
     if (values.size() < kFewestClocks) return;
     sustained_ = weighted_quantile(values, kSustainedShare);
     if (sustained_ <= 0) return;
+
     facts.sustained_clock_mhz = sustained_;
     if (Weighted of_window = busy_weights(clock_, sets_.busy, window); !of_window.empty())
       facts.busy_clock_mhz = weighted_quantile(of_window, 0.5);
+
     std::vector<Interval> low;
     for (Held const& held : clock_)
       if (is_low(held)) low.push_back(held.when);
@@ -148,10 +151,11 @@ class ClockStudy {
   }
 
   [[nodiscard]] std::optional<double> slowdown() const {
-    /// From here on a clock counts as high: what lies between may be either.
+    /// A clock counts as high from here on. Between this and kLowClock it counts as neither.
     constexpr double kHighClock = 0.95;
-    /// Of a kernel at each clock: one may have been slow for a reason of its own.
+    /// Calls of a kernel at each clock: a single one may have been slow for a reason of its own.
     constexpr uint32_t kFewestCalls = 3;
+
     std::unordered_map<uint64_t, Durations, base::HashNumber> kernels;
     size_t at = 0;
     for (uint32_t const row : device_.ops) {
@@ -166,6 +170,7 @@ class ClockStudy {
       (is_high ? of_kernel.high_ns : of_kernel.low_ns) += static_cast<double>(when.length());
       ++(is_high ? of_kernel.high : of_kernel.low);
     }
+
     double low_ns = 0, expected_ns = 0;
     for (auto const& [key, of_kernel] : kernels) {
       if (of_kernel.low < kFewestCalls || of_kernel.high < kFewestCalls) continue;
@@ -180,6 +185,7 @@ class ClockStudy {
     for (StepStats const& step : steps)
       if (!step.warmup) windows.push_back(step.window);
     if (steps.empty()) windows.push_back(window);
+
     std::vector<double> lost(windows.size());
     double all_low = 0, all_lost = 0;
     size_t first = 0;
@@ -195,6 +201,7 @@ class ClockStudy {
         all_lost += compute * lost_share(held);
       }
     }
+
     if (all_lost <= 0 || *facts.kernel_slowdown <= 1) return;
     // Kernels that wait for memory lose less than the clock does.
     double const shown = all_low * (1 - 1 / *facts.kernel_slowdown);
@@ -215,6 +222,7 @@ void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval wind
                     CounterMeaning const* meaning) {
   if (!clock.is_known() && meaning == nullptr) return;
   std::vector<Interval> held_down(clock.low());
+
   if (meaning != nullptr) facts.limited_ns.emplace();
   for (Held const& held : limits) {
     uint32_t const flags = limits_of(*meaning, held.value);
@@ -224,6 +232,7 @@ void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval wind
     for (size_t limit = 0; limit < kClockLimitCount; ++limit)
       if ((flags >> limit & 1U) != 0) (*facts.limited_ns)[limit] += busy;
   }
+
   facts.throttled = model::clip(model::intersect(model::unite(std::move(held_down)), sets.busy), window);
   facts.throttled_ns = model::measure(facts.throttled);
   std::stable_sort(facts.throttled.begin(), facts.throttled.end(),
@@ -243,6 +252,7 @@ DeviceCounters find_counters(std::span<model::Track const> tracks, std::function
   for (uint32_t t = 0; t < tracks.size(); ++t) {
     bool const is_of_device = tracks[t].device == device || (tracks[t].device < 0 && is_only_device);
     if (tracks[t].kind != model::TrackKind::kCounter || !is_of_device) continue;
+
     auto const meaning = meaning_of_counter(tracks[t].name);
     if (!meaning || samples(t) == 0) continue;
     DeviceCounter const counter{model::TrackId{t}, *meaning};
@@ -257,11 +267,13 @@ std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets c
   auto const samples = [&](uint32_t track) { return device.trace().rows_of(model::TrackId{track}).size(); };
   DeviceCounters const sources = find_counters(device.trace().tracks(), samples, device.ref.device, is_only_device);
   if (std::none_of(sources.begin(), sources.end(), [](auto const& source) { return source.has_value(); })) return std::nullopt;
+
   int64_t const end = std::max(window.end, sets.busy.empty() ? window.end : sets.busy.back().end);
   auto const curve = [&](What what) {
     auto const& source = sources[static_cast<size_t>(what)];
     return source ? curve_of(device, *source, end) : Curve();
   };
+
   TelemetryStats facts;
   Curve const clock = curve(What::kSmClock);
   facts.sm_clock_mhz = spread_of(clock, window);
@@ -269,6 +281,7 @@ std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets c
   facts.power_w = spread_of(curve(What::kPower), window);
   facts.temperature_c = spread_of(curve(What::kTemperature), window);
   facts.utilization_percent = spread_of(curve(What::kUtilization), window);
+
   ClockStudy study(device, sets, clock);
   study.add_to(facts, window, steps);
   auto const& limits = sources[static_cast<size_t>(What::kLimits)];
@@ -281,9 +294,11 @@ void compare_clocks(std::vector<DeviceStats>& devices) {
   for (DeviceStats& device : devices)
     if (device.telemetry && device.telemetry->busy_clock_mhz)
       by_name[device.name].emplace_back(*device.telemetry->busy_clock_mhz, &*device.telemetry);
+
   for (auto& [name, clocks] : by_name) {
     if (clocks.size() < 2) continue;
     std::sort(clocks.begin(), clocks.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+
     size_t const middle = (clocks.size() - 2) / 2;  // of the others
     for (size_t i = 0; i < clocks.size(); ++i) {
       double const peers = clocks[middle < i ? middle : middle + 1].first;

@@ -43,9 +43,11 @@ std::optional<CounterMeaning> meaning_of_counter(std::string_view name) {
   std::string const words = words_of_counter(name);
   auto const has = [&](std::string_view part) { return words.find(part) != std::string::npos; };
   if (has(" cpu ") || has(" host ") || has(" core ")) return std::nullopt;
+
   bool const of_memory = has(" mem") || has(" hbm") || has(" dram ");
   if (has("throttl") || has(" clock limits ") || has(" clocks event reasons "))
     return CounterMeaning{What::kLimits, 1, false, has(" bits ") || has(" reasons ")};
+
   if (has(" limit") || has(" cap ") || has(" max ") || has(" target ")) return std::nullopt;
   if (has(" clock ") || has(" frequency ") || has(" freq ")) {
     double const scale = scale_of(words, kClocks);
@@ -54,6 +56,7 @@ std::optional<CounterMeaning> meaning_of_counter(std::string_view name) {
       return CounterMeaning{What::kSmClock, scale};
     return std::nullopt;
   }
+
   if (of_memory) return std::nullopt;
   if (has(" power ")) return CounterMeaning{What::kPower, scale_of(words, kPowers), has(" average ")};
   if (has(" temperature ") || has(" temp ")) return CounterMeaning{What::kTemperature};

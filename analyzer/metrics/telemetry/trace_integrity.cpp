@@ -19,11 +19,10 @@ int32_t penalty(uint64_t faults, uint64_t events) {
   return static_cast<int32_t>(std::clamp(std::ceil(share * 100), 1.0, static_cast<double>(kMaxPenalty)));
 }
 
-/// No job has more: what a damaged trace says beyond is not believed.
+/// No job has more: larger numbers come from damaged traces.
 constexpr uint32_t kMostRanks = 1 << 24;
 
-/// Of the largest collective of a process that is one of its participants; 0 when none tells. Messages have two, whoever is
-/// there.
+/// Participants of the largest collective of a process; 0 when none is recorded. Messages always have two.
 uint32_t participants_of(model::Trace const& trace) {
   uint32_t most = 0;
   for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>())
@@ -37,6 +36,7 @@ bool is_several_participants(model::Trace const& trace) {
   for (model::Track const& track : trace.tracks())
     if (track.kind == model::TrackKind::kStream) devices.insert(track.device);
   if (devices.size() > 1) return true;
+
   std::map<uint64_t, int32_t> members;
   for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>()) {
     if (detail.communicator == 0 || detail.rank < 0 || model::is_point_to_point(detail.op)) continue;
@@ -66,6 +66,7 @@ JobSize job_size(model::Run const& run) {
     if (ranks > size.ranks) size = {ranks, source};
   };
   for (model::RankTrace const& rank : run.ranks) at_least(rank.trace.info().world_size, Source::kWorldSize);
+
   bool const are_devices = std::any_of(run.ranks.begin(), run.ranks.end(),
                                        [](model::RankTrace const& rank) { return is_several_participants(rank.trace); });
   for (model::RankTrace const& rank : run.ranks)
@@ -77,7 +78,7 @@ JobSize job_size(model::Run const& run) {
 
 namespace {
 
-/// Of the run, then of its processes; where there are several, with the ranks that say it.
+/// The notes of the run, then of its processes; of several processes each with its ranks.
 std::vector<std::string> notes_of(model::Run const& run) {
   std::vector<std::string> notes = run.notes;
   std::vector<model::ProcessNotes> processes;
@@ -107,7 +108,7 @@ TraceIntegrity judge_quality(model::Run const& run) {
     doubled += log.doubled_launches;
   }
 
-  // What has no count of its own.
+  // Faults without a count of their own.
   if (backwards > 0)
     integrity.notes.push_back(
         base::count_sentence(backwards, "events have an end before their begin: each is taken as an instant"));
@@ -118,7 +119,7 @@ TraceIntegrity judge_quality(model::Run const& run) {
                  penalty(integrity.negative_latencies, events) + penalty(integrity.overlapping_slices, events) +
                  penalty(integrity.unmatched_ops, events) + penalty(backwards + doubled, events);
 
-  // How much was in a lost block is not known.
+  // A lost block held an unknown number of events.
   if (integrity.lost_blocks > 0) lost += kMissingRanksPenalty;
   if (integrity.truncated) lost += kTruncatedPenalty;
   if (!integrity.missing_ranks.empty()) lost += kMissingRanksPenalty;

@@ -42,7 +42,7 @@ void add_causes(IdleSplit& to, IdleSplit const& part) {
   for (size_t cause = 0; cause < to.size(); ++cause) to[cause] += part[cause];
 }
 
-/// Of a window beside the first.
+/// Adds the split of a window that the first does not overlap.
 void add_split(TimeSplit& to, TimeSplit const& part) {
   to.window_ns += part.window_ns;
   to.busy_ns += part.busy_ns;
@@ -50,11 +50,13 @@ void add_split(TimeSplit& to, TimeSplit const& part) {
   to.compute_ns += part.compute_ns;
   to.comm_ns += part.comm_ns;
   to.copy_ns += part.copy_ns;
+
   to.exposed_comm_ns += part.exposed_comm_ns;
   to.exposed_copy_ns += part.exposed_copy_ns;
   to.exposed_wait_ns += part.exposed_wait_ns;
   to.exposed_late_ns += part.exposed_late_ns;
   if (to.blocking_comm_ns && part.blocking_comm_ns) *to.blocking_comm_ns += *part.blocking_comm_ns;
+
   to.unhidden_comm_ns += part.unhidden_comm_ns;
   add_causes(to.unhidden_by_cause, part.unhidden_by_cause);
   add_causes(to.idle_by_cause, part.idle_by_cause);
@@ -62,21 +64,12 @@ void add_split(TimeSplit& to, TimeSplit const& part) {
 
 }  // namespace
 
-std::optional<double> TimeSplit::overlap() const {
-  if (comm_ns == 0) return std::nullopt;
-  return static_cast<double>(comm_ns - exposed_comm_ns) / static_cast<double>(comm_ns);
-}
-
-std::optional<double> TimeSplit::utilization() const {
-  if (window_ns == 0) return std::nullopt;
-  return static_cast<double>(busy_ns) / static_cast<double>(window_ns);
-}
-
 DeviceSets unite_ops(DeviceOps const& device) {
   DeviceSets sets;
   sets.busy.reserve(device.ops.size());
   sets.compute.reserve(device.ops.size());  // most are
   RowView const rows = device.rows();
+
   // Ops come by start, and so do those of each class.
   for (uint32_t const row : device.ops) {
     Interval const when = rows.when(row);
@@ -96,6 +89,7 @@ DeviceSets unite_ops(DeviceOps const& device) {
         break;
     }
   }
+
   sets.exposed_comm = model::subtract(sets.comm, sets.compute);
   sets.exposed_copy = model::subtract(model::subtract(sets.copy, sets.compute), sets.comm);
   return sets;
@@ -122,11 +116,13 @@ TimeSplit WindowSplitter::split(Interval window) {
   split.compute_ns = measure_from(sets_.compute, window, near.compute);
   split.comm_ns = measure_from(sets_.comm, window, near.comm);
   split.copy_ns = measure_from(sets_.copy, window, near.copy);
+
   split.exposed_comm_ns = measure_from(sets_.exposed_comm, window, near.exposed_comm);
   split.exposed_copy_ns = measure_from(sets_.exposed_copy, window, near.exposed_copy);
   split.exposed_wait_ns = measure_from(sets_.exposed_wait, window, near.exposed_wait);
   split.exposed_late_ns = measure_from(sets_.exposed_late, window, near.exposed_late);
   if (sets_.blocking_comm) split.blocking_comm_ns = measure_from(*sets_.blocking_comm, window, near.blocking_comm);
+
   split.unhidden_comm_ns = measure_from(sets_.unhidden_comm, window, near.unhidden_comm);
   add_causes(split.unhidden_by_cause, window, sets_.unhidden, near.unhidden);
   add_causes(split.idle_by_cause, window, gaps_, near.gaps);
@@ -140,11 +136,13 @@ TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& g
   auto const add = [&](Interval part) {
     if (part.begin < part.end) add_split(whole, splitter.split(part));
   };
+
   int64_t done = window.begin;  // until here the window is split
   for (StepStats& step : steps) {
     step.time = splitter.split(step.window);
-    // Of clocks that disagree: its ops end before its host begins it.
+    // Where clocks disagree its ops may end before its host begins it.
     if (step.window.begin >= step.window.end) continue;
+
     add({done, std::min(step.window.begin, window.end)});
     // The first may begin before the window, as its host did.
     Interval const inside{std::max(step.window.begin, done), std::min(step.window.end, window.end)};

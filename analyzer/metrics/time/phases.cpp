@@ -44,6 +44,7 @@ bool is_phase_name(std::string_view name) {
   constexpr std::array<std::string_view, 14> kWords = {"forward",    "fwd",       "backward",      "bwd",       "optimizer",
                                                        "evaluate",   "eval",      "evaluation",    "validate",  "validation",
                                                        "checkpoint", "generator", "discriminator", "accumulate"};
+
   auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   auto const is_letter = [&](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   auto const begin = std::find_if(name.begin(), name.end(), is_letter);
@@ -53,7 +54,7 @@ bool is_phase_name(std::string_view name) {
   });
 }
 
-/// What of a device's time the ops of each phase took.
+/// The part of a device's time that the ops of each phase took.
 class ProcessPhases::Sums {
  public:
   Sums(ProcessPhases const& phases, DeviceOps const& device, DeviceSets const& sets)
@@ -63,11 +64,13 @@ class ProcessPhases::Sums {
         sets_(sets),
         names_(phases.names_.size()),
         cursors_(phases.threads_.size(), 0) {
+    // Occurrences of all threads are numbered through.
     size_t count = 0;
     for (Thread const& thread : phases.threads_) {
       first_.push_back(count);
       count += thread.occurrences.size();
     }
+
     occurrences_.resize(count);
   }
 
@@ -88,6 +91,7 @@ class ProcessPhases::Sums {
     for (size_t i = 0; i < names_.size(); ++i) {
       OfName const& name = names_[i];
       if (name.count == 0) continue;
+
       PhaseStats facts;
       facts.ref = device_.ref;
       facts.name = device_.trace().text(phases_.names_[i]);
@@ -123,6 +127,7 @@ class ProcessPhases::Sums {
     uint32_t& next = cursors_[track];  // first that begins later
     auto const begins_later = [&](uint32_t i) { return i == all.size() || all[i].when.begin > instant; };
     auto const begins_before = [&](uint32_t i) { return i == 0 || all[i - 1].when.begin <= instant; };
+
     if (next < all.size() && !begins_later(next)) ++next;
     if (!begins_later(next) || !begins_before(next)) {
       auto const after =
@@ -139,6 +144,7 @@ class ProcessPhases::Sums {
     name.busy.add(when);
     occurrences_[occurrence].busy.add(when);
     occurrences_[occurrence].has_ops = true;
+
     switch (rows_.op_class(row)) {
       case model::OpClass::kCompute:
         name.compute.add(when);
@@ -167,6 +173,7 @@ class ProcessPhases::Sums {
         samples_.emplace_back(occurrence.name, sums.busy.total_ns());
       }
     }
+
     std::sort(samples_.begin(), samples_.end());
     for (size_t i = samples_.size(); i-- > 0;) names_[samples_[i].first].first_sample = i;
   }
@@ -190,6 +197,7 @@ class ProcessPhases::Sums {
 ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
   if (devices.empty()) return;
   model::Trace const& trace = devices.front().trace();
+
   if (has_phases(trace)) {
     collect<EventKind::kPhase>(*devices.front().rank, [&](uint32_t /*row*/) { return true; });
   } else {
@@ -200,6 +208,7 @@ ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
       return is_phase == 1;
     });
   }
+
   if (!names_.empty()) find_devices(devices);
 }
 
@@ -209,6 +218,7 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
   auto const tracks = trace.tracks();
   std::unordered_map<uint32_t, uint32_t> places;  // string → names_
   threads_.resize(tracks.size());
+
   std::vector<uint32_t> open;
   for (uint32_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != model::TrackKind::kThread || tracks[t].device >= 0) continue;
@@ -218,6 +228,7 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
       if (!is_phase(row)) return;
       Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
       while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
+
       auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
       if (is_new) names_.push_back(trace.columns().name[row]);
       uint32_t const name = place->second;
@@ -233,12 +244,15 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
 void ProcessPhases::find_devices(std::span<DeviceOps const> devices) {
   std::vector<uint64_t> most(threads_.size(), 0), launches;
   for (Thread& thread : threads_) thread.device = devices.front().ref.device;
+
   if (devices.size() == 1) return;
+
   for (DeviceOps const& device : devices) {
     launches.assign(threads_.size(), 0);
     RowView const rows = device.rows();
     for (uint32_t const row : device.ops)
       if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
+
     for (size_t t = 0; t < threads_.size(); ++t) {
       if (launches[t] <= most[t]) continue;
       most[t] = launches[t];
@@ -257,7 +271,9 @@ std::vector<PhaseStats> ProcessPhases::of_device(DeviceOps const& device, Device
     return std::tuple(-*a.busy_ns, -a.host_ns, std::string_view(a.name)) <
            std::tuple(-*b.busy_ns, -b.host_ns, std::string_view(b.name));
   });
+
   if (result.size() <= kMostPhases) return result;
+
   PhaseStats rest;
   rest.ref = device.ref;
   rest.names = 0;

@@ -46,7 +46,7 @@ class ProcessPhases {
   /// Deeper ones are not looked at: programs that nest phases mean "step, micro-batch, forward, layer".
   static constexpr int kDeepest = 16;
 
-  /// Of the rows of these kinds.
+  /// Collects the phases among the rows of these kinds.
   template <model::EventKind... Kinds, class IsPhase>
   void collect(model::RankTrace const& rank, IsPhase const& is_phase);
   void find_devices(std::span<DeviceOps const> devices);

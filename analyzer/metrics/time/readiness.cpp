@@ -79,7 +79,7 @@ class ReadyOps {
     return &orders_.try_emplace(source->second.value, device_, source->second).first->second;
   }
 
-  /// By call.
+  /// Sorted by call.
   std::vector<CalledWait> called_waits(model::Trace::Rows rows) {
     std::vector<CalledWait> waits;
     model::Trace const& trace = device_.trace();
@@ -89,6 +89,7 @@ class ReadyOps {
       LaunchOrder const* const source = order_of(detail);
       if (source != nullptr) waits.push_back({trace.columns().correlation[row], source->end_before(detail.source_correlation)});
     });
+
     std::sort(waits.begin(), waits.end(), [](CalledWait const& a, CalledWait const& b) { return a.call < b.call; });
     return waits;
   }
@@ -121,6 +122,7 @@ class ReadyOps {
     int64_t free = kLongAgo;  // when the stream is over with all that came before
     int64_t held = kLongAgo;  // when all is over that it was told to wait for
     uint64_t const* const calls = trace.columns().correlation.data();
+
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       Interval const when = rows_.when(row);
       if (rows_.kind(row) == EventKind::kStreamWait && !names_calls(row)) {
@@ -128,6 +130,7 @@ class ReadyOps {
         // One that held nothing does not say since when what it waits for was over.
         if (when.length() > 0) held = std::max(held, when.end);
       }
+
       model::OpClass const op_class = rows_.op_class(row);
       if (op_class == model::OpClass::kNone) continue;
       for (; next_wait < waits.size() && waits[next_wait].call < calls[row]; ++next_wait) {
@@ -135,11 +138,13 @@ class ReadyOps {
         if (waits[next_wait].until <= when.begin) held = std::max(held, waits[next_wait].until);
       }
       free = std::max(free, held);
+
       auto const launch_end = launched(row);
       Interval const waiting{std::max(free, launch_end.value_or(when.end)), when.begin};
       if (op_class == model::OpClass::kComm)
         collectives_.push_back({when.begin, stream.value, std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
       if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) add_interval(ready_, waiting);
+
       Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), when.begin)};
       if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
         add_late(late_, unlaunched, row);
@@ -164,12 +169,14 @@ class ReadyOps {
   std::vector<ReadyCollective> collectives_;
 };
 
-/// What of them lies in `where`; of several at once that which began first, as it would have hidden it first.
+/// The parts of the late launches in `where`. Where several overlap, the first to begin counts, as it would have hidden
+/// that time first.
 std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<LateLaunch>& late) {
   auto const before = [](LateLaunch const& a, LateLaunch const& b) {
     return std::pair(a.when.begin, a.row) < std::pair(b.when.begin, b.row);
   };
   if (!std::is_sorted(late.begin(), late.end(), before)) std::sort(late.begin(), late.end(), before);  // of one stream it is
+
   std::vector<LateLaunch> pieces;
   auto at = where.begin();
   int64_t taken = kLongAgo;
@@ -184,7 +191,7 @@ std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<L
   return pieces;
 }
 
-/// Whether it can be known what streams waited for.
+/// Whether the recording shows what streams waited for.
 bool tells_of_waits(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   size_t working = 0;
@@ -197,6 +204,7 @@ bool tells_of_waits(DeviceOps const& device) {
     }
     working += works ? 1 : 0;
   }
+
   return working <= 1;
 }
 
@@ -206,6 +214,7 @@ Readiness find_readiness(DeviceOps const& device, DeviceSets const& sets) {
   Readiness result;
   if (sets.exposed_comm.empty()) result.blocking_comm.emplace();
   if ((sets.exposed_comm.empty() && sets.exposed_copy.empty()) || !tells_of_waits(device)) return result;
+
   model::IntervalSet const exposed = model::unite(sets.exposed_comm, sets.exposed_copy);
   ReadyOps ops(device);
   ops.find(sets.exposed_comm, exposed);

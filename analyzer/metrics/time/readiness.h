@@ -1,14 +1,14 @@
-// What could have run beside communication and copies (DEFINITIONS, "Device time"): when communication was all that a device
-// could do, as no other op was ready; and when compute would have hidden it, had the host launched it.
+// Work that could have run next to communication and copies (DEFINITIONS, "Device time"). First: when communication was all that
+// a device could do, as no other op was ready. Second: when compute would have hidden it, had the host launched it.
 //
-// An op is ready from the instant at which its launch call has ended, the op before it on its stream is over, and so is all that
-// the events stand for that its stream was told to wait for before it. From then until it starts it could run. Counted are ops
-// that compute or copy: communication that waits for other communication hides nothing. An op of which it is not known when it
-// was ready counts as ready when it starts: without a launch in the trace, or a node of a CUDA graph.
+// An op is ready once its launch call has ended, the op before it on its stream is over, and all work is over for which its
+// stream had to wait before it. From then until it starts it could run. Only ops that compute or copy count: communication that
+// waits for other communication hides nothing. An op counts as ready when it starts if its launch is not in the trace, or if it
+// is a node of a CUDA graph.
 //
-// What a stream waited for is known from its stream waits. A wait that names its call and the call that recorded the event
-// (CUPTI, Kineto, Nsight) holds what was launched behind it until what had been launched on the source stream before the event is
-// over; any other is the time in which the stream was held.
+// Stream waits show what a stream waited for. A wait that names its call and the call that recorded the event (CUPTI, Kineto,
+// Nsight) holds the ops launched after it. It holds them until the ops launched on the source stream before the event are over.
+// Any other wait is the time in which the stream was held.
 #pragma once
 
 #include <optional>
@@ -24,16 +24,16 @@ struct LateLaunch {
   uint32_t row;
 };
 
-/// When a collective could have begun, but for what was before it on its stream: its launch call had ended and what its stream
-/// was told to wait for was over.
+/// When a collective could have begun, apart from earlier work on its stream. Its launch call had ended, and all work was over
+/// for which its stream had to wait.
 struct ReadyCollective {
-  int64_t begin;  ///< when it did
+  int64_t begin;  ///< when it began
   uint32_t track;
   int64_t ready;  ///< ≤ begin
   friend auto operator<=>(ReadyCollective const&, ReadyCollective const&) = default;
 };
 
-/// Nothing can be known where the device works on several streams, and the recording tells of none what it waited for.
+/// Empty where the device works on several streams and the recording has no stream waits.
 struct Readiness {
   std::optional<model::IntervalSet> blocking_comm;  ///< the part of the exposed communication in which nothing else was ready
   std::vector<LateLaunch> late_launches;            ///< parts of exposed communication and copies, by time, disjoint

@@ -83,6 +83,7 @@ void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval 
   add_saturated(facts.total_ns, when.length());
   if (bytes < kSmallCopyBytes) ++facts.small_count;
   if (traits.is_blocking(row)) ++facts.blocking_count;
+
   if (auto const pageable = traits.is_pageable(row)) {
     total.tells_pageable = true;
     if (*pageable) {
@@ -118,10 +119,12 @@ std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t>
     total.facts.direction = static_cast<CopyDirection>(direction < kDirections ? direction : 0);
     add_copy(total, traits, row, device.when(row));
   }
+
   DirectionTotal& in = totals[static_cast<size_t>(CopyDirection::kHostToDevice)];
   DirectionTotal& out = totals[static_cast<size_t>(CopyDirection::kDeviceToHost)];
   in.facts.both_ways_ns = out.facts.both_ways_ns =
       model::measure(model::intersect(model::unite(std::move(in.times)), model::unite(std::move(out.times))));
+
   std::vector<CopyStats> result;
   for (DirectionTotal& total : totals) {
     CopyStats& facts = total.facts;
@@ -144,10 +147,12 @@ std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device, std::vect
   auto const length = [](DeviceStats::Copy const& a, DeviceStats::Copy const& b) {
     return a.when.length() != b.when.length() ? a.when.length() > b.when.length() : a.when.begin < b.when.begin;
   };
+
   std::vector<Interval> windows;
   for (StepStats const& step : steps)
     if (!step.warmup) windows.push_back(step.window);
   model::IntervalSet const counted = model::unite(std::move(windows));
+
   auto at = counted.begin();
   RowView const view = device.rows();
   for (uint32_t const row : rows) {
@@ -160,6 +165,7 @@ std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device, std::vect
     std::nth_element(copies.begin(), copies.begin() + kMaxEvidence, copies.end(), length);
     copies.resize(kMaxEvidence);
   }
+
   std::sort(copies.begin(), copies.end(), length);
   if (copies.size() > kMaxEvidence) copies.resize(kMaxEvidence);
   return copies;
@@ -174,6 +180,7 @@ CopyTimes copy_times(DeviceOps const& device) {
     if (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)) slow.push_back(device.when(row));
     (traits.detail(row).direction == CopyDirection::kDeviceToDevice ? within : others).push_back(device.when(row));
   }
+
   CopyTimes times;
   times.slow = model::unite(std::move(slow));
   if (!within.empty()) times.within_device = model::subtract(model::unite(std::move(within)), model::unite(std::move(others)));

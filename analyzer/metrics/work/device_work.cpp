@@ -25,15 +25,18 @@ void add_device_work(DeviceOps const& device, DeviceSets const& sets, std::vecto
   for (KernelStats const& kernel : kernels) add_saturated(all_ns, kernel.total_ns);
   add_step_kernels(device, ops, kernels, steps);
   append_rows(std::move(kernels), analysis.kernels);
+
   SlowTimes const slow(device, sets, places);
   facts.slow = slow.within(facts.window);
   for (StepStats& step : steps) step.slow = slow.within(step.window);
+
   std::vector<LaunchedOp> const launched = launched_ops(device, ops);
   facts.launch = launch_facts(device, ops, launched, facts.window, steps);
   append_rows(op_tables(device, ops, launched, places), analysis.ops);
   std::vector<GraphStats> graphs = graph_table(device, ops);
   add_graph_totals(graphs, all_ns, facts.launch);
   append_rows(std::move(graphs), analysis.graphs);
+
   append_rows(copy_table(device, ops), analysis.copies);
   facts.longest_copies = longest_copies(device, ops, steps);
 }

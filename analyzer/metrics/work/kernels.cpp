@@ -45,6 +45,7 @@ void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, ui
     group.occupancy_time += static_cast<double>(kernel.occupancy_percent) * static_cast<double>(dur);
     add_saturated(group.occupancy_ns, dur);
   }
+
   uint64_t const blocks = blocks_of(kernel);
   if (blocks == 0 || multiprocessors == 0) return;
   add_saturated(group.grid_ns, dur);
@@ -68,11 +69,13 @@ void finish(Group& group, std::span<int64_t> all, int64_t total, model::Device c
   facts.max_ns = durations.most;
   facts.mean_ns = facts.total_ns / static_cast<int64_t>(facts.count);
   facts.share = total > 0 ? static_cast<double>(facts.total_ns) / static_cast<double>(total) : 0;
+
   if (group.flops_ns > 0) facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
   if (group.bytes_ns > 0) facts.bytes_rate = group.bytes / static_cast<double>(group.bytes_ns) * 1e9;
   if (group.bytes_of_both > 0) facts.flops_per_byte = group.flops_of_both / group.bytes_of_both;
   if (facts.flops_rate && described != nullptr && described->peak_flops > 0)
     facts.peak_share = *facts.flops_rate / described->peak_flops;
+
   if (group.occupancy_ns > 0) facts.occupancy_percent = group.occupancy_time / static_cast<double>(group.occupancy_ns);
   if (group.grid_ns > 0) facts.small_grid_share = static_cast<double>(group.small_grid_ns) / static_cast<double>(group.grid_ns);
   if (facts.kind == model::EventKind::kKernel) facts.tensor_cores = uses_tensor_cores(facts.name);
@@ -93,6 +96,7 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
   std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
   base::Column<uint32_t> group_of(rows.size());
+
   RowView const view = device.rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     uint32_t const row = rows[i];
@@ -109,6 +113,7 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
     group_of[i] = place;
     add(groups[place], trace, row, view.dur(row), multiprocessors);
   }
+
   // The durations of all groups, one group after the other.
   std::vector<size_t> end_of;  // of those that are filled in
   size_t first = 0;
@@ -119,6 +124,7 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
   }
   base::Column<int64_t> durations(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) durations[end_of[group_of[i]]++] = view.dur(rows[i]);
+
   std::vector<KernelStats> result;
   result.reserve(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -126,6 +132,7 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
     finish(groups[g], std::span(durations).subspan(end_of[g] - count, count), total, described);
     result.push_back(std::move(groups[g].facts));
   }
+
   std::sort(result.begin(), result.end(), [](KernelStats const& a, KernelStats const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
   });

@@ -30,7 +30,9 @@ void sort_pieces(Values& values) {
     if (values[i] < values[i - 1]) ends.push_back(i);
   if (ends.empty()) return;
   ends.push_back(values.size());
+
   auto const at = [&](size_t place) { return values.begin() + static_cast<ptrdiff_t>(place); };
+
   while (ends.size() > 1) {
     std::vector<size_t> merged;
     size_t first = 0;
@@ -48,6 +50,7 @@ void sort_pieces(Values& values) {
 QueueStats measure_queue(Waiting& waiting, Interval window) {
   sort_pieces(waiting.begins);
   sort_pieces(waiting.ends);
+
   QueueStats facts;
   double depth_time = 0;
   int64_t empty = 0, now = window.begin, depth = 0, max_depth = 0;
@@ -57,7 +60,8 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
     empty += depth == 0 ? passed : 0;
     now += passed;
   };
-  // Without a branch: nobody can foretell whether a launch or a start comes next. All have been launched when the last starts.
+
+  // Without a branch, as no predictor knows whether a launch or a start comes next. When the last op starts, all are launched.
   size_t begin = 0, end = 0;
   while (begin < waiting.begins.size()) {
     int64_t const next_begin = waiting.begins[begin], next_end = waiting.ends[end];
@@ -68,9 +72,11 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
     end += leaves ? 1 : 0;
     begin += leaves ? 0 : 1;
   }
+
   for (; end < waiting.ends.size(); ++end, --depth) advance(waiting.ends[end]);
   facts.max_depth = static_cast<uint64_t>(max_depth);
   advance(window.end);
+
   if (window.length() > 0) {
     facts.mean_depth = depth_time / static_cast<double>(window.length());
     facts.empty_share = static_cast<double>(empty) / static_cast<double>(window.length());
@@ -78,8 +84,8 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
   return facts;
 }
 
-/// Of each launch call, with the first op that it launched: when it began, when the op started, and on which track; how long the
-/// call took, and how long after its return the op started.
+/// The launch calls, each with the first op that it launched. `called` and `started`: begin of the call and of the op; `track`:
+/// of the op. `latencies`: from the return of the call to the start of the op.
 struct Calls {
   base::Column<int64_t> called, started, durations, latencies;
   base::Column<model::TrackId> track;
@@ -104,6 +110,7 @@ Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
     calls.track[count] = rows.track(op);
     ++count;
   }
+
   calls.resize(count);
   return calls;
 }
@@ -115,6 +122,7 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
     stream.begins.resize(stream.launches);
     stream.ends.resize(stream.launches);
   }
+
   Waiting all;
   all.begins.resize(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -125,6 +133,7 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
     stream.ends[stream.count++] = started;
     all.begins[all.count++] = called;
   }
+
   all.begins.resize(all.count);
   for (Waiting& stream : streams) {
     stream.begins.resize(stream.count);
@@ -133,6 +142,7 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
   all.ends.reserve(all.count);
   // A stream runs its ops in the order of their calls, the device does not.
   for (Waiting const& stream : streams) all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
+
   facts.queue = measure_queue(all, window);
   for (size_t track = 0; track < streams.size(); ++track)
     if (streams[track].launches > 0)
@@ -148,6 +158,7 @@ std::optional<double> calls_per_step(DeviceOps const& device, std::vector<uint32
   for (StepStats const& step : steps)
     if (!step.warmup) windows.push_back(step.window);
   if (windows.empty()) return std::nullopt;
+
   base::Column<int64_t> starts(rows.size());
   size_t count = 0;
   RowView const view = device.rows();
@@ -155,6 +166,7 @@ std::optional<double> calls_per_step(DeviceOps const& device, std::vector<uint32
     if (model::EventId const launch = view.link(row); launch.valid() && is_first_op(view, launch.value, row))
       starts[count++] = view.start(row);
   starts.resize(count);
+
   uint64_t calls = 0;
   for (Interval const& window : windows) {
     auto const first = std::lower_bound(starts.begin(), starts.end(), window.begin);
@@ -196,6 +208,7 @@ std::vector<CudaGraphOp> graph_ops(DeviceOps const& device, std::vector<uint32_t
   for (uint32_t const row : rows)
     if (uint32_t const graph = graph_of(trace, row); graph != 0)
       ops.push_back({graph, device.launch_of(row).value_or(kNoLaunch), trace.columns().correlation[row], row});
+
   // Rows are by start; so are they within a launch after this.
   std::stable_sort(ops.begin(), ops.end(), [](CudaGraphOp const& a, CudaGraphOp const& b) {
     return std::tie(a.graph, a.launch, a.correlation) < std::tie(b.graph, b.launch, b.correlation);
@@ -210,6 +223,7 @@ GraphStats graph_row(DeviceOps const& device, CudaGraphOp const* first, CudaGrap
   facts.ref = device.ref;
   facts.graph = first->graph;
   facts.ops = static_cast<uint64_t>(last - first);
+
   std::vector<uint64_t> nodes;
   CudaGraphOp const* previous = nullptr;
   int64_t end = 0;  // of the launch's ops so far
@@ -223,6 +237,7 @@ GraphStats graph_row(DeviceOps const& device, CudaGraphOp const* first, CudaGrap
     add_saturated(facts.total_ns, when.length());
     if (uint64_t const node = graph_node_of(trace, op->row); node != 0) nodes.push_back(node);
   }
+
   std::sort(nodes.begin(), nodes.end());
   if (!nodes.empty()) facts.nodes = static_cast<uint64_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
   return facts;
@@ -237,6 +252,7 @@ std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32
   auto const add = [&](uint32_t row) {
     if (model::EventId const launch = view.link(row); launch.valid()) result.push_back({launch.value, row});
   };
+
   if (rows.size() == device.ops.size()) {
     // Stream after stream: a stream's ops are in the order of their calls, but for those of further threads.
     for (model::TrackId const stream : device.streams) {
@@ -247,6 +263,7 @@ std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32
   } else {
     for (uint32_t const row : rows) add(row);
   }
+
   sort_pieces(result);
   return result;
 }
@@ -256,6 +273,7 @@ LaunchStats launch_facts(DeviceOps const& device, std::vector<uint32_t> const& r
   RowView const view = device.rows();
   LaunchStats facts;
   Calls calls = find_calls(view, launched);
+
   base::Column<int64_t> kernels(rows.size());
   size_t count = 0;
   for (uint32_t const row : rows) {
@@ -263,15 +281,18 @@ LaunchStats launch_facts(DeviceOps const& device, std::vector<uint32_t> const& r
     count += view.kind(row) == EventKind::kKernel ? 1 : 0;
   }
   kernels.resize(count);
+
   facts.calls = calls.size();
   if (!kernels.empty()) facts.kernel_median_ns = quantile(kernels, 50);
   if (calls.size() == 0) return facts;
+
   for (int64_t const latency : calls.latencies) facts.negative_latencies += latency < 0 ? 1 : 0;
   Distribution const latency = distribution(calls.latencies);
   facts.latency_median_ns = latency.median;
   facts.latency_p95_ns = latency.p95;
   facts.latency_max_ns = latency.most;
   facts.call_median_ns = quantile(calls.durations, 50);
+
   facts.calls_per_step = calls_per_step(device, rows, steps);
   add_queues(device.trace(), calls, window, facts);
   return facts;
@@ -294,10 +315,12 @@ std::vector<GraphStats> graph_table(DeviceOps const& device, std::vector<uint32_
     while (last < ops.size() && ops[last].graph == ops[first].graph) ++last;
     result.push_back(graph_row(device, ops.data() + first, ops.data() + last));
   }
+
   std::sort(result.begin(), result.end(), [](GraphStats const& a, GraphStats const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.graph < b.graph;
   });
   if (result.size() <= kMostGraphs) return result;
+
   GraphStats rest;
   rest.ref = device.ref;
   for (size_t i = kMostGraphs; i < result.size(); ++i) {

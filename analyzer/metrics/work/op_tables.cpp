@@ -31,13 +31,14 @@ class PlaceWalk {
  public:
   explicit PlaceWalk(model::RankTrace const& rank)
       : trace_(rank.trace), view_(rank), roles_(trace_.strings().size()), lets_wait_(roles_.size(), -1) {
-    // Of what is recorded about a third are launches, at most.
+    // At most about a third of all events are launches.
     places_.reserve(trace_.event_count() / 3);
   }
 
   void walk(model::TrackId thread) {
     open_.clear();
     stream_waits_ = 0;
+
     model::Trace::Rows const rows = trace_.rows_of(thread);
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       switch (view_.kind(row)) {
@@ -152,6 +153,7 @@ class Level {
     std::sort(totals_.begin(), totals_.end(), [&](auto const& a, auto const& b) {
       return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : trace.text(a.first) < trace.text(b.first);
     });
+
     auto const append = [&](OpStats::What what, std::string_view name, Total const& total) {
       if (total.count == 0) return;
       double const share = all_ns > 0 ? static_cast<double>(total.ns) / static_cast<double>(all_ns) : 0;
@@ -159,6 +161,7 @@ class Level {
     };
     size_t const shown = std::min(totals_.size(), kMostRanges);
     for (size_t i = 0; i < shown; ++i) append(OpStats::What::kRange, trace.text(totals_[i].first), totals_[i].second);
+
     Total rest;
     for (size_t i = shown; i < totals_.size(); ++i) rest.add(totals_[i].second);
     append(OpStats::What::kOutside, {}, outside_);
@@ -194,6 +197,7 @@ std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> co
     add_saturated(all_ns, view.dur(row));
     if (!view.link(row).valid()) unlaunched.add(view.dur(row));
   }
+
   size_t place = 0;
   for (auto const [launch, op] : launched) {
     while (place < places.size() && places[place].launch < launch) ++place;
@@ -202,6 +206,7 @@ std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> co
     levels[0].add(is_known ? places[place].op : StringId(), dur);
     levels[1].add(is_known ? places[place].layer : StringId(), dur);
   }
+
   std::vector<OpStats> result;
   if (!levels[0].has_ranges()) return result;
   levels[0].append(device, OpStats::Level::kOp, unlaunched, all_ns, result);

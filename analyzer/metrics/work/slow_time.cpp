@@ -28,7 +28,7 @@ class SimtNames {
   std::vector<int8_t> known_;  ///< by string; −1 = not asked
 };
 
-/// Where matrix kernels without tensor cores are all that computes.
+/// The time in which only matrix kernels without tensor cores compute.
 model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
   RowView const rows = device.rows();
   SimtNames names(device.trace());
@@ -36,6 +36,7 @@ model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
   for (uint32_t const row : device.ops)
     if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) add_interval(simt, rows.when(row));
   if (simt.empty()) return {};
+
   model::IntervalSet const all = model::unite(std::move(simt));
   auto next = all.begin();  // the first that ends behind the begin of the op
   for (uint32_t const row : device.ops) {
@@ -45,10 +46,11 @@ model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
     if (next->begin >= when.end || rows.op_class(row) != OpClass::kCompute) continue;
     if (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))) add_interval(others, when);
   }
+
   return model::subtract(all, model::unite(std::move(others)));
 }
 
-/// Where two ops or more that compute run.
+/// The time in which two or more ops compute.
 model::IntervalSet shared_time(DeviceOps const& device) {
   std::vector<Interval> shared;
   RowView const rows = device.rows();
@@ -59,6 +61,7 @@ model::IntervalSet shared_time(DeviceOps const& device) {
     if (when.begin < end) add_interval(shared, when.begin, std::min(when.end, end));
     end = std::max(end, when.end);
   }
+
   return model::unite(std::move(shared));
 }
 
@@ -79,7 +82,7 @@ class ForwardMeasure {
   size_t passed_ = 0;
 };
 
-/// The blocks of a kernel; 0 where they are not known, or a graph launched it: what its nodes wait for is not told.
+/// The blocks of a kernel. 0 where they are unknown, or where a graph launched it: the trace has no waits of its nodes.
 uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
   if (trace.kind(row) != EventKind::kKernel) return 0;
   auto const& kernel = trace.detail<model::KernelDetail>(row);
@@ -103,6 +106,7 @@ class SerializedFinder {
       Stream& own = streams_[rows_.track(row).value];
       Interval const when = rows_.when(row);
       if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0])) add_interval(waits, *wait);
+
       own.last_row = row;
       own.end = std::max(own.end, when.end);
       Latest& latest = latest_[own.is_default ? 0 : 1];
@@ -190,6 +194,7 @@ SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets, std::vecto
   CopyTimes const copies = copy_times(device);
   if (!copies.slow.empty()) slow_copy_ = model::intersect(copies.slow, sets.exposed_copy);
   if (!copies.within_device.empty()) device_copy_ = model::intersect(copies.within_device, sets.exposed_copy);
+
   model::Device const* const described = described_device(device);
   if (described == nullptr || described->threads == 0) return;
   add_small_grids(device, sets, described->threads);
@@ -205,6 +210,7 @@ void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
   auto const empty_share = [&](uint64_t blocks) {
     return std::max(0.0, 1 - static_cast<double>(blocks) / static_cast<double>(multiprocessors));
   };
+
   int64_t alone_sum = 0, lost_sum = 0;
   RowView const rows = device.rows();
   for (auto* const column : {&small_.starts, &small_.alone_sums, &small_.lost_sums}) column->reserve(device.ops.size());
@@ -212,12 +218,14 @@ void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
     if (rows.kind(row) != EventKind::kKernel) continue;
     uint64_t const blocks = blocks_of(trace.detail<model::KernelDetail>(row));
     if (blocks == 0 || blocks >= multiprocessors) continue;
+
     if (!shared) {
       shared = shared_time(device);
       comm = model::subtract(sets.comm, *shared);
       in_shared.emplace(*shared);
       in_comm.emplace(comm);
     }
+
     Interval const when = rows.when(row);
     int64_t const alone = when.length() - in_shared->in(when);
     if (alone > kEmptyKernelNs) {
@@ -225,6 +233,7 @@ void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
       double const empty = (1 - beside_comm) * empty_share(blocks) + beside_comm * empty_share(blocks + kBlocksOfCollective);
       lost_sum += static_cast<int64_t>(static_cast<double>(alone - kEmptyKernelNs) * empty);
     }
+
     alone_sum += alone;
     small_.starts.push_back(when.begin);
     small_.alone_sums.push_back(alone_sum);
@@ -238,6 +247,7 @@ SlowTime SlowTimes::within(Interval window) const {
   slow.serialized_ns = measure_in(serialized_, window);
   slow.slow_copy_ns = measure_in(slow_copy_, window);
   slow.device_copy_ns = measure_in(device_copy_, window);
+
   auto const before = [&](int64_t instant) {
     return static_cast<size_t>(std::lower_bound(small_.starts.begin(), small_.starts.end(), instant) - small_.starts.begin());
   };
@@ -245,6 +255,7 @@ SlowTime SlowTimes::within(Interval window) const {
   auto const sum = [&](std::vector<int64_t> const& sums) {
     return (last > 0 ? sums[last - 1] : 0) - (first > 0 ? sums[first - 1] : 0);
   };
+
   slow.small_grid_ns = sum(small_.alone_sums);
   slow.small_grid_lost_ns = sum(small_.lost_sums);
   return slow;

@@ -9,7 +9,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// From a name and kind to the kernel's place in the device's table, if it is one that is told apart.
+/// From a name and kind to the kernel's place in the device's table, if it has a row of its own in the steps.
 class StepKernelPlaces {
  public:
   StepKernelPlaces(model::Trace const& trace, std::vector<KernelStats> const& table) {
@@ -18,6 +18,7 @@ class StepKernelPlaces {
       KernelStats const& kernel = table[place];
       if (model::kind_info(kernel.kind).op_class != model::OpClass::kCompute) continue;
       ++told;
+
       std::vector<uint32_t>& of_kind = places(kernel.kind);
       if (of_kind.empty()) of_kind.assign(trace.strings().size(), StepKernel::kOthers);
       model::StringId const name = trace.strings().find(kernel.name);
@@ -46,7 +47,7 @@ class StepTally {
     ++rows_[row].count;
     add_saturated(rows_[row].total_ns, ns);
   }
-  /// By place, the others last; empty afterwards.
+  /// The kernels by place, the others last. The tally is empty afterwards.
   std::vector<StepKernel> take() {
     std::sort(touched_.begin(), touched_.end());
     std::vector<StepKernel> taken;
@@ -70,10 +71,12 @@ void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops,
   StepKernelPlaces const places(trace, table);
   StepTally tally(table.size());
   RowView const rows = device.rows();
+
   std::vector<size_t> by_time(steps.size());
   std::iota(by_time.begin(), by_time.end(), size_t{0});
   std::stable_sort(by_time.begin(), by_time.end(),
                    [&](size_t a, size_t b) { return steps[a].window.begin < steps[b].window.begin; });
+
   size_t at = 0;
   for (size_t const s : by_time) {
     StepStats& step = steps[s];

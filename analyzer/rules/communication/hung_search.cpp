@@ -57,14 +57,8 @@ bool is_told(CollectiveDetail const& detail) { return detail.state != Collective
 
 /// Messages have no number that their two ends share.
 bool is_numbered(CollectiveDetail const& detail) {
-  bool const is_message = detail.op == model::CollectiveOp::kSend || detail.op == model::CollectiveOp::kReceive;
+  bool const is_message = model::is_point_to_point(detail.op);
   return detail.state != CollectiveState::kUnknown && detail.communicator != 0 && detail.sequence != 0 && !is_message;
-}
-
-/// Operations in which all ranks of a group give as many bytes of one type.
-bool has_one_size(model::CollectiveOp op) {
-  using Op = model::CollectiveOp;
-  return op == Op::kAllReduce || op == Op::kBroadcast || op == Op::kReduce || op == Op::kAllGather || op == Op::kReduceScatter;
 }
 
 /// Which ranks call something else than most: none where no call is that of more than half of them.
@@ -73,7 +67,7 @@ void compare_calls(Hung& hung) {
   std::map<Kind, std::vector<int32_t>> ranks_of;
   size_t unsized = 0;  // of these it is not known whether they agree
   for (HungCall const& call : hung.calls) {
-    bool const is_sized = has_one_size(call.detail.op);
+    bool const is_sized = model::collective_op_info(call.detail.op).has_one_size;
     if (is_sized && (call.detail.bytes == 0 || call.detail.data_type == model::DataType::kUnknown)) {
       ++unsized;
       continue;

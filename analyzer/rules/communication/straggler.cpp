@@ -33,7 +33,7 @@ struct Blame {
   void add(CollectiveStats const& collective, DeviceRef late, double wait) {
     by_device[late] += wait;
     total += wait;
-    if (collective.op == model::CollectiveOp::kSend || collective.op == model::CollectiveOp::kReceive) of_messages += wait;
+    if (model::is_point_to_point(collective.op)) of_messages += wait;
   }
   [[nodiscard]] std::pair<DeviceRef, double> most() const {
     return *std::max_element(by_device.begin(), by_device.end(),

@@ -18,6 +18,7 @@ Finding make_finding(RuleInput const& input, MeasuredDevice const& all, Measured
   int64_t const steady_ns = median_length(all.periods);
   int64_t const excess = outliers.total_ns - static_cast<int64_t>(outliers.periods.size()) * steady_ns;
   Finding finding = make_cost_finding("step-outliers", all, all.per_step(excess));
+
   finding.metrics.emplace_back("outliers", static_cast<double>(outliers.periods.size()));
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(steady_ns));
   add_grown_part(input, steady, outliers, finding);
@@ -38,6 +39,7 @@ void find_step_outliers(RuleInput const& input, std::vector<Finding>& findings) 
     worst = d;
     most = lost;
   }
+
   if (worst)
     findings.push_back(make_finding(input, input.steps.all[*worst], input.steps.steady[*worst], input.steps.outliers[*worst]));
   find_host_outliers(input, findings);

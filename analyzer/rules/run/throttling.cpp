@@ -1,5 +1,5 @@
-// throttling: a device's clock is held down while it works, and its kernels take longer. Cost: compute time × the share of the
-// clock that is missing, per step. Speaks only where a counter tells the clock and the same kernels show that they are slower.
+// throttling: a device's clock is throttled while it works, and its kernels take longer. Cost: compute time × the missing share
+// of the clock, per step. Silent unless a counter has the clock and the same kernels are slower.
 #include <algorithm>
 #include <map>
 
@@ -81,11 +81,13 @@ ClockLoss loss_to_peers(RuleInput const& input, KernelMeans const& means, size_t
   DeviceStats const& device = input.facts.devices[place];
   MeasuredDevice const& measured = input.measured[place];
   TelemetryStats const& telemetry = *device.telemetry;
-  // Where even the clock that it sustains is lower, it is not a matter of some spans.
+
+  // A device that sustains a normal clock is slow in some spans only: loss_of_drops() counts these.
   double const ratio = *telemetry.clock_to_peers;
   if (*telemetry.sustained_clock_mhz * ratio >= kLowOfPeers * *telemetry.busy_clock_mhz) return loss;
   loss.slowdown = means.slowdown(device);
   if (loss.slowdown < kLeastSlowdown) return loss;
+
   double const missing = std::min(1 - ratio, 1 - 1 / loss.slowdown);
   loss.cost_ns = measured.per_step(measured.compute_ns) * missing;
   loss.is_of_peers = true;
@@ -96,6 +98,7 @@ Finding make_clock_finding(RuleInput const& input, ClockLoss const& loss, int de
   DeviceStats const& device = input.facts.devices[loss.device];
   TelemetryStats const& telemetry = *device.telemetry;
   Finding finding = make_cost_finding("throttling", input.measured[loss.device], loss.cost_ns);
+
   finding.metrics.emplace_back("kernel_slowdown", loss.slowdown);
   if (loss.is_of_peers) {
     finding.metrics.emplace_back("clock_to_peers", *telemetry.clock_to_peers);
@@ -107,9 +110,11 @@ Finding make_clock_finding(RuleInput const& input, ClockLoss const& loss, int de
       finding.metrics.emplace_back("throttled_share",
                                    static_cast<double>(*telemetry.throttled_ns) / static_cast<double>(device.time.busy_ns));
   }
+
   if (telemetry.temperature_c) finding.metrics.emplace_back("highest_temperature_c", telemetry.temperature_c->max);
   if (telemetry.power_w) finding.metrics.emplace_back("highest_power_w", telemetry.power_w->max);
   finding.metrics.emplace_back("devices", devices);
+
   if (telemetry.limited_ns) {
     auto const most = std::max_element(telemetry.limited_ns->begin(), telemetry.limited_ns->end());
     if (*most > 0)
@@ -125,11 +130,13 @@ void find_throttling(RuleInput const& input, std::vector<Finding>& findings) {
   auto const has_clock = [](DeviceStats const& device) { return device.telemetry && device.telemetry->busy_clock_mhz; };
   auto const& devices = input.facts.devices;
   if (std::none_of(devices.begin(), devices.end(), has_clock)) return;
+
   std::optional<KernelMeans> means;  // only where a clock is low: it takes a while
   auto const is_low = [](DeviceStats const& device) {
     return device.telemetry && device.telemetry->clock_to_peers.value_or(1) < kLowOfPeers;
   };
   if (std::any_of(devices.begin(), devices.end(), is_low)) means.emplace(input.facts);
+
   ClockLoss worst;
   int affected = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
@@ -141,6 +148,7 @@ void find_throttling(RuleInput const& input, std::vector<Finding>& findings) {
     ++affected;
     if (loss.cost_ns > worst.cost_ns) worst = loss;
   }
+
   if (affected > 0) findings.push_back(make_clock_finding(input, worst, affected));
 }
 

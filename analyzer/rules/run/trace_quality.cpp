@@ -13,6 +13,7 @@ constexpr int32_t kGoodScore = 90;
 void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings) {
   TraceIntegrity const& integrity = input.facts.integrity;
   if (integrity.score == 100) return;
+
   Finding finding;
   finding.rule = "trace-quality";
   finding.severity = integrity.score < kGoodScore ? Severity::kWarning : Severity::kInfo;

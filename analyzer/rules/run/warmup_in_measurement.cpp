@@ -9,7 +9,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Comparisons take 2 % of a step for a real change: with less nobody draws a wrong conclusion from the mean.
+/// Comparisons take 2 % of a step for a real change: a smaller error of the mean misleads no reader.
 constexpr double kLeastAdded = 0.02;
 
 size_t marked_warmup(Analysis const& facts, DeviceRef ref) {
@@ -31,6 +31,7 @@ void find_warmup_in_measurement(RuleInput const& input, std::vector<Finding>& fi
     worst = d;
     most = added;
   }
+
   if (!worst) return;
   MeasuredDevice const &all = input.steps.all[*worst], &slow = input.steps.slow_start[*worst];
   Finding finding = make_cost_finding("warmup-in-measurement", all, most);

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/communication/bandwidth_by_size.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
 #include "reports/words/language.h"
@@ -20,21 +20,6 @@ std::string communicator_label(uint64_t communicator) {
 }
 
 std::string collectives_table(Page const& page) {
-  struct Group {
-    std::vector<int64_t> transfers, skews;
-    std::vector<double> bandwidths;
-    int64_t wait = 0;
-    size_t participants = 0;
-  };
-  std::map<std::tuple<uint64_t, model::CollectiveOp, uint64_t>, Group> groups;
-  for (analyzer::CollectiveStats const& collective : page.analysis.collectives) {
-    Group& group = groups[{collective.communicator, collective.op, collective.bytes}];
-    group.transfers.push_back(collective.transfer_ns);
-    group.skews.push_back(collective.skew_ns);
-    if (collective.busbw_gbps) group.bandwidths.push_back(*collective.busbw_gbps);
-    for (auto const& participant : collective.participants) group.wait += participant.wait_ns;
-    group.participants += collective.participants.size();
-  }
   Table table("collectives-table", "Collectives by communicator, operation and size");
   table.text("Operation")
       .number("Size", "Message bytes")
@@ -43,20 +28,18 @@ std::string collectives_table(Page const& page) {
       .number("Transfer", "Median over the group of the shortest participant's duration");
   table.number("Bus bandwidth", "Median; GB = 1e9 bytes").number("Wait", "Mean per participant: its duration − transfer");
   table.number("Skew", "Median of last start − first start; needs aligned clocks").text("Communicator");
-  for (auto& [key, group] : groups) {
+
+  for (analyzer::CollectiveGroup const& group : analyzer::collective_groups(page.analysis)) {
     if (table.size() == kMaxTableRows) break;
-    auto const count = static_cast<double>(group.transfers.size());
-    auto const participants = static_cast<double>(std::max<size_t>(group.participants, 1));
-    double const bandwidth = group.bandwidths.empty() ? 0 : analyzer::lower_median(group.bandwidths);
-    bool const is_size_known = std::get<2>(key) > 0 || std::get<1>(key) == model::CollectiveOp::kBarrier;
-    table.row({text_cell(model::to_string(std::get<1>(key))),
-               bytes_cell(is_size_known ? std::optional(std::get<2>(key)) : std::nullopt), count_cell(group.transfers.size()),
-               number_cell(fmt::format("{:.3g}", participants / count), participants / count),
-               duration_cell(static_cast<double>(analyzer::lower_median(group.transfers))),
-               group.bandwidths.empty() ? none_cell() : number_cell(base::format_bandwidth(bandwidth * 1e9), bandwidth),
-               duration_cell(static_cast<double>(group.wait) / participants),
-               duration_cell(static_cast<double>(analyzer::lower_median(group.skews))),
-               text_cell(communicator_label(std::get<0>(key)))});
+    bool const is_size_known = model::is_message_size_known(group.op, group.bytes);
+    table.row({text_cell(model::to_string(group.op)), bytes_cell(is_size_known ? std::optional(group.bytes) : std::nullopt),
+               count_cell(group.count), number_cell(fmt::format("{:.3g}", group.participants), group.participants),
+               duration_cell(static_cast<double>(group.transfer_median_ns)),
+               group.bandwidth_median
+                   ? number_cell(base::format_bandwidth(*group.bandwidth_median * 1e9), *group.bandwidth_median)
+                   : none_cell(),
+               duration_cell(group.wait_ns), duration_cell(static_cast<double>(group.skew_median_ns)),
+               text_cell(communicator_label(group.communicator))});
   }
   return table.html();
 }
@@ -88,11 +71,11 @@ std::string communication_section(Page const& page) {
                                                        : "No device operation was recorded."));
   std::string body = collectives_table(page);
   body += how_computed(
-      "The same collective on several ranks is matched by communicator and sequence number. Transfer is the shortest "
-      "participant's "
-      "duration; what a participant takes longer, it waited for others: this needs no common clock. Bus bandwidth is bytes / "
-      "transfer, "
-      "times 2(n−1)/n for all-reduce and (n−1)/n for reduce-scatter, all-gather and all-to-all.");
+      "Stepscope matches a collective over its ranks by communicator and sequence number. "
+      "Transfer is the shortest participant's duration; "
+      "the extra time of another participant is its wait, which needs no common clock. "
+      "Bus bandwidth is bytes / transfer, times 2(n−1)/n for all-reduce and (n−1)/n for "
+      "reduce-scatter, all-gather and all-to-all.");
   bool const is_bandwidth_known =
       std::any_of(page.analysis.collectives.begin(), page.analysis.collectives.end(), [](auto const& collective) {
         return collective.busbw_gbps && std::isfinite(*collective.busbw_gbps) && collective.bytes > 0 &&
@@ -100,9 +83,11 @@ std::string communication_section(Page const& page) {
       });
   if (!is_bandwidth_known)
     return section("communication", "Communication",
-                   body + empty_note("No bandwidth is known: a participant of every collective is missing, or its size is."));
+                   body + empty_note("No bandwidth is known: every collective lacks a participant or its size."));
   body += chart("bandwidth", "Bus bandwidth by message size",
-                "Each point is one collective. The line is the fit t = α + bytes / β over all of its kind, as bus bandwidth.");
+                "Each point is one collective. "
+                "The line is the fit t = α + bytes / β over all collectives of one kind, "
+                "shown as bus bandwidth.");
   body += folded("Data as a table", links_table(page) + empty_note("Each group's median is in the table of collectives above."));
   return section("communication", "Communication", body);
 }

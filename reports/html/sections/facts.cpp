@@ -50,7 +50,7 @@ std::string run_facts(Page const& page) {
   if (model::ClockFit const& clock = page.run.clock; clock.residual_median_ns && clock.residual_p95_ns)
     items += fact(
         tr("Clock uncertainty"),
-        tr("{} (median), {} (p95): how far apart {} end on different hosts", base::format_duration(*clock.residual_median_ns),
+        tr("{} (median), {} (p95): spread of the ends of {} on different hosts", base::format_duration(*clock.residual_median_ns),
            base::format_duration(*clock.residual_p95_ns), counted(clock.collectives, "collective")));
   for (auto const& [key, values] : facts) items += fact(key, joined(values));
   return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
@@ -97,25 +97,24 @@ std::string facts_section(Page const& page) {
 
 std::string quality_section(Page const& page) {
   analyzer::TraceIntegrity const& integrity = page.analysis.integrity;
-  Table table("quality-table", "What may be wrong with the recording");
+  Table table("quality-table", "Faults of the recording");
   table.text("Check").number("Count").text("What it means");
   auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
     table.row({text_cell(tr(check)), count_cell(number), text_cell(tr(meaning))});
   };
-  count("Dropped events", integrity.dropped, "Lost while recording because buffers were full: times and counts are too low.");
+  count("Dropped events", integrity.dropped, "Lost while recording because the buffers were full. Times and counts are too low.");
   count("Launches without operation", integrity.unmatched_launches, "The device operation is not in the trace.");
   count("Operations without launch", integrity.unmatched_ops, "The call that launched them is not in the trace.");
   count("Operations before their launch", integrity.negative_latencies,
-        "Clocks of host and device disagree: causes of gaps may be wrong.");
+        "The clocks of host and device disagree, so causes of gaps may be wrong.");
   count("Operations that overlap on a stream", integrity.overlapping_slices,
-        "A stream runs one at a time: timestamps are not exact.");
+        "A stream runs one operation at a time, so the timestamps are not exact.");
   count("Damaged blocks", integrity.lost_blocks, "Parts of the file could not be read and were left out.");
-  count("Missing ranks", integrity.missing_ranks.size(),
-        "Processes of the job without a trace: their share of every number is missing.");
-  count("Cut off", integrity.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
+  count("Missing ranks", integrity.missing_ranks.size(), "Processes of the job without a trace. Every number lacks their share.");
+  count("Cut off", integrity.truncated ? 1 : 0, "The process was killed or is still running, so the end is missing.");
   std::string body =
       fmt::format("<p class=\"score\">{}{}</p>\n", tr("{} of 100 points.", fmt::format("<b>{}</b>", integrity.score)),
-                  integrity.score >= 100 ? tr(" Nothing is wrong with the recording.") : "");
+                  integrity.score >= 100 ? tr(" The recording has no faults.") : "");
   for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note, 2000));
   return section("quality", "Quality of the recording", body + table.html() + notes_list(integrity.notes));
 }

@@ -27,11 +27,12 @@ struct HostOpSum {
   size_t devices = 0;
 };
 
-/// Those of a name by idle time, descending; the further ones after them, at last what no operation explains.
+/// Order: rows with a name by idle time, descending; then the remaining names together; last the
+/// time without an operation.
 std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
   std::map<std::tuple<analyzer::IdleCause, bool, std::string_view>, HostOpSum> by_name;
   for (analyzer::HostOpStats const& row : analysis.host_ops) {
-    // Of the rows without a name, that of the further ones (names > 0) is not that of none.
+    // A row without a name stands for further names if names > 0, else for no operation.
     std::string_view const name = row.host_op ? std::string_view(*row.host_op) : row.names > 0 ? "*" : "";
     HostOpSum& sum = by_name[{row.cause, row.host_op.has_value(), name}];
     sum.cause = row.cause;
@@ -61,29 +62,31 @@ std::string unhidden_block(Page const& page) {
   }
   for (int64_t const ns : causes) all = saturated_sum(all, ns);
   if (all <= 0 || exposed <= 0) return {};
-  Table table("unhidden-table", "Exposed communication and copies that compute would have hidden, by what kept the host");
-  table.text("What kept the host").number("Time", "Sum over the devices");
-  table.number("Of all exposed", "Of exposed communication and copies");
+  Table table("unhidden-table",
+              "Exposed communication and copies that compute would have hidden, "
+              "by what the host did");
+  table.text("What the host did").number("Time", "Sum over the devices");
+  table.number("Share of all exposed time", "Share of exposed communication and copies");
   for (size_t i = 0; i < causes.size(); ++i) {
     if (causes[i] <= 0) continue;
     Part const& words = part(3 + static_cast<int>(i));
     table.row({part_cell(words), ns_cell(causes[i]),
                meter_cell(words.key, static_cast<double>(causes[i]) / static_cast<double>(exposed))});
   }
-  std::string const text = tr(
-      "Beyond idle time, {} of exposed communication and copies ({} of it communication) would have been hidden behind compute, "
-      "had "
-      "the host launched that in time: {} of all that is exposed.",
-      base::format_duration(all), base::format_duration(comm),
-      base::format_share(static_cast<double>(all) / static_cast<double>(exposed)));
-  return subheading("What a late host costs beyond idle time") +
+  std::string const text =
+      tr("Beyond idle time, compute would have hidden {} of exposed communication and copies "
+         "({} of it communication) if the host had launched that compute in time: "
+         "{} of all exposed time.",
+         base::format_duration(all), base::format_duration(comm),
+         base::format_share(static_cast<double>(all) / static_cast<double>(exposed)));
+  return subheading("Cost of launch-bound time beyond idle time") +
          fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000)) + table.html() +
          how_computed(
-             "Exposed communication and copies while an operation that computes waited for nothing but its launch: all before it "
-             "was "
-             "over, and the launch call had not ended. By what the launching thread did, as for idle time. It is part of the "
-             "exposed "
-             "time, not of the idle time above. 0 where the recording does not tell what streams waited for.");
+             "Exposed communication and copies while a compute operation waited only for its "
+             "launch: all work before it was over, and the launch call had not ended. "
+             "The causes are those of idle time: what the launching thread did. "
+             "This time is part of the exposed time, not of the idle time above. "
+             "It is 0 if the recording does not show what streams waited for.");
 }
 
 std::string host_ops_block(Page const& page) {
@@ -93,8 +96,8 @@ std::string host_ops_block(Page const& page) {
   int64_t all = 0;
   for (HostOpSum const& sum : sums) all = saturated_sum(all, sum.idle_ns);
   Table table("host-ops-table", "What the launching threads did while devices idled, over all devices");
-  table.text("Host operation", "The range or call in which the thread was innermost for most of a gap").text("Cause");
-  table.number("Idle", "Sum over the devices").number("Of all idle").number("Gaps", "Or parts of gaps");
+  table.text("Host operation", "The innermost range or call of the thread during most of the gap").text("Cause");
+  table.number("Idle", "Sum over the devices").number("Share of idle time").number("Gaps", "Or parts of gaps");
   if (page.analysis.devices.size() > 1) table.number("Devices");
   for (HostOpSum const& sum : sums) {
     if (table.size() == kHostOpRows) break;
@@ -102,7 +105,7 @@ std::string host_ops_block(Page const& page) {
     double const share = all > 0 ? static_cast<double>(sum.idle_ns) / static_cast<double>(all) : 0;
     std::vector<Cell> cells = {sum.name        ? name_cell(*sum.name)
                                : sum.names > 0 ? text_cell(tr("further operations together"))
-                                               : text_cell(tr("none, or not the cause")),
+                                               : text_cell(tr("no operation, or not the cause")),
                                part_cell(words), ns_cell(sum.idle_ns), meter_cell(words.key, share), count_cell(sum.gaps)};
     if (page.analysis.devices.size() > 1) cells.push_back(count_cell(sum.devices));
     table.row(std::move(cells));

@@ -46,11 +46,16 @@ std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const
 std::string kernels_table(Page const& page) {
   Table table("kernels-table", "Device operations by name");
   table.text("Name").text("Device").text("Kind").number("Calls").number("Total", "Sum of durations");
-  table.number("Share", "Of the device's summed operation time").number("Median").number("p95").number("Max");
-  table.number("Tensor cores", "Whether its name tells that it uses them; – where it multiplies no matrices or does not tell");
-  table.if_known().number("Small grid", "Of its time: calls with fewer blocks than the GPU has multiprocessors").if_known();
-  table.number("Occupancy", "Estimated from the launch, mean over its time; not measured").if_known();
-  table.number("Rate", "Floating-point operations / time").if_known().number("Of peak", "Rate / the device's peak").if_known();
+  table.number("Share", "Share of the device's summed operation time").number("Median").number("p95").number("Max");
+  table.number("Tensor cores",
+               "Whether the kernel uses them, by its name; "
+               "– if it is no matrix product or its name does not show it");
+  table.if_known().number("Small grid", "Share of kernel time in launches with fewer blocks than SMs").if_known();
+  table.number("Occupancy", "Estimated from the launch parameters, time-weighted mean; not measured").if_known();
+  table.number("Rate", "Floating-point operations / time")
+      .if_known()
+      .number("Share of peak", "Rate / the device's peak")
+      .if_known();
   table.number("Memory rate", "Least memory traffic / time").if_known();
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
   for (analyzer::KernelStats const* kernel : shown_kernels(page.analysis))
@@ -92,7 +97,7 @@ char const* op_words(analyzer::OpStats::What what) {
   return "further ranges together";
 }
 
-/// By total time, descending; the ranges first.
+/// Order: ranges first, then total time, descending.
 std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats::Level level) {
   std::map<std::pair<analyzer::OpStats::What, std::string_view>, OpSum> by_name;
   for (analyzer::OpStats const& row : analysis.ops) {
@@ -128,9 +133,11 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
   Table table(is_op ? "ops-table" : "layers-table",
               is_op ? "Device time by the innermost host range around the launch" : "Device time by the layer that launched it");
   table.text(is_op ? "Operation" : "Layer");
-  table.number("Device operations").number("Total", "Sum of durations, over all devices").number("Share", "Of all devices' sums");
+  table.number("Device operations")
+      .number("Total", "Sum of durations, over all devices")
+      .number("Share", "Share of all devices' sums");
   if (several) table.number("Mean a device").number("Most on one device").text("Which");
-  // Those of no range end the list however long it is: the rows sum to all device time.
+  // Operations outside of ranges always end the list, so that the rows sum to all device time.
   size_t ranges = 0, left_out = 0;
   for (OpSum const& sum : sums) {
     bool const is_range = sum.first->what == analyzer::OpStats::What::kRange;
@@ -157,20 +164,17 @@ struct Slow {
   int64_t analyzer::SlowTime::*ns;
 };
 constexpr std::array<Slow, 6> kSlow = {
-    {{"Matrices without tensor cores", "Nothing computes but matrix products on plain cores",
-      &analyzer::SlowTime::simt_matrix_ns},
-     {"Small grids", "A kernel with fewer blocks than the GPU has multiprocessors runs alone",
-      &analyzer::SlowTime::small_grid_ns},
-     {"Lost by small grids", "Of that: the share of the multiprocessors without a block",
-      &analyzer::SlowTime::small_grid_lost_ns},
-     {"Serialized streams", "A kernel that would fit beside the running one waits, because of the default stream",
+    {{"Matrices without tensor cores", "Only matrix products on plain cores compute", &analyzer::SlowTime::simt_matrix_ns},
+     {"Small grids", "A kernel with fewer blocks than SMs runs alone", &analyzer::SlowTime::small_grid_ns},
+     {"Lost by small grids", "Small grids × the share of SMs without a block", &analyzer::SlowTime::small_grid_lost_ns},
+     {"Serialized streams", "A kernel that could run concurrently waits because of the default stream",
       &analyzer::SlowTime::serialized_ns},
-     {"Slow copies", "Exposed copies of pageable memory, or that the host waits for", &analyzer::SlowTime::slow_copy_ns},
-     {"Copies within the device", "Exposed copies from one place of the device's memory to another",
-      &analyzer::SlowTime::device_copy_ns}}};
+     {"Slow copies", "Exposed copies of pageable memory, and exposed copies that the host waits for",
+      &analyzer::SlowTime::slow_copy_ns},
+     {"Copies within the device", "Exposed copies within the device's memory", &analyzer::SlowTime::device_copy_ns}}};
 
 std::string slow_table(Page const& page) {
-  Table table("slow-table", "Time in operations that could take less, whole run");
+  Table table("slow-table", "Time in operations that could be shorter, whole run");
   table.text("Device");
   for (Slow const& slow : kSlow) table.number(slow.title, slow.meaning).if_known();
   bool any = false;
@@ -186,8 +190,8 @@ std::string slow_table(Page const& page) {
     table.row(std::move(cells));
   }
   if (!any) return {};
-  return folded("Operations that could take less",
-                table.html() + note("Each for itself: they overlap each other, and are part of no split."));
+  return folded("Operations that could be shorter",
+                table.html() + note("The rows overlap each other and are not part of a breakdown."));
 }
 
 }  // namespace
@@ -201,15 +205,16 @@ std::string kernels_section(Page const& page) {
   if (!ops.empty()) tabs.push_back({"kernels-by-op", "By operation", ops});
   if (!layers.empty()) tabs.push_back({"kernels-by-layer", "By layer", layers});
   std::string body = tabbed("Kernels by", tabs);
-  if (ops.empty()) body += empty_note("The recording does not tell in which host ranges operations were launched.");
+  if (ops.empty()) body += empty_note("The recording does not show in which host ranges operations were launched.");
   body += slow_table(page);
   body += how_computed(
-      "Totals here are sums of durations, to rank kernels: streams that run at once are counted twice, so shares are of the "
-      "summed "
-      "time and not of the step. An operation is the innermost range of the host around the launch, a layer the outermost, or "
-      "the "
-      "innermost module where the framework names them. Tensor cores are told by kernels' names. Occupancy is how many warps fit "
-      "by registers, shared memory and blocks. Rates are known where the program told operations and bytes.");
+      "Totals in this section are sums of durations, to rank kernels. "
+      "Concurrent streams count twice, so shares refer to the summed time, "
+      "not to the step. An operation is the innermost host range around the launch; "
+      "a layer is the outermost one, or the innermost module if the framework names "
+      "modules. Tensor core use is derived from kernel names. "
+      "Occupancy is the number of warps that fit by registers, shared memory and blocks. "
+      "Rates are known if the program reported operations and bytes.");
   return section("kernels", "Kernels", body);
 }
 

@@ -27,10 +27,14 @@ Cell queue_cell(std::optional<analyzer::QueueStats> const& queue) {
 std::string launches_table(Page const& page) {
   Table table("launches-table", "Launches of each device's operations");
   table.text("Device").number("Calls").number("Calls a step").if_known();
-  table.number("Latency", "Median: start of the operation − end of the call; waiting in a full queue is in it");
-  table.number("p95").number("Max").number("Launch call", "Median time of the host in one call");
-  table.number("Kernel", "Median time of a kernel; below that of a launch call the host cannot keep up").if_known();
-  table.number("Queue", "Launched operations that have not started: mean over the window");
+  table.number("Latency", "Median of start of the operation − end of the call; includes waiting in a full queue");
+  table.number("p95").number("Max").number("Launch call", "Median host time of one call");
+  table
+      .number("Kernel",
+              "Median time of a kernel; "
+              "if it is below that of a launch call, the host cannot keep up")
+      .if_known();
+  table.number("Queue", "Mean number of launched operations that have not started, over the window");
   table.number("Longest queue").number("Queue empty", "Share of the window in which nothing waits to run");
   table.number("Before its call", "Operations that start before their call has returned").if_known();
   table.number("By CUDA graphs", "Share of the device's summed operation time").if_known();
@@ -64,7 +68,7 @@ std::string queues_table(Page const& page) {
                  share_cell(stream.queue.empty_share)});
     }
   if (table.size() == 0) return {};
-  return folded(tr("By stream ({})", all), table.html() + and_more(table.size(), all, "stream"));
+  return folded(tr("Table by stream ({})", all), table.html() + and_more(table.size(), all, "stream"));
 }
 
 std::string graphs_table(Page const& page) {
@@ -72,7 +76,8 @@ std::string graphs_table(Page const& page) {
   Table table("graphs-table", "What CUDA graphs launched");
   table.text("Device").text("Graph").number("Launches").number("Operations").number("Nodes", "Different ones").if_known();
   table.number("Operation time", "Sum of durations");
-  table.number("A launch", "Operation time / launches").number("Gaps", "Within single launches: nothing of the launch ran");
+  table.number("A launch", "Operation time / launches")
+      .number("Gaps", "Time within single launches in which no operation of the launch ran");
   for (analyzer::GraphStats const& graph : page.analysis.graphs) {
     if (table.size() == kGraphRows) break;
     auto const launches = static_cast<int64_t>(std::max<uint64_t>(graph.launches, 1));
@@ -105,10 +110,10 @@ class CopyTable {
     if (with_device) table_.text("Device");
     table_.text("Direction").number("Copies").number("Bytes").number("Time", "Sum of durations");
     table_.number("Bandwidth", "Bytes / time; GB = 1e9 bytes").if_known();
-    table_.number("Small", "Of fewer than 64 KiB: they cost their start, not their bytes");
-    table_.number("Pageable", "Of host memory that is not page-locked").if_known();
+    table_.number("Small", "Copies below 64 KiB: their cost is the start, not the bytes");
+    table_.number("Pageable", "Copies of host memory that is not page-locked").if_known();
     table_.number("Pageable bytes").if_known().number("Blocking", "The host waited for them");
-    table_.number("Both ways", "Time in which the other direction between host and device was copied, too").if_known();
+    table_.number("Both ways", "Time in which a copy in the other direction between host and device ran, too").if_known();
   }
   void add(Page const& page, analyzer::CopyStats const& copies) {
     std::vector<Cell> cells;
@@ -177,7 +182,7 @@ std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
   Table table("phases-table", "Phases of the program, over all devices");
   table.text("Phase")
       .text("Its device time")
-      .number("Device time", "Union of what it launched, over all occurrences and devices");
+      .number("Device time", "Union of the operations that it launched, over all occurrences and devices");
   table.number("An occurrence", "Mean device time").number("Compute", "Union").number("Exposed comm.", "No compute hides it");
   table.number("Host time", "Sum of its durations").number("Occurrences").number("Device operations");
   int64_t longest = 0;
@@ -204,7 +209,7 @@ std::string device_phases_table(Page const& page) {
                ns_cell(phase.median_ns), ns_cell(phase.p95_ns), ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns),
                count_cell(phase.count)});
   }
-  return folded(tr("By device, with medians ({})", page.analysis.phases.size()),
+  return folded(tr("Table by device, with medians ({})", page.analysis.phases.size()),
                 table.html() + and_more(table.size(), page.analysis.phases.size(), "row"));
 }
 
@@ -216,13 +221,14 @@ std::string launches_section(Page const& page) {
   std::string const graphs = graphs_table(page);
   if (launches.empty() && graphs.empty())
     return section("launches", "Launches", empty_note("The recording has no launch calls of device operations."));
-  return section(
-      "launches", "Launches",
-      launches + queues_table(page) + graphs +
-          how_computed("A call counts once, with the first operation that it launched. Latency is the time from the end "
-                       "of the call to the start of its operation. An operation waits in its stream's queue from the "
-                       "begin of the call to its start: a queue that is often empty means that the host is hardly "
-                       "ahead, and any delay of it is one of the device. Kernels of a CUDA graph share one launch."));
+  return section("launches", "Launches",
+                 launches + queues_table(page) + graphs +
+                     how_computed("A call counts once, with the first operation that it launched. "
+                                  "Latency is the time from the end of the call to the start of its operation. "
+                                  "An operation waits in its stream's queue from the begin of the call to its own "
+                                  "start. "
+                                  "If the queue is often empty, the host is hardly ahead of the device and any delay "
+                                  "of the host delays the device. Kernels of a CUDA graph share one launch."));
 }
 
 std::string copies_section(Page const& page) {
@@ -238,12 +244,13 @@ std::string copies_section(Page const& page) {
   for (auto const& [direction, sum] : sums) all.add(page, sum);
   std::string body = all.html();
   if (page.analysis.devices.size() > 1)
-    body += folded(tr("By device ({})", page.analysis.copies.size()),
+    body += folded(tr("Table by device ({})", page.analysis.copies.size()),
                    by_device.html() + and_more(by_device.size(), page.analysis.copies.size(), "row"));
   body += how_computed(
-      "Times are sums of the copies' durations. Pageable is known where the recording tells the kind of memory: it is copied by "
-      "way "
-      "of a buffer, and the host waits. Blocking is a copy between host and device by a call that lasted until its end.");
+      "Times are sums of the copies' durations. "
+      "Pageable memory is copied through a staging buffer while the host waits; "
+      "it is known if the recording has the kind of memory. "
+      "A copy between host and device is blocking if its call lasted until the copy ended.");
   return section("copies", "Copies", body);
 }
 
@@ -254,13 +261,13 @@ std::string phases_section(Page const& page) {
   all.busy_ns = 3;
   all.compute_ns = all.exposed_comm_ns = 1;
   std::vector<BarPart> const parts = phase_bar(all);
-  return section(
-      "phases", "Phases",
-      bar_key(parts, 3, false) + phases_table(phases) + device_phases_table(page) +
-          how_computed("A phase is a named range of the program, or one named like forward, backward or optimizer. An "
-                       "operation belongs to every phase that is open on its thread when it is launched, so phases that "
-                       "lie within each other hold the same operations: do not add them. Device time is the union of a "
-                       "phase's operations, whenever they ran."));
+  return section("phases", "Phases",
+                 bar_key(parts, 3, false) + phases_table(phases) + device_phases_table(page) +
+                     how_computed("A phase is a range that the program marks as one, "
+                                  "or a range with a name like forward, backward or optimizer. "
+                                  "An operation belongs to every phase that is open on its thread at its launch, "
+                                  "so nested phases share operations: do not add them. "
+                                  "Device time is the union of a phase's operations, no matter when they ran."));
 }
 
 }  // namespace stepscope::reports

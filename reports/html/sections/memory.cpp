@@ -33,7 +33,11 @@ std::string memory_table(Page const& page) {
   for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (size_t i = 0; i < kPurposes; ++i) used[i] = used[i] || device.memory.by_purpose_at_peak[i] > 0;
   Table table("memory-table", "Memory of each device");
-  table.text("Device").number("Capacity").if_known().number("Peak reserved", "Held from the system").if_known();
+  table.text("Device")
+      .number("Capacity")
+      .if_known()
+      .number("Peak reserved", "Memory that the allocator holds from the driver")
+      .if_known();
   table.number("Peak allocated", "Live bytes").if_known().number("Headroom", "Capacity − peak reserved").if_known();
   for (size_t i = 0; i < kPurposes; ++i)
     if (used[i]) table.number(model::to_string(static_cast<model::MemoryPurpose>(i)), "Live bytes at the peak");
@@ -60,12 +64,16 @@ Cell factor_cell(std::optional<double> factor) {
 std::string memory_room_table(Page const& page) {
   Table table("memory-room-table", "Room for more, and what takes it");
   table.text("Device");
-  table.number("Batch that fits", "× the present one: activations and all that is not known to stay grow with it").if_known();
-  table.number("Fragmentation", "1 − largest free block / all free, when most is reserved").if_known();
-  table.number("Worst fragmentation", "In measured steps, when most bytes are free outside of the largest gap").if_known();
-  table.number("Free in holes", "These bytes").if_known();
-  table.number("Taken for holes", "From the system, for allocations for which enough was free").if_known();
-  table.number("Retries", "Allocations for which cached memory was given back first").if_known();
+  table
+      .number("Batch that fits",
+              "× the current batch: "
+              "activations, and all memory not known to be constant, grow with it")
+      .if_known();
+  table.number("Fragmentation", "1 − largest free block / all free memory, when most memory is reserved").if_known();
+  table.number("Worst fragmentation", "In measured steps, when most bytes are free outside of the largest free block").if_known();
+  table.number("Free in fragments", "This fragmentation in bytes").if_known();
+  table.number("Reserved for fragmentation", "Reserved for allocations although enough memory was free in total").if_known();
+  table.number("Retries", "Allocations for which the allocator first released cached memory").if_known();
   table.number("Page-locking calls a step", "Calls that page-lock or release host memory").if_known();
   bool any = false;
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
@@ -108,7 +116,7 @@ std::string memory_growth_table(Page const& page) {
   Table table("memory-growth-table", "Memory that grows from step to step");
   table.text("Device").text("What grows").number("A step", "Slope by least squares, without warm-up");
   table.number("±", "95 %, by the slope's standard error").if_known();
-  table.number("Steps until full", "From the last step on, if it goes on so").if_known();
+  table.number("Steps until full", "From the last step, if the growth continues").if_known();
   table.number("At 95 %", "At the bounds of the slope's 95 % interval").if_known().number("Time until full").if_known();
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     analyzer::MemoryStats const& memory = device.memory;
@@ -130,10 +138,10 @@ void add_owner(Page const& page, Table& table, bool with_device, analyzer::Devic
 }
 
 Table owners_columns(std::string_view id, bool with_device) {
-  Table table(id, "Who holds memory at the peak");
+  Table table(id, "Owners of memory at the peak");
   if (with_device) table.text("Device");
   table.text("Owner", "The allocation's own name, else the range around it").number("Bytes");
-  table.number("Share", "Of peak allocated");
+  table.number("Share", "Share of peak allocated");
   return table;
 }
 
@@ -161,7 +169,7 @@ std::string memory_owners(Page const& page) {
   }
   add_owner(page, most, false, *fullest, "others", false, others);
   add_owner(page, most, false, *fullest, "before the recording", false, owners.before_recording_bytes);
-  std::string body = subheading(tr("Who holds it at the peak of {}", device_label(page.run, fullest->ref))) + most.html();
+  std::string body = subheading(tr("Owners of memory at the peak of {}", device_label(page.run, fullest->ref))) + most.html();
   if (all.size() > most.size()) body += folded(tr("All owners, by device ({})", all.size()), all.html());
   return body;
 }
@@ -199,22 +207,22 @@ struct LimitWords {
 };
 /// Order: analyzer::ClockLimit.
 constexpr std::array<LimitWords, analyzer::kClockLimitCount> kLimits = {
-    {{"Power cap", "The power limit holds the clock down"},
+    {{"Power cap", "The power limit lowers the clock"},
      {"Hardware", "The hardware slows the clock down"},
-     {"Sync boost", "A slower GPU of the group holds it down"},
-     {"Thermal", "It is too hot"},
-     {"Power brake", "The machine's power supply asks for it"},
+     {"Sync boost", "A slower GPU of the group lowers the clock"},
+     {"Thermal", "The temperature limit lowers the clock"},
+     {"Power brake", "The machine's power supply requests a lower clock"},
      {"Other limit", "The driver does not say why"}}};
 
 std::string health_table(Page const& page) {
   Table table("health-table", "Clocks, power and temperature of each device");
-  table.text("Device").number("Throttled", "Of the busy time: low clock, or under a limit of the clock").if_known();
+  table.text("Device").number("Throttled", "Share of the busy time with a low clock or a clock limit").if_known();
   table.number("Busy clock", "Median of the SM clock over the busy time").if_known();
   table.number("Sustained clock", "95th percentile of the SM clock over the busy time").if_known();
-  table.number("To peers", "Busy clock / median of the run's other devices of this name").if_known();
-  table.number("Kernels at low clock", "The same kernels take so many times as long").if_known();
+  table.number("To peers", "Busy clock / median busy clock of the run's other devices of this name").if_known();
+  table.number("Kernels at low clock", "Duration of the same kernels at a low clock / at a high clock").if_known();
   for (LimitWords const& limit : kLimits) table.number(limit.title, limit.meaning).if_known();
-  constexpr char const* kSpread = "Least – median – most, by time; one number where it never changes";
+  constexpr char const* kSpread = "Minimum – median – maximum, weighted by time; one number if it never changes";
   for (char const* counter : {"SM clock", "Memory clock", "Power", "Temperature", "Utilization"})
     table.number(counter, kSpread).if_known();
   size_t devices = 0;
@@ -241,7 +249,7 @@ std::string health_table(Page const& page) {
   }
   return table.size() == 0 ? ""
                            : table.html() + and_more(table.size(), devices, "device") +
-                                 note("Three numbers of a counter: least – median – most, by time.");
+                                 note("The three numbers of a counter are minimum – median – maximum, weighted by time.");
 }
 
 std::string slow_steps_table(Page const& page) {
@@ -270,26 +278,30 @@ std::string memory_section(Page const& page) {
   });
   if (!any)
     return section("memory", "Memory",
-                   empty_note("No allocation of device memory was recorded, so there is no curve and no peak."));
+                   empty_note("The recording has no allocations of device memory, so there is no curve and no peak."));
   std::string body;
   bool const is_curve = std::any_of(page.analysis.devices.begin(), page.analysis.devices.end(),
                                     [](auto const& device) { return !device.memory.timeline.empty(); });
   if (is_curve) {
     body += chart("memory", "Memory by purpose",
-                  "Live bytes after every allocation and free, stacked by the purpose that the program or its framework told; "
-                  "thinned so that every peak stays. The line is what is held from the system.");
+                  "Allocated bytes after every allocation and free, "
+                  "stacked by the purpose that the program or its framework reported; "
+                  "thinned out so that every peak remains. The line is the reserved memory.");
     body += folded("Data as a table", memory_curve_table(page));
   } else {
-    body += empty_note("No allocation was recorded one by one; these are the peaks.");
+    body += empty_note("The recording has no single allocations, only these peaks.");
   }
   if (is_curve && page.analysis.devices.size() > kMaxMemoryCurves)
     body += note(tr("Curves of the {} devices with the highest peaks.", kMaxMemoryCurves));
   body += memory_table(page) + memory_growth_table(page) + memory_room_table(page) + memory_owners(page);
   body += how_computed(
-      "Reserved is what the allocator holds from the system, allocated what is live of it. Growth is the slope over the steps; a "
-      "forecast is given where it is sure to grow. The batch that fits fills 90 % of the capacity, if weights, gradients and "
-      "optimizer state stay as they are and all else grows with the batch. Owners at the peak are allocations by their own name, "
-      "else by the range of the program around them.");
+      "Reserved is the memory that the allocator holds from the driver; "
+      "allocated is the part in use. Growth is the slope over the steps; "
+      "there is a forecast only if the growth is significant. "
+      "The batch that fits would fill 90 % of the capacity, if weights, "
+      "gradients and optimizer state stay constant and all else grows with the batch. "
+      "Owners at the peak are named by the allocation itself, "
+      "else by the range of the program around it.");
   return section("memory", "Memory", body);
 }
 
@@ -298,9 +310,11 @@ std::string health_section(Page const& page) {
   if (table.empty()) return {};
   return section("health", "Device health",
                  table + slow_steps_table(page) +
-                     how_computed("From the counters of the recording; a sample holds until the next. Throttled is busy time at "
-                                  "less than 0.9 × the sustained clock, or under a limit of the clock that the driver names. The "
-                                  "same kernels at low and at high clock tell how much longer they take."));
+                     how_computed("These numbers come from the counters of the recording; "
+                                  "a sample is valid until the next. "
+                                  "Throttled time is busy time below 0.9 × the sustained clock, "
+                                  "or under a clock limit that the driver reports. "
+                                  "The slowdown compares the same kernels at low and at high clock."));
 }
 
 }  // namespace stepscope::reports

@@ -46,15 +46,17 @@ std::string place_label(Page const& page, analyzer::PathPlace const& place) {
 std::string path_sentence(Page const& page, analyzer::CriticalPathStats const& path) {
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
   auto const worst = static_cast<size_t>(std::max_element(path.by_class.begin(), path.by_class.end()) - path.by_class.begin());
-  std::string text = tr("Of the {} from the first device operation to the end of the last, {} makes up {}.",
-                        base::format_duration(path.window.length()), path_part(static_cast<analyzer::PathClass>(worst)).label,
-                        base::format_share(static_cast<double>(path.by_class[worst]) / length));
+  std::string text =
+      tr("The critical path takes {}, from the first device operation to the end of the last: "
+         "{} makes up {}.",
+         base::format_duration(path.window.length()), path_part(static_cast<analyzer::PathClass>(worst)).label,
+         base::format_share(static_cast<double>(path.by_class[worst]) / length));
   auto const where = std::max_element(path.places.begin(), path.places.end(), [](auto const& a, auto const& b) {
     return path_length(a.by_class) < path_length(b.by_class);
   });
   bool const all_there = where == path.places.end() || static_cast<double>(path_length(where->by_class)) >= 0.995 * length;
   if (!all_there)
-    text += tr(" Of all places {} has the largest part of the path, {}.", place_label(page, *where),
+    text += tr(" The place with the largest part of the path is {}, with {}.", place_label(page, *where),
                base::format_share(static_cast<double>(path_length(where->by_class)) / length));
   if (!path.contributors.empty() && path.contributors[0].name)
     text +=
@@ -64,13 +66,17 @@ std::string path_sentence(Page const& page, analyzer::CriticalPathStats const& p
 
 std::string path_classes_table(analyzer::CriticalPathStats const& path) {
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
-  Table table("path-table", "The critical path by what it did, and the device operations beside it");
-  table.text("The path is in").number("Time").number("Share", "Of the path");
-  table.number("Beside it: operations", "Device operations of this class that are not on the path").if_known();
+  Table table("path-table", "The critical path by activity, and the device operations outside of it");
+  table.text("The path is in").number("Time").number("Share", "Share of the path");
+  table.number("Operations outside", "Device operations of this class that are not on the path").if_known();
   table.number("Their time", "Sum of their durations").if_known();
-  table.number("Nearly critical",
-               tr("Of their time: operations with less than {} of slack", base::format_duration(path.nearly_critical_below_ns)));
-  table.if_known().number("Least slack", "By how much one could end later, alone, and the run would be as long").if_known();
+  table.number("Nearly critical", tr("Share of their time in operations with less than {} of slack",
+                                     base::format_duration(path.nearly_critical_below_ns)));
+  table.if_known()
+      .number("Least slack",
+              "Smallest delay of a single operation that would not lengthen the run: "
+              "it may end this much later")
+      .if_known();
   table.number("Median slack").if_known();
   for (size_t i = 0; i < path.by_class.size(); ++i) {
     auto const path_class = static_cast<analyzer::PathClass>(i);
@@ -91,8 +97,8 @@ std::string path_classes_table(analyzer::CriticalPathStats const& path) {
 }
 
 std::string contributors_table(analyzer::CriticalPathStats const& path, size_t from, size_t to) {
-  Table table(from == 0 ? "path-names-table" : "path-more-names-table", "What most of the path is in, by name");
-  table.text("Name").text("Part").number("On the path").number("Share", "Of the path");
+  Table table(from == 0 ? "path-names-table" : "path-more-names-table", "Names with most of the path");
+  table.text("Name").text("Part").number("On the path").number("Share", "Share of the path");
   table.number("Stretches", "How often the path is in it");
   for (size_t i = from; i < std::min(to, path.contributors.size()); ++i) {
     analyzer::PathContributor const& row = path.contributors[i];
@@ -104,13 +110,13 @@ std::string contributors_table(analyzer::CriticalPathStats const& path, size_t f
 
 std::string slack_table(analyzer::CriticalPathStats const& path) {
   if (path.slack_by_name.empty()) return {};
-  Table table("path-slack-table", "Device operations beside the path: by how much each could end later");
+  Table table("path-slack-table", "Device operations outside of the path: how much later each could end");
   table.text("Name").text("Part").number("Operations").number("Time", "Sum of durations");
-  table.number("Nearly critical", "Of that time").number("Least slack").number("Median slack");
+  table.number("Nearly critical", "Share of that time").number("Least slack").number("Median slack");
   for (analyzer::PathSlack const& row : path.slack_by_name)
     table.row({row.name ? name_cell(*row.name) : none_cell(), part_cell(path_part(row.path_class)), count_cell(row.ops),
                ns_cell(row.total_ns), ns_cell(row.nearly_critical_ns), ns_cell(row.min_ns), ns_cell(row.median_ns)});
-  return folded("What runs beside the path, and its slack", table.html());
+  return folded("Operations outside of the path, and their slack", table.html());
 }
 
 std::string places_table(Page const& page, analyzer::CriticalPathStats const& path) {
@@ -120,7 +126,7 @@ std::string places_table(Page const& page, analyzer::CriticalPathStats const& pa
   std::stable_sort(places.begin(), places.end(),
                    [](auto const* a, auto const* b) { return path_length(a->by_class) > path_length(b->by_class); });
   Table table("path-places-table", "The critical path by place");
-  table.text("Place").text("What it does there").number("On the path").number("Share", "Of the path");
+  table.text("Place").text("Activity there").number("On the path").number("Share", "Share of the path");
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
   int64_t const longest = path_length(places[0]->by_class);
   for (size_t i = 0; i < std::min(places.size(), kPathPlaces); ++i) {
@@ -128,7 +134,8 @@ std::string places_table(Page const& page, analyzer::CriticalPathStats const& pa
     table.row({label_cell(place_label(page, *places[i])), bar_cell_of(path_bar(places[i]->by_class), longest), ns_cell(ns),
                share_cell(static_cast<double>(ns) / length)});
   }
-  return folded(tr("By device and host ({})", places.size()), table.html() + and_more(table.size(), places.size(), "place"));
+  return folded(tr("Table by device and host ({})", places.size()),
+                table.html() + and_more(table.size(), places.size(), "place"));
 }
 
 std::string path_steps_table(Page const& page, analyzer::CriticalPathStats const& path) {
@@ -136,7 +143,7 @@ std::string path_steps_table(Page const& page, analyzer::CriticalPathStats const
   for (size_t i = 0; i < path.by_class.size(); ++i)
     if (path.by_class[i] > 0) present.push_back(i);
   Table table("path-steps-table", "The critical path in each step");
-  table.number("Step").text("Most of it on", "The process that has most of the path in this step").number("On the path");
+  table.number("Step").text("Most of it on", "The process with most of the path in this step").number("On the path");
   for (size_t const i : present) {
     Part const& words = path_part(static_cast<analyzer::PathClass>(i));
     table.number(words.label, words.meaning);
@@ -157,17 +164,20 @@ std::string path_doubts(analyzer::CriticalPathStats const& path, size_t processe
   std::string text;
   if (static_cast<double>(path.guessed_waits) > kGuessWorthSaying * static_cast<double>(std::max<uint64_t>(path.ops, 1)))
     text +=
-        tr("The recording does not tell what {} of the {} device operations on the path waited for: the last "
-           "operation before each was taken. ",
+        tr("The recording does not show what {} of the {} device operations on the path waited "
+           "for; Stepscope assumes the last operation before each. ",
            base::format_count(path.guessed_waits), base::format_count(path.ops));
   int64_t const clocks = std::max({path.clock_disagreement_ns, path.clock_filled_ns, path.clock_cut_ns});
   // One process has one clock: its devices end a collective at different times.
   if (clocks > kClockWorthSaying && processes > 1)
     text +=
-        tr("The ranks' clocks contradict each other by up to {}, so it may be off by as much where it goes from "
-           "rank to rank. ",
+        tr("The ranks' clocks contradict each other by up to {}, "
+           "so the path may be off by as much where it changes ranks. ",
            base::format_duration(clocks));
-  if (!path.is_slack_exact) text += tr("Slack may be less: ranks delay each other in turn more often than is followed. ");
+  if (!path.is_slack_exact)
+    text +=
+        tr("Slack may be less: "
+           "chains of ranks that delay each other are longer than Stepscope follows. ");
   return text.empty() ? text : fmt::format("<p class=\"note\">{}</p>\n", escape(text, 2000));
 }
 
@@ -181,19 +191,22 @@ std::string path_section(Page const& page) {
   body += "<div class=\"mean\">" + html_bar(path_bar(path->by_class), length) + "</div>\n" +
           bar_key(path_bar(path->by_class), length, false);
   body += path_doubts(*path, page.run.ranks.size());
-  body += subheading("By what it did, and the slack beside it") + path_classes_table(*path);
+  body += subheading("Table by activity, and slack outside of the path") + path_classes_table(*path);
   body += subheading("By name") + contributors_table(*path, 0, kPathNames);
   if (path->contributors.size() > kPathNames)
     body += folded(counted(path->contributors.size() - kPathNames, "more name"),
                    contributors_table(*path, kPathNames, path->contributors.size()));
   body += slack_table(*path) + places_table(page, *path);
   std::string const how =
-      "From the end of the last device operation back, always to what was waited for last: the operation before it on its "
-      "stream, "
-      "what an event stands for, the end of its launch call, and in a collective the rank that came last. So the path is a chain "
-      "of work over all ranks, each nanosecond of it is of exactly one kind, and the parts sum to the run. Shortening what is on "
-      "it shortens the run, until another chain is the longest; slack says how far that other work is from it. Hatched parts are "
-      "not on a device.";
+      "Stepscope walks back from the end of the last device operation, "
+      "always to the last thing that it waited for. "
+      "This is the operation before it on its stream, the work behind an event, "
+      "the end of its launch call, or in a collective the rank that came last. "
+      "So the path is a chain of work over all ranks. "
+      "Each nanosecond of it has exactly one class, and the parts sum to the run. "
+      "Shortening work on the path shortens the run, until another chain is the longest; "
+      "slack is the distance of other work from that point. "
+      "Hatched parts are not on a device.";
   if (path->steps.size() > 1)
     body += chart("path", "The critical path in each step", how) + folded("Data as a table", path_steps_table(page, *path));
   else

@@ -39,8 +39,10 @@ std::string host_steps_table(Page const& page, analyzer::HostStats const& host, 
   for (analyzer::HostStepStats const& step : host.steps) longest = std::max(longest, step.period.length());
   Table table(fmt::format("host-steps-{}", number), "Steps of the program");
   table.number("Step").number("Begin", "Since the first event of the run");
-  table.number("Time", "From the end of the step before, where that has the number before, to the step's end");
-  table.text("Of the longest").number("Waits for data").text("Notes");
+  table.number("Time",
+               "From the end of the previous step (if its number is the previous one) to the step's "
+               "end");
+  table.text("Share of the longest").number("Waits for data").text("Notes");
   for (analyzer::HostStepStats const& step : host.steps) {
     if (table.size() == kMaxTableRows) break;
     int64_t const begin = step.range.begin - page.range.begin;
@@ -59,10 +61,11 @@ std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
   bool const per_step = host.mean_ns.has_value();
   int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
   Table table(fmt::format("host-ranges-{}", number), "Time by range");
-  table.text("Range").text("Kind").number(per_step ? "Own time, a step" : "Own time", "In the range and in no range within it");
-  table.text(per_step ? "Of the step" : "Of busy time");
-  table.number(per_step ? "With inner ranges, a step" : "With inner ranges", "Union a thread, summed over the threads");
-  table.number("Longest", "Of one time that it ran").number("Count", "How often it ran");
+  table.text("Range").text("Kind").number(per_step ? "Own time, a step" : "Own time",
+                                          "Time in the range outside of its inner ranges");
+  table.text(per_step ? "Share of the step" : "Share of busy time");
+  table.number(per_step ? "With inner ranges, a step" : "With inner ranges", "Union per thread, summed over the threads");
+  table.number("Longest", "Per occurrence").number("Count", "How often it ran");
   for (analyzer::HostRangeStats const& range : host.ranges) {
     if (table.size() == kMaxTableRows) break;
     if (range.inclusive_ns == 0) continue;  // instants
@@ -79,7 +82,7 @@ std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
 
 std::string host_threads_table(analyzer::HostStats const& host, size_t number) {
   Table table(fmt::format("host-threads-{}", number), "Threads");
-  table.text("Thread").number("Busy", "Union of its ranges, calls and steps").text("Of the recording");
+  table.text("Thread").number("Busy", "Union of its ranges, calls and steps").text("Share of the recording");
   table.number("Waits for data").number("Events").number("Steps");
   for (analyzer::HostThreadStats const& thread : host.threads) {
     if (table.size() == kMaxDeviceRows) break;
@@ -91,9 +94,9 @@ std::string host_threads_table(analyzer::HostStats const& host, size_t number) {
 }
 
 std::string negotiations_table(analyzer::NegotiationStats const& facts) {
-  Table table("negotiations-table", "Who was ready last for collectives");
-  table.text("Rank").number("Came last").number("Of").number("Late on average", "After the last but one");
-  table.number("At most").number("Others waited", "Union over the negotiations to which it came last");
+  Table table("negotiations-table", "Ranks that were ready last for collectives");
+  table.text("Rank").number("Came last").number("Negotiations").number("Late on average", "After the last but one");
+  table.number("At most").number("Others waited", "Union over the negotiations in which it was last");
   for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
     if (table.size() == kMaxDeviceRows) break;
     table.row({number_cell(tr("rank {}", rank.rank), static_cast<double>(rank.rank)), count_cell(rank.last),
@@ -127,8 +130,11 @@ std::string programs_section(Page const& page) {
   for (size_t i = 0; i < shown_hosts; ++i) body += host_block(page, analysis.hosts[i], i);
   body += and_more(shown_hosts, analysis.hosts.size(), "process");
   body += how_computed(
-      "Processes that used no device. Own time is that in a range and in no range within it; a thread's ranges of one name that "
-      "overlap count once. Means a step are over the usual steps: without warm-up and without those that are much longer.");
+      "These processes used no device. "
+      "Own time is the time in a range outside of its inner ranges; "
+      "overlapping ranges of one name on a thread count once. "
+      "Means per step are over the steady steps, without warm-up and without much longer "
+      "steps.");
   return section("program", "Program", body);
 }
 

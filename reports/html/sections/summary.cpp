@@ -23,14 +23,13 @@ std::string key_numbers(Page const& page) {
   Summary const& summary = page.summary;
   std::string tiles;
   if (summary.median_ns)
-    tiles += key_number(
-        base::format_duration(*summary.median_ns), "step, median",
-        tr("A step on its device with the idle time that leads to it; p95 {}", base::format_duration(*summary.p95_ns)));
+    tiles += key_number(base::format_duration(*summary.median_ns), "step, median",
+                        tr("A step on its device with the idle time before it; p95 {}", base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_of_all_ns > 0)
     tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device", "1 / mean length of a step");
   if (summary.has_steps)
     tiles +=
-        key_number(base::format_share(summary.share(0)), "of a usual step: compute", "Union of compute / length of the step");
+        key_number(base::format_share(summary.share(0)), "of a steady step: compute", "Union of compute / length of the step");
   else
     tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
   if (summary.utilization)
@@ -44,7 +43,7 @@ std::string key_numbers(Page const& page) {
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
-/// Of programs without a device.
+/// For programs without a device.
 std::string host_numbers(Page const& page) {
   HostSummary const summary = summarize_hosts(page.analysis);
   if (!summary.mean_ns) return {};
@@ -103,13 +102,13 @@ std::string facts_of(analyzer::Finding const& finding) {
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          finding.rule == "pipeline-bubble"
-                             ? tr("What its remedies can give: twice the micro-batches, and equal stages where they are not")
-                             : tr("T / (T − cost) − 1: what removing all of it would gain at most"),
+                             ? tr("Gain of the remedies: twice the micro-batches, and equal stages if they are unequal")
+                             : tr("T / (T − cost) − 1: the largest gain if all of it were removed"),
                          tr("gain, at most"), gain_text(*finding.gain_ceiling));
   if (finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
-                         tr("The same, as far as the device has work to hide it behind"), tr("gain when hidden, at most"),
-                         gain_text(*finding.gain_if_hidden));
+                         tr("The same, limited by the work that the device has to hide it behind"),
+                         tr("gain when hidden, at most"), gain_text(*finding.gain_if_hidden));
   bool const are_faults = finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
     if (are_faults && value == 0) continue;
@@ -145,13 +144,13 @@ std::string summary_section(Page const& page) {
   if (is_about_host(page)) return section("summary", "Verdict", body + host_numbers(page));
   if (page.analysis.devices.empty())
     return section("summary", "Verdict",
-                   body + empty_note("Without device operations there is no split of time. Was the program "
-                                     "recorded while it trained?"));
+                   body + empty_note("Without device operations there is no breakdown of time. "
+                                     "Did the program train while it was recorded?"));
   body += key_numbers(page);
   if (page.summary.mean_ns > 0) {
     body +=
         fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
-                    page.summary.has_steps ? tr(page.summary.unusual_steps > 0 ? "The average usual step" : "The average step")
+                    page.summary.has_steps ? tr(page.summary.unusual_steps > 0 ? "The average steady step" : "The average step")
                                            : tr("The average device"),
                     split_bar(mean_split(page.summary)));
     body += split_key(page.summary);
@@ -162,9 +161,11 @@ std::string summary_section(Page const& page) {
 std::string findings_section(Page const& page) {
   std::string body;
   if (page.analysis.findings.empty())
-    body = empty_note("No rule found anything worth changing.");
+    body = empty_note("No rule found a problem.");
   else
-    body = note("Worst first. Costs overlap where causes do: they must not be added.");
+    body = note(
+        "The most severe finding comes first. "
+        "Costs of overlapping causes overlap, so do not add them.");
   for (size_t i = 0; i < page.analysis.findings.size(); ++i) body += finding_card(page, i);
   return section("findings", tr("Findings ({})", page.analysis.findings.size()), body);
 }

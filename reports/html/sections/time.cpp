@@ -33,7 +33,7 @@ std::vector<int> parts_in(std::vector<StepPeriod> const& steps) {
 std::string part_title(int index) { return fmt::format("{}{}", part(index).idle ? tr("idle: ") : "", part(index).label); }
 
 std::string steps_table(Page const& page) {
-  Table table("steps-table", "Steps: the time of each on its device, split without rest");
+  Table table("steps-table", "Steps: exact breakdown of the time of each step on its device");
   table.number("Step").text("Device").number("Begin", "Since the first event of the run").number("Length");
   std::vector<StepPeriod> const steps = step_periods(page.analysis);
   std::vector<int> const parts = parts_in(steps);
@@ -61,14 +61,21 @@ std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
   std::string text = tr("{}, {}.", counted(summary.steps + summary.warmup_steps, "step"), step_source_label(page.analysis));
   if (summary.warmup_steps == 1)
-    text += tr(" The first warms up and is left out of the chart, the averages and the findings.");
+    text += tr(" The first step is warm-up; the chart, the averages and the findings leave it out.");
   else if (summary.warmup_steps > 1)
-    text += tr(" The first {} warm up and are left out of the chart, the averages and the findings.", summary.warmup_steps);
+    text +=
+        tr(" The first {} steps are warm-up; "
+           "the chart, the averages and the findings leave them out.",
+           summary.warmup_steps);
   if (summary.unusual_steps == 1)
-    text += tr(" One is much longer than the others and left out of the averages and the findings about usual steps.");
+    text +=
+        tr(" One step is much longer than the others; "
+           "the averages and the findings about steady steps leave it out.");
   else if (summary.unusual_steps > 1)
-    text += tr(" {} are much longer than the others and left out of the averages and the findings about usual steps.",
-               summary.unusual_steps);
+    text +=
+        tr(" {} steps are much longer than the others; "
+           "the averages and the findings about steady steps leave them out.",
+           summary.unusual_steps);
   if (summary.median_ns)
     text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
   if (page.analysis.ops_outside_steps > 0)
@@ -106,10 +113,10 @@ std::string idle_table(Page const& page) {
   Table table("idle-table", "Idle time of the devices by cause, whole run");
   table.text("Cause")
       .number("Idle", "Sum over the devices")
-      .number("Of all idle")
+      .number("Share of idle time")
       .number("Gaps")
       .number("Longest")
-      .text("Host operation to blame most");
+      .text("Host operation with most of it");
   for (size_t i = 0; i < causes.size(); ++i) {
     Cause const& cause = causes[i];
     if (cause.total <= 0) continue;
@@ -177,7 +184,7 @@ std::string gaps_table(Page const& page) {
 }
 
 std::string streams_table(Page const& page) {
-  Table table("streams-table", "Streams: what the rows of the timeline hold");
+  Table table("streams-table", "Streams: the rows of the timeline");
   table.text("Device").text("Stream").number("Operations").number("First", "Since the first event of the run").number("Last end");
   for (Timeline::Stream const& stream : page.timeline.streams) {
     model::Interval const when{stream.when.begin - page.range.begin, stream.when.end - page.range.begin};
@@ -194,24 +201,25 @@ std::string steps_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.steps.empty() && page.analysis.layers) {
     std::string const text =
-        tr("No whole step was recorded: the work {}. Record from before a step to behind it, or mark steps in the "
-           "program (a range or annotation named step).",
+        tr("No whole step was recorded: the work {}. "
+           "Record at least one step from begin to end, "
+           "or mark steps in the program (a range or annotation named step).",
            layers_label(*page.analysis.layers));
     return section("steps", "Steps", fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)));
   }
   if (page.analysis.steps.empty())
-    return section(
-        "steps", "Steps",
-        empty_note("No steps were found. Mark them in the program (a range or annotation named step), then every number "
-                   "is per step and comparable between runs."));
+    return section("steps", "Steps",
+                   empty_note("No steps were found. Mark them in the program (a range or annotation named step); "
+                              "then every number is per step and comparable between runs."));
   std::string body = steps_sentence(page);
-  body +=
-      chart("steps", "Time of each step",
-            "A step reaches from the first launch inside it to the end of the last operation launched inside it; idle time that "
-            "leads from the step before to it, such as waiting for a batch, counts to it. Exposed communication is the time in "
-            "which the device communicates and does not compute; exposed copies are copies that neither compute nor "
-            "communication hides; the rest is idle, by cause. Hatched parts are idle. The parts sum to the step, to the "
-            "nanosecond.");
+  body += chart("steps", "Time of each step",
+                "A step lasts from the first launch inside it to the end of the last operation "
+                "launched inside it. "
+                "The idle time before it, such as waiting for a batch, belongs to it. "
+                "Exposed communication is the time in which the device communicates and does not "
+                "compute. Exposed copies are copies that neither compute nor communication hides. "
+                "The rest is idle time by cause (hatched). "
+                "The parts sum to the step, to the nanosecond.");
   return section("steps", "Steps", body + folded("Data as a table", steps_table(page)));
 }
 
@@ -225,8 +233,8 @@ std::string devices_section(Page const& page) {
   table.text("Device");
   if (!are_alike) table.text("Name");
   if (page.summary.has_steps)
-    table.number("Step", "Mean of the usual steps, which the verdict and the findings are about")
-        .number("Busy in a step", "1 - idle time / length, over the usual steps");
+    table.number("Step", "Mean of the steady steps, on which the verdict and the findings are based")
+        .number("Busy in a step", "1 - idle time / length, over the steady steps");
   table.text("Split of the window").number("Busy", "Union of all operations / window");
   table.number("Window", "First start to last end of its operations").number("Compute").number("Exposed comm.");
   table.number("Exposed copies").number("Idle").number("Overlap", "Communication hidden by compute / all communication");
@@ -263,8 +271,10 @@ std::string devices_section(Page const& page) {
                                                     tr("All {} devices are {}.", devices.size(), escape(devices[0].name, 120)))
                                       : "";
   std::string const how = how_computed(
-      "Times are unions over all streams of a device, never sums of durations: two streams that work at once count once. "
-      "Compute + exposed communication + exposed copies + idle = window. Start-up and warm-up are in it.");
+      "Times are unions over all streams of a device, never sums of durations: "
+      "two streams that work at the same time count once. "
+      "Compute + exposed communication + exposed copies + idle = window. "
+      "Start-up and warm-up are included.");
   return section("devices", "Devices",
                  alike + table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
 }
@@ -273,8 +283,10 @@ std::string idle_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.devices.empty()) return section("idle", "Idle time", empty_note("No device operation was recorded."));
   std::string const how = how_computed(
-      "Each gap between device operations is cut where its cause changes; the first that applies counts, in the order: profiler, "
-      "allocation, synchronization, input, another stream, another rank, CUDA graph, late host, launch latency, unexplained.");
+      "Stepscope splits each gap between device operations where its cause changes. "
+      "The first cause that applies counts, in this order: "
+      "profiler, allocation, synchronization, input, another stream, another rank, "
+      "CUDA graph, launch-bound, launch latency, unexplained.");
   return section("idle", "Idle time", idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
 }
 
@@ -282,9 +294,11 @@ std::string timeline_section(Page const& page) {
   if (page.views.empty()) return section("timeline", "Timeline", empty_note("The run has no events."));
   std::string const body =
       chart("timeline", is_about_host(page) ? "Threads of the program" : "Device streams and the host threads that feed them",
-            "A row is a stream of a device or a host thread. Neighbours that are too close to tell apart at a "
-            "view's resolution are drawn as one block in the colour of what takes most of its time; choose a step "
-            "or a finding to see single operations, or open the run with stepscope view.");
+            "A row is a stream of a device or a host thread. "
+            "Neighbours that are too close together for the view's resolution are drawn as one "
+            "block, in the colour of the class with most of its time. "
+            "Choose a step or a finding to see single operations, "
+            "or open the run with stepscope view.");
   return section("timeline", "Timeline", body + folded("Data as a table", streams_table(page)));
 }
 

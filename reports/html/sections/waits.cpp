@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/communication/wait_matrix.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
-#include "reports/html/wait_map.h"
 #include "reports/text/waits.h"
 #include "reports/words/language.h"
 #include "reports/words/summary.h"
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kLateDevices = 12;
 /// Reasons in the table of all: most are many and small.
 constexpr size_t kWaitRows = 60;
-/// Pipelines that run side by side are alike; deeper ones than this nobody has built.
+/// Pipelines that run at the same time are alike; deeper ones than this are not expected.
 constexpr size_t kPipelines = 8, kStages = 64;
 
 /// What one device made the others wait.
@@ -41,7 +41,7 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
     known->ns = saturated_sum(known->ns, more.ns);
 }
 
-/// By exposed time, descending.
+/// Order: exposed time, descending.
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
   // Rows come with the largest exposed time first, so that the first of a device is what it is late by most.
@@ -80,10 +80,10 @@ std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
 std::string late_table(Page const& page, std::vector<Late> const& late, size_t from, size_t to) {
   int64_t all = 0;
   for (Late const& device : late) all = saturated_sum(all, device.exposed_ns);
-  Table table(from == 0 ? "late-table" : "more-late-table", "Who made the others wait, and by what");
-  table.text("Late device").text("Waiting that no compute hides, by cause", "As long as the others waited for it");
-  table.number("Not hidden", "Device time that the others waited and did not compute");
-  table.number("Share", "Of all such waiting").number("Waiting in all", "Hidden behind compute or not");
+  Table table(from == 0 ? "late-table" : "more-late-table", "Late devices that others waited for, by cause");
+  table.text("Late device").text("Exposed waiting by cause", "Time that others waited for it");
+  table.number("Not hidden", "Device time in which the others waited and did not compute");
+  table.number("Share", "Share of all such waiting").number("Waiting in all", "Hidden behind compute or not");
   table.text("Mostly because of").text("Its host was in").if_known();
   for (size_t i = from; i < std::min(to, late.size()); ++i) {
     Late const& device = late[i];
@@ -96,10 +96,10 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
 }
 
 std::string causes_table(Page const& page) {
-  Table table("wait-causes-table", "Waiting for others, by who came late and what kept it");
+  Table table("wait-causes-table", "Waiting for other devices, by late device and cause");
   table.text("Late device").text("Cause").text("Its host was in").if_known();
-  table.number("Not hidden", "Device time that the others waited and did not compute").number("Waiting in all");
-  table.number("Collectives", "In which others waited for this, or for what this delayed");
+  table.number("Not hidden", "Device time in which the others waited and did not compute").number("Waiting in all");
+  table.number("Collectives", "Collectives in which others waited for this device, or for a device that it delayed");
   for (size_t i = 0; i < std::min(page.analysis.waits.size(), kWaitRows); ++i) {
     analyzer::WaitStats const& row = page.analysis.waits[i];
     table.row({label_cell(device_label(page.run, row.ref)), part_cell(wait_part(row)),
@@ -112,8 +112,8 @@ std::string causes_table(Page const& page) {
 std::string waiting_table(Page const& page) {
   Table table("waits-table", "Waiting for other ranks inside collectives");
   table.text("Device").number(page.summary.has_steps ? "Wait a step" : "Wait").number("Collectives").number("Arrived last");
-  auto const waits = waits_by_device(page.analysis);
-  for (DeviceWait const& wait : waits) {
+  auto const waits = analyzer::waits_by_device(page.analysis);
+  for (analyzer::DeviceWait const& wait : waits) {
     if (table.size() == kMaxTableRows) break;
     double const per = page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
     table.row({label_cell(device_label(page.run, wait.ref)), duration_cell(static_cast<double>(wait.wait_ns) / per),
@@ -133,19 +133,21 @@ std::string late_part(Page const& page) {
   // What costs next to nothing need not be looked at.
   std::string body = sentence.empty()
                          ? fmt::format("<p>{}</p>\n{}", tr("Waiting for other devices costs less than 1 % of the time."),
-                                       folded("Who made the others wait", most))
+                                       folded("Late devices that others waited for", most))
                          : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
-                                       subheading("Who made the others wait"), most);
+                                       subheading("Late devices that others waited for"), most);
   if (late.size() > kLateDevices)
     body += folded(counted(late.size() - kLateDevices, "more device"),
                    late_table(page, late, kLateDevices, kMaxDeviceRows) + and_more(kMaxDeviceRows, late.size(), "device"));
-  body += folded(tr("By cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
+  body += folded(tr("Table by cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
   return body + how_computed(
-                    "In every collective the others wait for the one that came last. It was late by what it did more of than "
-                    "they did, since all were last level: computing, communicating, copying, or being idle for a cause; the "
-                    "waiting is charged to these in proportion. A device that was late because it had to wait itself passes it "
-                    "on to the one it waited for. Hidden is what the waiting device computed meanwhile. Device time, summed over "
-                    "those that waited, in the steps that count.");
+                    "In every collective the other devices wait for the last one. "
+                    "Since all devices were last level, it spent more time than they did computing, "
+                    "communicating, copying, or idle for a cause. "
+                    "The waiting is split between these causes in proportion. "
+                    "A device that was late because it waited itself passes its share on to the device "
+                    "it waited for. Waiting is hidden while the waiting device computes. "
+                    "Numbers are device time, summed over the devices that waited, in the measured steps.");
 }
 
 // A pipeline's bars, where the classes of a step are too many.
@@ -157,10 +159,12 @@ std::string pipeline_sentence(analyzer::PipelineStats const& pipeline) {
   std::string text = tr("{} stages", pipeline.stages.size());
   if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += tr(", GPipe (all forward, then all backward)");
   if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += tr(", 1F1B (one forward, one backward)");
-  text += tr(", {} a step. The stages wait for each other {} of the time; equal stages with instant messages would {}.",
-             pipeline.micro_batches == 1 ? tr("{} micro-batch", 1) : tr("{} micro-batches", pipeline.micro_batches),
-             base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
-  if (pipeline.imbalance > 1.005) text += tr(" The stage with most compute has {:.2f} × the mean.", pipeline.imbalance);
+  text +=
+      tr(", {} a step. The stages wait for each other {} of the time; "
+         "equal stages with instant messages would wait {}.",
+         pipeline.micro_batches == 1 ? tr("{} micro-batch", 1) : tr("{} micro-batches", pipeline.micro_batches),
+         base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
+  if (pipeline.imbalance > 1.005) text += tr(" The stage with most compute takes {:.2f} × the mean.", pipeline.imbalance);
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
@@ -189,37 +193,34 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
 }
 
-/// The wait of a device in its steps; the map's table.
-std::string map_table(Page const& page, WaitMap const& map) {
+/// The matrix of waits as a table.
+std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& matrix) {
   Table table("wait-map-table", "Waiting in each device's steps");
   table.text("Device").number("Median step", "Wait that no compute hides").number("p95").number("Longest");
-  table.number("Longest in step").number("Of all steps", "That wait at all");
-  for (WaitMap::Row const& row : map.rows) {
-    std::vector<int64_t> known;
-    std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known), [](int64_t ns) { return ns >= 0; });
-    if (known.empty()) continue;
-    auto const longest = std::max_element(row.ns.begin(), row.ns.end());
-    std::sort(known.begin(), known.end());
-    auto const waiting = std::count_if(known.begin(), known.end(), [](int64_t ns) { return ns > 0; });
-    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(quantile(known, 0.5)), ns_cell(quantile(known, 0.95)),
-               ns_cell(known.back()),
-               count_cell(
-                   static_cast<uint64_t>(std::max<int64_t>(map.columns[static_cast<size_t>(longest - row.ns.begin())].first, 0))),
-               share_cell(static_cast<double>(waiting) / static_cast<double>(known.size()))});
+  table.number("Longest in step").number("Share of all steps", "Steps with any waiting");
+
+  for (analyzer::StepWaitMatrix::Row const& row : matrix.rows) {
+    std::optional<analyzer::StepWaits> const waits = analyzer::step_waits(matrix, row);
+    if (!waits) continue;
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(waits->median_ns), ns_cell(waits->p95_ns),
+               ns_cell(waits->longest_ns), count_cell(static_cast<uint64_t>(std::max<int64_t>(waits->longest_step, 0))),
+               share_cell(waits->waiting_share)});
   }
   return table.html();
 }
 
-std::string map_block(Page const& page) {
-  WaitMap const map = wait_map(page.analysis);
-  if (map.rows.empty()) return {};
+std::string step_waits_block(Page const& page) {
+  analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
+  if (matrix.rows.empty()) return {};
   std::string body = chart("wait-map", "Waiting of each device in each step",
-                           "Time of a step in which the device waits in a collective for others and does not compute; of many "
-                           "steps the mean of neighbours. A row without colour is a device that others wait for, a coloured "
-                           "column a step in which one came late.");
-  if (map.devices_left_out > 0)
-    body += empty_note(tr("{} more; shown are those that wait least and most.", counted(map.devices_left_out, "device")));
-  return body + folded("Data as a table", map_table(page, map));
+                           "Time of a step in which the device waits in a collective for others and does not "
+                           "compute; for many steps the mean of neighbours. "
+                           "A row without colour is a device that others wait for. "
+                           "A coloured column is a step in which a device came late.");
+  if (matrix.devices_left_out > 0)
+    body += empty_note(
+        tr("{} more; the map shows the devices that wait least and most.", counted(matrix.devices_left_out, "device")));
+  return body + folded("Data as a table", step_waits_table(page, matrix));
 }
 
 bool has_waiting(analyzer::Analysis const& analysis) {
@@ -236,16 +237,18 @@ std::string waiting_section(Page const& page) {
                                          [](auto const& collective) { return collective.expected_participants > 1; });
     if (!others_miss) return {};
     return section("waiting", "Waiting for each other",
-                   empty_note("The other ranks of the collectives are not in this run, so nothing tells who waited for whom."));
+                   empty_note("The other ranks of the collectives are not in this run, "
+                              "so it is not known which rank waited for which."));
   }
   std::string body = late_part(page);
   std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
   body += chart("waits", title,
-                "Sum over the collectives of (own duration − transfer), whether compute hides it or not, the devices that wait "
-                "longest. Transfer is the shortest participant's duration, so no common clock is needed. Who waits least arrives "
-                "last: look there for the straggler.");
+                "Sum over the collectives of (own duration − transfer), hidden by compute or not, "
+                "for the devices that wait longest. "
+                "Transfer is the shortest participant's duration, so this needs no common clock. "
+                "The rank that waits least arrives last: it is the straggler.");
   body += folded("Data as a table", waiting_table(page));
-  body += map_block(page);
+  body += step_waits_block(page);
   return section("waiting", "Waiting for each other", body);
 }
 
@@ -264,10 +267,12 @@ std::string pipelines_section(Page const& page) {
   }
   body += and_more(std::min(pipelines.size(), kPipelines), pipelines.size(), "pipeline");
   body += how_computed(
-      "A pipeline is a chain of devices of which neighbours send each other as many messages one way as the other in a step. "
-      "Bubble "
-      "= exposed waiting in messages and collectives with other stages, and idle time that waits for them, over the steps that "
-      "count. With p equal stages, m micro-batches and instant messages it would be (p − 1) / (m + p − 1) of the time.");
+      "A pipeline is a chain of devices whose neighbours exchange equally many messages in "
+      "both directions in a step. "
+      "Its bubble is the exposed waiting in messages and collectives with other stages, "
+      "plus idle time that waits for them, over the measured steps. "
+      "With p equal stages, m micro-batches and instant messages it would be (p − 1) / (m "
+      "+ p − 1) of the time.");
   return section("pipelines", pipelines.size() == 1 ? "Pipeline" : "Pipelines", body);
 }
 

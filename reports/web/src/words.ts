@@ -1,5 +1,6 @@
-// What the script says, in the page's language. English is written where it is said: tr("step {0}", number). Of another language
-// the program gives the words with the data, from reports/words; tests/check_words.py finds sentences without a translation.
+// Words of the script in the page's language. The source has the English text: tr("step {0}",
+// number). The program adds the words of another language to the data, from reports/words;
+// tests/check_words.py finds sentences without a translation.
 
 let words: Record<string, string> = {};
 

@@ -35,8 +35,8 @@ constexpr std::array<ChangeLabel, 8> kChangeLabels = {{
     {"kernels are slower", "kernels are faster"},
     {"more kernel calls", "fewer kernel calls"},
     {"new kernels", "new kernels"},
-    {"kernels that are gone", "kernels that are gone"},
-    {"kernels run side by side less", "kernels run side by side more"},
+    {"kernels that no longer run", "kernels that no longer run"},
+    {"kernels overlap each other less", "kernels overlap each other more"},
     {"more exposed communication", "less exposed communication"},
     {"more waiting for peers", "less waiting for peers"},
     {"more exposed copies", "less exposed copies"},
@@ -52,7 +52,7 @@ std::string kernel_name(std::string const& name) {
   return shown(name, kMostNameBytes - kEndBytes) + shown(std::string_view(name).substr(end), kEndBytes);
 }
 
-/// Of the kernels, what they have in a part.
+/// The time that a kernel contributes to a part.
 double share_in(KernelChange const& kernel, ChangePart part) {
   switch (part) {
     case ChangePart::kKernelSpeed:
@@ -92,7 +92,7 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   return text;
 }
 
-/// Of analyzer::cause_of().
+/// Label for a result of analyzer::cause_of().
 std::string_view cause_label(std::string_view cause) {
   if (cause == "comm") return tr("communication");
   if (cause == "copy") return tr("copies");
@@ -121,7 +121,7 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
   return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns), shown(most->name, kMostNameBytes));
 }
 
-/// Of programs without a device.
+/// For programs without a device.
 std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
   analyzer::RangeChange const* most = nullptr;
   auto const change = [](analyzer::RangeChange const& range) { return range.candidate_ns - range.base_ns; };
@@ -139,7 +139,7 @@ std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
   if (side.slow_start_steps > 0) parts.push_back(fmt::format("{} of a slow start", side.slow_start_steps));
   if (side.outlier_steps > 0) parts.push_back(base::format_count(side.outlier_steps, "outlier"));
   if (side.incomplete_steps > 0)
-    parts.push_back(fmt::format("{} not on all devices or out of the usual on one", side.incomplete_steps));
+    parts.push_back(fmt::format("{} incomplete or not steady on all devices", side.incomplete_steps));
   if (parts.empty()) return {};
   std::string text = fmt::format("{}: ", name);
   for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
@@ -149,56 +149,60 @@ std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
 std::string caveat_text(analyzer::CaveatFacts const& caveat) {
   switch (caveat.caveat) {
     case Caveat::kOneRun:
-      return "One run a side: how far runs of the same program vary is not known. The verdicts say that these two recordings "
-             "differ, "
-             "or do not; give several runs a side to know whether the change did it.";
+      return "One run on each side: the variation between runs of the same program is not known. "
+             "The verdicts apply to these two recordings only; "
+             "give several runs on each side to attribute a difference to the change.";
     case Caveat::kFewRuns:
       if (caveat.needed > 0)
         return fmt::format(
-            "So few runs hardly tell how far runs vary, and single recordings are compared by their steps alone, which says less "
-            "of "
-            "the program. If more vary as these do, {} on each side would settle it.",
+            "With so few runs the variation between runs is hardly known, "
+            "and Stepscope compares single recordings by their steps alone, "
+            "which says less about the program. "
+            "If more runs vary as these do, {} on each side would settle it.",
             base::format_count(caveat.needed, "run"));
-      return "With so few runs only a change of many times their own variation can be told; four runs a side, or ten pairs, see "
-             "far smaller ones.";
+      return "With so few runs only a change of many times their own variation is detectable; "
+             "four runs on each side, or ten pairs, detect far smaller changes.";
     case Caveat::kFewSteps:
-      return fmt::format("Fewer than {} steps on a side: there are means, but no verdict. Record more steps.",
+      return fmt::format("A side has fewer than {} steps: there are means, but no verdict. Record more steps.",
                          analyzer::kFewestComparedSteps);
     case Caveat::kDrift:
-      return "The step time drifts within a run, so its steps do not tell how far it varies: only a change beyond the drift "
-             "counts. "
-             "Record for longer, or several runs.";
+      return "The step time drifts within a run, so its steps do not show how far it varies: "
+             "only a change beyond the drift counts. Record for longer, or record several runs.";
     case Caveat::kOutliers:
       return fmt::format(
-          "Verdicts and parts are of the usual step. What was left out (outliers, slow start) costs {} a step {} than before, "
+          "Verdicts and parts are about the steady step. "
+          "The steps left out (outliers, slow start) cost {} a step {} than before, "
           "on average over all steps.",
           base::format_duration(std::llround(std::abs(caveat.ns))), caveat.ns > 0 ? "more" : "less");
     case Caveat::kKernelNames:
-      return "Less than half of the kernel time is of kernels that both sides have: another program, library or GPU? Single "
-             "kernels "
-             "can hardly be compared.";
+      return "Less than half of the kernel time is in kernels that both sides have: "
+             "another program, library or GPU? Single kernels can hardly be compared.";
     case Caveat::kMissingRanks:
-      return "Ranks are missing on a side: waiting for peers, and who causes it, may be wrong.";
+      return "Ranks are missing on a side: "
+             "waiting for peers, and the ranks that cause it, may be wrong.";
     case Caveat::kQuality:
-      return "A recording lost events (stepscope doctor RUN says which): its parts may be wrong.";
+      return "A recording lost events (stepscope doctor RUN reports which): "
+             "its parts may be wrong.";
     case Caveat::kInTurn: {
       std::string const interval =
           caveat.low_ns == caveat.high_ns
               ? std::string()
               : fmt::format(" (95 % interval {} to {})", signed_duration(caveat.low_ns), signed_duration(caveat.high_ns));
       return fmt::format(
-          "The programs took turns: of each run the fastest quarter of its steps counts, which the machine disturbed least. What "
-          "slows single steps alone is not in it; the mean of all steps changed by {}{}.",
+          "The programs were interleaved: "
+          "only the fastest quarter of the steps of each run counts, "
+          "which the machine disturbed least. A slowdown of single steps is not included; "
+          "the mean of all steps changed by {}{}.",
           signed_duration(caveat.ns), interval);
     }
     case Caveat::kNoMemory:
-      return "A side says nothing of device memory: memory is not compared.";
+      return "A side has no device memory events, so memory is not compared.";
   }
   return {};
 }
 
 std::string pairs_text(analyzer::Change const& change) {
-  std::string text = fmt::format("{} compared: the runs of each were made in turn.",
+  std::string text = fmt::format("{} compared: the runs of each pair were interleaved.",
                                  base::format_count(change.base_values, "pair") + (change.base_values == 1 ? " was" : " were"));
   if (change.agreement && change.base_values > 1) {
     analyzer::PairAgreement const& pairs = *change.agreement;
@@ -211,8 +215,9 @@ std::string pairs_text(analyzer::Change const& change) {
       change.method == analyzer::CompareMethod::kMannWhitney || change.method == analyzer::CompareMethod::kStudent;
   if (is_by_steps)
     text += fmt::format(
-        " So few pairs do not tell how pairs vary: the interval is that of their steps, widened by {:.0f} % of the base to each "
-        "side. Runs of one program were not seen to differ by as much.",
+        " So few pairs do not show how pairs vary: "
+        "the interval is that of their steps, widened by {:.0f} % of the base to each side. "
+        "Runs of the same program have not been observed to differ by as much.",
         analyzer::kPairSpread * 100);
   return text;
 }
@@ -239,7 +244,7 @@ std::string_view condition_label(analyzer::Condition condition) {
     case Condition::kCopiedIn:
       return "copied to the devices per step (batch size?)";
     case Condition::kStepSource:
-      return "steps known by";
+      return "source of the steps";
     case Condition::kStepNumbers:
       return "steps";
   }
@@ -302,7 +307,7 @@ std::string interval_words(analyzer::Change const& change) {
   std::string const interval = interval_text(change);
   if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
   constexpr std::array kUnits = {"step", "step", "run", "pair"};
-  return fmt::format("95 % interval of a typical {0} {1}, a few {0}s moved the mean", kUnits[static_cast<size_t>(change.unit)],
+  return fmt::format("95 % interval of a typical {0} {1}; a few {0}s moved the mean", kUnits[static_cast<size_t>(change.unit)],
                      interval);
 }
 
@@ -331,7 +336,7 @@ std::string metric_label(Metric const& metric) {
       if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting)) return "waiting for peers";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication)) return "exposed communication";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCopies)) return "exposed copies";
-      if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "work on the host";
+      if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "host work";
       if (metric.name == analyzer::to_string(ChangePart::kHostInput)) return "waiting for data";
       for (int i = 0; i < kPartCount; ++i)
         if (part(i).key == metric.name) return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
@@ -347,7 +352,7 @@ std::string metric_label(Metric const& metric) {
 }
 
 std::string change_part_label(ChangePart part_of_change, int64_t ns) {
-  if (part_of_change == ChangePart::kHostWork) return ns < 0 ? "less work on the host" : "more work on the host";
+  if (part_of_change == ChangePart::kHostWork) return ns < 0 ? "less host work" : "more host work";
   if (part_of_change == ChangePart::kHostInput) return ns < 0 ? "less waiting for data" : "more waiting for data";
   auto const index = static_cast<size_t>(part_of_change);
   if (index < kChangeLabels.size()) return std::string(ns < 0 ? kChangeLabels[index].less : kChangeLabels[index].more);
@@ -373,9 +378,10 @@ std::string headline(Comparison const& comparison) {
     for (auto const& caveat : comparison.caveats)
       if (caveat.caveat == Caveat::kOutliers) cost = caveat.ns;
     return fmt::format(
-        "UNCLEAR: the usual step takes {}, before {}, but the steps that were left out (outliers, slow start) cost {} "
-        "a step more than before, on average over all steps. There are few of them: record more steps, or look at "
-        "them (stepscope analyze).",
+        "UNCLEAR: "
+        "the steady step takes {}, before {}, but the steps that were left out (outliers, "
+        "slow start) cost {} a step more than before, on average over all steps. "
+        "They are few: record more steps, or look at them (stepscope analyze).",
         base::format_duration(comparison.candidate.mean_ns), base::format_duration(comparison.base.mean_ns),
         base::format_duration(std::llround(cost)));
   }
@@ -390,7 +396,7 @@ std::string headline(Comparison const& comparison) {
   switch (step.verdict) {
     case Verdict::kMore:
     case Verdict::kLess:
-      text = fmt::format("{}: a step takes {} rather than {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER",
+      text = fmt::format("{}: a step takes {} instead of {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER",
                          candidate, base, by, sure);
       break;
     case Verdict::kSame:
@@ -398,7 +404,9 @@ std::string headline(Comparison const& comparison) {
                          base::format_share(comparison.least_share));
     case Verdict::kUnclear:
       text = fmt::format(
-          "UNCLEAR: a step takes {}, before {}, {}{}, and that is not enough to tell whether it changed by {} or more.",
+          "UNCLEAR: "
+          "a step takes {}, before {}, {}{}, which is not enough to decide whether it changed "
+          "by {} or more.",
           candidate, base, by, sure, base::format_share(comparison.least_share));
       break;
   }
@@ -427,8 +435,8 @@ std::vector<std::string> comparison_notes(Comparison const& comparison) {
   for (auto const& caveat : comparison.caveats) notes.push_back(caveat_text(caveat));
   analyzer::Change const& step = comparison.step().change;
   if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
-    notes.push_back(
-        fmt::format("Successive steps are alike, or very many: means of {} steps were compared.", step.steps_per_value));
+    notes.push_back(fmt::format("Successive steps are correlated, or very many: Stepscope compared means of {} steps.",
+                                step.steps_per_value));
   if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
   std::string const base = left_out(comparison.base, "base"), candidate = left_out(comparison.candidate, "new");
   if (!base.empty() || !candidate.empty())
@@ -443,21 +451,24 @@ std::string refusal_text(Comparison const& comparison) {
       break;
     case analyzer::Refusal::kNoSteps:
       return fmt::format(
-          "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop "
-          "(docs/guide/ANNOTATIONS.md) or record more steps",
+          "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
+          "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
           run);
     case analyzer::Refusal::kOneStep:
-      return fmt::format("{}: a single step tells nothing of how steps vary, record at least {}", run,
+      return fmt::format("{}: a single step does not show how steps vary, record at least {}", run,
                          analyzer::kFewestComparedSteps);
     case analyzer::Refusal::kNoCommonKernel:
-      return "the sides have no kernel in common: they are of different programs, compare runs of the same one";
+      return "the sides have no kernel in common, so they are different programs: "
+             "compare runs of the same program";
     case analyzer::Refusal::kNotPaired:
       return fmt::format(
-          "--paired: {} before and {} after it, name the runs of both in the order in which they were made in turn",
+          "--paired: {} before and {} after --vs: "
+          "name equally many runs on both sides, in the order in which they were interleaved",
           base::format_count(comparison.base.runs.size(), "run"), comparison.candidate.runs.size());
     case analyzer::Refusal::kOneSideInTurn:
-      return "some runs were made in turn with another program (record --in-turn) and others not: of the former only the "
-             "fastest steps count, compare runs that were made alike";
+      return "some runs were interleaved with another program (record --in-turn), "
+             "others were not, and only the fastest steps of the former count: "
+             "compare runs that were recorded in the same way";
   }
   return "name at least one run before and one after --vs";
 }

@@ -36,13 +36,14 @@ std::string signed_duration(double ns);
 std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes);
 /// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
 std::string signed_share(double change, double of);
-/// The lower bound of the interval, as far as there is anything to lose: Student's interval of few values that vary far reaches
-/// below that, and nobody can do with "-144 %" of a time.
+/// The lower bound of the interval, at least −100 % of the base. Student's interval of few values
+/// with a large variation reaches below that, but a time cannot fall by 144 %.
 double lower_shift(analyzer::Change const& change);
 /// "+28.9 % to +29.0 %": the bounds of the interval, of the base.
 std::string interval_text(analyzer::Change const& change);
-/// "95 % interval +28.9 % to +29.0 %"; of what it is, where that is not the mean that stands beside it: ranks tell how a typical
-/// value changed, and a few values far off move the mean out of that. Empty where nothing is known.
+/// "95 % interval +28.9 % to +29.0 %". If the mean lies outside of it, the text says that it is the
+/// interval of a typical value: rank statistics ignore outliers, the mean does not. Empty if
+/// nothing is known.
 std::string interval_words(analyzer::Change const& change);
 
 }  // namespace stepscope::reports

@@ -24,7 +24,7 @@ using analyzer::Metric;
 
 /// Names of workloads and labels of runs.
 constexpr size_t kMostLabelBytes = 80;
-/// Of files that were written: whoever reads it opens them.
+/// Limit for paths of written files, long enough to open them.
 constexpr size_t kMostPathBytes = 300;
 
 std::string gate_duration(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
@@ -97,7 +97,7 @@ std::string budget_place(BudgetCheck const& check) {
 std::string budget_message(BudgetCheck const& check) {
   std::string const& name = check.budget.fact;
   if (!check.value)
-    return fmt::format("UNCLEAR: the recording does not tell {}, so its budget {}{} is neither kept nor broken.", name,
+    return fmt::format("UNCLEAR: the recording has no {}, so its budget {}{} is neither met nor exceeded.", name,
                        budget_limit(check), budget_place(check));
   std::string const is =
       fmt::format("{} is {}, budget {}{}", name, budget_summary(check), budget_limit(check), budget_place(check));
@@ -109,8 +109,8 @@ std::string budget_message(BudgetCheck const& check) {
     case GateVerdict::kUnclear:
       break;
   }
-  if (!check.interval) return fmt::format("UNCLEAR: {}: too few steps to know how far it varies.", is);
-  return fmt::format("UNCLEAR: {}: the interval is on both sides of it.", is);
+  if (!check.interval) return fmt::format("UNCLEAR: {}: too few steps to know its variation.", is);
+  return fmt::format("UNCLEAR: {}: the budget lies within the interval.", is);
 }
 
 /// Who or what makes the largest part of the change what it is.
@@ -118,7 +118,7 @@ std::string cause_text(analyzer::Comparison const& comparison) {
   auto const largest = largest_part(comparison);
   if (!largest) return {};
   std::string const reason = change_part_reason(comparison, *largest);
-  return reason.empty() ? std::string() : fmt::format(" There: {}.", reason);
+  return reason.empty() ? std::string() : fmt::format(" Reason: {}.", reason);
 }
 
 std::string other_machine_text(GateResult const& result) {
@@ -128,8 +128,9 @@ std::string other_machine_text(GateResult const& result) {
     list += (list.empty() ? "" : "; ") + difference_text(difference);
   }
   return fmt::format(
-      "UNCLEAR: the baseline is of another machine ({}), so slower or faster says nothing of the program. Make a baseline on "
-      "this one.",
+      "UNCLEAR: "
+      "the baseline was recorded on another machine ({}), "
+      "so a difference says nothing about the program. Record a baseline on this machine.",
       list);
 }
 
@@ -149,14 +150,14 @@ std::string memory_message(GateResult const& result, GateAnswer const& answer) {
   if (answer.verdict == GateVerdict::kFailed) word = "MORE";
   if (answer.verdict == GateVerdict::kUnclear) word = "UNCLEAR";
   std::string const noise = noise_text(result, answer);
-  return fmt::format("{}: most memory that a device had allocated in a step: {}.{}{}", word, answer_summary(result, answer),
+  return fmt::format("{}: peak memory allocated on a device in a step: {}.{}{}", word, answer_summary(result, answer),
                      noise.empty() ? "" : " ", noise);
 }
 
-/// Of what more values could tell; what is unclear for another reason they cannot.
+/// How many more values would settle an unclear answer; empty if more values would not help.
 std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   if (answer.verdict != GateVerdict::kUnclear) return {};
-  if (answer.more) return fmt::format("About {} would settle it, if it goes on like this.", more_text(*answer.more));
+  if (answer.more) return fmt::format("About {} would settle it, if their variation stays the same.", more_text(*answer.more));
   bool const was_tested = answer.question == GateQuestion::kBudget
                               ? budget_of(result, answer).interval.has_value()
                               : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
@@ -166,12 +167,15 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   bool const vary_pairs =
       answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
   if (vary_pairs)
-    return "More pairs would hardly settle it: their runs differ too much for a change of this size. A machine of its own would, "
-           "or a larger --min-effect.";
+    return "More pairs would hardly settle it: "
+           "their runs differ too much for a change of this size. "
+           "Use a dedicated machine or a larger --min-effect.";
   if (vary_runs)
-    return "More runs would hardly settle it: they vary too much for a change of this size. A machine of its own would, or both "
-           "programs trained in turn (--paired; GATE_BASE of examples/ci_gate), or a larger --min-effect.";
-  return "More of the same would hardly settle it: it is about as far off as the least that counts, or drifts.";
+    return "More runs would hardly settle it: they vary too much for a change of this size. "
+           "Use a dedicated machine, interleave both programs (--paired; "
+           "GATE_BASE of examples/ci_gate), or use a larger --min-effect.";
+  return "More steps would hardly settle it: "
+         "the change is about as large as the smallest that counts, or the step time drifts.";
 }
 
 std::string count_of(GateResult const& result, GateVerdict verdict) {
@@ -205,7 +209,10 @@ std::string kept_headline(GateResult const& result, std::string const& name) {
                        path_of(result.kept_baseline->file), result.kept_baseline->replaces ? ", in place of the one before" : "");
   if (result.kept_history) return fmt::format("HISTORY WRITTEN: {}: {}.", name, history_kept_text(*result.kept_history));
   size_t const runs = result.history ? result.history->points.size() + result.history->left_out : 0;
-  return fmt::format("HISTORY: {}: {}; nothing was checked, for there is neither a baseline nor a budget.", name, runs_of(runs));
+  return fmt::format(
+      "HISTORY: {}: {}; "
+      "nothing was checked, because there is neither a baseline nor a budget.",
+      name, runs_of(runs));
 }
 
 std::string part_name(analyzer::StepPart part_of_step) {
@@ -220,13 +227,16 @@ std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
   std::vector<std::string> notes;
   constexpr size_t kGoodRuns = 4;  // from there on an interval over runs is not much wider than the runs vary (COMPARE.md)
   if (kept.runs.size() < kGoodRuns)
-    notes.push_back(fmt::format("{} {} little of how far runs of the same program vary; four and more are a better baseline.",
-                                runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
-  constexpr double kCoarse = 0.1;  // a slowdown of a tenth is what nobody wants to miss
+    notes.push_back(
+        fmt::format("{} {} little about the variation between runs of the same program; "
+                    "a baseline should have at least four.",
+                    runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
+  constexpr double kCoarse = 0.1;  // a slowdown of 10 % must be detectable
   if (kept.noise && kept.noise->detectable_change > kCoarse * kept.step_ns)
     notes.emplace_back(
-        "Smaller slowdowns would be unclear: a machine that nobody else uses sees more, and so do both programs trained in turn "
-        "(GATE_BASE of examples/ci_gate).");
+        "Smaller slowdowns would be unclear: "
+        "a dedicated machine detects more, and so does interleaving both programs (GATE_BASE "
+        "of examples/ci_gate).");
   return notes;
 }
 
@@ -307,7 +317,7 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
     if (metric.change.unit == analyzer::CompareUnit::kBlock) unit = "Blocks of steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
     if (mean > 0)
-      text = fmt::format("{} by {}; a change of {} and more would be told 9 times of 10.", unit,
+      text = fmt::format("{} by {}; a change of at least {} would be detected with 90 % probability.", unit,
                          fine_share(answer.noise->deviation / mean), fine_share(answer.noise->detectable_change / mean));
   }
   std::string const settle = settle_text(result, answer);
@@ -317,14 +327,14 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
 
 std::string level_change_text(analyzer::HistoryFacts const& history, analyzer::LevelChange const& change) {
   auto const most = static_cast<size_t>(change.most);
-  std::string const text = fmt::format("{} since {}: a step takes {} rather than {} ({}); most of it: {} ({}).",
+  std::string const text = fmt::format("{} since {}: a step takes {} instead of {} ({}); most of it: {} ({}).",
                                        change.after_ns > change.before_ns ? "SLOWER" : "FASTER", label_of(history, change.at),
                                        gate_duration(change.after_ns), gate_duration(change.before_ns),
                                        signed_share(change.after_ns - change.before_ns, change.before_ns), part_name(change.most),
                                        signed_duration(change.parts_ns[most]));
   std::string const &before = history.points[change.at - 1].device, &after = history.points[change.at].device;
   if (before == after) return text;
-  return fmt::format("{} It ran on another machine from there on: {}, before {}.", text, shown(after, kMostLabelBytes),
+  return fmt::format("{} From there on it ran on another machine: {}, before {}.", text, shown(after, kMostLabelBytes),
                      shown(before, kMostLabelBytes));
 }
 
@@ -333,8 +343,8 @@ std::string history_text(GateResult const& result) {
   std::string const runs = base::format_count(result.history->points.size(), "run");
   constexpr size_t kFewestRuns = 10;  // of fewer no order of two levels is rarer than 1 of 100
   if (result.history->points.size() < kFewestRuns)
-    return fmt::format("History: {}, too few to tell where the step time changed; {} are the fewest.", runs, kFewestRuns);
-  if (result.history->changes.empty()) return fmt::format("History: over {} the step time did not change its level.", runs);
+    return fmt::format("History: {}, too few to locate a change of the step time; it takes at least {}.", runs, kFewestRuns);
+  if (result.history->changes.empty()) return fmt::format("History: the step time stayed at one level over {}.", runs);
   return fmt::format("History: over {} the step time changed its level {}.", runs,
                      result.history->changes.size() == 1 ? "once" : fmt::format("{} times", result.history->changes.size()));
 }
@@ -356,9 +366,9 @@ std::string next_command(analyzer::KeptBaseline const& kept) {
 std::string kept_noise_text(analyzer::KeptBaseline const& kept) {
   if (!kept.noise || kept.noise->deviation <= 0 || kept.step_ns <= 0) return {};
   bool const are_runs = kept.unit == analyzer::CompareUnit::kRun;
-  return fmt::format("{} by {}; with {}, a change of {} and more would be told 9 times of 10.",
+  return fmt::format("{} by {}; with {}, a change of at least {} would be detected with 90 % probability.",
                      are_runs ? "Runs vary" : "Steps vary", fine_share(kept.noise->deviation / kept.step_ns),
-                     are_runs ? "as many new ones" : "a new run as long",
+                     are_runs ? "as many new runs" : "a new run of the same length",
                      fine_share(kept.noise->detectable_change / kept.step_ns));
 }
 
@@ -366,7 +376,7 @@ std::vector<std::string> gate_notes(GateResult const& result) {
   std::vector<std::string> notes;
   bool const was_checked = !result.answers.empty();
   if (result.kept_baseline && !result.kept_baseline->is_written)
-    notes.push_back(path_of(result.kept_baseline->file) + ": left as it is, since the check did not pass.");
+    notes.push_back(path_of(result.kept_baseline->file) + ": unchanged, because the check did not pass.");
   else if (result.kept_baseline && was_checked)
     notes.push_back(fmt::format("The new runs are the baseline from now on: {}, in {}.",
                                 runs_of(result.kept_baseline->runs.size()), path_of(result.kept_baseline->file)));
@@ -376,10 +386,14 @@ std::vector<std::string> gate_notes(GateResult const& result) {
     for (std::string& note : baseline_notes(*result.kept_baseline)) notes.push_back(std::move(note));
   bool const is_kept = result.kept_baseline && result.kept_baseline->is_written;
   if (result.comparison && !result.is_other_machine && !is_kept && result.comparison->verdict == analyzer::Verdict::kLess)
-    notes.emplace_back("The step is faster than the baseline: --update-baseline keeps it so.");
+    notes.emplace_back(
+        "The step is faster than the baseline: "
+        "--update-baseline makes this run the new baseline.");
   for (BudgetCheck const& check : result.budgets)
     if (check.interval && check.interval->unit == analyzer::CompareUnit::kStep) {
-      notes.emplace_back("Budgets are held against one run: how far runs of the same program vary is not known.");
+      notes.emplace_back(
+          "Budgets are compared with one run: "
+          "the variation between runs of the same program is not known.");
       break;
     }
   return notes;

@@ -21,14 +21,15 @@ std::string answer_title(analyzer::GateResult const& result, analyzer::GateAnswe
 std::string answer_id(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
 /// The numbers in short: "15.3 ms → 19.7 ms, +28.9 % (95 % interval +28.9 % to +29.0 %)".
 std::string answer_summary(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
-/// Sentences: what was found, most of what it is, and where nothing can be said what would settle it.
+/// Sentences: the result, its largest part, and for an unclear result what would settle it.
 std::string answer_message(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
-/// How far values vary, what change would have been told, and what would settle what is unclear; empty where that is not known.
+/// Variation of the values, smallest detectable change, and what would settle an unclear result;
+/// empty if that is not known.
 std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
 /// "12 more steps of the new run", "4 more runs on each side".
 std::string more_text(analyzer::MoreValues const& more);
 
-/// Of each change of a history: "SLOWER since run 41 (abc123): …".
+/// One change of a history: "SLOWER since run 41 (abc123): …".
 std::string level_change_text(analyzer::HistoryFacts const& history, analyzer::LevelChange const& change);
 /// What the history says as a whole; empty without one.
 std::string history_text(analyzer::GateResult const& result);

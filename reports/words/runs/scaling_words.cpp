@@ -29,26 +29,30 @@ constexpr size_t kMostShownName = 48;
 constexpr double kLeastExplainedShare = 0.1;
 
 constexpr std::array<FactorWords, analyzer::kScalingFactorCount> kFactorWords = {{
-    {"load balance", "compute time of the mean device over that of the device with most"},
+    {"load balance", "mean compute time of the devices / compute time of the device with most"},
     {"communication efficiency",
-     "compute time over busy time of the busiest device: the rest it communicates, waits for peers in collectives, or copies"},
+     "compute time / busy time of the busiest device; "
+     "the remainder is communication, waiting for peers in collectives, and copies"},
     {"orchestration",
-     "busy time of the busiest device over the step: the rest no device does anything, since the host is late or work depends on "
-     "other work"},
+     "busy time of the busiest device / step; in the remainder all devices are idle: "
+     "launch-bound, or waiting for other work"},
     {"computation scaling",
-     "compute time that the work takes on the fewest devices over what it takes here: kernels that get slower or more"},
+     "compute time of the work on the fewest devices / its compute time here; "
+     "kernels that get slower or more numerous lower it"},
 }};
 
 constexpr std::array<FactorWords, analyzer::kLostPartCount> kLostWords = {{
     {"slower kernels", "calls of kernels take longer than their share of the work"},
     {"more kernel calls", "kernels are called more often"},
-    {"other kernels", "kernels that only one of both numbers of devices has"},
-    {"less side by side", "kernels run side by side less"},
-    {"exposed communication", "data moves between devices and no compute hides it; without waiting"},
-    {"waiting for peers", "for devices that come late by anything but compute: their host, input, copies, communication"},
+    {"other kernels", "kernels that run on only one of the two numbers of devices"},
+    {"less concurrency", "kernels overlap each other less"},
+    {"exposed communication", "communication that no compute hides, without waiting"},
+    {"waiting for peers",
+     "for devices that are late for another reason than compute: "
+     "host, input, copies, communication"},
     {"imbalance", "waiting for devices that compute longer"},
     {"exposed copies", "copies that neither compute nor communication hides"},
-    {"host", "idle since the host is late: input, allocation, synchronization, launches"},
+    {"host", "idle because of the host: input, allocation, synchronization, launch-bound"},
     {"rest", "other idle time: dependencies within a rank, CUDA graphs, the profiler, unexplained"},
 }};
 
@@ -99,7 +103,7 @@ std::string runs_left_out(ScalingPoint const& point) {
   if (point.warmup_steps > 0) parts.push_back(tr("{} of warm-up", point.warmup_steps));
   if (point.slow_start_steps > 0) parts.push_back(tr("{} of a slow start", point.slow_start_steps));
   if (point.outlier_steps > 0) parts.push_back(counted(point.outlier_steps, "outlier"));
-  if (point.incomplete_steps > 0) parts.push_back(tr("{} not usual on all devices", point.incomplete_steps));
+  if (point.incomplete_steps > 0) parts.push_back(tr("{} not steady on all devices", point.incomplete_steps));
   std::string text;
   for (std::string const& each : parts) text.append(text.empty() ? "" : tr(", ")) += each;
   return text;
@@ -110,39 +114,47 @@ std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
   switch (facts.caveat) {
     case SeriesCaveat::kOneRun:
       return tr(
-          "One run of {}: error bars there tell how far its steps vary, and not how far runs do. Give several runs of each "
-          "number of "
-          "devices to know that.",
+          "One run of {}: its error bars show how far steps vary, not how far runs vary. "
+          "Give several runs of each number of devices to measure that.",
           devices);
     case SeriesCaveat::kOneStep:
       return tr("A single step of {}: no error bars there. Record more steps.", devices);
     case SeriesCaveat::kDrift:
       return tr(
-          "The step time drifts within the run of {}, so its steps do not tell how far it varies: record for longer, or several "
-          "runs.",
+          "The step time drifts within the run of {}, "
+          "so its steps do not show how far it varies. "
+          "Record for longer, or record several runs.",
           devices);
     case SeriesCaveat::kKernelNames:
       return tr(
-          "Less than half of the kernel time of {} is of kernels that the fewest devices have, too: another program, or other "
-          "kernels for other sizes? Single kernels can hardly be compared.",
+          "Less than half of the kernel time of {} is in kernels that also run on the fewest "
+          "devices: another program, or other kernels for other sizes? "
+          "Single kernels can hardly be compared.",
           devices);
     case SeriesCaveat::kMissingRanks:
-      return tr("Ranks are missing in a run of {}: they count as devices, but their times are not in any number.", devices);
+      return tr(
+          "Ranks are missing in a run of {}: "
+          "they count as devices, but no number includes their times.",
+          devices);
     case SeriesCaveat::kUnusedDevices:
-      return tr("A run of {} has further devices without steps: they are not counted.", devices);
+      return tr("A run of {} has more devices, without steps: they are not counted.", devices);
     case SeriesCaveat::kQuality:
-      return tr("A recording of {} lost events (stepscope doctor RUN says which): its parts may be wrong.", devices);
+      return tr(
+          "A recording of {} lost events (stepscope doctor RUN reports which): "
+          "its parts may be wrong.",
+          devices);
     case SeriesCaveat::kSuperlinear:
       return tr(
-          "{} do more than ideal: either their share of the work fits caches better, or something slowed the runs on the fewest "
-          "devices. "
-          "Record those again before you trust efficiencies.",
+          "{} do more than ideal: "
+          "either their share of the work fits caches better, "
+          "or something slowed the runs on the fewest devices. "
+          "Record the latter again before you trust efficiencies.",
           devices);
     case SeriesCaveat::kOutliers:
       return tr(
-          "All numbers are of usual steps. Those of {} that were left out (outliers, a slow start) make its average step longer "
-          "by "
-          "2 % and more.",
+          "All numbers are of steady steps. "
+          "The steps of {} that were left out (outliers, "
+          "a slow start) make its average step longer by 2 % or more.",
           devices);
   }
   return {};
@@ -201,7 +213,7 @@ std::string share_interval(analyzer::Estimate const& estimate) {
 LostTime const& whole_loss(ScalingSeries const& series) { return series.losses[series.points.size() - 2]; }
 
 std::string loss_heading(ScalingSeries const& series, LostTime const& loss) {
-  return tr("Where it went: a step on {} takes {}, ideal is {}; the {} between, split without rest",
+  return tr("Where it went: a step on {} takes {}, ideal is {}; exact breakdown of the {} between",
             devices_text(series.points[loss.to].devices), base::format_duration(loss.step_ns),
             base::format_duration(loss.ideal_ns), signed_duration(static_cast<double>(loss.step_ns - loss.ideal_ns)));
 }
@@ -295,16 +307,17 @@ std::string fit_text(ScalingFit const& fit) {
   };
   switch (fit.model) {
     case analyzer::ScalingModel::kAmdahl: {
-      std::string const most =
-          fit.most_speedup ? tr("; no number of devices does more than {} times the work of one", plain_number(*fit.most_speedup))
-                           : std::string();
-      return tr("σ = {}: each further device adds so much to what a unit of work costs{}.", of_one(fit.sigma), most);
+      std::string const most = fit.most_speedup ? tr("; no number of devices can do more than {} times the work of one",
+                                                     plain_number(*fit.most_speedup))
+                                                : std::string();
+      return tr("σ = {}: the cost that each additional device adds to a unit of work{}.", of_one(fit.sigma), most);
     }
     case analyzer::ScalingModel::kUsl: {
       std::string const peak =
-          fit.peak_devices ? tr("; more than {} devices would do less work", plain_number(std::max(*fit.peak_devices, 1.0)))
+          fit.peak_devices ? tr("; beyond {} devices the throughput would fall", plain_number(std::max(*fit.peak_devices, 1.0)))
                            : std::string();
-      return tr("σ = {} for each further device, κ = {} for each pair of devices{}.", of_one(fit.sigma), of_one(fit.kappa), peak);
+      return tr("σ = {} for each additional device, κ = {} for each pair of devices{}.", of_one(fit.sigma), of_one(fit.kappa),
+                peak);
     }
     case analyzer::ScalingModel::kPmnf:
       break;
@@ -317,22 +330,24 @@ std::string fit_text(ScalingFit const& fit) {
 
 std::string scaling_kind_text(ScalingSeries const& series) {
   analyzer::KindFacts const& facts = series.kind;
-  std::string const kind(tr(series.is_strong() ? "Strong scaling: a step does the same work whatever the number of devices"
-                                               : "Weak scaling: each device does the same work whatever their number"));
+  std::string const kind(tr(series.is_strong() ? "Strong scaling: a step does the same work on any number of devices"
+                                               : "Weak scaling: each device does the same work on any number of devices"));
   switch (facts.evidence) {
     case analyzer::KindEvidence::kAsked:
-      return tr("{} (as --scaling says).", kind);
+      return tr("{} (set by --scaling).", kind);
     case analyzer::KindEvidence::kCopiedIn:
-      return tr("{} (what is copied to a device in a step: {} with {}, {} with {}).", kind,
+      return tr("{} (copied to a device per step: {} with {}, {} with {}).", kind,
                 base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
                 devices_text(series.points.front().devices), base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))),
                 series.points.back().devices);
     case analyzer::KindEvidence::kKernels:
       break;
   }
-  return tr("{} (by the time of kernels a step and device: {} with {}, {} with {}; --scaling says otherwise).", kind,
-            duration_text(facts.first), devices_text(series.points.front().devices), duration_text(facts.last),
-            series.points.back().devices);
+  return tr(
+      "{} (kernel time per step and device: {} with {}, {} with {}; "
+      "--scaling overrides this).",
+      kind, duration_text(facts.first), devices_text(series.points.front().devices), duration_text(facts.last),
+      series.points.back().devices);
 }
 
 std::string scaling_break_text(ScalingSeries const& series) {
@@ -347,23 +362,25 @@ std::string scaling_break_text(ScalingSeries const& series) {
   if (*most > 0) {
     auto const lost = static_cast<LostPart>(most - loss.parts_ns.begin());
     std::string const reason = lost_part_reason(loss, lost);
-    text += tr(" Most of the time that a step loses there is {} ({}{}{}).", lost_part_words(lost).label,
+    text += tr(" The largest part of the time lost there per step is {} ({}{}{}).", lost_part_words(lost).label,
                signed_duration(static_cast<double>(*most)), reason.empty() ? "" : "; ", reason);
   }
   return text;
 }
 
 std::string scaling_pay_off_text(ScalingSeries const& series) {
-  if (!series.fits.best) return std::string(tr("No model fits: nothing is said of more devices."));
+  if (!series.fits.best) return std::string(tr("No model fits, so there is no prediction for more devices."));
   ScalingFit const& best = series.fits.fits[*series.fits.best];
-  std::string text = best.pays_to.is_open ? tr("Doubling the devices pays off up to {} at least, as far as models are asked",
+  std::string text = best.pays_to.is_open ? tr("Doubling the devices pays off up to at least {}, "
+                                               "the largest number that the models evaluate",
                                                devices_text(best.pays_to.devices))
                                           : tr("Doubling the devices pays off up to {}", devices_text(best.pays_to.devices));
   if (best.pays_to_low && best.pays_to_high && !(best.pays_to_low->is_open && best.pays_to_high->is_open))
     text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low), pay_off_number(*best.pays_to_high));
-  text += tr(": it gives at least {} times the work, by {}", analyzer::kLeastDoublingGain, model_label(best.model));
+  text += tr(": a doubling gives at least {} times the throughput, according to {}", analyzer::kLeastDoublingGain,
+             model_label(best.model));
   if (best.loo_error)
-    text += tr(", which predicts each measured number of devices from the others to {:.2g} %", *best.loo_error * 100);
+    text += tr(", which predicts each measured number of devices from the others within {:.2g} %", *best.loo_error * 100);
   return text.append(tr("."));
 }
 
@@ -378,9 +395,10 @@ std::string scaling_headline(ScalingSeries const& series) {
   double const efficiency = last.efficiency.low.value_or(last.efficiency.value);
   if (efficiency > kDoubtfulEfficiency)
     return tr(
-        "These runs do not tell how well the job scales: {} seem to do {} times the work of {}, {} of ideal{}, and more than "
-        "ideal "
-        "by so much means that something slowed the runs on the fewest devices, or that they did other work. Record those again.",
+        "These runs do not show how well the job scales: "
+        "{} seem to do {} times the work of {}, {} of ideal{}. "
+        "So much more than ideal means that something slowed the runs on the fewest devices, "
+        "or that they did other work. Record these again.",
         devices_text(last.devices), plain_number(last.speedup.value), devices_text(first.devices),
         share_text(last.efficiency.value), interval);
   return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}", devices_text(last.devices),
@@ -405,8 +423,8 @@ std::vector<std::string> scaling_notes(ScalingSeries const& series) {
     notes.push_back(
         tr("No run of one device: speed-up and efficiency are against {}.", devices_text(series.points.front().devices)));
   if (!series.fits.too_few.empty())
-    notes.push_back(tr("Not fitted, for want of different numbers of devices: {}; there are {}.", too_few_text(series),
-                       series.points.size()));
+    notes.push_back(
+        tr("Not fitted, too few different numbers of devices: {}; there are {}.", too_few_text(series), series.points.size()));
   std::string left_out;
   for (ScalingPoint const& point : series.points)
     if (std::string const of_point = runs_left_out(point); !of_point.empty())
@@ -443,9 +461,8 @@ std::string scaling_refusal(ScalingSeries const& series) {
     }
   }
   return fmt::format(
-      "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop (docs/guide/ANNOTATIONS.md) "
-      "or "
-      "record more steps",
+      "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
+      "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
       run);
 }
 

@@ -9,12 +9,13 @@
 
 namespace stepscope::reports {
 
-/// One to three sentences: what the most devices give, what broke first, and up to where more pay off. Of a series that is not
-/// refused, as all below but scaling_refusal().
+/// One to three sentences: throughput of the most devices, the factor that broke first, and how
+/// many devices pay off. Needs a series without refusal, as do all functions below except
+/// scaling_refusal().
 std::string scaling_headline(analyzer::ScalingSeries const& series);
 /// Strong or weak, and how that is known.
 std::string scaling_kind_text(analyzer::ScalingSeries const& series);
-/// Which factor broke first, where, and what of the lost time is most of it.
+/// The factor that broke first, where, and the largest part of the lost time.
 std::string scaling_break_text(analyzer::ScalingSeries const& series);
 /// Up to where more devices pay off, by the model that predicts best.
 std::string scaling_pay_off_text(analyzer::ScalingSeries const& series);

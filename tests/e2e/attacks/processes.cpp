@@ -67,14 +67,25 @@ int fork_often(Arguments const& arguments, bool child_works) {
   return 0;
 }
 
-int fork_while_busy(Arguments const& arguments) {
+void make_an_event() { work(1); }
+void do_nothing() {}
+
+/// What a child pays at least that needs another thread.
+void wait_for_a_thread() {
+  pthread_t thread{};
+  ::pthread_create(
+      &thread, nullptr, [](void* unused) { return unused; }, nullptr);
+  ::pthread_join(thread, nullptr);
+}
+
+int fork_while_busy(Arguments const& arguments, int usual_forks, void (*in_child)()) {
   BusyThreads threads(kBusyThreads);
   int wrong = 0;
-  auto const forks = static_cast<int>(arguments.number(0, 200));
+  auto const forks = static_cast<int>(arguments.number(0, usual_forks));
   for (int i = 0; i < forks; ++i) {
     pid_t const child = ::fork();
     if (child == 0) {
-      work(1);
+      in_child();
       ::_exit(i & 1);
     }
     wrong += static_cast<int>(exit_of(child) != (i & 1));
@@ -253,21 +264,24 @@ int fork_in_line(Arguments const& /*unused*/) {
   return 30;
 }
 
-constexpr Case kCases[] = {{"daemon2", become_daemon},
-                           {"exec100", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec100", 100); }},
-                           {"exec1000", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec1000", 1000); }},
-                           {"fork_often", [](Arguments const& arguments) { return fork_often(arguments, true); }},
-                           {"fork_silent", [](Arguments const& arguments) { return fork_often(arguments, false); }},
-                           {"fork_busy", fork_while_busy},
-                           {"fork_payloads", fork_while_payloads_begin_often},
-                           {"fork_exec_busy", fork_and_execute_while_busy},
-                           {"vfork", vfork_often},
-                           {"posix_spawn", spawn_often},
-                           {"system", call_system},
-                           {"popen", call_popen},
-                           {"raw_fork", fork_by_system_call},
-                           {"fork_thread", fork_in_thread},
-                           {"fork_line", fork_in_line}};
+constexpr Case kCases[] = {
+    {"daemon2", become_daemon},
+    {"exec100", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec100", 100); }},
+    {"exec1000", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec1000", 1000); }},
+    {"fork_often", [](Arguments const& arguments) { return fork_often(arguments, true); }},
+    {"fork_silent", [](Arguments const& arguments) { return fork_often(arguments, false); }},
+    {"fork_busy", [](Arguments const& arguments) { return fork_while_busy(arguments, 200, make_an_event); }},
+    {"fork_busy_silent", [](Arguments const& arguments) { return fork_while_busy(arguments, 50, do_nothing); }},
+    {"fork_busy_thread", [](Arguments const& arguments) { return fork_while_busy(arguments, 50, wait_for_a_thread); }},
+    {"fork_payloads", fork_while_payloads_begin_often},
+    {"fork_exec_busy", fork_and_execute_while_busy},
+    {"vfork", vfork_often},
+    {"posix_spawn", spawn_often},
+    {"system", call_system},
+    {"popen", call_popen},
+    {"raw_fork", fork_by_system_call},
+    {"fork_thread", fork_in_thread},
+    {"fork_line", fork_in_line}};
 
 }  // namespace
 

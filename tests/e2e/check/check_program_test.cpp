@@ -80,7 +80,7 @@ TEST_F(Check, ARegressionDoesNotBecomeTheBaseline) {
   make_baseline();
   make("slow", "input=4", 21);
   std::string const before = read("base/train.json");
-  expect_code("slow --baseline base --update-baseline base", 1, "left as it is, since the check did not pass");
+  expect_code("slow --baseline base --update-baseline base", 1, "unchanged, because the check did not pass");
   EXPECT_EQ(read("base/train.json"), before);
   expect_code("good-5 --baseline base --update-baseline base", 0, "PASSED");
   EXPECT_NE(read("base/train.json"), before);
@@ -164,7 +164,7 @@ TEST_F(Check, AHistorySaysSinceWhichRunAStepIsSlower) {
 
 TEST_F(Check, RefusesWhatItCannotCheck) {
   make_baseline();
-  expect_code("good-5", 2, "nothing to check against");
+  expect_code("good-5", 2, "nothing to compare with");
   expect_code("--baseline base", 2, "name the runs");
   expect_code("nowhere --baseline base", 2, "nowhere");
   expect_code("good-5 --baseline nowhere.json", 2, "nowhere.json");

@@ -39,7 +39,7 @@ TEST_F(CollectiveDumps, TheRankThatAHungJobWaitsForIsNamed) {
 TEST_F(CollectiveDumps, TheTextSaysIt) {
   Outcome const outcome = stepscope("analyze dumps");
   EXPECT_NE(outcome.output.find("A collective did not end"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("Rank 5 had not called it."), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("Rank 5 did not call it."), std::string::npos) << outcome.output;
 }
 
 TEST_F(CollectiveDumps, OneDumpSaysWhichCallDidNotComplete) {

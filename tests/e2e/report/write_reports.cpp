@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/scaling/series.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/host/host_activity.h"
 #include "analyzer/metrics/memory/memory_growth.h"
 #include "analyzer/metrics/steps/step_names.h"

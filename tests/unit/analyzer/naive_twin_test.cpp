@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/analyzer/random_run.h"

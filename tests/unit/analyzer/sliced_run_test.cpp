@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 #include "reports/json/json.h"

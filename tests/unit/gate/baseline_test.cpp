@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/gate/kept_sample.h"
 #include "gate/baseline.h"

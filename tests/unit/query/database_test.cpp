@@ -1,4 +1,5 @@
 // What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's numbers; and what it refuses.
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/schema.h"
 #include "tests/support/host_program.h"
@@ -300,8 +301,8 @@ TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
   EXPECT_NE(syntax.message.find("syntax error"), std::string::npos);
   ASSERT_TRUE(syntax.offset);
   EXPECT_GE(*syntax.offset, 12U);
-  EXPECT_EQ(ask_wrongly(*database, "").message, "there is no statement, write a SELECT");
-  EXPECT_EQ(ask_wrongly(*database, "-- nothing").message, "there is no statement, write a SELECT");
+  EXPECT_EQ(ask_wrongly(*database, "").message, "the statement is empty, write a SELECT");
+  EXPECT_EQ(ask_wrongly(*database, "-- nothing").message, "the statement is empty, write a SELECT");
   EXPECT_NE(ask_wrongly(*database, "select 1; select 2").message.find("one at a time"), std::string::npos);
   EXPECT_EQ(ask(*database, "select 1; -- and no more").rows.size(), 1U);
 }

@@ -1,6 +1,7 @@
 // Questions about some steps or one rank see the rows that the same conditions in SQL leave, and the analysis of that part.
 #include "query/part.h"
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/schema.h"
 #include "tests/support/synthetic_run.h"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "reports/github/annotations.h"
 #include "reports/json/gate_json.h"
 #include "reports/junit/junit.h"
@@ -111,11 +112,11 @@ TEST(GateWords, SayWhatFailedAndWhy) {
   ASSERT_EQ(result.verdict, GateVerdict::kFailed);
   EXPECT_EQ(gate_headline(result), "FAILED: cifar10: 2 of 5 checks failed: step time, budget step_time_ms <= 11 ms.");
   EXPECT_THAT(answer_message(result, result.answers[0]),
-              AllOf(HasSubstr("SLOWER: a step takes 12.0 ms rather than"),
+              AllOf(HasSubstr("SLOWER: a step takes 12.0 ms instead of"),
                     HasSubstr("Most of it: more idle time: waiting for input"), HasSubstr("in “wait for batch”")));
   EXPECT_THAT(answer_message(result, result.answers[2]),
               AllOf(HasSubstr("BROKEN: step_time_ms is"), HasSubstr("(ci/budgets.toml:3)")));
-  EXPECT_THAT(answer_message(result, result.answers[4]), HasSubstr("UNCLEAR: the recording does not tell peak_reserved_gb"));
+  EXPECT_THAT(answer_message(result, result.answers[4]), HasSubstr("UNCLEAR: the recording has no peak_reserved_gb"));
 }
 
 TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
@@ -154,7 +155,7 @@ TEST(GateWords, SayThatABaselineWasWritten) {
             "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json, in place of the one before.");
   EXPECT_EQ(next_command(*result.kept_baseline), "stepscope check NEW… --baseline ci/baselines");
   EXPECT_TRUE(gate_notes(result).empty());
-  EXPECT_THAT(gate_notes(written_baseline(1)), testing::ElementsAre(HasSubstr("1 run tells little of how far")));
+  EXPECT_THAT(gate_notes(written_baseline(1)), testing::ElementsAre(HasSubstr("1 run tells little about the variation")));
   result.kept_baseline->noise = analyzer::Noise{1e6, 1.1e6};
   EXPECT_THAT(gate_notes(result), testing::ElementsAre(HasSubstr("Smaller slowdowns would be unclear")));
   result.kept_baseline->place = "it's $HOME";
@@ -171,7 +172,7 @@ TEST(GateWords, SayThatABaselineWasWritten) {
 TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
   GateResult passed = analyzer::check_runs({made_run(steps_of(10e6))}, {made_run(steps_of(9e6))}, {});
   ASSERT_EQ(passed.verdict, GateVerdict::kPassed);
-  EXPECT_THAT(gate_notes(passed), testing::Contains(HasSubstr("--update-baseline keeps it so")));
+  EXPECT_THAT(gate_notes(passed), testing::Contains(HasSubstr("--update-baseline makes this run the new baseline")));
   passed.kept_baseline = written_baseline().kept_baseline;
   passed.kept_history = {"h.json", 1, 9};
   EXPECT_THAT(gate_headline(passed), testing::StartsWith("PASSED"));
@@ -181,7 +182,7 @@ TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
   GateResult failed = failed_gate();
   failed.kept_baseline = written_baseline().kept_baseline;
   failed.kept_baseline->is_written = false;
-  EXPECT_THAT(gate_notes(failed), testing::Contains("ci/baselines/cifar10.json: left as it is, since the check did not pass."));
+  EXPECT_THAT(gate_notes(failed), testing::Contains("ci/baselines/cifar10.json: unchanged, because the check did not pass."));
   EXPECT_THAT(gate_text(failed), Not(HasSubstr("Next: ")));
   EXPECT_THAT(gate_markdown(failed), Not(HasSubstr("Next: ")));
 }
@@ -190,7 +191,7 @@ TEST(GateWords, SayWhereNothingWasToBeChecked) {
   GateResult result;
   result.name = "gpt";
   result.history = analyzer::analyze_history({analyzer::history_point(made_run(steps_of(10e6)), "c")}, 0.02);
-  EXPECT_EQ(gate_headline(result), "HISTORY: gpt: 1 run; nothing was checked, for there is neither a baseline nor a budget.");
+  EXPECT_EQ(gate_headline(result), "HISTORY: gpt: 1 run; nothing was checked, because there is neither a baseline nor a budget.");
   result.kept_history = {"h.json", 1, 9};
   EXPECT_EQ(gate_headline(result), "HISTORY WRITTEN: gpt: 1 run added to h.json, which has 9 runs now.");
 }
@@ -227,8 +228,8 @@ TEST(GateWords, SayWhereAHistoryWentToAnotherMachine) {
   ASSERT_EQ(history.changes.size(), 1U);
   EXPECT_THAT(level_change_text(history, history.changes[0]),
               AllOf(testing::StartsWith(
-                        "SLOWER since run 11 (c10): a step takes 12.0 ms rather than 10.0 ms (+20.0 %); most of it: compute"),
-                    HasSubstr("another machine from there on: 1 × B, before 1 × A")));
+                        "SLOWER since run 11 (c10): a step takes 12.0 ms instead of 10.0 ms (+20.0 %); most of it: compute"),
+                    HasSubstr("From there on it ran on another machine: 1 × B, before 1 × A")));
 }
 
 TEST(GateJson, HoldsWhatTheTextSays) {

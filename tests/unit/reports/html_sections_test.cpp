@@ -158,7 +158,7 @@ TEST(Sections, waiting_that_costs_next_to_nothing_is_folded) {
   healthy.analysis.waits = {{{0, 1}, analyzer::WaitCause::kCompute, {}, {}, 1'000, 1'000, 1}};
   std::string const html = section_of(page_of(healthy), "waiting");
   EXPECT_THAT(html, HasSubstr("costs less than 1 % of the time"));
-  EXPECT_THAT(html, HasSubstr("<details><summary>Who made the others wait</summary>"));
+  EXPECT_THAT(html, HasSubstr("<details><summary>Late devices that others waited for</summary>"));
 }
 
 TEST(Sections, waiting_says_when_the_other_ranks_are_not_there) {
@@ -202,7 +202,7 @@ TEST(Sections, sum_copies_and_phases_over_devices) {
 TEST(Sections, memory_says_when_it_is_full_and_how_sure_that_is) {
   std::string const html = section_of(page_of(make_full_sample()), "memory");
   EXPECT_THAT(html, HasSubstr("1,100 – 1,300"));
-  EXPECT_THAT(html, HasSubstr("Who holds it at the peak of device 0"));
+  EXPECT_THAT(html, HasSubstr("Owners of memory at the peak of device 0"));
   EXPECT_THAT(html, HasSubstr("others"));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/metrics/steps/skeleton_rows.h"
 #include "reports/html/assets.h"

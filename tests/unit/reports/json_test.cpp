@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "tests/e2e/report/full_analysis.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/paths.h"

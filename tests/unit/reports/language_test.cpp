@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/rules/rule.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
@@ -34,8 +35,8 @@ std::set<std::string> const kLatinWords = {
     // code, options and files
     "attention", "bucket", "cudnn", "distributeddataparallel", "flashattention", "perf", "product", "scaled", "softmax",
     "allocated", "analyze", "debug", "detail", "distributed", "annotations", "application", "backward", "bfloat", "compile",
-    "cudahostalloc", "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "json", "memory", "optimizer",
-    "performance", "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
+    "cudahostalloc", "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "guide", "reference", "json",
+    "memory", "optimizer", "performance", "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
     // collective operations by their names
     "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "send", "receive", "barrier", "gather",
     "scatter"};

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/support/host_program.h"
 #include "tests/unit/reports/sample.h"
 

@@ -50,7 +50,8 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
   run.ranks.push_back(rank(3, 1, "a"));
   analyzer::Analysis analysis;
   analysis.integrity.missing_ranks = {0, 1, 2};
-  EXPECT_THAT(run_notes(run, analysis), ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is there)")));
+  EXPECT_THAT(run_notes(run, analysis),
+              ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is present)")));
   model::TraceBuilder builder;
   model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
   builder.events(stream).add(model::EventKind::kCollective, 0, 1, builder.intern("c"), 0,

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/synthetic_run.h"

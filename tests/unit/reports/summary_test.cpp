@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
+#include "analyzer/metrics/core/quantile.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 #include "tests/unit/reports/sample.h"
 #include "trace/model/build/trace_builder.h"
@@ -59,10 +61,10 @@ TEST(Summary, without_steps_the_devices_windows_are_split) {
 
 TEST(Summary, quantiles_are_by_nearest_rank) {
   std::vector<int64_t> const values = {10, 20, 30, 40};
-  EXPECT_EQ(quantile(values, 0), 10);
-  EXPECT_EQ(quantile(values, 0.5), 20);
-  EXPECT_EQ(quantile(values, 0.51), 30);
-  EXPECT_EQ(quantile(values, 1), 40);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0), 10);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0.5), 20);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0.51), 30);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 1), 40);
 }
 
 TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
@@ -73,7 +75,7 @@ TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
-  EXPECT_EQ(verdict({}, {}, {}), "No device activity was recorded: there is nothing to judge.");
+  EXPECT_EQ(verdict({}, {}, {}), "No device activity was recorded, so there is nothing to analyze.");
 }
 
 TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them) {
@@ -85,9 +87,10 @@ TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them
     return verdict(run, {}, {});
   };
   EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"), std::string::npos);
-  EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives and no device work"), std::string::npos);
-  EXPECT_NE(verdict_of("Chrome trace events").find("category kernel, gpu_memcpy or gpu_memset."), std::string::npos);
-  EXPECT_TRUE(verdict_of("other").ends_with("nothing to judge."));
+  EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives but no device work"), std::string::npos);
+  EXPECT_NE(verdict_of("Chrome trace events").find("categories kernel, gpu_memcpy and gpu_memset are device work."),
+            std::string::npos);
+  EXPECT_TRUE(verdict_of("other").ends_with("nothing to analyze."));
 }
 
 TEST(Labels, devices_are_named_with_as_much_as_tells_them_apart) {
@@ -147,8 +150,7 @@ TEST(Summary, verdict_table_and_findings_are_about_the_same_steps) {
   ASSERT_NE(share, finding.metrics.end());
   EXPECT_NEAR(summary.share(summary.largest_loss), share->second, 1e-3);
   std::string const text = verdict(run, analysis, summary);
-  EXPECT_NE(text.find("One of 11 steps is much longer and left out of what follows: a usual step takes 1.00 ms"),
-            std::string::npos)
+  EXPECT_NE(text.find("One of 11 steps is much longer and left out below: a steady step takes 1.00 ms"), std::string::npos)
       << text;
 
   std::vector<DeviceMean> const means = device_means(analysis);
@@ -175,7 +177,7 @@ TEST(Summary, a_device_that_works_in_a_small_part_of_the_recording_is_told_so) {
   model::Run const run = compile.finish();
   analyzer::Analysis const analysis = analyzer::analyze(run);
   std::string const text = verdict(run, analysis, summarize(analysis));
-  EXPECT_NE(text.find("a device takes 10.0 ms of the 1.00 s that were recorded (1.0 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("A device works for 10.0 ms of the 1.00 s that were recorded (1.0 %)"), std::string::npos) << text;
   EXPECT_EQ(text.find("No single loss"), std::string::npos) << text;
 }
 

@@ -61,7 +61,7 @@ TEST(AnalysisText, notes_on_the_recording_are_one_list) {
 
 TEST(AnalysisText, of_an_empty_run_says_that_there_is_nothing) {
   std::string const text = analysis_text({}, {});
-  EXPECT_THAT(text, HasSubstr("nothing to judge"));
+  EXPECT_THAT(text, HasSubstr("nothing to analyze"));
   EXPECT_THAT(text, Not(HasSubstr("Findings")));  // where nothing was judged "none" would be praise
   EXPECT_THAT(text, Not(HasSubstr("\n\n\n")));
 }

@@ -27,7 +27,7 @@ TEST(WaitsText, names_who_makes_the_others_wait) {
   options.width = 400;
   std::string const text = analysis_text(sample.run, sample.analysis, options);
   EXPECT_THAT(text, HasSubstr("Waiting for peers: "));
-  EXPECT_THAT(text, HasSubstr("Device 1 is late: it causes 100.0 % of the waiting that no compute hides"));
+  EXPECT_THAT(text, HasSubstr("Device 1 is late: it causes 100.0 % of the exposed waiting"));
   EXPECT_THAT(text, Not(HasSubstr(", caused by "))) << "the finding has said it";
   sample.analysis.findings.clear();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis, options), HasSubstr(", caused by device 1 (compute) 100.0 %"));
@@ -78,7 +78,7 @@ TEST(WaitsWording, a_straggler_says_why_it_is_late) {
   finding.rule = "straggler";
   finding.subjects = {{"cause", "host"}, {"host_op", "save checkpoint"}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation,
-              HasSubstr("Its host is late, longest in “save checkpoint”."));
+              HasSubstr("It is launch-bound: its host spends most time in “save checkpoint”."));
   finding.subjects = {{"cause", "input"}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation, HasSubstr("It waits for its data."));
 }
@@ -90,7 +90,7 @@ TEST(WaitsWording, a_link_is_named_by_its_ends) {
   finding.subjects = {{"op", "send"}, {"ranks", "1, 2"}};
   finding.metrics = {{"median_ns", 2e6}, {"reference_ns", 1e6}, {"bytes", 1024}, {"slow_share", 0.5}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation,
-              HasSubstr("On the link of ranks “1, 2”, “send” of 1.00 KiB takes 2.00 ms (median); 1.00 ms would be usual"));
+              HasSubstr("On the link of ranks “1, 2”, “send” of 1.00 KiB takes 2.00 ms (median) instead of the usual 1.00 ms"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "analyzer/analyze.h"
 #include "reports/json/json.h"
 #include "tests/support/flight_dumps.h"
 #include "tests/support/kineto_mutants.h"

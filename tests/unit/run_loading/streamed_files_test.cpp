@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/support/unreadable_trace.h"

@@ -1,5 +1,6 @@
 #include "tests/unit/tracer/child_program.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -37,7 +38,9 @@ std::string text_of(fs::path const& file) {
 
 TestFolder::TestFolder() {
   auto const* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  path_ = fs::path(::testing::TempDir()) / (std::string("stepscope_") + std::to_string(::getpid()) + "_" + test->name());
+  std::string name = test->name();
+  std::replace(name.begin(), name.end(), '/', '_');  // of a test with parameters: a folder in a folder would stay
+  path_ = fs::path(::testing::TempDir()) / ("stepscope_" + std::to_string(::getpid()) + "_" + name);
   fs::remove_all(path_);
   fs::create_directories(path_);
 }

@@ -416,7 +416,8 @@ TEST_P(LostEndsTest, leave_no_range_that_seems_to_go_on) {
   EXPECT_THAT(pipeline.store.log.notes, IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(FewAndMany, LostEndsTest, ::testing::Values(1, LostEnds::kRemembered, 5 * LostEnds::kRemembered));
+INSTANTIATE_TEST_SUITE_P(FewAndMany, LostEndsTest,
+                         ::testing::Values(1, UnmatchedRangeEnds::kRemembered, 5 * UnmatchedRangeEnds::kRemembered));
 
 TEST(Recorder, takes_a_burst_of_half_the_buffer_whatever_its_size_while_nobody_drains) {
   if (!Ring::addresses_cost_nothing()) GTEST_SKIP() << "addresses are limited here, so that rings stay small";

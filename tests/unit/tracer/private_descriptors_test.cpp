@@ -1,20 +1,26 @@
 // A thread's own table of descriptors: what the program does to its own is not seen there, and the other way round.
-#include "tracer/core/private_descriptors.h"
+#include "tracer/core/threads/private_descriptors.h"
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <new>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
-#include "tracer/core/doorbell.h"
-#include "tracer/core/own_thread.h"
+#include "tracer/core/threads/doorbell.h"
+#include "tracer/core/threads/own_thread.h"
+#include "tracer/core/threads/short_slices.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -112,6 +118,57 @@ TEST(OwnThread, BlocksSignalsAndLeavesThoseOfItsStarterAsTheyWere) {
   sigset_t after;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &after);
   for (int signal = 1; signal < 32; ++signal) EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
+}
+
+TEST(OwnThread, IsGoneOnlyAfterItsWork) {
+  Doorbell may_end;
+  bool has_worked = false;
+  auto const thread = OwnThread::start("test", [&] {
+    may_end.wait_until_rung(std::chrono::seconds(60));
+    has_worked = true;
+  });
+  ASSERT_TRUE(thread);
+  EXPECT_FALSE(thread->wait_until_gone(std::chrono::milliseconds(1)));
+  may_end.ring();
+  EXPECT_TRUE(thread->wait_until_gone(std::chrono::seconds(60)));
+  EXPECT_TRUE(has_worked);
+}
+
+TEST(OwnThread, IsGoneForAllWhoWait) {
+  Doorbell may_end;
+  auto const thread = OwnThread::start("test", [&] { may_end.wait_until_rung(std::chrono::seconds(60)); });
+  ASSERT_TRUE(thread);
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 4; ++i) waiting.emplace_back([&] { thread->join(); });
+  may_end.ring();
+  for (std::thread& one : waiting) one.join();
+}
+
+TEST(OwnThread, HasEndedAlsoWhereASystemCallEndedIt) {
+  auto const thread = OwnThread::start("test", [] { ::syscall(SYS_exit, 0); });
+  ASSERT_TRUE(thread);
+  EXPECT_TRUE(thread->wait_until_gone(std::chrono::seconds(60)));
+}
+
+/// In ns; 0 where the system tells none (before Linux 6.12).
+uint64_t slice_of_this_thread() {
+  std::array<uint64_t, 6> attributes{};  // sched_setattr(2): the fourth is the slice
+  if (::syscall(SYS_sched_getattr, 0, attributes.data(), sizeof attributes, 0) != 0) return 0;
+  return attributes[3];
+}
+
+TEST(ShortSlices, AreThoseOfNewThreadsAloneAndTheStarterKeepsItsOwn) {
+  uint64_t const before = slice_of_this_thread();
+  if (before == 0) GTEST_SKIP() << "needs Linux 6.12, where threads have slices";
+  uint64_t first = 0, later = 0;
+  on_own_thread([&] {
+    first = slice_of_this_thread();
+    take_usual_slices();
+    later = slice_of_this_thread();
+  });
+  EXPECT_LT(first, before);
+  EXPECT_EQ(later, before);
+  EXPECT_EQ(slice_of_this_thread(), before);
 }
 
 TEST(OwnThread, AnExceptionEndsTheThreadAndNotTheProgram) {

@@ -1,14 +1,18 @@
-#include "tracer/nvtx/schema.h"
+#include "tracer/nvtx/payload/schema.h"
 
 #include <array>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tracer/nvtx/schema_import.h"
+#include "trace/model/collective_ops.h"
+#include "tracer/api/device_events.h"
+#include "tracer/nvtx/payload/schema_import.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -17,6 +21,29 @@ std::shared_ptr<Schema const> find_none(uint64_t) { return nullptr; }
 
 nvtxPayloadSchemaEntry_t entry(char const* name, uint64_t type, uint64_t offset, uint64_t flags = 0, uint64_t detail = 0) {
   return {flags, type, name, nullptr, detail, offset, nullptr, nullptr};
+}
+
+/// "kAllReduce", as the compiler spells it; empty for a number that has no enumerator.
+template <auto value>
+std::string_view enumerator_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  size_t const name = text.find("CollectiveOp::k");
+  if (name == std::string_view::npos) return {};
+  text.remove_prefix(text.find('k', name));
+  return text.substr(0, text.find_first_of(";]"));
+}
+
+template <size_t... places>
+void expect_same_operations(std::index_sequence<places...>) {
+  auto const same = [](std::string_view in_model, std::string_view in_api) { EXPECT_EQ(in_model, in_api); };
+  (same(enumerator_name<static_cast<model::CollectiveOp>(places + 1)>(),
+        enumerator_name<static_cast<api::CollectiveOp>(places + 1)>()),
+   ...);
+}
+
+TEST(DeviceEvents, ProgramsAndTracesNumberTheOperationsAlike) {
+  EXPECT_EQ(enumerator_name<api::CollectiveOp::kBarrier>(), "kBarrier");
+  expect_same_operations(std::make_index_sequence<model::kCollectiveOpCount>());  // and none behind the last
 }
 
 template <size_t N>

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -142,6 +143,87 @@ TEST_F(SessionTest, times_do_not_run_backwards_on_a_thread) {
     ASSERT_GE(trace.columns().dur[row], 0);
     before = trace.end(row);
   }
+}
+
+/// Looks, when the capture ends, at the descriptors of the thread that asks.
+class DescriptorSource : public Source {
+ public:
+  DescriptorSource(int descriptor, bool& is_private, int& drivers)
+      : descriptor_(descriptor), is_private_(is_private), drivers_(drivers) {}
+  void driver_starts() override { ++drivers_; }
+  void snapshot() override {}
+  void drain(TraceStore&, ClockFit const&) override {}
+  void finish(TraceStore&, int64_t) override { is_private_ = ::fcntl(descriptor_, F_GETFD) < 0; }
+  [[nodiscard]] bool idle() const override { return true; }
+  void refresh(TraceStore&) override {}
+  [[nodiscard]] uint64_t dropped() const override { return 0; }
+  void release() override {}
+  void lock_for_fork() override {}
+  void unlock_after_fork() override {}
+
+ private:
+  int const descriptor_;
+  bool& is_private_;
+  int& drivers_;
+};
+
+class SessionOfAFork : public SessionTest {
+ protected:
+  SessionOfAFork() { options.forked = true; }
+  ~SessionOfAFork() override { ::close(descriptor); }
+  Session& start_with_descriptors() {
+    session = std::make_unique<Session>(options);
+    session->add_source(std::make_unique<DescriptorSource>(descriptor, is_private, drivers));
+    EXPECT_TRUE(session->start());
+    return *session;
+  }
+
+  int const descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  bool is_private = false;
+  int drivers = 0;
+};
+
+TEST_F(SessionOfAFork, that_ends_at_once_writes_its_file_in_its_only_thread) {
+  // A machine that is busy may let the thread find that it lives longer than that.
+  constexpr int kTries = 1000;
+  int tries = 0;
+  for (; tries < kTries && !is_private; ++tries) {
+    Session& fork = start_with_descriptors();
+    EXPECT_TRUE(fork.stop_without_locks(std::chrono::hours(1)));
+    EXPECT_EQ(fork.message(), "");
+    auto const trace = file::read_trace_file(fork.report().path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_FALSE(trace->log().truncated);
+  }
+  ASSERT_TRUE(is_private);
+  EXPECT_NE(::fcntl(descriptor, F_GETFD), -1);
+  session->driver_starts();
+  EXPECT_EQ(drivers, 0);
+}
+
+TEST_F(SessionOfAFork, that_starts_a_driver_stays_in_the_table_of_descriptors_of_the_program) {
+  Session& fork = start_with_descriptors();
+  fork.driver_starts();
+  EXPECT_TRUE(fork.stop());
+  EXPECT_FALSE(is_private);
+  EXPECT_EQ(drivers, 1);
+  EXPECT_TRUE(file::read_trace_file(fork.report().path));
+}
+
+TEST_F(SessionOfAFork, that_lives_on_has_a_file_soon_and_loses_nothing) {
+  start();
+  ThreadRecorder& thread = *source->attach(1);
+  thread.mark(named("first"));
+  while (fs::is_empty(folder)) std::this_thread::yield();
+  thread.mark(named("second"));
+  EXPECT_EQ(stop_and_read().event_count(), 2U);
+}
+
+TEST_F(SessionOfAFork, that_cannot_write_its_folder_says_so) {
+  options.folder = (folder / "missing").string();
+  Session& fork = start_with_descriptors();
+  EXPECT_TRUE(fork.stop());
+  EXPECT_TRUE(fork.message().starts_with("stepscope: nothing was recorded: "));
 }
 
 /// Stays in its drain() until it is released.

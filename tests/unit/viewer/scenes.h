@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/model/build/trace_builder.h"
 #include "viewer/scene/scene.h"

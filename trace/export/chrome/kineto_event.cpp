@@ -47,15 +47,16 @@ void append_graph(uint32_t graph, uint64_t node, JsonMembers& to) {
 
 /// Kineto tells bytes as elements of a type. A message of an unknown one, or of a part of an element, is told in bytes.
 void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
-  using model::CollectiveOp;
+  using model::CollectiveOp, model::WholeMessage;
   uint64_t const each = model::bytes_of(detail.data_type);
   bool const is_divisible = each > 0 && detail.bytes % each == 0;
   uint64_t const all = is_divisible ? detail.bytes / each : detail.bytes;
   uint64_t const part = all / std::max(1U, detail.participants);
-  to.text("Collective name", collective_name(detail.op));
+  model::CollectiveOpInfo const& info = model::collective_op_info(detail.op);
+  to.text("Collective name", info.torch_name);
   if (detail.bytes > 0) {
-    to.number("In msg nelems", detail.op == CollectiveOp::kAllGather ? part : all);
-    to.number("Out msg nelems", detail.op == CollectiveOp::kReduceScatter ? part : all);
+    to.number("In msg nelems", info.whole == WholeMessage::kInOutput ? part : all);
+    to.number("Out msg nelems", info.whole == WholeMessage::kInInput ? part : all);
   }
   if (detail.bytes > 0 || each > 0) to.text("dtype", is_divisible ? data_type_name(detail.data_type) : "Byte");
   if (detail.participants > 0) to.number("Group size", uint64_t{detail.participants});

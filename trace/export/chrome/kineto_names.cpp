@@ -6,32 +6,6 @@
 
 namespace stepscope::exporting {
 
-std::string_view collective_name(model::CollectiveOp op) {
-  switch (op) {
-    case model::CollectiveOp::kUnknown:
-      return "unknown";
-    case model::CollectiveOp::kAllReduce:
-      return "allreduce";
-    case model::CollectiveOp::kReduceScatter:
-      return "_reduce_scatter_base";
-    case model::CollectiveOp::kAllGather:
-      return "_allgather_base";
-    case model::CollectiveOp::kBroadcast:
-      return "broadcast";
-    case model::CollectiveOp::kReduce:
-      return "reduce";
-    case model::CollectiveOp::kAllToAll:
-      return "all_to_all";
-    case model::CollectiveOp::kSend:
-      return "send";
-    case model::CollectiveOp::kReceive:
-      return "recv";
-    case model::CollectiveOp::kBarrier:
-      return "barrier";
-  }
-  return "unknown";
-}
-
 std::string_view data_type_name(model::DataType type) {
   switch (type) {
     case model::DataType::kUnknown:

@@ -9,8 +9,6 @@
 
 namespace stepscope::exporting {
 
-/// "allreduce" as torch.distributed calls it.
-std::string_view collective_name(model::CollectiveOp op);
 /// "Float" as c10 calls it; empty when it is not known.
 std::string_view data_type_name(model::DataType type);
 /// What the call of a launch, a sync or a memory call is named; `name` itself where that tells it, or where nothing does.

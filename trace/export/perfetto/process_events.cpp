@@ -65,9 +65,7 @@ class AnnotationWriter {
 /// The same for all participants of a collective, 0 where it cannot be told which they are. Messages have their own numbers on
 /// either side.
 uint64_t collective_flow(model::CollectiveDetail const& detail) {
-  using model::CollectiveOp;
-  bool const is_joint =
-      detail.op != CollectiveOp::kUnknown && detail.op != CollectiveOp::kSend && detail.op != CollectiveOp::kReceive;
+  bool const is_joint = detail.op != model::CollectiveOp::kUnknown && !model::is_point_to_point(detail.op);
   if (!is_joint || detail.communicator == 0 || detail.sequence == 0) return 0;
   uint64_t const numbers[] = {detail.communicator, detail.sequence, static_cast<uint64_t>(detail.op)};
   return XXH3_64bits(numbers, sizeof numbers) | (uint64_t{1} << 63U);  // those of launches have no such bit

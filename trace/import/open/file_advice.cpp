@@ -9,15 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "trace/import/formats/flight_recorder/pickle.h"
-#include "trace/import/formats/nsys/database/database_image.h"
-#include "trace/import/formats/nsys/nsys_importer.h"
+#include "trace/import/formats/importers.h"
 
 namespace stepscope::import {
 namespace {
 
 using namespace std::string_view_literals;
-using Advice = std::optional<FileAdvice>;
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -27,9 +24,6 @@ std::string lower(std::string_view text) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
-
-Advice may_be_trace(std::string sentence) { return FileAdvice{std::move(sentence), true}; }
-Advice no_trace(std::string sentence) { return FileAdvice{std::move(sentence), false}; }
 
 /// What packs whole files and is not unpacked here.
 Advice advice_for_archive(std::string_view head, std::string const& name) {
@@ -94,23 +88,31 @@ Advice advice_for_stand_in(std::string_view head) {
 }
 
 Advice advice_for_report_of_others(std::string_view head, std::string const& name) {
-  if (auto const report = advice_for_report(name)) return may_be_trace(*report);
+  if (auto const advice = conversion_advice(name)) return may_be_trace(*advice);
   if (head.starts_with("NVR\0"sv) || name.ends_with(".ncu-rep"))
     return no_trace(
         "is a report of Nsight Compute: counters of single kernels, no timeline. Open it with ncu-ui, and record a timeline with "
         "stepscope record");
   if (holds(name, "tfevents") || (head.size() > 24 && holds(head.substr(0, 64), "brain.Event:")))
     return no_trace("is an event file of TensorBoard, which holds no timeline: name the folder plugins/profile beside it");
-  if (name.ends_with(".rpd") || (nsys::is_sqlite(head) && holds(head, "rocpd_")))
-    return may_be_trace(fmt::format(
-        "is a database of ROCm's profiler (rocpd), run rocpd convert -i {} --output-format pftrace and name what it writes",
-        name));
-  if (!nsys::is_sqlite(head)) return std::nullopt;
-  if (holds(head, "CREATE TABLE step_marks") || holds(head, "collective_waits"))
-    return no_trace("is a database that stepscope export wrote, ask it with sqlite3, or name the run that it is of");
-  return no_trace(
-      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what nsys export --type sqlite "
-      "wrote");
+  return std::nullopt;
+}
+
+/// Files that look like a format that Stepscope reads.
+Advice advice_of_importers(std::string_view head, std::string const& name) {
+  for (Importer const& importer : importers()) {
+    if (importer.advice == nullptr) continue;
+    if (auto advice = importer.advice(head, name)) return advice;
+  }
+  return std::nullopt;
+}
+
+/// The length of a header, then the header: JSON that describes tensors. Lengths such as 640 begin
+/// like a pickle, so this is asked before the importers are.
+Advice advice_for_safetensors(std::string_view head) {
+  bool const is_header = head.size() > 16 && head[8] == '{' && head[9] == '"';
+  if (!is_header || !holds(head.substr(0, 512), "data_offsets")) return std::nullopt;
+  return no_trace("holds tensors (safetensors), no trace: name a trace");
 }
 
 /// Tables, known by the names of their columns.
@@ -147,14 +149,6 @@ Advice advice_for_table(std::string_view head, std::string const& name) {
   return no_trace("is a CSV table of no profiler that Stepscope knows: name the trace that it was made from");
 }
 
-/// Of Python's objects.
-Advice advice_for_pickle(std::string_view head) {
-  if (!is_pickle(head)) return std::nullopt;
-  if (holds(head, "device_traces") || holds(head, "segments"))
-    return no_trace("is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
-  return no_trace("is a pickled Python object, but no dump of PyTorch's flight recorder: name a trace");
-}
-
 Advice advice_for_binary(std::string_view head) {
   struct Magic {
     std::string_view bytes, what;
@@ -184,9 +178,6 @@ Advice advice_for_binary(std::string_view head) {
     return no_trace("is the memory of a program that crashed (a core dump), no trace: open it with gdb");
   if (head.find_first_not_of('\0') == std::string_view::npos && !head.empty())
     return no_trace("holds nothing but zeros, as after a full disk or a broken copy: copy or record it again");
-  // The length of its header, then that: JSON that describes tensors.
-  if (head.size() > 16 && head[8] == '{' && head[9] == '"' && holds(head.substr(0, 512), "data_offsets"))
-    return no_trace("holds tensors (safetensors), no trace: name a trace");
   for (Magic const& magic : kMagics)
     if (head.starts_with(magic.bytes)) return no_trace(std::string(magic.what));
   if (head.size() > 8 && head.substr(4, 4) == "ftyp") return no_trace("is a video, no trace: name a trace");
@@ -242,7 +233,7 @@ Advice advice_for_json(Input const& input) {
 
 }  // namespace
 
-std::optional<FileAdvice> advice_for_file(Input const& input) {
+Advice advice_for_file(Input const& input) {
   std::string name = std::filesystem::path(input.name()).filename().string();
   std::string_view const head = input.head();
   bool const is_packed = input.compression() != Compression::kNone;
@@ -257,8 +248,9 @@ std::optional<FileAdvice> advice_for_file(Input const& input) {
   if (auto advice = advice_for_text_encoding(head, packed_name)) return advice;
   if (auto advice = advice_for_stand_in(head)) return advice;
   if (auto advice = advice_for_report_of_others(head, name)) return advice;
+  if (auto advice = advice_for_safetensors(head)) return advice;
+  if (auto advice = advice_of_importers(head, name)) return advice;
   if (auto advice = advice_for_binary(head)) return advice;
-  if (auto advice = advice_for_pickle(head)) return advice;
   if (input.head_damage()) return std::nullopt;
   if (auto advice = advice_for_json(input)) return advice;
   if (auto advice = advice_for_table(head, name)) return advice;

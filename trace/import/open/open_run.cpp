@@ -11,9 +11,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "trace/base/files/run_folder.h"
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/numbers.h"
+#include "trace/import/formats/importers.h"
 #include "trace/import/open/clock_alignment.h"
 #include "trace/import/open/run_files.h"
 #include "trace/import/open/separate_captures.h"
@@ -123,7 +123,7 @@ void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::vector<std::string>> files_of;
   std::map<int32_t, std::vector<RankSource const*>> sources_of;
   for (RankSource const& rank : run.ranks) {
-    if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
+    if (is_self_describing(rank.file) || rank.source.devices().empty()) continue;
     if (has_coarse_times(rank.source.info())) continue;
     std::vector<std::string>& files = files_of[rank.source.info().rank];
     if (std::find(files.begin(), files.end(), rank.file) == files.end()) files.push_back(rank.file);

@@ -9,14 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "trace/base/files/run_folder.h"
 #include "trace/import/common/numbers.h"
 #include "trace/import/common/rank_from_name.h"
-#include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/formats/nsys/nsys_importer.h"
-#include "trace/import/formats/perfetto/perfetto_importer.h"
-#include "trace/import/formats/xplane/profile_folder.h"
 #include "trace/import/open/non_trace_files.h"
 
 namespace stepscope::import {
@@ -26,16 +21,9 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// What was exported for Perfetto into the folder of its own run is no further rank of it.
-void drop_exports(std::vector<std::string>& files) {
-  bool const has_own =
-      std::any_of(files.begin(), files.end(), [](std::string const& file) { return file.ends_with(base::kTraceSuffix); });
-  if (has_own) std::erase_if(files, [](std::string const& file) { return is_perfetto_name(file); });
-}
-
-/// Folders are looked through so deep; a log folder of an experiment has two or three levels.
+/// How deep folders are searched. A log folder of an experiment has two or three levels.
 constexpr int kMostLevels = 4;
-/// More subfolders than any run has; a path such as "/" is not looked through.
+/// More subfolders than any run has, so that a path such as "/" is not searched for long.
 constexpr size_t kMostFolders = 4096;
 constexpr size_t kMostNamed = 8;
 
@@ -65,12 +53,22 @@ struct Nested {
   std::vector<std::string> files;
 };
 
-/// The nearest folders below that hold traces, in natural order. One that holds some is looked through no further.
+/// The subfolder in which a tool leaves its trace; nothing where `folder` has none with traces.
+std::optional<Nested> output_folder_in(std::string const& folder) {
+  for (Importer const& importer : importers()) {
+    if (importer.output_folder.empty()) continue;
+    std::string const output = (fs::path(folder) / importer.output_folder).string();
+    if (auto files = files_directly_in(output)) return Nested{output, std::move(*files)};
+  }
+  return std::nullopt;
+}
+
+/// The nearest folders below that hold traces, in natural order. A folder with traces is searched
+/// no deeper.
 void find_nested(std::string const& folder, int levels_left, std::vector<Nested>& found) {
   if (levels_left == 0) return;
-  // torch_npu leaves what its trace is made from beside it.
-  std::string const of_ascend = (fs::path(folder) / "ASCEND_PROFILER_OUTPUT").string();
-  if (auto files = files_directly_in(of_ascend)) return found.push_back({of_ascend, std::move(*files)});
+  if (auto output = output_folder_in(folder)) return found.push_back(std::move(*output));
+
   for (std::string const& each : subfolders_of(folder)) {
     if (found.size() >= kMostFolders) return;
     if (auto files = files_directly_in(each))
@@ -80,24 +78,24 @@ void find_nested(std::string const& folder, int levels_left, std::vector<Nested>
   }
 }
 
-bool are_ours(std::vector<Nested> const& nested) {
+/// Whether traces in them state their run themselves.
+bool has_self_describing(std::vector<Nested> const& nested) {
   return std::any_of(nested.begin(), nested.end(), [](Nested const& each) {
-    return std::any_of(each.files.begin(), each.files.end(),
-                       [](std::string const& file) { return file.ends_with(base::kTraceSuffix); });
+    return std::any_of(each.files.begin(), each.files.end(), [](std::string const& file) { return is_self_describing(file); });
   });
 }
 
-/// Each is of one rank, and no two of the same.
+/// Whether each folder is named after one rank, and no two after the same.
 bool are_ranks(std::vector<Nested> const& nested) {
   std::set<int32_t> ranks;
   return std::all_of(nested.begin(), nested.end(), [&](Nested const& each) {
-    // As a folder's: the name of a file in it would tell first.
+    // Ends with "/." because a file's name has precedence over its folder's.
     auto const rank = rank_of_name(each.folder + "/.");
     return rank && ranks.insert(*rank).second;
   });
 }
 
-/// The folders directly in `path` that the nested ones are, or are in.
+/// The folders directly in `path` that are nested ones or hold some.
 std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> const& nested) {
   std::vector<std::string> tops;
   for (Nested const& each : nested) {
@@ -107,8 +105,8 @@ std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> co
   return tops;
 }
 
-/// What the folders `tops`, which hold the nested ones, stand for. Each rank has as many files: folders with more and more of
-/// them are runs of more and more devices.
+/// What the folders `tops`, which hold the nested ones, stand for. Ranks of one run have equally
+/// many files; folders with different numbers of files are runs on different numbers of devices.
 FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nested> const& nested) {
   std::vector<std::string> names;
   for (std::string const& top : tops) names.push_back(name_of(top));
@@ -123,12 +121,12 @@ FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nes
   bool const are_equal =
       std::all_of(files_in.begin(), files_in.end(), [&](auto const& top) { return top.second == files_in.begin()->second; });
   if (!are_equal) return FoldersAre::kCaptures;
-  // Without a word only a file alone is one of a rank.
+  // A bare number names a rank only if the folder has a single file.
   bool const is_sure = meaning == FoldersAre::kRanks || files_in.begin()->second == 1;
   return is_sure ? FoldersAre::kRanks : FoldersAre::kCaptures;
 }
 
-/// Of each folder its own files: where it holds several captures those of the newest.
+/// The files of all folders. A folder with several captures gives the files of its newest.
 Expected<RunFiles> files_of_ranks(std::vector<std::string> const& folders) {
   RunFiles run;
   for (std::string const& folder : folders) {
@@ -140,17 +138,41 @@ Expected<RunFiles> files_of_ranks(std::vector<std::string> const& folders) {
   return run;
 }
 
+/// Whether a file directly in a folder is one of the folder's traces, perhaps a damaged one.
+bool is_trace_of_folder(std::string const& path) {
+  if (has_trace_name(name_of(path))) return !is_other_file(path);
+  auto const all = importers();
+  return std::any_of(all.begin(), all.end(),
+                     [&](Importer const& importer) { return importer.is_renamed != nullptr && importer.is_renamed(path); });
+}
+
+/// The files of the capture `newest` in the log folder `path`, with a note that names the others.
+Expected<RunFiles> files_of_newest(std::string const& path, std::string const& newest) {
+  auto files = files_directly_in(newest);
+  if (!files) return base::fail_with(files);
+  RunFiles run{std::move(*files), {}};
+
+  std::vector<std::string> others = subfolders_of(fs::path(newest).parent_path().string());
+  std::erase(others, newest);
+  if (!others.empty())
+    run.notes.push_back(fmt::format("{}: holds {} profiles, the newest is opened: {}; name one of the others to see it: {}", path,
+                                    others.size() + 1, name_of(newest), listed(others)));
+  return run;
+}
+
 Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> nested) {
   if (nested.size() == 1) return RunFiles{std::move(nested.front().files), {}};
+
   if (are_ranks(nested)) {
     RunFiles run;
     for (Nested const& each : nested) run.files.insert(run.files.end(), each.files.begin(), each.files.end());
     return run;
   }
+
   std::vector<std::string> const tops = tops_of(path, nested);
-  // Each level has a shorter path below it, so this ends.
+  // The recursion ends because each level has one folder less below it.
   if (tops.size() == 1) return find_run_files(tops.front());
-  FoldersAre const meaning = are_ours(nested) ? FoldersAre::kOthers : meaning_of_tops(tops, nested);
+  FoldersAre const meaning = has_self_describing(nested) ? FoldersAre::kOthers : meaning_of_tops(tops, nested);
   if (meaning == FoldersAre::kRanks) return files_of_ranks(tops);
   if (meaning == FoldersAre::kCaptures) {
     auto run = find_run_files(tops.back());
@@ -173,22 +195,19 @@ Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> ne
 Expected<std::vector<std::string>> files_directly_in(std::string const& folder) {
   std::vector<std::string> files;
   std::vector<std::string> others;
-  std::string report;  // that was not exported
+  std::string unconverted;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     std::string const path = it->path().string();
-    if (advice_for_report(path)) report = path;
-    if (!it->is_regular_file(ignored)) continue;
-    bool const is_trace =
-        has_trace_name(it->path().filename().string()) ? !is_other_file(path) : is_renamed_flight_recorder_dump(path);
-    (is_trace ? files : others).push_back(path);
+    if (conversion_advice(path)) unconverted = path;
+    if (it->is_regular_file(ignored)) (is_trace_of_folder(path) ? files : others).push_back(path);
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", folder, error.message());
-  if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
+  if (files.empty() && !unconverted.empty()) return fail("{}: {}", unconverted, *conversion_advice(unconverted));
 
-  drop_copies_for_browsers(files);
-  drop_exports(files);
+  for (Importer const& importer : importers())
+    if (importer.drop_copies != nullptr) importer.drop_copies(files);
   std::sort(others.begin(), others.end());
   if (auto const advice = files.empty() ? advice_for_folder(others) : std::nullopt)
     return fail("{}: the folder holds no trace. {}", folder, *advice);
@@ -200,9 +219,10 @@ Expected<std::vector<std::string>> files_directly_in(std::string const& folder) 
 bool is_one_nested_run(std::string const& folder) {
   std::vector<Nested> nested;
   find_nested(folder, 1, nested);
-  if (nested.size() < 2 || are_ours(nested)) return false;
+  if (nested.size() < 2 || has_self_describing(nested)) return false;
   if (are_ranks(nested)) return true;
-  // Captures with as many files each make no scaling series.
+
+  // Captures with equally many files are no scaling series.
   auto const is_as_large = [&](Nested const& each) { return each.files.size() == nested.front().files.size(); };
   FoldersAre const meaning = meaning_of_tops(tops_of(folder, nested), nested);
   return meaning != FoldersAre::kOthers && std::all_of(nested.begin(), nested.end(), is_as_large);
@@ -211,20 +231,12 @@ bool is_one_nested_run(std::string const& folder) {
 Expected<RunFiles> find_run_files(std::string const& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return RunFiles{{path}, {}};
+
   auto files = files_directly_in(path);
   if (files) return RunFiles{std::move(*files), {}};
 
-  if (auto const profile = newest_profile(path)) {
-    auto of_profile = files_directly_in(*profile);
-    if (!of_profile) return base::fail_with(of_profile);
-    RunFiles run{std::move(*of_profile), {}};
-    std::vector<std::string> others = subfolders_of(fs::path(*profile).parent_path().string());
-    std::erase(others, *profile);
-    if (!others.empty())
-      run.notes.push_back(fmt::format("{}: holds {} profiles, the newest is opened: {}; name one of the others to see it: {}",
-                                      path, others.size() + 1, name_of(*profile), listed(others)));
-    return run;
-  }
+  if (auto const newest = newest_capture(path)) return files_of_newest(path, *newest);
+
   std::vector<Nested> nested;
   find_nested(path, kMostLevels, nested);
   if (nested.empty()) return base::fail_with(files);

@@ -5,10 +5,9 @@
 #include <set>
 #include <span>
 
-#include "trace/base/files/run_folder.h"
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/rank_from_name.h"
-#include "trace/import/formats/xplane/profile_folder.h"
+#include "trace/import/formats/importers.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::import {
@@ -27,7 +26,7 @@ std::vector<std::string> runs_in(std::string const& folder) {
     std::error_code ignored;
     if (!it->is_directory(ignored)) continue;
     std::string const path = it->path().string();
-    if (files_directly_in(path) || newest_profile(path)) runs.push_back(path);
+    if (files_directly_in(path) || newest_capture(path)) runs.push_back(path);
   }
   std::sort(runs.begin(), runs.end(), natural_less);
   return runs;
@@ -46,7 +45,7 @@ Expected<PathFacts> facts_of(std::string const& path) {
   PathFacts facts;
   std::error_code error;
   facts.is_folder = fs::is_directory(path, error);
-  facts.is_ours = std::all_of(files->begin(), files->end(), [](auto const& file) { return file.ends_with(base::kTraceSuffix); });
+  facts.is_ours = std::all_of(files->begin(), files->end(), [](auto const& file) { return is_self_describing(file); });
   facts.devices = files->size();
   facts.is_whole = facts.is_folder;
   if (!facts.is_ours) return facts;

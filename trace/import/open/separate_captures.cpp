@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "trace/base/files/run_folder.h"
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/numbers.h"
+#include "trace/import/formats/importers.h"
 #include "trace/model/derive/clock_drift.h"
 
 namespace stepscope::import {
@@ -30,8 +30,7 @@ constexpr size_t kMostNamedFiles = 8;
 /// Since the epoch; nothing where that is not known, or where a recording ends when its rank does (dumps).
 std::optional<model::Interval> span_of(RankSource const& rank) {
   model::TraceInfo const& info = rank.source.info();
-  bool const is_dump = has_coarse_times(info) || info.tool == "PyTorch flight recorder";
-  if (is_dump || !model::has_origin(info)) return std::nullopt;
+  if (has_coarse_times(info) || is_dump(info) || !model::has_origin(info)) return std::nullopt;
   auto const counts = rank.source.event_counts();
   if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; })) return std::nullopt;
   model::Interval const range = rank.source.time_range();
@@ -120,10 +119,9 @@ std::vector<Capture> find_captures(RunSources const& run) {
   return captures;
 }
 
-/// Of files in one folder these may be one recording whose programs followed each other.
-bool are_all_ours(RunSources const& run) {
-  return std::all_of(run.ranks.begin(), run.ranks.end(),
-                     [](RankSource const& rank) { return rank.file.ends_with(base::kTraceSuffix); });
+/// Such files in one folder may be one recording whose programs followed each other.
+bool are_all_self_describing(RunSources const& run) {
+  return std::all_of(run.ranks.begin(), run.ranks.end(), [](RankSource const& rank) { return is_self_describing(rank.file); });
 }
 
 /// Stages of a server that SGLang profiles one after the other, in this order: "ID-TP-0-EXTEND", "ID-TP-0-DECODE". −1 = none.
@@ -179,7 +177,7 @@ std::string named_files(RunSources const& run, std::set<size_t> const& members) 
 }  // namespace
 
 Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
-  if (run.ranks.size() < 2 || (!are_several_paths && are_all_ours(run))) return {};
+  if (run.ranks.size() < 2 || (!are_several_paths && are_all_self_describing(run))) return {};
   std::vector<Capture> captures = find_captures(run);
   bool const are_stages = captures.size() < 2;
   if (are_stages) captures = find_stages(run);
@@ -228,7 +226,7 @@ LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {
   std::map<Process, std::vector<std::pair<model::Interval, RankSource*>>> of_processes;
   for (RankSource* const source : sources) {
     auto const span = span_of(*source);
-    bool const is_window = span && is_known(process_of(*source)) && !source->file.ends_with(base::kTraceSuffix);
+    bool const is_window = span && is_known(process_of(*source)) && !is_self_describing(source->file);
     if (is_window) of_processes[process_of(*source)].emplace_back(*span, source);
   }
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "trace/base/check.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/file/format.h"
-#include "trace/file/reader.h"
 #include "trace/file/summaries.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/formats/nsys/nsys_importer.h"
 #include "trace/import/open/file_advice.h"
 
 namespace stepscope::import {
@@ -31,31 +31,40 @@ file::TimeWindow recorded_window(file::TimeWindow window, model::ClockDrift cons
   return window;
 }
 
+Expected<std::vector<TraceSource>> open_indexed(Importer const& importer, std::string const& path) {
+  auto file = importer.open_indexed(path);
+  if (!file) return base::fail_with(file);
+  std::vector<TraceSource> sources;
+  sources.emplace_back(std::move(*file));
+  return sources;
+}
+
+/// What a file that no importer knows is, and what to do.
+std::string why_unknown(Input const& input, std::string const& path) {
+  if (auto advice = conversion_advice(path)) return std::move(*advice);
+  if (auto advice = advice_for_file(input)) return std::move(advice->sentence);
+  if (auto const& damage = input.head_damage()) return *damage + ", copy or record it again";
+  return fmt::format("is of no known trace format ({}), name a trace", importer_names());
+}
+
 }  // namespace
 
 Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
   if (mapped->bytes().empty()) return fail("{}: is empty, record the run again", path);
-  std::vector<TraceSource> sources;
-  if (file::is_stepscope_file(mapped->bytes())) {
-    auto file = TraceFile::open(path);
-    if (!file) return base::fail_with(file);
-    sources.emplace_back(std::move(*file));
-    return sources;
-  }
+
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
+  if (importer != nullptr && importer->open_indexed != nullptr) return open_indexed(*importer, path);
   if (mapped->is_cut()) return base::became_shorter(path);
-  if (auto const advice = advice_for_report(path); importer == nullptr && advice) return fail("{}: {}", path, *advice);
-  if (auto const advice = importer == nullptr ? advice_for_file(input) : std::nullopt)
-    return fail("{}: {}", path, advice->sentence);
-  if (auto const& damage = input.head_damage(); importer == nullptr && damage)
-    return fail("{}: {}, copy or record it again", path, *damage);
-  if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
+  if (importer == nullptr) return fail("{}: {}", path, why_unknown(input, path));
+
   auto traces = importer->read(input);
   if (mapped->is_cut()) return base::became_shorter(path);
   if (!traces) return base::fail_with(traces);
+
+  std::vector<TraceSource> sources;
   for (model::Trace& trace : *traces) sources.emplace_back(std::move(trace));
   if (sources.size() == 1 && sources.front().info().rank < 0)
     if (auto const rank = rank_of_name(path)) sources.front().assume_rank_by_name(*rank);

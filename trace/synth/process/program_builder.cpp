@@ -154,8 +154,8 @@ void ProgramBuilder::meet(CollectiveSpec spec, uint32_t meeting) {
 int64_t ProgramBuilder::transfer_ns(CollectiveSpec const& spec) const {
   uint64_t const n = spec.participants;
   uint64_t bytes = spec.bytes;
-  if (spec.kind == CollectiveOp::kAllReduce) bytes = 2 * bytes * (n - 1) / n;
-  if (spec.kind == CollectiveOp::kAllToAll) bytes = bytes * (n - 1) / n;
+  uint64_t const shares = model::collective_op_info(spec.kind).bus_shares;
+  if (shares > 0) bytes = shares * bytes * (n - 1) / n;
   auto transfer = static_cast<int64_t>(bytes / link_.bytes_per_ns);
   if (job_.has(kSlowLink) || job_.has(kMissingRanks) || ((job_.has(kSlowPair) || job_.has(kSlowGroup)) && spec.is_slow_part))
     transfer = static_cast<int64_t>(static_cast<double>(transfer) * 100 / job_.fault->amount);

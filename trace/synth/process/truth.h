@@ -1,5 +1,5 @@
-// What is true of a made run, as the simulation knows it: how each step of each device was spent (docs/reference/DEFINITIONS.md, "Device
-// time" and "Idle causes"). Times in ns of run time.
+// What is true of a made run, as the simulation knows it: how each step of each device was spent (docs/reference/DEFINITIONS.md,
+// "Device time" and "Idle causes"). Times in ns of run time.
 #pragma once
 
 #include <array>

@@ -11,6 +11,7 @@
 
 #include <tbb/parallel_for.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "run_loading/streamed_files.h"
 #include "trace/base/malloc_tuning.h"

@@ -8,12 +8,14 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "trace/base/check.h"
 #include "tracer/api/annotate.h"
-#include "workloads/backend/host/process_ring.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/process_transport.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {
@@ -169,7 +171,7 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
   after_launch(kind, true);
 }
 
-api::CollectivePayload HostDevice::describe(HostCommunicator& ring, Collective const& what) {
+api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) {
   uint32_t const rank = member_;
   STEPSCOPE_CHECK(rank < ring.members());
   api::CollectivePayload payload = {};
@@ -198,7 +200,7 @@ api::CollectivePayload HostDevice::describe(HostCommunicator& ring, Collective c
 }
 
 void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
-  auto& ring = dynamic_cast<HostCommunicator&>(communicator);
+  auto& ring = dynamic_cast<Ring&>(communicator);
   before_launch();
   api::CollectivePayload const payload = describe(ring, what);
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
@@ -259,11 +261,13 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
   DeviceGroup group;
   group.members = count * (processes ? processes->size() : 1);
   group.first_member = count * (processes ? processes->rank() : 0);
+  std::unique_ptr<Transport> transport;
   if (processes) {
-    group.communicator = std::make_shared<ProcessRing>(processes, count);
+    transport = std::make_unique<ProcessTransport>(processes, count);
   } else {
-    group.communicator = std::make_shared<Ring>(count);
+    transport = std::make_unique<ThreadTransport>(count);
   }
+  group.communicator = std::make_shared<Ring>(std::move(transport));
   for (uint32_t i = 0; i < count; ++i) {
     // A woken thread is often put behind one that computes on the same core, for milliseconds, while another core is idle:
     // devices that each have their cores do not get into each other's way. Several processes are the launcher's to place.

@@ -14,7 +14,7 @@
 
 #include "workloads/backend/arena.h"
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/communicator.h"
+#include "workloads/backend/host/collectives/ring.h"
 #include "workloads/backend/host/stream.h"
 
 namespace stepscope::workloads::host {
@@ -79,7 +79,7 @@ class HostDevice final : public Device {
   void before_launch() const;
   void after_launch(StreamKind stream, bool is_copy);
   /// How this member's part is reported; counts it in its communicator.
-  api::CollectivePayload describe(HostCommunicator& ring, Collective const& what);
+  api::CollectivePayload describe(Ring& ring, Collective const& what);
   void report_memory(Arena::Block const& block, api::MemoryOp op, api::MemoryPayload& payload) const;
 
   uint32_t index_, member_;

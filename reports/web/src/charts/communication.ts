@@ -11,7 +11,7 @@ const kColors = ["exposed_comm", "compute", "sync", "exposed_copy", "input", "pe
 
 export function drawBandwidth(plot: HTMLElement, data: Data): void {
   if (data.bandwidth.length === 0) {
-    plot.textContent = tr("No bandwidth is known: a participant of every collective is missing, or its size is.");
+    plot.textContent = tr("No bandwidth is known: every collective lacks a participant or its size.");
     return;
   }
   const communicators = new Set(data.bandwidth.map((series) => series.communicator)).size;

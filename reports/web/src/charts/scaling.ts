@@ -124,7 +124,7 @@ function whiskers(points: ScalingPoint[], of: (point: ScalingPoint) => Bounded, 
   return errorBars(tr("95 % interval"), rows, color("text"));
 }
 
-// What a chart of measured points beside the ideal line has, whatever it measures.
+// Options that all charts of measured points with an ideal line share.
 const againstIdeal = (scaling: Scaling) => ({
   textStyle: textStyle(),
   legend: { ...legend(), data: [tr("measured"), tr("ideal")] },

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/change_parts.h"
 #include "analyzer/compare/comparison.h"
 #include "tests/support/sanitized.h"

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/gate/gate.h"
 #include "reports/text/comparison.h"
@@ -109,7 +110,7 @@ TEST(HostSample, ASlowerRangeIsToldWithItsCause) {
 
   std::string const text = reports::comparison_text(comparison, {});
   EXPECT_THAT(text, HasSubstr("SLOWER"));
-  EXPECT_THAT(text, HasSubstr("more work on the host: +30.0 µs in “augment”"));
+  EXPECT_THAT(text, HasSubstr("more host work: +30.0 µs in “augment”"));
   EXPECT_THAT(text, Not(HasSubstr("kernel")));
   EXPECT_THAT(text, Not(HasSubstr("memory")));
   EXPECT_THAT(text, Not(HasSubstr("idle")));

@@ -169,7 +169,7 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
     PairNoise const noise{.machine = 0.05, .apart = 0.05};
     std::mt19937 random(13);
     std::normal_distribution<double> normal;
-    double sees = 0;
+    double detectable_change = 0;
     constexpr int kAsked = 200;
     for (int i = 0; i < kAsked; ++i) {
       std::vector<std::vector<double>> base, candidate;
@@ -177,14 +177,14 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
         base.push_back({100 + 100 * noise.apart * normal(random)});
         candidate.push_back({100 + 100 * noise.apart * normal(random)});
       }
-      sees += noise_of(measure_pairs(base, candidate), 2)->sees / kAsked;
+      detectable_change += noise_of(measure_pairs(base, candidate), 2)->detectable_change / kAsked;
     }
     int told = 0;
     for (int i = 0; i < kAsked; ++i) {
       std::vector<std::vector<double>> base, candidate;
       for (size_t k = 0; k < pairs; ++k) {
         base.push_back({100 + 100 * noise.apart * normal(random)});
-        candidate.push_back({100 + sees + 100 * noise.apart * normal(random)});
+        candidate.push_back({100 + detectable_change + 100 * noise.apart * normal(random)});
       }
       Change const change = measure_pairs(base, candidate);
       told += judge(change, change.p, 2) == Verdict::kMore ? 1 : 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analyze.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
 namespace stepscope::analyzer {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/step_names.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/scaling/mean_error.h"
 #include "analyzer/scaling/series.h"
 #include "tests/support/synthetic_run.h"

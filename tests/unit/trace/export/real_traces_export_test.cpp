@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "tests/unit/trace/export/made_traces.h"

@@ -1,6 +1,7 @@
 // Jobs with one fault against the same jobs without it: the verdict, how much slower, and why.
 #include <cmath>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/comparison.h"
 #include "tests/unit/trace/synth/made_run.h"
 

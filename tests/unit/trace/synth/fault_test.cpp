@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "tests/support/sanitized.h"
@@ -217,7 +218,7 @@ TEST(SynthFaultNames, TakeNoAmountsOutOfRange) {
 TEST(SynthFaultNames, AreInTheDocuments) {
   std::string const page = read_bytes(support::source_path("docs/reference/SYNTH.md"));
   for (FaultKind const& kind : fault_kinds()) {
-    std::string const amount = kind.unit.empty() ? "" : fmt::format(" {}", kind.steady);
+    std::string const amount = kind.unit.empty() ? "" : fmt::format(" {}", kind.usual);
     std::string const line = fmt::format("\n| `{}`{} |", usage_of(kind), amount);
     ASSERT_THAT(page, testing::HasSubstr(line));
     std::string const rest = page.substr(page.find(line) + 1);

@@ -1,4 +1,4 @@
-#include "tracer/cupti/memory_account.h"
+#include "tracer/cupti/decode/memory_account.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tracer/cupti/occupancy.h"
+#include "tracer/cupti/decode/occupancy.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tracer/cupti/fake_cupti.h"
-#include "tracer/cupti/record_decoder.h"
+#include "tracer/cupti/decode/record_decoder.h"
 
 namespace stepscope::tracer {
 

@@ -1,4 +1,4 @@
-#include "tracer/cupti/record_decoder.h"
+#include "tracer/cupti/decode/record_decoder.h"
 
 #include <array>
 #include <optional>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/run_sample.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/session/run_series.h"

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/model/collective_ops.h"
+
 namespace stepscope::workloads {
 namespace {
 
@@ -66,6 +68,16 @@ TEST(AllReduce, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kBroadcast, 4), 1.0);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kSend, 4), 1.0);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllReduce, 1), 0.0);
+}
+
+/// The benchmark may not include the model: the analyzer must report the same bandwidth of its trace.
+TEST(AllReduce, BusFactorsAreThoseOfTheCollectiveTable) {
+  for (CollectiveOp const op : {CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter, CollectiveOp::kAllGather,
+                                CollectiveOp::kBroadcast, CollectiveOp::kSend}) {
+    auto const in_table = static_cast<model::CollectiveOp>(op);
+    for (uint32_t const members : {2U, 3U, 8U})
+      EXPECT_EQ(bus_factor(op, members), model::bus_factor(in_table, members)) << model::to_string(in_table);
+  }
 }
 
 TEST(AllReduce, BadOptionsAreErrorsThatSayWhatToDo) {

@@ -9,10 +9,12 @@
 
 #include <cstdlib>
 #include <limits>
+#include <memory>
 
 #include "tests/unit/workloads/fake_mpi.h"
-#include "workloads/backend/host/process_ring.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/process_transport.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/data/random.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"
@@ -270,13 +272,13 @@ class ProcessRingOf : public ::testing::TestWithParam<std::pair<uint32_t, uint32
   /// Runs `work(ring, member)` on a thread for each member, in one process and in several.
   template <class Work>
   static void in_one(Work const& work) {
-    host::Ring ring(members());
+    host::Ring ring(std::make_unique<host::ThreadTransport>(members()));
     on_threads(0, members(), [&](uint32_t member) { work(ring, member); });
   }
   template <class Work>
   static void in_several(Work const& work) {
     as_processes(processes(), kLong, [&](std::shared_ptr<Processes> const& here) {
-      host::ProcessRing ring(here, local());
+      host::Ring ring(std::make_unique<host::ProcessTransport>(here, local()));
       EXPECT_EQ(ring.members(), members());
       on_threads(here->rank() * local(), local(), [&](uint32_t member) { work(ring, member); });
     });
@@ -293,7 +295,7 @@ TEST_P(ProcessRingOf, EveryCollectiveGivesTheBitsOfOneProcess) {
   for (size_t const part : {0U, 1U, 3U, 1'001U, 70'001U}) {
     size_t const count = part * members();
     std::vector<Array> const start = random_arrays(count);
-    auto const run = [&](std::vector<Array>& results, host::HostCommunicator& ring, uint32_t member) {
+    auto const run = [&](std::vector<Array>& results, host::Ring& ring, uint32_t member) {
       Array data = start[member], scattered(part), gathered(count), root = start[member];
       // The counts of an all-reduce need not be divisible.
       ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), count > 0 ? count - 1 : 0});
@@ -304,8 +306,8 @@ TEST_P(ProcessRingOf, EveryCollectiveGivesTheBitsOfOneProcess) {
       results[member] = std::move(data);
     };
     std::vector<Array> one(members()), several(members());
-    in_one([&](host::HostCommunicator& ring, uint32_t member) { run(one, ring, member); });
-    in_several([&](host::HostCommunicator& ring, uint32_t member) { run(several, ring, member); });
+    in_one([&](host::Ring& ring, uint32_t member) { run(one, ring, member); });
+    in_several([&](host::Ring& ring, uint32_t member) { run(several, ring, member); });
     EXPECT_EQ(one, several) << part;
   }
 }
@@ -314,7 +316,7 @@ TEST_P(ProcessRingOf, InPlaceReduceScatterAndAllGatherGiveTheBitsOfTheAllReduce)
   constexpr size_t kPart = 40'001;
   size_t const count = kPart * members();
   std::vector<Array> const start = random_arrays(count);
-  in_several([&](host::HostCommunicator& ring, uint32_t member) {
+  in_several([&](host::Ring& ring, uint32_t member) {
     Array in_two = start[member], in_one = start[member];
     float* const own = in_two.data() + member * kPart;
     ring.exchange(member, {CollectiveOp::kReduceScatter, in_two.data(), own, count});
@@ -326,7 +328,7 @@ TEST_P(ProcessRingOf, InPlaceReduceScatterAndAllGatherGiveTheBitsOfTheAllReduce)
 
 TEST_P(ProcessRingOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
   constexpr size_t kMessages = 10;
-  in_several([&](host::HostCommunicator& ring, uint32_t member) {
+  in_several([&](host::Ring& ring, uint32_t member) {
     for (size_t message = 0; message < kMessages; ++message) {
       for (uint32_t to = 0; to < members(); ++to) {
         Array const data(message + 1, static_cast<float>(message * 100 + member));
@@ -346,7 +348,7 @@ TEST_P(ProcessRingOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
 TEST_P(ProcessRingOf, CollectivesReturnWhenAProcessIsGone) {
   as_processes(processes(), kShort, [&](std::shared_ptr<Processes> const& here) {
     if (here->rank() == 1) return;  // parts, which the others do not expect
-    host::ProcessRing ring(here, local());
+    host::Ring ring(std::make_unique<host::ProcessTransport>(here, local()));
     on_threads(here->rank() * local(), local(), [&](uint32_t member) {
       Array data(100, 1.0F);
       for (int i = 0; i < 3; ++i) ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), data.size()});

@@ -14,6 +14,7 @@
 #include "trace/import/common/json/blocks.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/chrome/merged_events.h"
+#include "trace/import/formats/importers.h"
 
 namespace stepscope::import {
 namespace {
@@ -231,6 +232,11 @@ class ChromeReader {
   std::string trailer_;  ///< what stands behind the events
 };
 
+/// The first members of a trace's object and of the first event of a list.
+constexpr std::string_view kFirstMembersOfChrome =
+    " schemaVersion deviceProperties distributedInfo traceEvents traceName displayTimeUnit otherData cuda_runtime_version "
+    "record_shapes with_flops profile_memory ph cat ";
+
 /// As std::string_view::find(), which would stop at every quotation mark.
 bool holds_text(std::string_view text, std::string_view part) {
   return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
@@ -264,6 +270,17 @@ base::Expected<model::Trace> read_chrome_trace(Input const& input) { return read
 
 base::Expected<model::Trace> read_chrome_trace(Input const& input, size_t block_bytes) {
   return ChromeReader(input, block_bytes).read();
+}
+
+Importer chrome_importer() {
+  return {.name = "PyTorch or Chrome JSON",
+          .file_suffix = ".json",
+          .sniff = is_chrome_trace,
+          .read = [](Input const& input) { return one_trace(read_chrome_trace(input)); },
+          .first_members = kFirstMembersOfChrome,
+          .events_member = "\"traceEvents\"",
+          // torch_npu keeps the raw data of its trace beside it.
+          .output_folder = "ASCEND_PROFILER_OUTPUT"};
 }
 
 }  // namespace stepscope::import

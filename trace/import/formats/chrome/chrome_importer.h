@@ -9,6 +9,9 @@
 
 namespace stepscope::import {
 
+struct Importer;
+
+Importer chrome_importer();
 bool is_chrome_trace(Input const& input);
 /// What is cut off or damaged is said in the log, the rest is read. Errors: no events, or too many for the machine's memory.
 base::Expected<model::Trace> read_chrome_trace(Input const& input);

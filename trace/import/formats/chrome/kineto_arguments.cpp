@@ -48,9 +48,7 @@ struct CollectiveArguments {
 
 /// Message bytes as DEFINITIONS has them.
 uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType type) {
-  uint64_t const elements = op == CollectiveOp::kAllGather       ? a.out_elements
-                            : op == CollectiveOp::kReduceScatter ? a.in_elements
-                                                                 : std::max(a.in_elements, a.out_elements);
+  uint64_t const elements = model::message_size(op, a.in_elements, a.out_elements);
   uint64_t const each = model::bytes_of(type);
   constexpr uint64_t kMost = uint64_t{1} << 60U;
   return each > 0 && elements < kMost / each ? elements * each : 0;

@@ -23,6 +23,7 @@
 #include "trace/import/formats/flight_recorder/dump.h"
 #include "trace/import/formats/flight_recorder/json_data.h"
 #include "trace/import/formats/flight_recorder/pickle.h"
+#include "trace/import/formats/importers.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::import {
@@ -34,10 +35,10 @@ using model::CollectiveState;
 using model::EventKind;
 using model::TrackId;
 
+/// TraceInfo::tool, by which is_dump() finds the importer again.
+constexpr std::string_view kFlightRecorderTool = "PyTorch flight recorder";
 constexpr size_t kMostCallNameBytes = 256;
 constexpr double kNsPerMs = 1e6;
-
-bool is_message_op(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
 
 /// "nccl:all_reduce" → "all_reduce".
 std::string_view operation_of(std::string_view name) {
@@ -57,12 +58,6 @@ std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
     operation.remove_prefix(static_cast<size_t>(end - operation.data()));
   }
   return {numbers[0], numbers[1]};
-}
-
-uint64_t flight_message_bytes(CollectiveOp op, FlightEntry const& entry) {
-  if (op == CollectiveOp::kAllGather) return entry.output_bytes;
-  if (op == CollectiveOp::kReduceScatter) return entry.input_bytes;
-  return std::max(entry.input_bytes, entry.output_bytes);
 }
 
 class FlightTrace {
@@ -125,13 +120,13 @@ class FlightTrace {
     Name const& name = name_of(entry);
     CollectiveDetail detail;
     detail.op = name.op;
-    detail.bytes = flight_message_bytes(detail.op, entry);
+    detail.bytes = model::message_size(detail.op, entry.input_bytes, entry.output_bytes);
     detail.communicator = communicators_[entry.group];
     detail.participants = static_cast<uint32_t>(group.ranks.size());
     detail.rank = ranks_in_group_[entry.group];
     detail.data_type = entry.data_type;
     detail.launch = model::CallLaunch::kNone;
-    if (!is_message_op(detail.op)) {
+    if (!is_point_to_point(detail.op)) {
       detail.sequence = entry.is_message ? 0 : entry.sequence;
       return detail;
     }
@@ -158,7 +153,7 @@ class FlightTrace {
     std::string_view const operation = operation_of(raw_text(entry.name));
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
     name.op = collective_op_of(operation);
-    if (is_message_op(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
+    if (is_point_to_point(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
     for (auto const state :
          {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted, CollectiveState::kCalled})
       name.with_state[static_cast<size_t>(state)] = builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
@@ -196,7 +191,7 @@ class FlightTrace {
     for (auto entry = dump_.entries.rbegin(); entry != dump_.entries.rend(); ++entry) {
       if (!entry->duration_ms || !entry->seen_completed_ns) continue;
       CollectiveDetail const detail = detail_of(*entry);
-      int32_t const peer = is_message_op(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
+      int32_t const peer = is_point_to_point(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
       auto const dur = static_cast<int64_t>(std::llround(*entry->duration_ms * kNsPerMs));
       auto const [next, is_first] = next_start.try_emplace({entry->group, peer}, INT64_MAX);
       int64_t start = std::min(*entry->seen_completed_ns, next->second) - dur;
@@ -220,7 +215,7 @@ class FlightTrace {
 
   void add_info() {
     model::TraceInfo& info = builder_.info();
-    info.tool = "PyTorch flight recorder";
+    info.tool = kFlightRecorderTool;
     info.rank = rank_.value_or(-1);
     for (FlightGroup const& group : dump_.groups)
       for (int32_t const rank : group.ranks)
@@ -325,6 +320,22 @@ size_t most_values_of(Input const& input) {
 
 bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+/// A whole pickle of other objects than a dump's. Other files with a dump's name are called so by
+/// PyTorch alone ("nccl_trace_rank_3").
+bool is_other_pickle(Input const& input, std::string_view file_name) {
+  constexpr char kStop = '.';
+  if (!file_name.ends_with(".pkl") && !file_name.ends_with(".pickle")) return false;
+  auto const all = input.plain();
+  return is_pickle(input.head()) && (!all || all->back() == kStop);
+}
+
+Advice advice_for_pickle(std::string_view head, std::string_view /*file_name*/) {
+  if (!is_pickle(head)) return std::nullopt;
+  if (has_part(head, "device_traces") || has_part(head, "segments"))
+    return no_trace("is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
+  return no_trace("is a pickled Python object, but no dump of PyTorch's flight recorder: name a trace");
+}
+
 }  // namespace
 
 bool is_flight_recorder_dump(Input const& input) {
@@ -365,6 +376,19 @@ base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {
     return base::fail("{}: holds more calls than fit into this machine's memory, use a larger machine", input.name());
   auto const& damage = whole->damage() ? whole->damage() : read->damage;
   return FlightTrace(std::move(*dump), input.name()).build(damage);
+}
+
+Importer flight_recorder_importer() {
+  return {.name = kFlightRecorderTool,
+          .file_suffix = ".pkl",
+          .sniff = is_flight_recorder_dump,
+          .read = [](Input const& input) { return one_trace(read_flight_recorder_dump(input)); },
+          .is_dump = true,
+          .has_name = is_flight_recorder_name,
+          .is_renamed = is_renamed_flight_recorder_dump,
+          .is_other_kind = is_other_pickle,
+          .first_members = " entries nccl_version pg_config ",
+          .advice = advice_for_pickle};
 }
 
 }  // namespace stepscope::import

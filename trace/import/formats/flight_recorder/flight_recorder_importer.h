@@ -10,6 +10,9 @@
 
 namespace stepscope::import {
 
+struct Importer;
+
+Importer flight_recorder_importer();
 bool is_flight_recorder_dump(Input const& input);
 /// Whether a file of this name, which has no extension of its own, may be one: "nccl_trace_rank_3", "dump.pkl".
 bool is_flight_recorder_name(std::string_view file_name);

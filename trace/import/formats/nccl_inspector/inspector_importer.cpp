@@ -9,6 +9,7 @@
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/common/whole_input.h"
+#include "trace/import/formats/importers.h"
 #include "trace/import/formats/nccl_inspector/process_log.h"
 
 namespace stepscope::import {
@@ -135,6 +136,14 @@ base::Expected<std::vector<model::Trace>> read_inspector_log(Input const& input)
   if (!whole) return base::fail_with(whole);
   LogReader reader;
   return reader.read(whole->text(), input.name(), whole->damage());
+}
+
+Importer inspector_importer() {
+  return {.name = "NCCL inspector",
+          .file_suffix = ".jsonl",
+          .sniff = is_inspector_log,
+          .read = read_inspector_log,
+          .has_name = is_inspector_name};
 }
 
 }  // namespace stepscope::import

@@ -11,6 +11,9 @@
 
 namespace stepscope::import {
 
+struct Importer;
+
+Importer inspector_importer();
 bool is_inspector_log(Input const& input);
 /// ".log" and ".jsonl": what else is in such files is no trace.
 bool is_inspector_name(std::string_view file_name);

@@ -59,9 +59,8 @@ model::CollectiveProtocol inspector_protocol(std::string_view name) {
 
 /// The log's bytes are the share of a rank where the ranks' shares are gathered or scattered.
 uint64_t inspector_message_bytes(CollectiveOp op, uint64_t bytes, int32_t ranks) {
-  bool const is_share = op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllToAll;
   uint64_t all = 0;
-  if (!is_share) return bytes;
+  if (!model::collective_op_info(op).counts_share) return bytes;
   return __builtin_mul_overflow(bytes, static_cast<uint64_t>(std::max(ranks, 0)), &all) ? 0 : all;
 }
 

@@ -208,10 +208,9 @@ void NcclCalls::complete(CollectiveDetail& call, int32_t device, OfProcess const
     if (own != ranks.end()) call.rank = own->second;
     if (own == ranks.end() && ranks.size() == 1) call.rank = ranks.begin()->second;
   }
-  bool const is_share =
-      call.op == CollectiveOp::kAllGather || call.op == CollectiveOp::kReduceScatter || call.op == CollectiveOp::kAllToAll;
   uint64_t whole = 0;
-  if (is_share) call.bytes = __builtin_mul_overflow(call.bytes, uint64_t{call.participants}, &whole) ? 0 : whole;
+  if (model::collective_op_info(call.op).counts_share)
+    call.bytes = __builtin_mul_overflow(call.bytes, uint64_t{call.participants}, &whole) ? 0 : whole;
 }
 
 void NcclCalls::assign(Plan& plan, OfProcess const& process) {

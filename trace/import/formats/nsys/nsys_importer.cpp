@@ -8,6 +8,7 @@
 
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
+#include "trace/import/formats/importers.h"
 #include "trace/import/formats/nsys/database/database_image.h"
 #include "trace/import/formats/nsys/export_info.h"
 #include "trace/import/formats/nsys/host_tables.h"
@@ -163,6 +164,27 @@ class Reader {
   uint64_t metrics_of_unused_ = 0;
 };
 
+/// The head of a database says nothing about its other pages: a name that announces a trace is
+/// believed more.
+bool is_other_database(Input const& input, std::string_view file_name) {
+  return !claims_to_be_trace(file_name) && is_sqlite(input.head());
+}
+
+Advice advice_for_database(std::string_view head, std::string_view file_name) {
+  auto const holds = [&](std::string_view part) { return head.find(part) != std::string_view::npos; };
+  if (file_name.ends_with(".rpd") || (is_sqlite(head) && holds("rocpd_")))
+    return may_be_trace(fmt::format(
+        "is a database of ROCm's profiler (rocpd), run rocpd convert -i {} --output-format pftrace and name what it writes",
+        file_name));
+  if (!is_sqlite(head)) return std::nullopt;
+
+  if (holds("CREATE TABLE step_marks") || holds("collective_waits"))
+    return no_trace("is a database that stepscope export wrote, ask it with sqlite3, or name the run that it is of");
+  return no_trace(
+      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what nsys export --type sqlite "
+      "wrote");
+}
+
 }  // namespace
 }  // namespace nsys
 
@@ -196,6 +218,16 @@ std::optional<std::string> advice_for_report(std::string_view file_name) {
     if (file_name.ends_with(suffix))
       return fmt::format("is a report of Nsight Systems that was not exported, run nsys export --type sqlite {}", file_name);
   return std::nullopt;
+}
+
+Importer nsys_importer() {
+  return {.name = "Nsight Systems SQLite",
+          .file_suffix = ".sqlite",
+          .sniff = is_nsys_export,
+          .read = read_nsys_export,
+          .is_other_kind = nsys::is_other_database,
+          .conversion_advice = advice_for_report,
+          .advice = nsys::advice_for_database};
 }
 
 }  // namespace stepscope::import

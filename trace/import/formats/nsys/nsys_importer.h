@@ -13,6 +13,9 @@
 
 namespace stepscope::import {
 
+struct Importer;
+
+Importer nsys_importer();
 /// Whether it is a database with a table of Nsight Systems. Of a packed one, or one whose tables cannot be found: a database.
 bool is_nsys_export(Input const& input);
 /// What is cut off or damaged is said in the logs, the rest is read. Errors: another program is writing it, no table can be

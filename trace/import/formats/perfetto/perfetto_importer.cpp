@@ -13,6 +13,7 @@
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/common/whole_input.h"
+#include "trace/import/formats/importers.h"
 #include "trace/import/formats/perfetto/foreign_events.h"
 #include "trace/import/formats/perfetto/own_events.h"
 
@@ -205,6 +206,12 @@ bool has_field_of_packet(std::string_view bytes, bool is_cut) {
          (reader.end() == base::ProtobufReader::End::kWhole || (is_cut && reader.end() == base::ProtobufReader::End::kCut));
 }
 
+/// A Perfetto export in the folder of its own run is no further rank of the run.
+void drop_exports(std::vector<std::string>& files) {
+  bool const has_run = std::any_of(files.begin(), files.end(), [](std::string const& file) { return is_self_describing(file); });
+  if (has_run) std::erase_if(files, [](std::string const& file) { return is_perfetto_name(file); });
+}
+
 }  // namespace
 }  // namespace perfetto
 
@@ -230,6 +237,15 @@ base::Expected<std::vector<model::Trace>> read_perfetto_trace(Input const& input
   auto const whole = WholeInput::read(input);
   if (!whole) return base::fail_with(whole);
   return perfetto::PerfettoReader(input, whole->text()).read(whole->damage());
+}
+
+Importer perfetto_importer() {
+  return {.name = "Perfetto trace",
+          .file_suffix = ".pftrace",
+          .sniff = is_perfetto_trace,
+          .read = read_perfetto_trace,
+          .has_name = is_perfetto_name,
+          .drop_copies = perfetto::drop_exports};
 }
 
 }  // namespace stepscope::import

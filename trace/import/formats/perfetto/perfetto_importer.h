@@ -10,6 +10,9 @@
 
 namespace stepscope::import {
 
+struct Importer;
+
+Importer perfetto_importer();
 /// Whether packets of Perfetto stand there; packed or not.
 bool is_perfetto_trace(Input const& input);
 /// "run.pftrace", "trace.perfetto-trace"; without the suffix of what packs it.

@@ -6,7 +6,10 @@
 
 #include <tbb/parallel_for.h>
 
+#include "trace/base/protobuf_reader.h"
 #include "trace/file/trace_file.h"
+#include "trace/import/formats/importers.h"
+#include "trace/import/formats/xplane/profile_folder.h"
 #include "trace/import/formats/xplane/space_trace.h"
 
 namespace stepscope::import {
@@ -90,6 +93,19 @@ std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPla
   return decoded;
 }
 
+/// A whole message of another type than a profile's. Only the end of a file that needs no unpacking
+/// is seen; a name that announces a trace is believed more.
+bool is_other_message(Input const& input, std::string_view file_name) {
+  if (claims_to_be_trace(file_name)) return false;
+  base::ProtobufReader reader(input.plain().value_or(input.head()));
+  base::ProtobufField field;
+  bool is_cut = false;
+  while (reader.next(field)) is_cut = field.is_cut;
+
+  using End = base::ProtobufReader::End;
+  return input.plain() ? !is_cut && reader.end() == End::kWhole : reader.end() != End::kBroken;
+}
+
 }  // namespace
 
 bool is_xplane(Input const& input) { return looks_like_space(input.head()); }
@@ -122,6 +138,16 @@ base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes)
   }
   trace.add(decode(index, planes, origin_ns));
   return std::move(trace).finish(origin_ns, input.name());
+}
+
+Importer xplane_importer() {
+  return {.name = "XLA profile (.xplane.pb)",
+          .file_suffix = ".pb",
+          .sniff = is_xplane,
+          .read = [](Input const& input) { return one_trace(read_xplane(input)); },
+          .is_other_kind = is_other_message,
+          .newest_capture = newest_profile,
+          .drop_copies = drop_copies_for_browsers};
 }
 
 }  // namespace stepscope::import

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/communication/alpha_beta_fit.h"
 #include "trace/model/build/trace_builder.h"
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/unit/analyzer/metrics/communication/made_pipeline.h"
 
 namespace stepscope::analyzer {

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/made_ranks.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/skeleton_rows.h"
 #include "reports/json/json.h"
 #include "tests/support/synthetic_run.h"

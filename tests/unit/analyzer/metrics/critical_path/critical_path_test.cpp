@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "reports/json/critical_path_json.h"
 #include "tests/support/sanitized.h"

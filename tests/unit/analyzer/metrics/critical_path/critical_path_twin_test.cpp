@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/host/host_activity.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/host/host_ops.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "reports/text/text.h"
 #include "reports/words/summary.h"

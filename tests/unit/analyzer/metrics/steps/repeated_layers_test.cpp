@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/layer_names.h"
 #include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"

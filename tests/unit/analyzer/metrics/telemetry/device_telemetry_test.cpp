@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/telemetry/device_telemetry.h"
 #include "trace/model/build/trace_builder.h"
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/time/phases.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"

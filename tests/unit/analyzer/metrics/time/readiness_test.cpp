@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"

@@ -1,6 +1,7 @@
 // Copies by direction, and which of them hold up the host.
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/copies.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"

@@ -1,6 +1,7 @@
 // What a kernel's name and launch say, and the table of kernels.
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/kernel_traits.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/launches.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/random_run.h"

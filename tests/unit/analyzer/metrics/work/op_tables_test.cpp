@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/op_tables.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/random_run.h"

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/kernel_traits.h"
 #include "analyzer/metrics/work/slow_time.h"
 #include "analyzer/results/analysis.h"

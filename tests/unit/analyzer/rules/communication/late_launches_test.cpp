@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/work/copies.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/unit/analyzer/made_ranks.h"
 
 namespace stepscope::analyzer {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/unit/analyzer/metrics/communication/made_pipeline.h"
 
 namespace stepscope::analyzer {

@@ -1,6 +1,7 @@
 // When a link that is slower than its equals, or slow at times, is worth a finding.
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/unit/analyzer/metrics/communication/made_pipeline.h"
 
 namespace stepscope::analyzer {

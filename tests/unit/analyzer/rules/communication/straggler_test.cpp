@@ -1,6 +1,7 @@
 // Why a straggler is late. That it is found, and when not: synthetic_run_test.cpp.
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/made_ranks.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"
 

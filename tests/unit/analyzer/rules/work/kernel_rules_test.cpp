@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/work/kernel_roles.h"
 #include "tests/unit/analyzer/made_ranks.h"

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/rules/host/launch_cost.h"
 #include "analyzer/rules/rule.h"
 #include "tests/support/synthetic_run.h"
@@ -15,8 +16,8 @@ using model::CopyDirection;
 using testing_support::grid_of;
 using testing_support::WorkRun;
 
-constexpr int64_t kUs = 1'000;
-constexpr int64_t kSteps = 10;
+constexpr int64_t kMicrosecond = 1'000;
+constexpr int64_t kWorkSteps = 10;
 
 std::vector<std::string> rules_of(std::vector<Finding> const& findings) {
   std::vector<std::string> rules;
@@ -35,14 +36,14 @@ Finding const* find_rule(std::vector<Finding> const& findings, std::string const
 std::vector<Finding> launching_run(int64_t kernels, int64_t kernel_ns, int64_t between_ns) {
   WorkRun run;
   int64_t host = 0, device = 0;
-  for (int64_t step = 0; step < kSteps; ++step) {
+  for (int64_t step = 0; step < kWorkSteps; ++step) {
     int64_t const begin = host;
     for (int64_t i = 0; i < kernels; ++i) {
       if (between_ns > 0) run.range(host, between_ns, "python");
       host += between_ns;
-      uint64_t const call = run.launch(host, 3 * kUs);
-      host += 3 * kUs;
-      device = std::max(device, host + kUs);
+      uint64_t const call = run.launch(host, 3 * kMicrosecond);
+      host += 3 * kMicrosecond;
+      device = std::max(device, host + kMicrosecond);
       run.kernel(device, kernel_ns, call);
       device += kernel_ns;
     }
@@ -53,25 +54,25 @@ std::vector<Finding> launching_run(int64_t kernels, int64_t kernel_ns, int64_t b
 
 TEST(LaunchLatency, KernelsShorterThanTheirLaunchesWaitForThem) {
   // A kernel of 2 µs every 3: a third of the time is nothing but launching.
-  std::vector<Finding> const findings = launching_run(100, 2 * kUs, 0);
+  std::vector<Finding> const findings = launching_run(100, 2 * kMicrosecond, 0);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"launch-latency"});
   EXPECT_EQ(findings[0].severity, Severity::kCritical);
-  EXPECT_NEAR(static_cast<double>(*findings[0].cost_ns_per_step), 100.0 * kUs, 2.0 * kUs);
-  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{"kernel_median_ns", 2.0 * kUs}));
+  EXPECT_NEAR(static_cast<double>(*findings[0].cost_ns_per_step), 100.0 * kMicrosecond, 2.0 * kMicrosecond);
+  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{"kernel_median_ns", 2.0 * kMicrosecond}));
 }
 
 TEST(LaunchLatency, LongWorkOfTheHostBetweenLaunchesIsHostBound) {
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kUs, 20 * kUs)), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 20 * kMicrosecond)), std::vector<std::string>{"host-bound-launches"});
   // 8 µs of a framework and the call: 9 µs of waiting are what launching costs, 2 more are not.
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kUs, 8 * kUs)), std::vector<std::string>{"launch-latency"});
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kUs, 10 * kUs)), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 8 * kMicrosecond)), std::vector<std::string>{"launch-latency"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 10 * kMicrosecond)), std::vector<std::string>{"host-bound-launches"});
 }
 
-TEST(LaunchLatency, KernelsThatHideTheirLaunchesAreWell) { EXPECT_TRUE(launching_run(100, 4 * kUs, 0).empty()); }
+TEST(LaunchLatency, KernelsThatHideTheirLaunchesAreWell) { EXPECT_TRUE(launching_run(100, 4 * kMicrosecond, 0).empty()); }
 
 TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
   // The device waits as long for kernels just below and just at what counts as short.
-  auto const run_of = [](int64_t kernel_ns) { return rules_of(launching_run(100, kernel_ns, 9 * kUs)); };
+  auto const run_of = [](int64_t kernel_ns) { return rules_of(launching_run(100, kernel_ns, 9 * kMicrosecond)); };
   EXPECT_EQ(run_of(kShortKernelNs - 1), std::vector<std::string>{"launch-latency"});
   EXPECT_EQ(run_of(kShortKernelNs), std::vector<std::string>{"host-bound-launches"});
 }
@@ -81,10 +82,10 @@ template <class AddGaps>
 std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns, AddGaps const& add_gaps) {
   Analysis facts;
   facts.integrity.score = 100;
-  device.window = {0, kSteps * step_ns};
+  device.window = {0, kWorkSteps * step_ns};
   facts.devices.push_back(std::move(device));
   std::vector<IdleGap> gaps;
-  for (int64_t i = 0; i < kSteps; ++i) {
+  for (int64_t i = 0; i < kWorkSteps; ++i) {
     StepStats step;
     step.step = i;
     step.window = {i * step_ns, (i + 1) * step_ns};
@@ -100,12 +101,12 @@ std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns, AddG
 
 /// Of each step of 1 ms gaps of 2 µs with this cause take `idle_ns`.
 std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::optional<int64_t> kernel_median_ns) {
-  constexpr int64_t kGapNs = 2 * kUs;
+  constexpr int64_t kGapNs = 2 * kMicrosecond;
   DeviceStats device;
   device.launch.kernel_median_ns = kernel_median_ns;
-  return findings_in_steps(device, 1'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
+  return findings_in_steps(device, 1'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
     for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
-      int64_t const begin = step + gap * 10 * kUs;
+      int64_t const begin = step + gap * 10 * kMicrosecond;
       gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
     }
   });
@@ -113,42 +114,43 @@ std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::opt
 
 TEST(LaunchLatency, SpeaksFromItsThresholdOn) {
   for (IdleCause const cause : {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}) {
-    EXPECT_EQ(rules_of(findings_of_gaps(cause, 50 * kUs, 2 * kUs)), std::vector<std::string>{"launch-latency"});
-    EXPECT_TRUE(findings_of_gaps(cause, 49 * kUs, 2 * kUs).empty());
+    EXPECT_EQ(rules_of(findings_of_gaps(cause, 50 * kMicrosecond, 2 * kMicrosecond)), std::vector<std::string>{"launch-latency"});
+    EXPECT_TRUE(findings_of_gaps(cause, 49 * kMicrosecond, 2 * kMicrosecond).empty());
   }
-  EXPECT_TRUE(findings_of_gaps(IdleCause::kLaunchLatency, 200 * kUs, std::nullopt).empty());
-  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kLaunchStarved, 50 * kUs, std::nullopt)),
+  EXPECT_TRUE(findings_of_gaps(IdleCause::kLaunchLatency, 200 * kMicrosecond, std::nullopt).empty());
+  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kLaunchStarved, 50 * kMicrosecond, std::nullopt)),
             std::vector<std::string>{"host-bound-launches"});
 }
 
 TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
-  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kUs, 2 * kUs)), std::vector<std::string>{"blocking-sync"});
+  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kMicrosecond, 2 * kMicrosecond)),
+            std::vector<std::string>{"blocking-sync"});
 }
 
 /// In each step of 2 ms there are so many idle times of this length in which the device had work and did not begin it.
 std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns, int64_t count) {
   DeviceStats device;
   device.name = name;
-  return findings_in_steps(device, 2'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
-    for (int64_t begin = step; begin < step + count * 300 * kUs; begin += 300 * kUs)
+  return findings_in_steps(device, 2'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
+    for (int64_t begin = step; begin < step + count * 300 * kMicrosecond; begin += 300 * kMicrosecond)
       gaps.push_back({{}, {begin, begin + idle_ns}, IdleCause::kLaunchLatency, {}, {}});
   });
 }
 
 TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
-  std::vector<Finding> const findings = findings_of_late_begins("host:0", 100 * kUs, 1);
+  std::vector<Finding> const findings = findings_of_late_begins("host:0", 100 * kMicrosecond, 1);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"oversubscribed-host"});
-  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kUs);
+  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
   EXPECT_FALSE(findings[0].evidence.empty());
-  EXPECT_TRUE(findings_of_late_begins("host:0", 99 * kUs, 1).empty());
-  EXPECT_EQ(findings_of_late_begins("host:0", 200 * kUs, 3).at(0).severity, Severity::kCritical);
+  EXPECT_TRUE(findings_of_late_begins("host:0", 99 * kMicrosecond, 1).empty());
+  EXPECT_EQ(findings_of_late_begins("host:0", 200 * kMicrosecond, 3).at(0).severity, Severity::kCritical);
 }
 
 TEST(OversubscribedHost, TellsWaitingForACoreFromWakingUp) {
-  EXPECT_TRUE(findings_of_late_begins("host:0", 50 * kUs, 6).empty());
-  EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kUs, 6)), std::vector<std::string>{"oversubscribed-host"});
-  EXPECT_TRUE(findings_of_late_begins("GPU 0", 51 * kUs, 6).empty());
+  EXPECT_TRUE(findings_of_late_begins("host:0", 50 * kMicrosecond, 6).empty());
+  EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kMicrosecond, 6)), std::vector<std::string>{"oversubscribed-host"});
+  EXPECT_TRUE(findings_of_late_begins("GPU 0", 51 * kMicrosecond, 6).empty());
 }
 
 /// Steps of 1 ms on a device; of the measured ones this much is slow.
@@ -162,14 +164,14 @@ struct SlowRun {
 };
 
 std::vector<Finding> findings_of(SlowRun const& of) {
-  constexpr int64_t kStepNs = 1'000 * kUs;
+  constexpr int64_t kStepNs = 1'000 * kMicrosecond;
   Analysis facts;
   facts.integrity.score = 100;
   DeviceStats device;
   device.name = of.device;
-  device.window = {0, kSteps * kStepNs};
+  device.window = {0, kWorkSteps * kStepNs};
   facts.devices.push_back(device);
-  for (int64_t i = 0; i < kSteps; ++i) {
+  for (int64_t i = 0; i < kWorkSteps; ++i) {
     StepStats step;
     step.step = i;
     step.window = {i * kStepNs, (i + 1) * kStepNs};
@@ -201,20 +203,20 @@ KernelStats kernel_of(std::string const& name, int64_t total_ns, std::optional<b
 
 TEST(TensorCoresUnused, SpeaksFromItsThresholdOnGpusThatHaveThem) {
   SlowRun run{"Tesla V100-SXM2-32GB", {}, 0, {kernel_of("add", 9, {}, 0), kernel_of("sgemm", 5, false, 0)}};
-  run.slow.simt_matrix_ns = 200 * kUs;
+  run.slow.simt_matrix_ns = 200 * kMicrosecond;
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"tensor-cores-unused"});
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
-  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kUs);
+  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
   EXPECT_THAT(findings[0].subjects, testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "sgemm"}));
-  ASSERT_EQ(findings[0].evidence.size(), static_cast<size_t>(kSteps - 1));
+  ASSERT_EQ(findings[0].evidence.size(), static_cast<size_t>(kWorkSteps - 1));
   run.slow.simt_matrix_ns -= 10;
   EXPECT_TRUE(findings_of(run).empty());
 }
 
 TEST(TensorCoresUnused, IsSilentWhereNothingSaysThatTheGpuHasThem) {
   SlowRun run{"Tesla P100-PCIE-16GB", {}, 0, {kernel_of("sgemm", 5, false, 0)}};
-  run.slow.simt_matrix_ns = 900 * kUs;
+  run.slow.simt_matrix_ns = 900 * kMicrosecond;
   EXPECT_TRUE(findings_of(run).empty());
   run.kernels.push_back(kernel_of("hmma", 1, true, 0));  // another kernel uses them
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"tensor-cores-unused"});
@@ -222,25 +224,25 @@ TEST(TensorCoresUnused, IsSilentWhereNothingSaysThatTheGpuHasThem) {
 
 TEST(TensorCoresUnused, CostsWhatIsBeyondTheRateOfOtherKernelsOnTensorCores) {
   SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {kernel_of("sgemm", 1'000, false, 0), kernel_of("flash_fwd", 10, true, 0)}};
-  run.slow.simt_matrix_ns = 400 * kUs;
+  run.slow.simt_matrix_ns = 400 * kMicrosecond;
   auto const cost = [&](double plain, double with) {
     run.kernels[0].flops_rate = plain;
     run.kernels[1].flops_rate = with;
     std::vector<Finding> const findings = findings_of(run);
     return findings.empty() ? 0 : *findings[0].cost_ns_per_step;
   };
-  EXPECT_EQ(cost(1e12, 4e12), 300 * kUs);   // would take a quarter
-  EXPECT_EQ(cost(1e12, 32e12), 350 * kUs);  // an eighth and no less
-  EXPECT_EQ(cost(4e12, 3e12), 0);           // are as fast as these
-  run.kernels[1].total_ns = 9;              // too little to tell
-  EXPECT_EQ(cost(1e12, 4e12), 200 * kUs);
+  EXPECT_EQ(cost(1e12, 4e12), 300 * kMicrosecond);   // would take a quarter
+  EXPECT_EQ(cost(1e12, 32e12), 350 * kMicrosecond);  // an eighth and no less
+  EXPECT_EQ(cost(4e12, 3e12), 0);                    // are as fast as these
+  run.kernels[1].total_ns = 9;                       // too little to tell
+  EXPECT_EQ(cost(1e12, 4e12), 200 * kMicrosecond);
 }
 
 TEST(TensorCoresUnused, ComputeThatTakesLessIsWaitedForLess) {
   SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {kernel_of("sgemm", 5, false, 0)}};
-  run.slow.simt_matrix_ns = 200 * kUs;
-  run.compute_ns = 500 * kUs;
-  run.exposed_late_ns = 50 * kUs;
+  run.slow.simt_matrix_ns = 200 * kMicrosecond;
+  run.compute_ns = 500 * kMicrosecond;
+  run.exposed_late_ns = 50 * kMicrosecond;
   WaitStats by_compute, by_copy;
   by_compute.cause = WaitCause::kCompute;
   by_compute.exposed_ns = 80;
@@ -248,35 +250,36 @@ TEST(TensorCoresUnused, ComputeThatTakesLessIsWaitedForLess) {
   by_copy.exposed_ns = 20;
   run.waits = {by_compute, by_copy};
   // 100 of 500 µs of compute are lost, and four fifths of the waiting are for compute.
-  EXPECT_EQ(findings_of(run).at(0).cost_ns_per_step, 108 * kUs);
+  EXPECT_EQ(findings_of(run).at(0).cost_ns_per_step, 108 * kMicrosecond);
 }
 
 TEST(TensorCoresUnused, IsAtMostAWarning) {
   SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {}};
-  run.slow.simt_matrix_ns = 900 * kUs;
+  run.slow.simt_matrix_ns = 900 * kMicrosecond;
   EXPECT_EQ(findings_of(run).at(0).severity, Severity::kWarning);
 }
 
 TEST(SmallGrids, SpeakFromTheirThresholdOn) {
   SlowRun run{"GPU 0", {}, 0, {kernel_of("long", 100, {}, 0.1), kernel_of("small", 50, {}, 0.9)}};
-  run.slow.small_grid_ns = 150 * kUs;
-  run.slow.small_grid_lost_ns = 100 * kUs;
+  run.slow.small_grid_ns = 150 * kMicrosecond;
+  run.slow.small_grid_lost_ns = 100 * kMicrosecond;
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"small-grids"});
-  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kUs);
-  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{"small_grid_ns_per_step", 150.0 * kUs}));
+  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
+  EXPECT_THAT(findings[0].metrics,
+              testing::Contains(std::pair<std::string, double>{"small_grid_ns_per_step", 150.0 * kMicrosecond}));
   EXPECT_THAT(findings[0].subjects, testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "small"}));
   run.slow.small_grid_lost_ns -= 1;
   EXPECT_TRUE(findings_of(run).empty());
   // What would run side by side but for the default stream is not lost twice.
-  run.slow.small_grid_lost_ns = 150 * kUs;
-  run.slow.serialized_ns = 100 * kUs;
+  run.slow.small_grid_lost_ns = 150 * kMicrosecond;
+  run.slow.serialized_ns = 100 * kMicrosecond;
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"serialized-streams"});
 }
 
 TEST(SerializedStreams, SpeakFromTheirThresholdOn) {
   SlowRun run;
-  run.slow.serialized_ns = 100 * kUs;
+  run.slow.serialized_ns = 100 * kMicrosecond;
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"serialized-streams"});
   run.slow.serialized_ns -= 1;
   EXPECT_TRUE(findings_of(run).empty());
@@ -284,11 +287,11 @@ TEST(SerializedStreams, SpeakFromTheirThresholdOn) {
 
 TEST(PageableCopies, SpeakWhereTheyAreMostOfTheExposedCopies) {
   SlowRun run;
-  run.exposed_copy_ns = 80 * kUs;
-  run.slow.slow_copy_ns = 50 * kUs;
+  run.exposed_copy_ns = 80 * kMicrosecond;
+  run.slow.slow_copy_ns = 50 * kMicrosecond;
   std::vector<Finding> const findings = findings_of(run);
   EXPECT_EQ(rules_of(findings), std::vector<std::string>{"pageable-copies"});
-  EXPECT_EQ(findings[0].cost_ns_per_step, 50 * kUs);
+  EXPECT_EQ(findings[0].cost_ns_per_step, 50 * kMicrosecond);
   EXPECT_FALSE(findings[0].evidence.empty());
   run.slow.slow_copy_ns -= 1;  // below the threshold: then all copies are one matter
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"serialized-copies"});
@@ -296,22 +299,23 @@ TEST(PageableCopies, SpeakWhereTheyAreMostOfTheExposedCopies) {
 
 TEST(PageableCopies, LeaveCopiesThatAreMostlyPinnedToSerializedCopies) {
   SlowRun run;
-  run.exposed_copy_ns = 200 * kUs;
-  run.slow.slow_copy_ns = 99 * kUs;
+  run.exposed_copy_ns = 200 * kMicrosecond;
+  run.slow.slow_copy_ns = 99 * kMicrosecond;
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"serialized-copies"});
-  run.slow.slow_copy_ns = 100 * kUs;
+  run.slow.slow_copy_ns = 100 * kMicrosecond;
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"pageable-copies"});
 }
 
 TEST(PageableCopies, ALossIsAsGraveAsItIsLong) {
   SlowRun run;
-  run.exposed_copy_ns = run.slow.slow_copy_ns = 300 * kUs;
+  run.exposed_copy_ns = run.slow.slow_copy_ns = 300 * kMicrosecond;
   EXPECT_EQ(findings_of(run).at(0).severity, Severity::kCritical);
 }
 
 TEST(SlowTimeRules, ADeviceWithoutStepsIsJudgedByItsWholeWindow) {
   WorkRun run("NVIDIA A100-SXM4-80GB");
-  for (int64_t i = 0; i < 20; ++i) run.kernel(i * 100 * kUs, 100 * kUs, 0, "ampere_sgemm_128x64_nn", 7, grid_of(1'000));
+  for (int64_t i = 0; i < 20; ++i)
+    run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7, grid_of(1'000));
   std::vector<Finding> const findings = analyze(run.finish()).findings;
   Finding const* const finding = find_rule(findings, "tensor-cores-unused");
   ASSERT_NE(finding, nullptr);

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "trace/file/writer.h"

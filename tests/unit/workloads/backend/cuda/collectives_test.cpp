@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads {
@@ -46,7 +48,7 @@ class CollectivesOf : public ::testing::TestWithParam<uint32_t> {
   /// Counts of one member's part: none, fewer than a piece of the exchange, odd, more than a piece.
   static std::vector<size_t> parts() { return {0, 1, 3, 1'001, 32'768, 70'001}; }
 
-  host::Ring ring_{GetParam()};
+  host::Ring ring_{std::make_unique<host::ThreadTransport>(GetParam())};
 };
 
 TEST_P(CollectivesOf, ReduceScatterGivesEachItsPartOfTheMean) {
@@ -107,13 +109,13 @@ TEST_P(CollectivesOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
     for (size_t message = 0; message < kMessages; ++message) {
       for (uint32_t to = 0; to < members(); ++to) {
         Array const data = random_array(message * 100 + 1, message, rank * members() + to);
-        ring_.mailbox(rank, to).send(data.data(), data.size());
+        ring_.send(rank, to, data.data(), data.size());
       }
     }
     for (uint32_t from = 0; from < members(); ++from) {
       for (size_t message = 0; message < kMessages; ++message) {
         Array data(message * 100 + 1);
-        ring_.mailbox(from, rank).receive(data.data(), data.size());
+        ring_.receive(rank, from, data.data(), data.size());
         EXPECT_EQ(data, random_array(data.size(), message, from * members() + rank));
       }
     }
@@ -125,12 +127,12 @@ TEST_P(CollectivesOf, MessagesToAWaitingReceiverArriveToo) {
     // A token goes round: all but its holder wait in receive.
     float token = 0;
     for (int lap = 0; lap < 100; ++lap) {
-      if (rank > 0 || lap > 0) ring_.mailbox((rank + members() - 1) % members(), rank).receive(&token, 1);
+      if (rank > 0 || lap > 0) ring_.receive(rank, (rank + members() - 1) % members(), &token, 1);
       token += 1;
-      ring_.mailbox(rank, (rank + 1) % members()).send(&token, 1);
+      ring_.send(rank, (rank + 1) % members(), &token, 1);
     }
     if (rank == 0) {
-      ring_.mailbox(members() - 1, 0).receive(&token, 1);
+      ring_.receive(0, members() - 1, &token, 1);
       EXPECT_EQ(token, 100.0F * static_cast<float>(members()));
     }
   });

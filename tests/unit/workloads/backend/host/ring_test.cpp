@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads::host {
@@ -35,7 +37,7 @@ class RingOf : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(RingOf, MembersAgreesWithThePlainMeanAndIsBitIdenticalOnAll) {
   uint32_t const members = GetParam();
-  Ring ring(members);
+  Ring ring(std::make_unique<ThreadTransport>(members));
   for (size_t const count : {size_t{1}, size_t{3}, size_t{1000}, size_t{32'768}, size_t{32'769}, size_t{300'007}}) {
     Arrays const before = random_arrays(members, count, count);
     Arrays after = before;
@@ -51,7 +53,7 @@ TEST_P(RingOf, MembersAgreesWithThePlainMeanAndIsBitIdenticalOnAll) {
 
 TEST_P(RingOf, MembersCanRunManyCollectivesOneAfterTheOther) {
   uint32_t const members = GetParam();
-  Ring ring(members);
+  Ring ring(std::make_unique<ThreadTransport>(members));
   Arrays arrays = random_arrays(members, 5000, 1);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < members; ++rank) {

@@ -1,5 +1,5 @@
-// What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after "Defense Against The Dark Arts" of
-// SQLite's documentation.
+// What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after "Defense Against The Dark Arts"
+// of SQLite's documentation.
 #include "trace/import/formats/nsys/database/database.h"
 
 #include <algorithm>

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/trace/import/formats/xplane/xplane_profiles.h"
 #include "trace/import/formats/importers.h"

@@ -1,0 +1,28 @@
+// The analysis of a run: every number of results/analysis.h, and the findings.
+#pragma once
+
+#include <cstddef>
+
+#include "analyzer/metrics/core/analyze_options.h"
+#include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/results/analysis.h"
+#include "trace/base/expected.h"
+
+namespace stepscope::analyzer {
+
+/// Numbers and findings of a run in memory. Never fails: a number that cannot be computed is absent, and
+/// TraceIntegrity says why.
+Analysis analyze(model::Run const& run, AnalyzeOptions const& options = {});
+
+/// The same of a run that memory does not hold at once. Rows of events (IdleGap::host_row, Participant::row, …)
+/// are rows of outline and whole traces, and say nothing without them. The run must have marked steps: detecting
+/// steps takes all kernels at once. Errors: those of reading.
+base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options = {});
+
+/// Whether analyze() finds steps in the outlines of a run's processes.
+bool has_marked_steps(model::Run const& outline);
+
+/// How many processes analyze() has in memory at once: one a core, and not more than a few.
+size_t processes_at_once();
+
+}  // namespace stepscope::analyzer

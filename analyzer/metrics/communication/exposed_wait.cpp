@@ -1,0 +1,103 @@
+// WaitAttribution::split_exposed_wait(): the exposed communication that late peers cause.
+#include "analyzer/metrics/communication/wait_attribution.h"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
+#include "analyzer/metrics/core/saturate.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// How much of an interval set lies before an instant. Fast where instants come nearly in order.
+class CoveredTime {
+ public:
+  explicit CoveredTime(model::IntervalSet const& set) : set_(set), near_(set.begin()) {
+    for (Interval const& interval : set) passed_.push_back(passed_.back() + interval.length());
+  }
+
+  int64_t until(int64_t instant) {
+    seek(instant);
+    int64_t const whole = passed_[static_cast<size_t>(near_ - set_.begin())];
+    return near_ != set_.end() && near_->begin < instant ? whole + (instant - near_->begin) : whole;
+  }
+
+  /// The instant until which `covered` ns lie in the set, and after which more follow.
+  [[nodiscard]] int64_t instant_after(int64_t covered) const {
+    auto const place =
+        std::partition_point(passed_.begin(), passed_.end(), [&](int64_t sum) { return sum <= covered; }) - passed_.begin() - 1;
+    auto const i = static_cast<size_t>(place);
+    return set_[i].begin + (covered - passed_[i]);
+  }
+
+ private:
+  /// Moves near_ to the first interval that ends after the instant: mostly it is the last one or follows it closely.
+  void seek(int64_t instant) {
+    for (int i = 0; i < 4 && near_ != set_.end() && near_->end <= instant; ++i) ++near_;
+    bool const is_here =
+        (near_ == set_.end() || near_->end > instant) && (near_ == set_.begin() || std::prev(near_)->end <= instant);
+    auto const is_before = [&](Interval const& i) { return i.end <= instant; };
+    if (!is_here) near_ = std::partition_point(set_.begin(), set_.end(), is_before);
+  }
+
+  model::IntervalSet const& set_;
+  std::vector<int64_t> passed_ = {0};  ///< lengths of the intervals before each one
+  model::IntervalSet::const_iterator near_;
+};
+
+/// How much earlier a device's collectives would have ended without late peers. They must come by begin.
+class LateTime {
+ public:
+  explicit LateTime(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
+
+  int64_t of(CollectiveStats::Participant const& own) {
+    Stream& stream = streams_[own.track.value];
+    int64_t inherited = 0;
+    // A collective that begins later than this after the one before was delayed by something else.
+    constexpr int64_t kAtOnceNs = 10'000;
+    if (stream.late_ns > 0 && own.when.begin - stream.end < kAtOnceNs)
+      inherited = std::min(stream.late_ns, own.when.begin - ready_at(own));
+    stream = {own.when.end, saturated_sum(own.wait_ns, inherited)};
+    return stream.late_ns;
+  }
+
+ private:
+  struct Stream {
+    int64_t end = 0, late_ns = 0;  ///< of its last collective
+  };
+
+  /// When the collective was ready; its begin where nothing earlier is known.
+  [[nodiscard]] int64_t ready_at(CollectiveStats::Participant const& own) const {
+    auto const at = std::lower_bound(ready_.begin(), ready_.end(), ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
+    bool const is_known = at != ready_.end() && at->begin == own.when.begin && at->track == own.track.value;
+    return is_known ? at->ready : own.when.begin;
+  }
+
+  std::vector<ReadyCollective> const& ready_;
+  std::unordered_map<uint32_t, Stream> streams_;  ///< by track
+};
+
+}  // namespace
+
+model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::IntervalSet const& exposed_comm,
+                                                       std::vector<ReadyCollective> const& ready) const {
+  Member const* const member = find_member(ref);
+  if (member == nullptr) return {};
+
+  CoveredTime exposed_time(exposed_comm);
+  LateTime late_time(ready);
+  std::vector<Interval> late;
+  for (Participation const at : member->of) {
+    auto& own = participant(at);
+    int64_t const until_end = exposed_time.until(own.when.end), exposed = until_end - exposed_time.until(own.when.begin);
+    own.exposed_late_ns = std::min(own.wait_ns, exposed);
+    own.exposed_transfer_ns = exposed - own.exposed_late_ns;
+
+    int64_t const lost = std::min(late_time.of(own), exposed);
+    if (lost > 0) late.push_back({exposed_time.instant_after(until_end - lost), own.when.end});
+  }
+  return model::intersect(model::unite(std::move(late)), exposed_comm);
+}
+
+}  // namespace stepscope::analyzer

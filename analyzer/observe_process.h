@@ -1,0 +1,52 @@
+// The first phase of analyze(), for one process: everything that its own trace tells about its devices and its host. Processes
+// are observed independently of each other, several at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "analyzer/metrics/communication/wait_attribution.h"
+#include "analyzer/metrics/core/analyze_options.h"
+#include "analyzer/metrics/host/idle_causes.h"
+#include "analyzer/metrics/steps/steps.h"
+#include "analyzer/metrics/time/device_time.h"
+#include "analyzer/results/analysis.h"
+#include "trace/base/expected.h"
+
+namespace stepscope::analyzer {
+
+/// A process, and what the outlines of all processes tell about it.
+struct ProcessInput {
+  std::shared_ptr<model::RankTrace const> rank;    ///< the whole trace
+  std::span<DeviceOps const> outline;              ///< its devices, from the outline; at least one
+  std::span<std::vector<PeerLaunch> const> peers;  ///< by device
+  std::span<model::IntervalSet const> waits;       ///< by device: when it waits in collectives
+  HostSteps const& host_steps;                     ///< of the run
+  WaitAttribution const& attribution;
+};
+
+/// What a device did, for the comparison of devices. The options choose nothing of it.
+struct DeviceWork {
+  DeviceRef ref;
+  DeviceSets sets;
+  std::vector<IdleGap> gaps;     ///< over all its time
+  std::vector<StepStats> steps;  ///< all of them
+};
+
+struct ObservedProcess {
+  std::shared_ptr<model::RankTrace const> rank;
+  std::vector<DeviceWork> work;  ///< by device
+  Analysis results;              ///< the numbers of this process alone
+};
+
+/// Fails where the whole trace has other devices than the outline: its file changed between the two readings.
+base::Expected<ObservedProcess> observe_process(ProcessInput const& input, AnalyzeOptions const& options);
+
+/// Appends the host's steps, ranges and threads, and the negotiations of collectives that it recorded. For a process without
+/// device ops.
+void observe_host(model::RankTrace const& rank, int32_t rank_index, HostSteps const& host_steps, AnalyzeOptions const& options,
+                  Analysis& results);
+
+}  // namespace stepscope::analyzer

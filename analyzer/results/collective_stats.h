@@ -1,0 +1,67 @@
+// Collectives and messages of the run, pipelines that they form, and the speed of links.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/results/device_ref.h"
+#include "trace/model/details.h"
+#include "trace/model/ids.h"
+
+namespace stepscope::analyzer {
+
+/// The same collective on all its participants.
+struct CollectiveStats {
+  uint64_t communicator = 0, sequence = 0;
+  model::CollectiveOp op = model::CollectiveOp::kUnknown;
+  uint64_t bytes = 0;
+  uint32_t expected_participants = 0;
+  struct Participant {
+    DeviceRef ref;
+    uint32_t row;
+    Interval when;
+    int64_t wait_ns;                                         ///< dur − transfer
+    model::CollectiveOp op = model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
+    /// Exposed only because a peer came late: without late peers compute would hide it. At most wait_ns.
+    int64_t exposed_late_ns = 0;
+    int64_t exposed_transfer_ns = 0;  ///< the rest that no compute hides
+    model::TrackId track;             ///< of the device's process
+    int32_t rank = -1;                ///< in the communicator; < 0: unknown
+  };
+  std::vector<Participant> participants;  ///< by rank in the communicator
+  int64_t transfer_ns = 0;                ///< the shortest participant's duration
+  int64_t skew_ns = 0;                    ///< last start − first start
+  int32_t last_participant = -1;          ///< index of the last arriver
+  std::optional<double> busbw_gbps;       ///< none when a participant is missing or bytes are unknown
+};
+
+enum class PipelineSchedule : uint8_t { kUnknown, kGpipe, kOneForwardOneBackward };
+/// "gpipe", "1f1b", "unknown".
+char const* to_string(PipelineSchedule schedule);
+/// Devices that pass micro-batches on to each other (DEFINITIONS, "Pipelines"); over the measured steps.
+struct PipelineStats {
+  struct Stage {
+    DeviceRef ref;
+    int64_t total_ns = 0;    ///< Σ steps
+    int64_t bubble_ns = 0;   ///< of total_ns: waiting for another stage
+    int64_t compute_ns = 0;  ///< of total_ns
+    uint64_t steps = 0;
+  };
+  std::vector<Stage> stages;  ///< the first stage first; at least two
+  PipelineSchedule schedule = PipelineSchedule::kUnknown;
+  uint32_t micro_batches = 0;  ///< of a step
+  double bubble_share = 0;     ///< Σ bubble / Σ steps
+  double ideal_share = 0;      ///< of equal stages and instant messages: (p − 1) / (m + p − 1)
+  double imbalance = 1;        ///< compute of the stage with most / mean of all
+};
+
+/// t = alpha + bytes / beta over collectives of one op and communicator.
+struct LinkFit {
+  uint64_t communicator = 0;
+  model::CollectiveOp op = model::CollectiveOp::kUnknown;
+  double alpha_us = 0, beta_gbps = 0, half_bandwidth_bytes = 0;
+  uint32_t samples = 0;
+};
+
+}  // namespace stepscope::analyzer

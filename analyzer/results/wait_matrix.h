@@ -1,0 +1,52 @@
+// Waiting for peers as tables: by step and device, by device, and in one line. metrics/communication/wait_matrix computes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/results/device_ref.h"
+
+namespace stepscope::analyzer {
+
+/// Which device waited for others in which step, while it did not compute: a straggler is the row that never waits, a hiccup a
+/// column.
+struct StepWaitMatrix {
+  struct Column {
+    int64_t first, last;  ///< step numbers
+  };
+  struct Row {
+    DeviceRef ref;
+    std::vector<int64_t> ns;  ///< by column: mean exposed wait of a step; < 0: the device has none of these steps
+  };
+  std::vector<Column> columns;  ///< by number; without the warm-up
+  std::vector<Row> rows;        ///< by ref
+  size_t devices_left_out = 0;
+};
+
+/// The known cells of a row.
+struct StepWaits {
+  int64_t median_ns = 0, p95_ns = 0, longest_ns = 0;
+  int64_t longest_step = 0;  ///< first step of the column with the longest wait
+  double waiting_share = 0;  ///< columns with any wait / known columns
+};
+
+/// The time that a device waited for others inside collectives, summed over the run, hidden or not.
+struct DeviceWait {
+  DeviceRef ref;
+  int64_t wait_ns = 0;
+  uint64_t collectives = 0, last = 0;  ///< took part in, arrived last at
+  size_t steps = 0;                    ///< of the device, warm-up included
+};
+
+/// Exposed waiting for late peers in the steady steps of all devices.
+struct WaitSummary {
+  double exposed_ns = 0;                     ///< Σ WaitStats::exposed_ns: causes are shares of it
+  double waiting_ns = 0;                     ///< in measured time
+  double measured_ns = 0;                    ///< > 0
+  std::optional<double> step_and_device_ns;  ///< mean; none where a device has no steps
+  [[nodiscard]] double share() const { return waiting_ns / measured_ns; }
+};
+
+}  // namespace stepscope::analyzer

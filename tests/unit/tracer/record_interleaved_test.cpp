@@ -1,0 +1,137 @@
+// Two programs that take turns: who trains when, and that none waits for ever, whatever the other does.
+#include "tracer/record_interleaved.h"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/paths.h"
+#include "tests/unit/tracer/child_program.h"
+#include "trace/model/kinds.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Arguments = std::vector<std::string>;
+
+class InTurnTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+    options_.library = support::build_path("lib/libstepscope-tracer.so");
+  }
+  /// The exit code; what was said is in said().
+  int record(Arguments first, Arguments second, int64_t steps = 4) {
+    for (Arguments* arguments : {&first, &second})
+      if (arguments->front().front() != '/') arguments->insert(arguments->begin(), support::build_path("tests/traced_program"));
+    ::testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStdout();
+    auto const code = record_interleaved(options_, steps, {run(0), first}, {run(1), second});
+    written_ = ::testing::internal::GetCapturedStdout();
+    said_ = ::testing::internal::GetCapturedStderr();
+    if (!code) said_ = code.error().message;
+    return code ? *code : -1;
+  }
+  [[nodiscard]] std::string run(int side) const { return (folder_.path() / (side == 0 ? "first" : "second")).string(); }
+  [[nodiscard]] std::string const& said() const { return said_; }
+  [[nodiscard]] std::string const& written() const { return written_; }
+  /// Of both.
+  size_t recorded_steps() {
+    size_t count = 0;
+    for (int side : {0, 1})
+      for (auto const& [file, trace] : read_traces(run(side)))
+        for (uint32_t row = 0; row < trace.event_count(); ++row) count += trace.kind(row) == model::EventKind::kStep ? 1 : 0;
+    return count;
+  }
+  std::string turns_fact(int side) {
+    for (auto const& [file, trace] : read_traces(run(side)))
+      for (auto const& [name, value] : trace.info().facts)
+        if (name == "turns") return value;
+    return {};
+  }
+
+  RecordOptions options_;
+
+ private:
+  TestFolder folder_;
+  std::string said_, written_;
+};
+
+TEST_F(InTurnTest, ProgramsTrainOneAfterTheOther) {
+  EXPECT_EQ(record({"train-aloud", "a", "24"}, {"train-aloud", "b", "24"}), 0);
+  EXPECT_EQ(written(), "aaaabbbbbbbbaaaaaaaabbbbbbbbaaaaaaaabbbbbbbbaaaa");
+  EXPECT_THAT(said(), HasSubstr("5 turns each, of 4 steps"));
+  EXPECT_THAT(said(), Not(HasSubstr("early")));
+  EXPECT_EQ(recorded_steps(), 48U);
+  EXPECT_EQ(turns_fact(0), "5 of 4 steps") << "the last steps are beside nobody's";
+  EXPECT_EQ(turns_fact(1), "6 of 4 steps");
+}
+
+TEST_F(InTurnTest, AHeldStepIsToldInTheTrace) {
+  EXPECT_EQ(record({"train", "12"}, {"train", "12"}), 0);
+  for (auto const& [file, trace] : read_traces(run(0))) {
+    auto const names = count_names(trace);
+    EXPECT_EQ(names.at("held: the other program's turn"), 3);
+  }
+}
+
+TEST_F(InTurnTest, WhoEndsEarlyHoldsNobody) {
+  EXPECT_EQ(record({"train", "6"}, {"train", "50"}), 0);
+  EXPECT_EQ(recorded_steps(), 56U);
+}
+
+TEST_F(InTurnTest, WhoMarksNoStepsHoldsNobody) {
+  EXPECT_EQ(record({"nvtx"}, {"train", "8"}), 0);
+  EXPECT_THAT(said(), HasSubstr("no step was in turn"));
+  EXPECT_EQ(recorded_steps(), 8U);
+  EXPECT_EQ(turns_fact(1), "");
+}
+
+TEST_F(InTurnTest, ACrashHoldsNobodyAndItsExitCodeIsHandedOn) {
+  EXPECT_EQ(record({"train", "50"}, {"exit-now"}), 7);  // after two steps, in the middle of its turn
+  EXPECT_EQ(recorded_steps(), 52U);
+}
+
+TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
+  std::string const program = support::build_path("tests/traced_program");
+  EXPECT_EQ(record({"/bin/sh", "-c", program + " train 20; " + program + " train 20"}, {"train", "60"}), 0);
+  EXPECT_THAT(said(), HasSubstr("several processes of /bin/sh annotate steps"));
+  EXPECT_EQ(recorded_steps(), 100U);
+}
+
+TEST_F(InTurnTest, ASignalEndsBoth) {
+  // Folders are made when signals are waited for. To this thread: others of the tests before may not hold the signal back.
+  std::thread sender([second = run(1), recording = ::pthread_self()] {
+    while (!std::filesystem::exists(second)) std::this_thread::yield();
+    ::pthread_kill(recording, SIGTERM);
+  });
+  EXPECT_EQ(record({"run-for-ever"}, {"run-for-ever"}), 128 + SIGTERM);
+  sender.join();
+}
+
+TEST_F(InTurnTest, WhatCannotBeIsRefused) {
+  EXPECT_EQ(record({"train"}, {"/no/such/program"}), 127);
+  EXPECT_FALSE(std::filesystem::exists(run(0))) << "what was made is taken back";
+  options_.steps = "1:2";
+  EXPECT_EQ(record({"train"}, {"train"}), -1);
+  EXPECT_THAT(said(), HasSubstr("records all steps"));
+  options_.steps.clear();
+  auto const same = record_interleaved(options_, 4, {run(0), {"a"}}, {run(0) + "/.", {"b"}});
+  ASSERT_FALSE(same);
+  EXPECT_THAT(same.error().message, HasSubstr("a run of its own"));
+  auto const one = record_interleaved(options_, 4, {run(0), {"a"}}, {run(1), {}});
+  ASSERT_FALSE(one);
+  EXPECT_THAT(one.error().message, HasSubstr("name both programs"));
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

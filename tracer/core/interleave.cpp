@@ -1,0 +1,64 @@
+#include "tracer/core/interleave.h"
+
+#include <chrono>
+#include <utility>
+
+#include "tracer/core/threads/uninterrupted.h"
+
+namespace stepscope::tracer {
+
+Turns::Turns(ProgramSocket socket, int64_t steps) : steps_(steps) {
+  auto opened = TurnSocket::open(socket);
+  over_ = !opened;
+  if (opened) socket_ = std::move(*opened);
+  has_thread_ = opened.has_value();
+}
+
+void Turns::end_thread() {
+  std::lock_guard const lock(mutex_);
+  over_ = true;
+  socket_.reset();
+  has_thread_ = false;
+}
+
+bool Turns::wait(Member& member) {
+  return not_cancelled([&] { return wait_whole(member); });
+}
+
+/// The thread is counted until it has its turn.
+bool Turns::wait_whole(Member& member) {
+  std::unique_lock lock(mutex_);
+  if (!member.joined) ++members_;
+  member.joined = true;
+  bool const waits = member.turn == turn_;  // else the others have a new turn already
+  if (waits) ++waiting_;
+  while (!over_ && member.turn == turn_) {
+    if (waiting_ >= members_) {
+      hand_over();
+    } else {
+      changed_.wait_for(lock, std::chrono::seconds(1));
+      over_ = over_ || socket_ == nullptr || socket_->is_closed();
+    }
+  }
+  changed_.notify_all();
+  member.free = over_;
+  member.turn = turn_;
+  member.steps = 1;
+  return !over_;
+}
+
+/// Nobody of this process trains now; new threads wait for the lock.
+void Turns::hand_over() {
+  over_ = !socket_->ask();
+  waiting_ = 0;
+  if (!over_) count_.store(++turn_, std::memory_order_relaxed);
+}
+
+void Turns::leave(Member const& member) {
+  if (!member.joined) return;
+  std::lock_guard const lock(mutex_);
+  --members_;
+  changed_.notify_all();  // the last of the others may be who gives the turn back
+}
+
+}  // namespace stepscope::tracer

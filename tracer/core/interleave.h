@@ -1,0 +1,69 @@
+// Turns of a program that is recorded beside another one (`stepscope record --in-turn`): it trains some steps while the other is
+// held at the begin of a step, and the other way round. The threads that annotate steps ask here before each of them. This is the
+// one place where the tracer lets a program wait, because whoever asked for it wants that: until its turn, or until the command
+// that records says that there are no more turns, or is gone.
+//
+// A turn covers the steps of all threads of the process: each of them takes so many, then waits; when all do the turn is given
+// back. Meanwhile the command stops the whole process, so that its loaders and writers are held, too.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "tracer/core/interleave_socket.h"
+
+namespace stepscope::tracer {
+
+/// A range that ends where a step of a new turn begins.
+inline constexpr char const* kHeldRange = "held: the other program's turn";
+/// Behind it no step is in turn.
+inline constexpr char const* kTurnsOverRange = "held no more: turns are over";
+
+class Turns {
+ public:
+  /// What a thread has of turns.
+  struct Member {
+    bool joined = false, free = false;
+    uint64_t turn = 0;
+    int64_t steps = 0;  ///< begun in it
+  };
+
+  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where it is gone, or there can be no thread for it, turns are
+  /// over.
+  Turns(ProgramSocket socket, int64_t steps);
+
+  /// The next step of this thread is of the turn that it has, or turns are over for it; else it has to wait.
+  [[nodiscard]] bool may_begin(Member& member) const {
+    return member.free || (member.steps > 0 && member.steps < steps_ && ++member.steps > 0);
+  }
+  /// Until its step is the first of a turn; false: turns are over.
+  bool wait(Member& member);
+  /// That it had. Any thread.
+  [[nodiscard]] uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int64_t steps() const { return steps_; }
+  /// The socket's.
+  [[nodiscard]] bool has_thread() const { return has_thread_.load(std::memory_order_relaxed); }
+  /// When no thread waits for a turn: there are no more.
+  void end_thread();
+  /// The thread exits.
+  void leave(Member const& member);
+
+ private:
+  bool wait_whole(Member& member);
+  void hand_over();
+
+  int64_t const steps_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t turn_ = 0;  ///< 0 = before the first
+  int64_t members_ = 0, waiting_ = 0;
+  bool over_ = false;
+  std::unique_ptr<TurnSocket> socket_;  ///< null: over from the begin
+  std::atomic<bool> has_thread_{false};
+  std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
+};
+
+}  // namespace stepscope::tracer
