@@ -1,5 +1,6 @@
-// The analysis in four phases: observe each process by itself, attribute waiting to the devices that cause it, summarise the run,
-// judge it. Some processes are observed at once; what compares them takes them one after the other, in their order.
+// The analysis in four phases: observe each process by itself, attribute waiting to the devices
+// that cause it, summarise the run, judge it. Some processes are observed at once; what compares
+// them takes them one after the other, in their order.
 #include "analyzer/analyze.h"
 
 #include <algorithm>
@@ -35,12 +36,14 @@ namespace stepscope::analyzer {
 namespace {
 
 /// Keeps the collectives in which a chosen device took part within its window.
-void keep_chosen(std::vector<CollectiveStats>& collectives, std::vector<DeviceStats> const& devices) {
+void keep_chosen(std::vector<CollectiveStats>& collectives,
+                 std::vector<DeviceStats> const& devices) {
   auto const is_chosen = [&](CollectiveStats::Participant const& participant) {
-    auto const at = std::lower_bound(devices.begin(), devices.end(), participant.ref,
-                                     [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
-    return at != devices.end() && at->ref == participant.ref && at->window.begin <= participant.when.begin &&
-           participant.when.begin < at->window.end;
+    auto const at =
+        std::lower_bound(devices.begin(), devices.end(), participant.ref,
+                         [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
+    return at != devices.end() && at->ref == participant.ref &&
+           at->window.begin <= participant.when.begin && participant.when.begin < at->window.end;
   };
   std::erase_if(collectives, [&](CollectiveStats const& collective) {
     return std::none_of(collective.participants.begin(), collective.participants.end(), is_chosen);
@@ -82,10 +85,12 @@ bool has_launches(std::vector<DeviceOps> const& devices) {
   return std::any_of(devices.begin(), devices.end(), [](DeviceOps const& device) {
     RowView const rows = device.rows();
     auto const tracks = device.trace().tracks();
-    bool const marks_steps = std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
-      return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
-    });
-    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); });
+    bool const marks_steps =
+        std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
+          return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
+        });
+    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(),
+                                      [&](uint32_t row) { return rows.link(row).valid(); });
   });
 }
 
@@ -103,15 +108,16 @@ class RunAnalyzer {
   RunAnalyzer(Processes const& processes, AnalyzeOptions const& options)
       : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {}
 
-  /// Phase 1. Everything that is found without comparing devices. Then results() has devices, steps and collectives. Errors:
-  /// those of reading.
+  /// Phase 1. Everything that is found without comparing devices. Then results() has devices, steps
+  /// and collectives. Errors: those of reading.
   std::optional<base::Error> observe() {
     observe_outlines();
     if (auto error = observe_devices()) return error;
     return observe_hosts();
   }
 
-  /// Phases 2 to 4, once, after observe(). `find_path` gets the critical path from results(). Errors: those of find_path().
+  /// Phases 2 to 4, once, after observe(). `find_path` gets the critical path from results().
+  /// Errors: those of find_path().
   base::Expected<Analysis> finish(std::function<Path()> const& find_path) {
     bool const is_part = options_.rank || options_.steps;
     Path path;
@@ -146,7 +152,8 @@ class RunAnalyzer {
   void observe_outlines() {
     host_steps_ = find_host_steps(processes_.outline);
     // Marked steps tell nothing about devices whose launches are not recorded.
-    if (host_steps_.source == StepSource::kNone || !has_launches(devices_)) detect_steps(devices_, host_steps_);
+    if (host_steps_.source == StepSource::kNone || !has_launches(devices_))
+      detect_steps(devices_, host_steps_);
     results_.step_source = host_steps_.source;
     results_.step_confidence = host_steps_.confidence;
     results_.layers = host_steps_.layers;
@@ -155,10 +162,12 @@ class RunAnalyzer {
     results_.collectives = match_collectives(devices_);
     tbb::parallel_invoke([&] { peers_ = peer_launches(results_.collectives, devices_); },
                          [&] { waits_ = wait_times(results_.collectives, devices_); },
-                         [&] { attribution_.emplace(results_.collectives); }, [&] { pipelines_.emplace(results_.collectives); });
+                         [&] { attribution_.emplace(results_.collectives); },
+                         [&] { pipelines_.emplace(results_.collectives); });
   }
 
-  /// The processes with devices, several at once. Each leaves memory as soon as its numbers are taken.
+  /// The processes with devices, several at once. Each leaves memory as soon as its numbers are
+  /// taken.
   std::optional<base::Error> observe_devices() {
     std::vector<std::span<DeviceOps const>> const groups = chosen_groups();
     std::optional<base::Error> error;  // of the first process that cannot be read
@@ -181,9 +190,11 @@ class RunAnalyzer {
       stop_ = true;
     };
 
-    tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
-                                                    tbb::make_filter<size_t, Observed>(tbb::filter_mode::parallel, observe) &
-                                                    tbb::make_filter<Observed, void>(tbb::filter_mode::serial_in_order, keep));
+    tbb::parallel_pipeline(
+        processes_at_once(),
+        tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+            tbb::make_filter<size_t, Observed>(tbb::filter_mode::parallel, observe) &
+            tbb::make_filter<Observed, void>(tbb::filter_mode::serial_in_order, keep));
     return error;
   }
 
@@ -191,7 +202,9 @@ class RunAnalyzer {
   std::vector<std::span<DeviceOps const>> chosen_groups() const {
     std::vector<std::span<DeviceOps const>> groups;
     for (size_t first = 0, last = 0; first < devices_.size(); first = last) {
-      while (last < devices_.size() && devices_[last].ref.rank_index == devices_[first].ref.rank_index) ++last;
+      while (last < devices_.size() &&
+             devices_[last].ref.rank_index == devices_[first].ref.rank_index)
+        ++last;
       if (!options_.rank || devices_[first].trace().info().rank == *options_.rank)
         groups.push_back(std::span(devices_).subspan(first, last - first));
     }
@@ -206,7 +219,8 @@ class RunAnalyzer {
     auto const first = static_cast<size_t>(outline.data() - devices_.data());
     auto const peers = std::span(peers_).subspan(first, outline.size());
     auto const waits = std::span(waits_).subspan(first, outline.size());
-    return observe_process({std::move(*rank), outline, peers, waits, host_steps_, *attribution_}, options_);
+    return observe_process({std::move(*rank), outline, peers, waits, host_steps_, *attribution_},
+                           options_);
   }
 
   void keep_observed(ObservedProcess process) {
@@ -221,18 +235,21 @@ class RunAnalyzer {
   /// The processes without any device.
   std::optional<base::Error> observe_hosts() {
     std::vector<bool> has_device(processes_.outline.ranks.size());
-    for (DeviceOps const& device : devices_) has_device[static_cast<size_t>(device.ref.rank_index)] = true;
+    for (DeviceOps const& device : devices_)
+      has_device[static_cast<size_t>(device.ref.rank_index)] = true;
 
     for (size_t process = 0; process < has_device.size(); ++process) {
-      bool const is_chosen = !options_.rank || processes_.outline.ranks[process].trace.info().rank == *options_.rank;
+      bool const is_chosen =
+          !options_.rank || processes_.outline.ranks[process].trace.info().rank == *options_.rank;
       if (has_device[process] || !is_chosen) continue;
       auto const rank = processes_.read(process);
       if (!rank) return rank.error();
       observe_host(**rank, static_cast<int32_t>(process), host_steps_, options_, results_);
     }
 
-    std::stable_sort(results_.hosts.begin(), results_.hosts.end(),
-                     [](HostStats const& a, HostStats const& b) { return a.rank_index < b.rank_index; });
+    std::stable_sort(
+        results_.hosts.begin(), results_.hosts.end(),
+        [](HostStats const& a, HostStats const& b) { return a.rank_index < b.rank_index; });
     return std::nullopt;
   }
 
@@ -248,7 +265,8 @@ class RunAnalyzer {
     pipelines_.reset();
   }
 
-  /// Phase 3. Numbers of the whole run: the speed of its links, and how far its recording can be trusted.
+  /// Phase 3. Numbers of the whole run: the speed of its links, and how far its recording can be
+  /// trusted.
   void summarise() {
     results_.links = fit_links(results_.collectives);
     results_.integrity = judge_quality(processes_.outline);
@@ -256,8 +274,8 @@ class RunAnalyzer {
     auto const is_by_time = [](DeviceStats const& device) { return device.are_steps_by_time; };
     if (std::any_of(results_.devices.begin(), results_.devices.end(), is_by_time))
       results_.integrity.notes.emplace_back(
-          "of a device no launch is recorded: each of its operations counts to the step in whose time it began, which is a later "
-          "one where the device lags behind the host");
+          "of a device no launch is recorded: each of its operations counts to the step in whose "
+          "time it began, which is a later one where the device lags behind the host");
   }
 
   /// Phase 4. put_bottleneck_first() completes it once the critical path is known.
@@ -279,7 +297,8 @@ class RunAnalyzer {
 /// The part of a process's trace in a window of run time.
 model::RankTrace read_in_memory(model::RankTrace const& rank, Interval window) {
   Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
-  return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file, rank.drift};
+  return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
+                          rank.drift};
 }
 
 }  // namespace
@@ -289,23 +308,28 @@ size_t processes_at_once() {
   return static_cast<size_t>(std::clamp(tbb::info::default_concurrency(), 1, kMost));
 }
 
-bool has_marked_steps(model::Run const& outline) { return find_host_steps(outline).source != StepSource::kNone; }
+bool has_marked_steps(model::Run const& outline) {
+  return find_host_steps(outline).source != StepSource::kNone;
+}
 
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   using Whole = std::shared_ptr<model::RankTrace const>;
-  Processes const processes{run, [&](size_t process) { return Processes::Whole(Whole(Whole(), &run.ranks[process])); }};
+  Processes const processes{
+      run, [&](size_t process) { return Processes::Whole(Whole(Whole(), &run.ranks[process])); }};
   RunAnalyzer analyzer(processes, options);
   static_cast<void>(analyzer.observe());  // reading memory never fails
 
   Analysis const& results = analyzer.results();
-  auto const read_window = [&](size_t process, Interval window) -> base::Expected<model::RankTrace> {
+  auto const read_window = [&](size_t process,
+                               Interval window) -> base::Expected<model::RankTrace> {
     return read_in_memory(run.ranks[process], window);
   };
   auto const find_path = [&]() -> RunAnalyzer::Path {
     if (!is_path_of_all(run, results))
-      return find_streamed_path({run, {}, read_window}, {analyzer.devices(), analyzer.host_steps(), results}, options);
-    return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives, results.devices, results.steps,
-                               options.launch_latency_limit_ns});
+      return find_streamed_path({run, {}, read_window},
+                                {analyzer.devices(), analyzer.host_steps(), results}, options);
+    return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives,
+                               results.devices, results.steps, options.launch_latency_limit_ns});
   };
   return *analyzer.finish(find_path);
 }
@@ -322,7 +346,8 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
   if (auto error = analyzer.observe()) return base::fail("{}", error->message);
 
   return analyzer.finish([&] {
-    return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()}, options);
+    return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
+                              options);
   });
 }
 

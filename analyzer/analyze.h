@@ -10,13 +10,13 @@
 
 namespace stepscope::analyzer {
 
-/// Numbers and findings of a run in memory. Never fails: a number that cannot be computed is absent, and
-/// TraceIntegrity says why.
+/// Numbers and findings of a run in memory. Never fails: a number that cannot be computed is
+/// absent, and TraceIntegrity says why.
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options = {});
 
-/// The same of a run that memory does not hold at once. Rows of events (IdleGap::host_row, Participant::row, …)
-/// are rows of outline and whole traces, and say nothing without them. The run must have marked steps: detecting
-/// steps takes all kernels at once. Errors: those of reading.
+/// The same of a run that memory does not hold at once. Rows of events (IdleGap::host_row,
+/// Participant::row, …) are rows of outline and whole traces, and say nothing without them. The run
+/// must have marked steps: detecting steps takes all kernels at once. Errors: those of reading.
 base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options = {});
 
 /// Whether analyze() finds steps in the outlines of a run's processes.

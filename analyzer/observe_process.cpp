@@ -27,28 +27,33 @@ struct Selection {
 };
 
 /// `window`: of all ops of the device.
-Selection select(DeviceOps const& device, Interval window, DeviceSteps const& assigned, AnalyzeOptions const& options) {
+Selection select(DeviceOps const& device, Interval window, DeviceSteps const& assigned,
+                 AnalyzeOptions const& options) {
   Selection selection;
   auto const is_chosen = [&](StepStats const& step) {
-    return !options.steps || (options.steps->first <= step.step && step.step <= options.steps->second);
+    return !options.steps ||
+           (options.steps->first <= step.step && step.step <= options.steps->second);
   };
-  std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps), is_chosen);
+  std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps),
+               is_chosen);
 
   if (!options.steps) {
     auto const is_outside = [](int32_t step) { return step < 0; };
     selection.window = window;
     selection.ops = device.ops;
-    selection.outside_steps =
-        static_cast<uint64_t>(std::count_if(assigned.step_of_op.begin(), assigned.step_of_op.end(), is_outside));
+    selection.outside_steps = static_cast<uint64_t>(
+        std::count_if(assigned.step_of_op.begin(), assigned.step_of_op.end(), is_outside));
     return selection;
   }
 
   for (size_t i = 0; i < device.ops.size(); ++i) {
     int32_t const step = assigned.step_of_op[i];
-    if (step >= 0 && is_chosen(assigned.steps[static_cast<size_t>(step)])) selection.ops.push_back(device.ops[i]);
+    if (step >= 0 && is_chosen(assigned.steps[static_cast<size_t>(step)]))
+      selection.ops.push_back(device.ops[i]);
   }
   selection.window = selection.steps.empty() ? Interval{0, 0}
-                                             : Interval{selection.steps.front().window.begin, selection.steps.back().window.end};
+                                             : Interval{selection.steps.front().window.begin,
+                                                        selection.steps.back().window.end};
   return selection;
 }
 
@@ -71,15 +76,18 @@ void count_ops(DeviceOps const& device, std::vector<uint32_t> const& ops, Device
   stats.launches += launches;
 }
 
-/// From the begin of the first host step to the end of the last: memory calls of the steps lie here.
+/// From the begin of the first host step to the end of the last: memory calls of the steps lie
+/// here.
 Interval host_window(std::vector<StepStats> const& steps) {
   Interval window = steps.empty() ? Interval{} : steps.front().host_window;
   for (StepStats const& step : steps)
-    window = {std::min(window.begin, step.host_window.begin), std::max(window.end, step.host_window.end)};
+    window = {std::min(window.begin, step.host_window.begin),
+              std::max(window.end, step.host_window.end)};
   return window;
 }
 
-/// First begin to last end of the device window and the windows of its steps, which may begin before the first op.
+/// First begin to last end of the device window and the windows of its steps, which may begin
+/// before the first op.
 Interval explained_range(Interval window, std::vector<StepStats> const& steps) {
   for (StepStats const& step : steps) {
     window.begin = std::min(window.begin, step.window.begin);
@@ -90,12 +98,14 @@ Interval explained_range(Interval window, std::vector<StepStats> const& steps) {
 
 /// Drops gaps and parts of gaps outside of the chosen window.
 void clip_gaps(std::vector<IdleGap>& gaps, Interval window) {
-  for (IdleGap& gap : gaps) gap.when = {std::max(gap.when.begin, window.begin), std::min(gap.when.end, window.end)};
+  for (IdleGap& gap : gaps)
+    gap.when = {std::max(gap.when.begin, window.begin), std::min(gap.when.end, window.end)};
   std::erase_if(gaps, [](IdleGap const& gap) { return gap.when.begin >= gap.when.end; });
 }
 
 /// Replaces rows of the outline by rows of the whole trace.
-std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const& outline, DeviceOps const& whole) {
+std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const& outline,
+                                 DeviceOps const& whole) {
   if (outline.rank == whole.rank) return peers;
 
   std::vector<std::pair<uint32_t, uint32_t>> const rows = rows_in_whole(outline, whole);
@@ -106,18 +116,21 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const&
     peer.row = place == rows.end() ? peer.row : place->second;
   }
 
-  std::sort(peers.begin(), peers.end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+  std::sort(peers.begin(), peers.end(),
+            [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
   return peers;
 }
 
 /// The devices of one process, one after the other.
 class ProcessObserver {
  public:
-  ProcessObserver(ProcessInput const& input, std::span<DeviceOps const> devices, AnalyzeOptions const& options)
+  ProcessObserver(ProcessInput const& input, std::span<DeviceOps const> devices,
+                  AnalyzeOptions const& options)
       : input_(input),
         devices_(devices),
         options_(options),
-        host_(*input.rank, input.host_steps.threads[static_cast<size_t>(devices.front().ref.rank_index)]),
+        host_(*input.rank,
+              input.host_steps.threads[static_cast<size_t>(devices.front().ref.rank_index)]),
         memory_(memory_of_process(*input.rank)),
         phases_(devices),
         launch_places_(launch_places(*input.rank)) {}
@@ -131,9 +144,11 @@ class ProcessObserver {
     DeviceSteps assigned = assign_steps(device, input_.host_steps, options_.warmup_steps);
     Interval const window = op_window(device);
     Selection selection = select(device, window, assigned, options_);
-    std::vector<PeerLaunch> const peers = in_whole(input_.peers[place], input_.outline[place], device);
+    std::vector<PeerLaunch> const peers =
+        in_whole(input_.peers[place], input_.outline[place], device);
     std::vector<IdleGap> gaps =
-        explain_gaps(device, work.sets.busy, explained_range(window, assigned.steps), host_, peers, latency_limit);
+        explain_gaps(device, work.sets.busy, explained_range(window, assigned.steps), host_, peers,
+                     latency_limit);
     if (options_.steps) {
       work.gaps = gaps;
       clip_gaps(gaps, selection.window);
@@ -146,7 +161,8 @@ class ProcessObserver {
     stats.all_ops = window;
     stats.are_steps_by_time = assigned.are_by_time;
     stats.memory = memory_of(device, selection.steps);
-    stats.telemetry = telemetry_of(device, work.sets, selection.window, selection.steps, devices_.size() == 1);
+    stats.telemetry =
+        telemetry_of(device, work.sets, selection.window, selection.steps, devices_.size() == 1);
     add_host_work(device, work.sets, selection, gaps, results);
     add_device_results(device, work.sets, std::move(selection), gaps, stats, results);
     stats.launch.latency_limit_ns = latency_limit;
@@ -170,11 +186,14 @@ class ProcessObserver {
     sets.exposed_wait = model::intersect(sets.exposed_comm, input_.waits[place]);
 
     Readiness readiness = find_readiness(device, sets);
-    sets.exposed_late = input_.attribution.split_exposed_wait(device.ref, sets.exposed_comm, readiness.collectives);
+    sets.exposed_late =
+        input_.attribution.split_exposed_wait(device.ref, sets.exposed_comm, readiness.collectives);
     sets.blocking_comm = std::move(readiness.blocking_comm);
 
-    int64_t const latency_limit = launch_latency_limit(device, sets.busy, options_.launch_latency_limit_ns);
-    add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host_, latency_limit));
+    int64_t const latency_limit =
+        launch_latency_limit(device, sets.busy, options_.launch_latency_limit_ns);
+    add_unhidden(sets,
+                 explain_late_launches(device, readiness.late_launches, host_, latency_limit));
     return latency_limit;
   }
 
@@ -182,7 +201,9 @@ class ProcessObserver {
     std::vector<Interval> measured;
     for (StepStats const& step : steps)
       if (!step.warmup) measured.push_back(step.host_window);
-    return memory_facts(device, memory_, options_.steps ? std::optional(host_window(steps)) : std::nullopt, measured);
+    return memory_facts(device, memory_,
+                        options_.steps ? std::optional(host_window(steps)) : std::nullopt,
+                        measured);
   }
 
   /// What the host did: its phases, and its ops while the device was idle.
@@ -197,8 +218,9 @@ class ProcessObserver {
   }
 
   /// The device's time, steps and work. `stats`: has its window.
-  void add_device_results(DeviceOps const& device, DeviceSets const& sets, Selection selection, std::vector<IdleGap> const& gaps,
-                          DeviceStats& stats, Analysis& results) const {
+  void add_device_results(DeviceOps const& device, DeviceSets const& sets, Selection selection,
+                          std::vector<IdleGap> const& gaps, DeviceStats& stats,
+                          Analysis& results) const {
     stats.time = split_with_steps(sets, gaps, stats.window, selection.steps);
     count_ops(device, selection.ops, stats);
     std::stable_sort(selection.steps.begin(), selection.steps.end(),
@@ -220,12 +242,16 @@ class ProcessObserver {
 
 }  // namespace
 
-base::Expected<ObservedProcess> observe_process(ProcessInput const& input, AnalyzeOptions const& options) {
+base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
+                                                AnalyzeOptions const& options) {
   int32_t const rank_index = input.outline.front().ref.rank_index;
   std::vector<DeviceOps> whole;
-  if (input.rank.get() != input.outline.front().rank) whole = index_devices(*input.rank, rank_index);
-  std::span<DeviceOps const> const devices = whole.empty() ? input.outline : std::span<DeviceOps const>(whole);
-  if (devices.size() != input.outline.size()) return base::fail("{}: has changed while it was read", input.rank->file);
+  if (input.rank.get() != input.outline.front().rank)
+    whole = index_devices(*input.rank, rank_index);
+  std::span<DeviceOps const> const devices =
+      whole.empty() ? input.outline : std::span<DeviceOps const>(whole);
+  if (devices.size() != input.outline.size())
+    return base::fail("{}: has changed while it was read", input.rank->file);
 
   ObservedProcess process{input.rank, {}, {}};
   auto const is_idle = [](DeviceOps const& device) { return device.ops.empty(); };
@@ -233,16 +259,20 @@ base::Expected<ObservedProcess> observe_process(ProcessInput const& input, Analy
     observe_host(*input.rank, rank_index, input.host_steps, options, process.results);
 
   ProcessObserver observer(input, devices, options);
-  for (size_t place = 0; place < devices.size(); ++place) process.work.push_back(observer.observe(place, process.results));
+  for (size_t place = 0; place < devices.size(); ++place)
+    process.work.push_back(observer.observe(place, process.results));
   return process;
 }
 
-void observe_host(model::RankTrace const& rank, int32_t rank_index, HostSteps const& host_steps, AnalyzeOptions const& options,
-                  Analysis& results) {
-  std::vector<std::vector<HostStep>> const& steps = host_steps.threads[static_cast<size_t>(rank_index)];
-  if (auto host = host_facts(rank, rank_index, steps, options)) results.hosts.push_back(std::move(*host));
+void observe_host(model::RankTrace const& rank, int32_t rank_index, HostSteps const& host_steps,
+                  AnalyzeOptions const& options, Analysis& results) {
+  std::vector<std::vector<HostStep>> const& steps =
+      host_steps.threads[static_cast<size_t>(rank_index)];
+  if (auto host = host_facts(rank, rank_index, steps, options))
+    results.hosts.push_back(std::move(*host));
   if (options.steps) return;
-  if (auto negotiations = find_negotiations(rank, rank_index)) results.negotiations.push_back(std::move(*negotiations));
+  if (auto negotiations = find_negotiations(rank, rank_index))
+    results.negotiations.push_back(std::move(*negotiations));
 }
 
 }  // namespace stepscope::analyzer

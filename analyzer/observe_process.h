@@ -1,5 +1,5 @@
-// The first phase of analyze(), for one process: everything that its own trace tells about its devices and its host. Processes
-// are observed independently of each other, several at once.
+// The first phase of analyze(), for one process: everything that its own trace tells about its
+// devices and its host. Processes are observed independently of each other, several at once.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,14 @@ struct ObservedProcess {
   Analysis results;              ///< the numbers of this process alone
 };
 
-/// Fails where the whole trace has other devices than the outline: its file changed between the two readings.
-base::Expected<ObservedProcess> observe_process(ProcessInput const& input, AnalyzeOptions const& options);
+/// Fails where the whole trace has other devices than the outline: its file changed between the two
+/// readings.
+base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
+                                                AnalyzeOptions const& options);
 
-/// Appends the host's steps, ranges and threads, and the negotiations of collectives that it recorded. For a process without
-/// device ops.
-void observe_host(model::RankTrace const& rank, int32_t rank_index, HostSteps const& host_steps, AnalyzeOptions const& options,
-                  Analysis& results);
+/// Appends the host's steps, ranges and threads, and the negotiations of collectives that it
+/// recorded. For a process without device ops.
+void observe_host(model::RankTrace const& rank, int32_t rank_index, HostSteps const& host_steps,
+                  AnalyzeOptions const& options, Analysis& results);
 
 }  // namespace stepscope::analyzer

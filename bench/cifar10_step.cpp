@@ -1,6 +1,8 @@
-// How close the cifar10 workload comes to the limits of its libraries, as ratios to be read within one run:
-//   step        one training step of batch 128 on one host device, over the sum of its oneDNN primitives run alone in a loop
-//   all-reduce  16 MiB over two host devices, over memcpy of as many bytes (algorithm bandwidth)
+// How close the cifar10 workload comes to the limits of its libraries, as ratios to be read within
+// one run:
+//   step        one training step of batch 128 on one host device, over the sum of its oneDNN
+//   primitives run alone in a loop all-reduce  16 MiB over two host devices, over memcpy of as many
+//   bytes (algorithm bandwidth)
 // OMP_NUM_THREADS bounds the threads of the device and of the primitives alike.
 #include <benchmark/benchmark.h>
 
@@ -54,10 +56,13 @@ class Primitives {
     dnnl::primitive primitive;
     std::unordered_map<int, memory> arguments;
   };
-  static memory::desc floats(memory::dims const& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
+  static memory::desc floats(memory::dims const& dims, Tag tag) {
+    return {dims, memory::data_type::f32, tag};
+  }
   static void fill(memory const& data, size_t count) {
     auto* const values = static_cast<float*>(data.get_data_handle());
-    for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 1000) * 1e-3F - 0.4F;
+    for (size_t i = 0; i < count; ++i)
+      values[i] = static_cast<float>(i * 7919 % 1000) * 1e-3F - 0.4F;
   }
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
@@ -67,30 +72,42 @@ class Primitives {
 
 void Primitives::convolution(int64_t side, int64_t in, int64_t out, bool data) {
   using namespace dnnl;
-  auto const x = floats({kBatch, in, side, side}, Tag::nhwc), y = floats({kBatch, out, side, side}, Tag::nhwc);
+  auto const x = floats({kBatch, in, side, side}, Tag::nhwc),
+             y = floats({kBatch, out, side, side}, Tag::nhwc);
   auto const w = floats({out, in, 5, 5}, Tag::any), b = floats({out}, Tag::a);
   memory::dims const one = {1, 1}, two = {2, 2};
   auto const how = algorithm::convolution_auto;
-  auto const f = host::describe<convolution_forward>(engine_, {}, prop_kind::forward_training, how, x, w, b, y, one, two, two);
-  add<convolution_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, f.weights_desc()}, {DNNL_ARG_BIAS, b}, {DNNL_ARG_DST, y}});
-  auto const g = host::describe_backward<convolution_backward_weights>(engine_, {}, f, how, x, w, b, y, one, two, two);
-  add<convolution_backward_weights>(
-      g, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()}, {DNNL_ARG_DIFF_BIAS, b}});
+  auto const f = host::describe<convolution_forward>(engine_, {}, prop_kind::forward_training, how,
+                                                     x, w, b, y, one, two, two);
+  add<convolution_forward>(f, {{DNNL_ARG_SRC, x},
+                               {DNNL_ARG_WEIGHTS, f.weights_desc()},
+                               {DNNL_ARG_BIAS, b},
+                               {DNNL_ARG_DST, y}});
+  auto const g = host::describe_backward<convolution_backward_weights>(engine_, {}, f, how, x, w, b,
+                                                                       y, one, two, two);
+  add<convolution_backward_weights>(g, {{DNNL_ARG_SRC, x},
+                                        {DNNL_ARG_DIFF_DST, y},
+                                        {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()},
+                                        {DNNL_ARG_DIFF_BIAS, b}});
   if (!data) return;
-  auto const d = host::describe_backward<convolution_backward_data>(engine_, {}, f, how, x, w, y, one, two, two);
-  add<convolution_backward_data>(d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
+  auto const d = host::describe_backward<convolution_backward_data>(engine_, {}, f, how, x, w, y,
+                                                                    one, two, two);
+  add<convolution_backward_data>(
+      d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
 }
 
 void Primitives::pooling(int64_t side, int64_t channels) {
   using namespace dnnl;
-  auto const x = floats({kBatch, channels, side, side}, Tag::nhwc), y = floats({kBatch, channels, side / 2, side / 2}, Tag::nhwc);
+  auto const x = floats({kBatch, channels, side, side}, Tag::nhwc),
+             y = floats({kBatch, channels, side / 2, side / 2}, Tag::nhwc);
   host::MaxPoolWindows const windows{x, y, {2, 2}, {3, 3}, {0, 0}, {1, 1}};
   auto const f = host::describe_max_pool(engine_, {}, windows);
   auto const positions = f.workspace_desc();
   add<pooling_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_WORKSPACE, positions}});
   auto const d = host::describe_max_pool_backward(engine_, {}, f, windows);
   // Reads the positions that its forward left, like the training does.
-  Work work{pooling_backward(d), {{DNNL_ARG_WORKSPACE, work_.back().arguments.at(DNNL_ARG_WORKSPACE)}}};
+  Work work{pooling_backward(d),
+            {{DNNL_ARG_WORKSPACE, work_.back().arguments.at(DNNL_ARG_WORKSPACE)}}};
   work.arguments.emplace(DNNL_ARG_DIFF_SRC, memory(x, engine_));
   work.arguments.emplace(DNNL_ARG_DIFF_DST, memory(y, engine_));
   fill(work.arguments.at(DNNL_ARG_DIFF_DST), y.get_size() / sizeof(float));
@@ -102,23 +119,34 @@ void Primitives::normalisation(int64_t side, int64_t channels) {
   auto const x = floats({kBatch, channels, side, side}, Tag::nhwc);
   host::LrnWindow const window{x, 9, 0.001F, 0.75F, 1.0F};
   auto const f = host::describe_lrn(engine_, {}, window);
-  add<lrn_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, x}, {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
+  add<lrn_forward>(
+      f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, x}, {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
   auto const d = host::describe_lrn_backward(engine_, {}, f, window);
-  add<lrn_backward>(
-      d, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, x}, {DNNL_ARG_DIFF_SRC, x}, {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
+  add<lrn_backward>(d, {{DNNL_ARG_SRC, x},
+                        {DNNL_ARG_DIFF_DST, x},
+                        {DNNL_ARG_DIFF_SRC, x},
+                        {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
 }
 
 void Primitives::inner_product(int64_t inputs, int64_t outputs) {
   using namespace dnnl;
   auto const x = floats({kBatch, inputs}, Tag::nc), y = floats({kBatch, outputs}, Tag::nc);
   auto const w = floats({outputs, inputs}, Tag::any), b = floats({outputs}, Tag::a);
-  auto const f = host::describe<inner_product_forward>(engine_, {}, prop_kind::forward_training, x, w, b, y);
-  add<inner_product_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, f.weights_desc()}, {DNNL_ARG_BIAS, b}, {DNNL_ARG_DST, y}});
-  auto const g = host::describe_backward<inner_product_backward_weights>(engine_, {}, f, x, w, b, y);
-  add<inner_product_backward_weights>(
-      g, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()}, {DNNL_ARG_DIFF_BIAS, b}});
+  auto const f =
+      host::describe<inner_product_forward>(engine_, {}, prop_kind::forward_training, x, w, b, y);
+  add<inner_product_forward>(f, {{DNNL_ARG_SRC, x},
+                                 {DNNL_ARG_WEIGHTS, f.weights_desc()},
+                                 {DNNL_ARG_BIAS, b},
+                                 {DNNL_ARG_DST, y}});
+  auto const g =
+      host::describe_backward<inner_product_backward_weights>(engine_, {}, f, x, w, b, y);
+  add<inner_product_backward_weights>(g, {{DNNL_ARG_SRC, x},
+                                          {DNNL_ARG_DIFF_DST, y},
+                                          {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()},
+                                          {DNNL_ARG_DIFF_BIAS, b}});
   auto const d = host::describe_backward<inner_product_backward_data>(engine_, {}, f, x, w, y);
-  add<inner_product_backward_data>(d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
+  add<inner_product_backward_data>(
+      d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
 }
 
 void primitives_alone(benchmark::State& state) {
@@ -149,7 +177,8 @@ void training_step(benchmark::State& state) {
   auto const result = train_cifar10(options, {}, data, nullptr);
   if (!result) return state.SkipWithError(result.error().message.c_str());
   size_t step = kWarmUp;
-  for (auto _ : state) state.SetIterationTime(static_cast<double>(result->step_ns[0][step++]) * 1e-9);
+  for (auto _ : state)
+    state.SetIterationTime(static_cast<double>(result->step_ns[0][step++]) * 1e-9);
 }
 BENCHMARK(training_step)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(40);
 
@@ -160,7 +189,8 @@ void copy_16_mib(benchmark::State& state) {
     std::memcpy(to.data(), from.data(), kReducedFloats * sizeof(float));
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kReducedFloats * sizeof(float)));
+  state.SetBytesProcessed(
+      static_cast<int64_t>(state.iterations() * kReducedFloats * sizeof(float)));
 }
 BENCHMARK(copy_16_mib)->Unit(benchmark::kMillisecond)->UseRealTime();
 
@@ -176,7 +206,8 @@ void all_reduce_16_mib(benchmark::State& state) {
     for (int i = 0; i < kInner; ++i) ring.all_reduce_mean(0, a.data(), kReducedFloats);
     other.join();
   }
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kInner * kReducedFloats * sizeof(float)));
+  state.SetBytesProcessed(
+      static_cast<int64_t>(state.iterations() * kInner * kReducedFloats * sizeof(float)));
 }
 BENCHMARK(all_reduce_16_mib)->Unit(benchmark::kMillisecond)->UseRealTime();
 

@@ -1,5 +1,6 @@
-// How long it takes to set the clocks of 64 ranks by 10,000 collectives, and to find which belong together; beside it one sort of
-// as many ends, which no robust fit does without. Medians of kRepeats.
+// How long it takes to set the clocks of 64 ranks by 10,000 collectives, and to find which belong
+// together; beside it one sort of as many ends, which no robust fit does without. Medians of
+// kRepeats.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,9 @@ using namespace stepscope;
 constexpr int kRepeats = 7;
 constexpr uint32_t kRanks = 64, kCollectives = 10'000;
 
-double median_ms(std::function<void()> const& work) { return 1e3 * bench::median_s(kRepeats, work); }
+double median_ms(std::function<void()> const& work) {
+  return 1e3 * bench::median_s(kRepeats, work);
+}
 
 }  // namespace
 
@@ -34,12 +37,16 @@ int main() {
     }
   }
   for (uint32_t rank = 0; rank < kRanks; ++rank)
-    for (uint64_t i = 1; i <= kCollectives; ++i) details.push_back({.bytes = 1024, .communicator = 5, .sequence = i});
+    for (uint64_t i = 1; i <= kCollectives; ++i)
+      details.push_back({.bytes = 1024, .communicator = 5, .sequence = i});
   std::vector<model::DeviceCollective> collectives;
-  for (size_t i = 0; i < details.size(); ++i) collectives.push_back({static_cast<uint32_t>(i / kCollectives), &details[i]});
+  for (size_t i = 0; i < details.size(); ++i)
+    collectives.push_back({static_cast<uint32_t>(i / kCollectives), &details[i]});
   uint64_t sum = 0;
-  double const match = median_ms([&] { sum += model::match_collectives(collectives).back().collective; });
-  double const fit = median_ms([&] { sum += static_cast<uint64_t>(import::fit_clocks(kRanks, ends).back().offset_ns); });
+  double const match =
+      median_ms([&] { sum += model::match_collectives(collectives).back().collective; });
+  double const fit = median_ms(
+      [&] { sum += static_cast<uint64_t>(import::fit_clocks(kRanks, ends).back().offset_ns); });
   double const sorting = median_ms([&] {
     std::vector<int64_t> times;
     for (import::CollectiveEnd const& end : ends) times.push_back(end.end_ns);
@@ -47,7 +54,8 @@ int main() {
     sum += static_cast<uint64_t>(times.front());
   });
   fmt::print(
-      "{} ranks x {} collectives: fit {:.1f} ms, match {:.1f} ms; one sort of the ends {:.1f} ms (fit / sort {:.2f}) [{}]\n",
+      "{} ranks x {} collectives: fit {:.1f} ms, match {:.1f} ms; one sort of the ends {:.1f} ms "
+      "(fit / sort {:.2f}) [{}]\n",
       kRanks, kCollectives, fit, match, sorting, fit / sorting, sum % 10);
   return 0;
 }

@@ -1,5 +1,6 @@
-// How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: made ones of kCalls collectives each, in
-// memory. Medians of kRepeats; beside them what it takes to add up as many bytes on one core.
+// How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: made ones of
+// kCalls collectives each, in memory. Medians of kRepeats; beside them what it takes to add up as
+// many bytes on one core.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -49,7 +50,8 @@ std::string pickled_dump() {
     bytes.append(of, sizeof number);
   };
   auto const text = [&](std::string const& characters) {
-    auto const id = static_cast<size_t>(std::find(memo.begin(), memo.end(), characters) - memo.begin());
+    auto const id =
+        static_cast<size_t>(std::find(memo.begin(), memo.end(), characters) - memo.begin());
     bool const is_new = id == memo.size();
     if (is_new) {
       bytes += 'X';
@@ -121,7 +123,8 @@ std::string inspector_log() {
   return text;
 }
 
-void measure(char const* what, std::string const& bytes, std::function<uint64_t(import::Input const&)> const& read) {
+void measure(char const* what, std::string const& bytes,
+             std::function<uint64_t(import::Input const&)> const& read) {
   import::Input const input(std::as_bytes(std::span(bytes)), "nccl_trace_rank_0");
   uint64_t sum = 0, events = 0;
   double const adding = median_s([&] {
@@ -132,9 +135,12 @@ void measure(char const* what, std::string const& bytes, std::function<uint64_t(
     }
   });
   double const reading = median_s([&] { events = read(input); });
-  fmt::print("{:<24} {:>10}: {:.2f} s, {:.0f} MB/s, {:.2f} M calls/s, {} events; adding the bytes up {:.3f} s ({:x})\n", what,
-             base::format_bytes(bytes.size()), reading, static_cast<double>(bytes.size()) / reading / 1e6, kCalls / reading / 1e6,
-             base::format_count(events), adding, sum & 0xFU);
+  fmt::print(
+      "{:<24} {:>10}: {:.2f} s, {:.0f} MB/s, {:.2f} M calls/s, {} events; adding the bytes up "
+      "{:.3f} s ({:x})\n",
+      what, base::format_bytes(bytes.size()), reading,
+      static_cast<double>(bytes.size()) / reading / 1e6, kCalls / reading / 1e6,
+      base::format_count(events), adding, sum & 0xFU);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The critical path of runs of growing size: one rank whose host and device take turns at being late, with event waits, syncs and
-// copies; and 8 ranks that meet in collectives, a different one late each time. Target: a trace of 2.2 M events in a second.
+// The critical path of runs of growing size: one rank whose host and device take turns at being
+// late, with event waits, syncs and copies; and 8 ranks that meet in collectives, a different one
+// late each time. Target: a trace of 2.2 M events in a second.
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -34,27 +35,31 @@ struct Maker {
     for (int64_t depth = 0; depth < kEventsPerOp - 2; ++depth)
       builder.events(thread).add(EventKind::kRange, host + depth * 100, 5'000 - depth * 200,
                                  builder.intern("op " + std::to_string((index + depth) % 60)));
-    builder.events(thread).add(EventKind::kLaunch, host + 1'500, 2'000, builder.intern("cudaLaunchKernel"), ++correlation);
+    builder.events(thread).add(EventKind::kLaunch, host + 1'500, 2'000,
+                               builder.intern("cudaLaunchKernel"), ++correlation);
     host += 5'500;
   }
   void kernel(int64_t index, int64_t dur) {
     launch(index);
     compute_end = std::max(compute_end + 1'000, host + 1'000);
-    builder.events(compute).add(EventKind::kKernel, compute_end, dur, builder.intern("kernel " + std::to_string(index % 40)),
-                                correlation, KernelDetail{});
+    builder.events(compute).add(EventKind::kKernel, compute_end, dur,
+                                builder.intern("kernel " + std::to_string(index % 40)), correlation,
+                                KernelDetail{});
     compute_end += dur;
   }
   void copy_batch(int64_t index) {
     launch(index);
-    builder.events(copy).add(EventKind::kMemcpy, host + 1'000, 4'000, builder.intern("copy"), correlation, CopyDetail{});
+    builder.events(copy).add(EventKind::kMemcpy, host + 1'000, 4'000, builder.intern("copy"),
+                             correlation, CopyDetail{});
     if (host + 5'000 <= compute_end) return;
-    builder.events(compute).add(EventKind::kStreamWait, compute_end, host + 5'000 - compute_end, builder.intern("wait"), 0,
-                                StreamWaitDetail{0, 1});
+    builder.events(compute).add(EventKind::kStreamWait, compute_end, host + 5'000 - compute_end,
+                                builder.intern("wait"), 0, StreamWaitDetail{0, 1});
     compute_end = host + 5'000;
   }
   void sync() {
     int64_t const end = std::max(host, compute_end) + 2'000;
-    builder.events(thread).add(EventKind::kSync, host, end - host, builder.intern("cudaDeviceSynchronize"), 0,
+    builder.events(thread).add(EventKind::kSync, host, end - host,
+                               builder.intern("cudaDeviceSynchronize"), 0,
                                SyncDetail{SyncKind::kDevice, 0, -1});
     host = end;
   }
@@ -80,9 +85,12 @@ void add_step(std::vector<Maker>& ranks, int64_t step) {
     for (int32_t r = 0; is_collective && r < count; ++r) {
       Maker& rank = ranks[static_cast<size_t>(r)];
       int64_t const begin = std::max({rank.host, rank.compute_end, rank.comm_end});
-      CollectiveDetail const detail{1U << 20, 1, rank.correlation, CollectiveOp::kAllReduce, static_cast<uint32_t>(count), r, -1};
+      CollectiveDetail const detail{
+          1U << 20, 1, rank.correlation, CollectiveOp::kAllReduce, static_cast<uint32_t>(count),
+          r,        -1};
       rank.builder.events(rank.comm).add(EventKind::kCollective, begin, arrival + 20'000 - begin,
-                                         rank.builder.intern("all-reduce"), rank.correlation, detail);
+                                         rank.builder.intern("all-reduce"), rank.correlation,
+                                         detail);
       rank.comm_end = arrival + 20'000;
     }
   }
@@ -91,13 +99,15 @@ void add_step(std::vector<Maker>& ranks, int64_t step) {
     ranks[r].sync();
     ranks[r]
         .builder.events(ranks[r].thread)
-        .add(EventKind::kStep, begins[r], ranks[r].host - begins[r], ranks[r].builder.intern("step"), 0, StepDetail{step});
+        .add(EventKind::kStep, begins[r], ranks[r].host - begins[r],
+             ranks[r].builder.intern("step"), 0, StepDetail{step});
   }
 }
 
 Run make_run(int64_t events, int32_t count) {
   std::vector<Maker> ranks(static_cast<size_t>(count));
-  for (int64_t step = 0; step < events / count / (kOpsPerStep * kEventsPerOp); ++step) add_step(ranks, step);
+  for (int64_t step = 0; step < events / count / (kOpsPerStep * kEventsPerOp); ++step)
+    add_step(ranks, step);
   Run run;
   for (int32_t rank = 0; rank < count; ++rank) {
     TraceBuilder& builder = ranks[static_cast<size_t>(rank)].builder;
@@ -123,16 +133,27 @@ void measure(benchmark::State& state, int32_t ranks) {
     auto const assigned = analyzer::assign_steps(device, steps, 1);
     of_devices.insert(of_devices.end(), assigned.steps.begin(), assigned.steps.end());
   }
-  for (auto _ : state) benchmark::DoNotOptimize(analyzer::find_critical_path({devices, steps, collectives, chosen, of_devices}));
-  state.counters["per_event"] = benchmark::Counter(static_cast<double>(state.range(0)),
-                                                   benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        analyzer::find_critical_path({devices, steps, collectives, chosen, of_devices}));
+  state.counters["per_event"] = benchmark::Counter(
+      static_cast<double>(state.range(0)),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void bm_one_rank(benchmark::State& state) { measure(state, 1); }
 void bm_eight_ranks(benchmark::State& state) { measure(state, 8); }
 
-BENCHMARK(bm_one_rank)->Arg(220'000)->Arg(2'200'000)->Arg(22'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK(bm_eight_ranks)->Arg(220'000)->Arg(2'200'000)->Arg(22'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(bm_one_rank)
+    ->Arg(220'000)
+    ->Arg(2'200'000)
+    ->Arg(22'000'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(bm_eight_ranks)
+    ->Arg(220'000)
+    ->Arg(2'200'000)
+    ->Arg(22'000'000)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// How fast buffers of CUPTI's activity records become rows, on one core: what a training loop leaves (launch, kernel, now and
-// then a copy or a wait), beside the limit: only walking over the same buffers with CUPTI's own function.
+// How fast buffers of CUPTI's activity records become rows, on one core: what a training loop
+// leaves (launch, kernel, now and then a copy or a wait), beside the limit: only walking over the
+// same buffers with CUPTI's own function.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -65,7 +66,8 @@ std::vector<std::string> const& kernel_names() {
     std::vector<std::string> result;
     constexpr int kKernels = 64;  // different ones of a step
     for (int i = 0; i < kKernels; ++i)
-      result.push_back(fmt::format("_ZN2at6native29vectorized_elementwise_kernelILi{}ENS0_15CUDAFunctor_addIfEEEEvT_", i));
+      result.push_back(fmt::format(
+          "_ZN2at6native29vectorized_elementwise_kernelILi{}ENS0_15CUDAFunctor_addIfEEEEvT_", i));
     return result;
   }();
   return names;
@@ -79,7 +81,8 @@ Records make_buffer() {
     constexpr uint32_t kStream = 7, kCopyStream = 13;
     if (op % 16 == 0) {
       records.add(call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, now, op));
-      auto copy = device_op<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY, now + 5'000, op, kCopyStream);
+      auto copy = device_op<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY, now + 5'000, op,
+                                                   kCopyStream);
       copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
       copy.bytes = 1 << 20;
       records.add(copy);
@@ -90,7 +93,8 @@ Records make_buffer() {
 #else
       using Kernel = CUpti_ActivityKernel9;
 #endif
-      auto kernel = device_op<Kernel>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, now + 5'000, op, kStream);
+      auto kernel =
+          device_op<Kernel>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, now + 5'000, op, kStream);
       kernel.name = kernel_names()[op % kernel_names().size()].c_str();
       kernel.gridX = static_cast<int32_t>(op % 100);
       kernel.blockX = 256;
@@ -105,15 +109,17 @@ Records make_buffer() {
     sync.contextId = 1;
     sync.streamId = kStream;
     records.add(sync);
-    records.add(call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, now + 4'000, op + (1U << 24)));
+    records.add(
+        call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, now + 4'000, op + (1U << 24)));
   }
   return records;
 }
 
 void set_rates(benchmark::State& state, size_t records) {
   state.SetItemsProcessed(static_cast<int64_t>(records) * state.iterations());
-  state.counters["a_record"] = benchmark::Counter(static_cast<double>(records) * static_cast<double>(state.iterations()),
-                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["a_record"] =
+      benchmark::Counter(static_cast<double>(records) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void walk(benchmark::State& state) {
@@ -123,7 +129,8 @@ void walk(benchmark::State& state) {
   for (auto _ : state) {
     CUpti_Activity* record = nullptr;
     uint64_t sum = 0;
-    while (library->api.get_next_record(records.bytes().data(), records.bytes().size(), &record) == CUPTI_SUCCESS)
+    while (library->api.get_next_record(records.bytes().data(), records.bytes().size(), &record) ==
+           CUPTI_SUCCESS)
       sum += record->kind;
     benchmark::DoNotOptimize(sum);
   }

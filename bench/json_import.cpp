@@ -1,6 +1,7 @@
-// How fast JSON traces are read: json_import TRACE.json[.gz|.zst] (bench/repeat_trace.py makes large ones), or a folder of the
-// ranks of a run. Medians of kRepeats, from the page cache; beside them what it takes to touch as many bytes of text on one core,
-// and to unpack them, or to read the files one after the other.
+// How fast JSON traces are read: json_import TRACE.json[.gz|.zst] (bench/repeat_trace.py makes
+// large ones), or a folder of the ranks of a run. Medians of kRepeats, from the page cache; beside
+// them what it takes to touch as many bytes of text on one core, and to unpack them, or to read the
+// files one after the other.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -49,12 +50,15 @@ void measure_file(std::string const& path) {
     }
   });
   uint32_t events = 0;
-  double const reading = median_s([&] { events = expect(import::read_chrome_trace(input)).event_count(); });
+  double const reading =
+      median_s([&] { events = expect(import::read_chrome_trace(input)).event_count(); });
   auto const size = static_cast<double>(bytes);
-  fmt::print("{} of text, {} events ({:x})\n", base::format_bytes(bytes), base::format_count(events), sum & 0xFU);
-  fmt::print("unpack or copy, and add up    {:6.3f} s  {:6.2f} GB/s, one core\n", unpacking, size / unpacking / kGb);
-  fmt::print("to a trace                    {:6.3f} s  {:6.2f} GB/s, {:.2f} M events/s\n", reading, size / reading / kGb,
-             events / reading / 1e6);
+  fmt::print("{} of text, {} events ({:x})\n", base::format_bytes(bytes),
+             base::format_count(events), sum & 0xFU);
+  fmt::print("unpack or copy, and add up    {:6.3f} s  {:6.2f} GB/s, one core\n", unpacking,
+             size / unpacking / kGb);
+  fmt::print("to a trace                    {:6.3f} s  {:6.2f} GB/s, {:.2f} M events/s\n", reading,
+             size / reading / kGb, events / reading / 1e6);
 }
 
 /// All files of a folder as one run, against each after the other.
@@ -68,9 +72,10 @@ void measure_folder(std::string const& folder) {
   double const together = median_s([&] { expect(import::open_sources(files)); });
   auto const size = static_cast<double>(bytes);
   fmt::print("{} files, {}\n", files.size(), base::format_bytes(bytes));
-  fmt::print("each alone                    {:6.3f} s  {:6.2f} GB/s\n", single, size / single / kGb);
-  fmt::print("as one run                    {:6.3f} s  {:6.2f} GB/s  {:.2f} x\n", together, size / together / kGb,
-             single / together);
+  fmt::print("each alone                    {:6.3f} s  {:6.2f} GB/s\n", single,
+             size / single / kGb);
+  fmt::print("as one run                    {:6.3f} s  {:6.2f} GB/s  {:.2f} x\n", together,
+             size / together / kGb, single / together);
 }
 
 }  // namespace
@@ -83,6 +88,7 @@ int main(int argc, char** argv) {
   std::filesystem::is_directory(argv[1]) ? measure_folder(argv[1]) : measure_file(argv[1]);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("most memory held, with the file's pages   {}\n", base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
+  fmt::print("most memory held, with the file's pages   {}\n",
+             base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
   return 0;
 }

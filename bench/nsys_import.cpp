@@ -1,6 +1,7 @@
-// How fast exports of Nsight Systems are read: nsys_import [EXPORT.sqlite | ROWS], where ROWS (default 4,000,000) makes one of
-// that many rows in the folder of temporary files. Medians of kRepeats, one core, from the page cache; beside them what it takes
-// SQLite alone to step over the same rows and columns of the same tables.
+// How fast exports of Nsight Systems are read: nsys_import [EXPORT.sqlite | ROWS], where ROWS
+// (default 4,000,000) makes one of that many rows in the folder of temporary files. Medians of
+// kRepeats, one core, from the page cache; beside them what it takes SQLite alone to step over the
+// same rows and columns of the same tables.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +30,8 @@ constexpr int kRepeats = 5;
 
 double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
-/// Tables as the exporter of 2026.2 makes them, with the columns that it fills in all rows or in none.
+/// Tables as the exporter of 2026.2 makes them, with the columns that it fills in all rows or in
+/// none.
 constexpr char const* kSchema = R"sql(
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
@@ -66,8 +68,8 @@ INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cudaMemcpyAsync
 class Insert {
  public:
   Insert(sqlite3* to, std::string const& table, std::string const& values) {
-    if (sqlite3_prepare_v2(to, fmt::format("INSERT INTO {} VALUES ({})", table, values).c_str(), -1, &statement_, nullptr) !=
-        SQLITE_OK) {
+    if (sqlite3_prepare_v2(to, fmt::format("INSERT INTO {} VALUES ({})", table, values).c_str(), -1,
+                           &statement_, nullptr) != SQLITE_OK) {
       fmt::print(stderr, "{}: {}\n", table, sqlite3_errmsg(to));
       std::exit(2);
     }
@@ -87,7 +89,8 @@ class Insert {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// One launched op takes ten rows: five calls and ranges of the host, its kernel or copy, a system call, and counters.
+/// One launched op takes ten rows: five calls and ranges of the host, its kernel or copy, a system
+/// call, and counters.
 void make_export(std::string const& path, int64_t rows) {
   std::filesystem::remove(path);
   sqlite3* to = nullptr;
@@ -97,28 +100,33 @@ void make_export(std::string const& path, int64_t rows) {
     constexpr int kNames = 400;
     for (int i = 0; i < kNames; ++i)
       sqlite3_exec(to,
-                   fmt::format("INSERT INTO StringIds VALUES ({}, 'void at::native::vectorized_elementwise_kernel<4, "
+                   fmt::format("INSERT INTO StringIds VALUES ({}, 'void "
+                               "at::native::vectorized_elementwise_kernel<4, "
                                "functor_{}<float>>(int, T2, T3)')",
                                100 + i, i)
                        .c_str(),
                    nullptr, nullptr, nullptr);
     Insert runtime(to, "CUPTI_ACTIVITY_KIND_RUNTIME", "?, ?, 0, ?, ?, ?, 0, NULL");
     Insert kernel(to, "CUPTI_ACTIVITY_KIND_KERNEL",
-                  "?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, 1, 0, 40, ?, 1, 1, 128, 1, 1, 0, 4096, 0, 0, ?, 65536, NULL, 0, NULL, NULL, "
+                  "?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, 1, 0, 40, ?, 1, 1, 128, 1, 1, 0, 4096, 0, 0, "
+                  "?, 65536, NULL, 0, NULL, NULL, "
                   "NULL, NULL, 1, 1, 1, 0, 8, 0, NULL, ''");
-    Insert copy(to, "CUPTI_ACTIVITY_KIND_MEMCPY",
-                "?, ?, ?, ?, 0, ?, ?, ?, ?, 1, NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1");
+    Insert copy(
+        to, "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "?, ?, ?, ?, 0, ?, ?, ?, ?, 1, NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1");
     Insert range(to, "NVTX_EVENTS",
-                 "?, ?, 59, NULL, NULL, NULL, NULL, ?, NULL, ?, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL");
+                 "?, ?, 59, NULL, NULL, NULL, NULL, ?, NULL, ?, 0, NULL, NULL, NULL, NULL, NULL, "
+                 "NULL, NULL, NULL, NULL");
     Insert text(to, "NVTX_EVENTS",
-                "?, ?, 59, NULL, NULL, NULL, 'aten::add, op_id = ' || ?, ?, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, "
+                "?, ?, 59, NULL, NULL, NULL, 'aten::add, op_id = ' || ?, ?, NULL, NULL, 0, NULL, "
+                "NULL, NULL, NULL, NULL, NULL, "
                 "NULL, NULL, NULL");
     Insert system(to, "OSRT_API", "?, ?, 0, ?, 4, 0, NULL, 0, 0");
     Insert metric(to, "GPU_METRICS", "?, ?, ?, 1, ?");
     std::mt19937_64 random(1);
     for (int64_t op = 0; op < rows / 10; ++op) {
-      int64_t const device = op % 2, process = int64_t{1} << 48 | (1000 + device) << 24, thread = process | (1000 + device),
-                    at = 1'000'000 + op * 10'000;
+      int64_t const device = op % 2, process = int64_t{1} << 48 | (1000 + device) << 24,
+                    thread = process | (1000 + device), at = 1'000'000 + op * 10'000;
       auto const name = static_cast<int64_t>(100 + random() % kNames);
       auto const device_at = at + 20'000 + static_cast<int64_t>(random() % 1000);
       range.row(at, at + 9'000, thread, name);
@@ -130,13 +138,15 @@ void make_export(std::string const& path, int64_t rows) {
         range.row(at + 200, at + 7'000, thread, name);
       runtime.row(at + 300, at + 400, thread, 3 * op, int64_t{3});
       runtime.row(at + 500, at + 3'000, thread, 3 * op + 1, int64_t{1});
-      kernel.row(device_at, device_at + 3'000, device, device + 1, int64_t{7}, 3 * op + 1, process, op % 100 == 0 ? 5 : name,
-                 name, name, 8 + op % 64, op);
+      kernel.row(device_at, device_at + 3'000, device, device + 1, int64_t{7}, 3 * op + 1, process,
+                 op % 100 == 0 ? 5 : name, name, name, 8 + op % 64, op);
       if (op % 2 == 0)
-        copy.row(device_at + 3'500, device_at + 4'000, device, device + 1, int64_t{13}, 3 * op + 2, process, 4096 + op % 1000);
+        copy.row(device_at + 3'500, device_at + 4'000, device, device + 1, int64_t{13}, 3 * op + 2,
+                 process, 4096 + op % 1000);
       else
         runtime.row(at + 3'100, at + 3'200, thread, 3 * op + 2, int64_t{3});
-      runtime.row(at + 4'000, at + 4'500, thread, op % 2 == 0 ? 3 * op + 2 : 0, op % 2 == 0 ? int64_t{2} : int64_t{3});
+      runtime.row(at + 4'000, at + 4'500, thread, op % 2 == 0 ? 3 * op + 2 : 0,
+                  op % 2 == 0 ? int64_t{2} : int64_t{3});
       system.row(at + 9'100, at + 9'200, thread);
       metric.row(at, at, 256 + device, op % 100);
     }
@@ -160,7 +170,8 @@ uint64_t step_alone(base::ByteSpan bytes, std::string const& name) {
     while (scan.next()) ++rows;
   };
   count("StringIds", {"id", "value"});
-  count("CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
+  count("CUPTI_ACTIVITY_KIND_RUNTIME",
+        {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
   count("CUPTI_ACTIVITY_KIND_KERNEL", {"start",
                                        "end",
                                        "deviceId",
@@ -181,13 +192,16 @@ uint64_t step_alone(base::ByteSpan bytes, std::string const& name) {
                                        "dynamicSharedMemory",
                                        "graphNodeId",
                                        "graphId"});
-  count("CUPTI_ACTIVITY_KIND_MEMCPY", {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "bytes",
-                                       "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId"});
-  count("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
-                                                "syncType", "eventId", "eventSyncId"});
+  count("CUPTI_ACTIVITY_KIND_MEMCPY",
+        {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "bytes",
+         "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId"});
+  count("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
+         "syncType", "eventId", "eventSyncId"});
   count("NVTX_EVENTS",
-        {"start", "end", "eventType", "globalTid", "domainId", "textId", "text", "category", "color", "uint64Value", "int64Value",
-         "doubleValue", "uint32Value", "int32Value", "floatValue", "jsonTextId", "jsonText", "binaryData"});
+        {"start", "end", "eventType", "globalTid", "domainId", "textId", "text", "category",
+         "color", "uint64Value", "int64Value", "doubleValue", "uint32Value", "int32Value",
+         "floatValue", "jsonTextId", "jsonText", "binaryData"});
   count("OSRT_API", {"start", "end", "globalTid", "nameId"});
   count("GPU_METRICS", {"timestamp", "typeId", "metricId", "value"});
   return rows;
@@ -221,11 +235,14 @@ int main(int argc, char** argv) {
   });
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("{}, {} rows, {} events\n", base::format_bytes(mapped->bytes().size()), base::format_count(rows),
-             base::format_count(events));
-  fmt::print("SQLite alone, all columns     {:6.3f} s  {:5.2f} M rows/s\n", stepping, static_cast<double>(rows) / stepping / 1e6);
-  fmt::print("to traces                     {:6.3f} s  {:5.2f} M rows/s\n", reading, static_cast<double>(rows) / reading / 1e6);
-  fmt::print("most memory held, with the file's pages   {}\n", base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
+  fmt::print("{}, {} rows, {} events\n", base::format_bytes(mapped->bytes().size()),
+             base::format_count(rows), base::format_count(events));
+  fmt::print("SQLite alone, all columns     {:6.3f} s  {:5.2f} M rows/s\n", stepping,
+             static_cast<double>(rows) / stepping / 1e6);
+  fmt::print("to traces                     {:6.3f} s  {:5.2f} M rows/s\n", reading,
+             static_cast<double>(rows) / reading / 1e6);
+  fmt::print("most memory held, with the file's pages   {}\n",
+             base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
   if (is_count) std::filesystem::remove(path);
   return 0;
 }

@@ -1,5 +1,5 @@
-// How fast a run is written for Perfetto (and as JSON), in memory where /dev/shm is there, beside what the machine needs to copy
-// and to write as many bytes.
+// How fast a run is written for Perfetto (and as JSON), in memory where /dev/shm is there, beside
+// what the machine needs to copy and to write as many bytes.
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -27,8 +27,9 @@ class MadeRun {
  public:
   MadeRun() {
     std::error_code error;
-    std::string const parent =
-        std::filesystem::is_directory("/dev/shm", error) ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string const parent = std::filesystem::is_directory("/dev/shm", error)
+                                   ? "/dev/shm"
+                                   : std::filesystem::temp_directory_path();
     folder_ = parent + "/stepscope-export-XXXXXX";
     folder_ = mkdtemp(folder_.data());
     std::filesystem::create_directory(folder_ + "/run");
@@ -78,7 +79,8 @@ base::Expected<void> export_run(std::string_view name) {
 
 void count(benchmark::State& state, uint64_t events, uint64_t bytes) {
   auto const iterations = static_cast<double>(state.iterations());
-  state.counters["events/s"] = benchmark::Counter(static_cast<double>(events) * iterations, benchmark::Counter::kIsRate);
+  state.counters["events/s"] =
+      benchmark::Counter(static_cast<double>(events) * iterations, benchmark::Counter::kIsRate);
   state.counters["bytes/event"] = static_cast<double>(bytes) / static_cast<double>(events);
   state.SetBytesProcessed(static_cast<int64_t>(bytes) * state.iterations());
 }
@@ -94,10 +96,12 @@ void bm_export(benchmark::State& state, char const* format) {
 
 /// Of a file that was written: its bytes through a buffer of the exporter's size to another file.
 void bm_write_same_bytes(benchmark::State& state, char const* format) {
-  if (auto const exported = export_run(format); !exported) return state.SkipWithError(exported.error().message.c_str());
+  if (auto const exported = export_run(format); !exported)
+    return state.SkipWithError(exported.error().message.c_str());
   auto const mapped = base::MappedFile::open(made_run().target());
   if (!mapped) return state.SkipWithError(mapped.error().message.c_str());
-  std::string_view const bytes(reinterpret_cast<char const*>(mapped->bytes().data()), mapped->bytes().size());
+  std::string_view const bytes(reinterpret_cast<char const*>(mapped->bytes().data()),
+                               mapped->bytes().size());
   constexpr size_t kBufferBytes = size_t{1} << 20U;
   std::vector<char> buffer(kBufferBytes);
   for (auto _ : state) {
@@ -114,9 +118,13 @@ void bm_write_same_bytes(benchmark::State& state, char const* format) {
 }
 
 BENCHMARK_CAPTURE(bm_export, perfetto, "perfetto")->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(bm_write_same_bytes, perfetto, "perfetto")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(bm_write_same_bytes, perfetto, "perfetto")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(bm_export, chrome, "chrome")->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(bm_write_same_bytes, chrome, "chrome")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(bm_write_same_bytes, chrome, "chrome")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 

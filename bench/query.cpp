@@ -1,6 +1,6 @@
-// How long questions take over 10 M events of 1,000 names on 4 threads: GROUP BY name (the target is docs/design/BENCHMARKS.md)
-// as it is rewritten, as SQLite answers it row by row, and beside them the machine's limit: the same sums in a plain loop over
-// the columns.
+// How long questions take over 10 M events of 1,000 names on 4 threads: GROUP BY name (the target
+// is docs/design/BENCHMARKS.md) as it is rewritten, as SQLite answers it row by row, and beside
+// them the machine's limit: the same sums in a plain loop over the columns.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -17,23 +17,25 @@ constexpr int64_t kEvents = 10'000'000;
 constexpr int64_t kThreads = 4;
 constexpr uint64_t kNames = 1000;
 
-/// Names as long as those of kernels; which one comes next has no pattern that a processor could learn.
+/// Names as long as those of kernels; which one comes next has no pattern that a processor could
+/// learn.
 model::Run const& run_of_ranges() {
   static model::Run const run = [] {
     model::TraceBuilder builder;
     std::vector<model::StringId> names;
     for (uint64_t i = 0; i < kNames; ++i)
-      names.push_back(
-          builder.intern(fmt::format("void example::elementwise_kernel<{}, float, at::native::functor>(int, float*)", i)));
+      names.push_back(builder.intern(fmt::format(
+          "void example::elementwise_kernel<{}, float, at::native::functor>(int, float*)", i)));
     uint64_t random = 1;
     for (int64_t t = 0; t < kThreads; ++t) {
-      model::TrackId const track =
-          builder.add_track({.kind = model::TrackKind::kThread, .name = fmt::format("thread {}", t), .id = t});
+      model::TrackId const track = builder.add_track(
+          {.kind = model::TrackKind::kThread, .name = fmt::format("thread {}", t), .id = t});
       model::EventBatch batch;
       batch.reserve(static_cast<size_t>(kEvents / kThreads));
       for (int64_t i = 0; i < kEvents / kThreads; ++i) {
         random = random * 6364136223846793005ULL + 1442695040888963407ULL;
-        batch.add_range(i * 1000, static_cast<int64_t>(random >> 55U), names[(random >> 33U) % kNames]);
+        batch.add_range(i * 1000, static_cast<int64_t>(random >> 55U),
+                        names[(random >> 33U) % kNames]);
       }
       builder.append(track, std::move(batch));
     }
@@ -77,24 +79,32 @@ void bm_plain_loop(benchmark::State& state) {
   }
 }
 
-constexpr char const* kByName = "select name, count(*), sum(dur_ns) from events group by name order by 3 desc";
+constexpr char const* kByName =
+    "select name, count(*), sum(dur_ns) from events group by name order by 3 desc";
 constexpr char const* kWindow =
-    "select name, start_ns from events where track = 2 and start_ns between 1000000000 and 1001000000";
+    "select name, start_ns from events where track = 2 and start_ns between 1000000000 and "
+    "1001000000";
 
 void bm_group_by_name(benchmark::State& state) { ask(state, kByName, true); }
 void bm_group_by_name_row_by_row(benchmark::State& state) { ask(state, kByName, false); }
 void bm_group_by_track_and_name(benchmark::State& state) {
   ask(state,
-      "select track_name, name, count(*), avg(dur_ns), max(dur_ns) from events where dur_ns > 100 group by track_name, name",
+      "select track_name, name, count(*), avg(dur_ns), max(dur_ns) from events where dur_ns > 100 "
+      "group by track_name, name",
       true);
 }
 /// SQLite's own pace: a count and a sum of every row, nothing to group.
-void bm_sum_row_by_row(benchmark::State& state) { ask(state, "select count(*), sum(dur_ns) from events", false); }
+void bm_sum_row_by_row(benchmark::State& state) {
+  ask(state, "select count(*), sum(dur_ns) from events", false);
+}
 /// 1,000 rows of 10 M.
 void bm_window(benchmark::State& state) { ask(state, kWindow, false); }
 /// The same without its conditions: what pushing them down saves.
 void bm_window_row_by_row(benchmark::State& state) {
-  ask(state, "select name, start_ns from events where +track = 2 and +start_ns between 1000000000 and 1001000000", false);
+  ask(state,
+      "select name, start_ns from events where +track = 2 and +start_ns between 1000000000 and "
+      "1001000000",
+      false);
 }
 
 BENCHMARK(bm_plain_loop)->Unit(benchmark::kMillisecond);

@@ -1,8 +1,10 @@
-// Does the recorder keep up? Some threads record ranges at a rate given by the clock for some seconds; prints what was lost, what
-// each side used of the processor, and the size of the file. The default is the target of docs/design/BENCHMARKS.md: two threads
-// of 10 M ranges a second for ten seconds with the default buffer.
+// Does the recorder keep up? Some threads record ranges at a rate given by the clock for some
+// seconds; prints what was lost, what each side used of the processor, and the size of the file.
+// The default is the target of docs/design/BENCHMARKS.md: two threads of 10 M ranges a second for
+// ten seconds with the default buffer.
 //
-//   build/release/bench/record_flood [threads] [ranges a second and thread] [seconds] [buffer MB] [names]
+//   build/release/bench/record_flood [threads] [ranges a second and thread] [seconds] [buffer MB]
+//   [names]
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,7 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace stepscope::tracer;
 
-/// A thread that is behind sleeps no more until it has caught up; else it records for a part of this time and sleeps.
+/// A thread that is behind sleeps no more until it has caught up; else it records for a part of
+/// this time and sleeps.
 constexpr std::chrono::milliseconds kSlot{1};
 
 struct Flood {
@@ -78,14 +81,16 @@ Flood parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   Flood const flood = parse(argc, argv);
-  fs::path const folder = fs::temp_directory_path() / ("record_flood_" + std::to_string(::getpid()));
+  fs::path const folder =
+      fs::temp_directory_path() / ("record_flood_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   CaptureOptions options;
   options.folder = folder;
   options.buffer_bytes = flood.buffer_mb << 20;
   Registry registry;
   Session session(options);
-  auto owned = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry, options.buffer_bytes);
+  auto owned = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry,
+                                            options.buffer_bytes);
   NvtxSource& source = *owned;
   session.add_source(std::move(owned));
   session.start();
@@ -95,7 +100,9 @@ int main(int argc, char** argv) {
   for (size_t t = 0; t < producers.size(); ++t)
     threads.emplace_back([&, t] { producers[t] = record(source, flood, static_cast<int64_t>(t)); });
   for (std::thread& thread : threads) thread.join();
-  auto const elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  auto const elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   double const recorded = elapsed();
   session.stop();
   double const written = elapsed();
@@ -106,15 +113,18 @@ int main(int argc, char** argv) {
   for (double const seconds : producers) recording += seconds;
   double const writing = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - recording;
   auto const bytes = static_cast<double>(fs::file_size(report.path));
-  std::printf("%d threads x %.1f M ranges/s x %d s, buffer %zu MB\n", flood.threads, static_cast<double>(flood.rate) * 1e-6,
-              flood.seconds, flood.buffer_mb);
-  std::printf("ranges        %14.0f  in %.2f s (%.1f M/s), file complete after %.2f s\n", events, recorded,
-              events / recorded * 1e-6, written);
-  std::printf("lost          %14llu  (%.3f %%)  %s\n", static_cast<unsigned long long>(report.dropped),
+  std::printf("%d threads x %.1f M ranges/s x %d s, buffer %zu MB\n", flood.threads,
+              static_cast<double>(flood.rate) * 1e-6, flood.seconds, flood.buffer_mb);
+  std::printf("ranges        %14.0f  in %.2f s (%.1f M/s), file complete after %.2f s\n", events,
+              recorded, events / recorded * 1e-6, written);
+  std::printf("lost          %14llu  (%.3f %%)  %s\n",
+              static_cast<unsigned long long>(report.dropped),
               100 * static_cast<double>(report.dropped) / events, report.failure.c_str());
   std::printf("recording     %14.1f  ns of processor time a range\n", recording * 1e9 / events);
-  std::printf("decode, write %14.1f  ns of processor time a written range\n", writing * 1e9 / static_cast<double>(report.events));
-  std::printf("file          %14.2f  bytes a range, %.0f MB\n", bytes / static_cast<double>(report.events), bytes * 1e-6);
+  std::printf("decode, write %14.1f  ns of processor time a written range\n",
+              writing * 1e9 / static_cast<double>(report.events));
+  std::printf("file          %14.2f  bytes a range, %.0f MB\n",
+              bytes / static_cast<double>(report.events), bytes * 1e-6);
   fs::remove_all(folder);
   return 0;
 }

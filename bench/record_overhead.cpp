@@ -1,18 +1,20 @@
-// What does recording a range cost the traced thread? Prints, from one run, ns a range and the ratio to the limit:
+// What does recording a range cost the traced thread? Prints, from one run, ns a range and the
+// ratio to the limit:
 //   limit           two clock reads and the stores of what a range is: three words
 //   no tool         NVTX push + pop in a program without the tracer
 //   recorder        ThreadRecorder::push_text + pop into a ring that nobody drains meanwhile
-//   traced          NVTX push + pop with the tracer inside, in bursts between which the writer rests
-//   while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
+//   traced          NVTX push + pop with the tracer inside, in bursts between which the writer
+//   rests while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
 //   behind the end  NVTX push + pop after the capture has ended
 // and, on the other side of the ring,
 //   decode          records → rows of the track, of the writer thread's time
 //
 //   build/release/bench/record_overhead
 //
-// Machines are shared and change their speed within seconds: everything is measured in turn, round after round. A figure is the
-// median of its rounds, a ratio the median of the rounds' ratios. Within a round the median burst counts: a burst is short enough
-// that most are not interrupted. NVTX looks for its tool once in a process, so the worlds without and with it are two processes.
+// Machines are shared and change their speed within seconds: everything is measured in turn, round
+// after round. A figure is the median of its rounds, a ratio the median of the rounds' ratios.
+// Within a round the median burst counts: a burst is short enough that most are not interrupted.
+// NVTX looks for its tool once in a process, so the worlds without and with it are two processes.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -98,7 +100,8 @@ double recorder() {
 /// Nested three deep, with names of one to three words.
 double decode() {
   using namespace stepscope::tracer;
-  constexpr std::array<char const*, 6> kNames = {"forward", "encoder.layer.11", "optimizer", "loss", "aten::conv2d", "backward"};
+  constexpr std::array<char const*, 6> kNames = {"forward", "encoder.layer.11", "optimizer",
+                                                 "loss",    "aten::conv2d",     "backward"};
   CaptureWindow window{std::nullopt};
   Registry registry;
   Decoder decoder(registry, false);
@@ -140,7 +143,8 @@ void push_and_pop() {
 void push_and_pop_with_payload() {
   stepscope::api::KernelPayload payload{1, 0, 0, 4096, 1e6};
   for (int i = 0; i < kBurst; ++i) {
-    stepscope::api::DeviceRange const range(stepscope::api::DeviceSchema::kKernel, "conv1", payload);
+    stepscope::api::DeviceRange const range(stepscope::api::DeviceSchema::kKernel, "conv1",
+                                            payload);
     ++payload.correlation;
   }
 }
@@ -158,8 +162,9 @@ void wait_for_next_slot() {
   }
 }
 
-/// Both while the writer drains 10 M ranges/s. Where two cores share what they calculate with (hyper-threads, most rented
-/// machines), the writer at work slows the other core, and with it the limit: that is why it is measured again.
+/// Both while the writer drains 10 M ranges/s. Where two cores share what they calculate with
+/// (hyper-threads, most rented machines), the writer at work slows the other core, and with it the
+/// limit: that is why it is measured again.
 double traced_while_draining() { return median_ns(push_and_pop, wait_for_next_slot); }
 double limit_while_draining() {
   return limit_after([] {
@@ -174,17 +179,21 @@ struct Series {
   size_t base;  ///< which of the list is its limit
 };
 constexpr std::array kWithoutTool = {
-    Series{"limit", limit, 0}, Series{"no tool", [] { return median_ns(push_and_pop, nothing); }, 0},
-    Series{"no tool, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, nothing); }, 0},
+    Series{"limit", limit, 0},
+    Series{"no tool", [] { return median_ns(push_and_pop, nothing); }, 0},
+    Series{"no tool, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, nothing); },
+           0},
     Series{"recorder", recorder, 0}, Series{"decode", decode, 0}};
-constexpr std::array kWithTool = {Series{"limit beside the tracer", limit, 0},
-                                  Series{"traced", [] { return median_ns(push_and_pop, rest); }, 0},
-                                  Series{"traced, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, rest); }, 0},
-                                  Series{"limit while the writer drains", limit_while_draining, 3},
-                                  Series{"traced while the writer drains", traced_while_draining, 3}};
+constexpr std::array kWithTool = {
+    Series{"limit beside the tracer", limit, 0},
+    Series{"traced", [] { return median_ns(push_and_pop, rest); }, 0},
+    Series{"traced, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, rest); }, 0},
+    Series{"limit while the writer drains", limit_while_draining, 3},
+    Series{"traced while the writer drains", traced_while_draining, 3}};
 
-constexpr std::array kBehindTheEnd = {Series{"limit, capture ended", limit, 0},
-                                      Series{"no tool any more", [] { return median_ns(push_and_pop, nothing); }, 0}};
+constexpr std::array kBehindTheEnd = {
+    Series{"limit, capture ended", limit, 0},
+    Series{"no tool any more", [] { return median_ns(push_and_pop, nothing); }, 0}};
 
 using Rounds = std::array<double, kRounds>;
 /// Of all series, in memory that parent and child share.
@@ -229,7 +238,8 @@ void in_child(Work const& work) {
 }
 
 void use_tracer(fs::path const& folder) {
-  fs::path const library = fs::read_symlink("/proc/self/exe").parent_path() / "../lib/libstepscope-tracer.so";
+  fs::path const library =
+      fs::read_symlink("/proc/self/exe").parent_path() / "../lib/libstepscope-tracer.so";
   ::setenv("NVTX_INJECTION64_PATH", fs::weakly_canonical(library).c_str(), 1);
   ::setenv("STEPSCOPE_OUTPUT", folder.c_str(), 1);
   ::setenv("STEPSCOPE_REPORT_LOSS", "1", 1);
@@ -238,19 +248,22 @@ void use_tracer(fs::path const& folder) {
 }  // namespace
 
 int main() {
-  void* const shared = ::mmap(nullptr, sizeof(Results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const shared =
+      ::mmap(nullptr, sizeof(Results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& results = *static_cast<Results*>(shared);
   Rounds* const with_tool = results.data() + kWithoutTool.size();
   ::unsetenv("NVTX_INJECTION64_PATH");
   in_child([&] { measure(kWithoutTool, results.data()); });
-  fs::path const folder = fs::temp_directory_path() / ("record_overhead_" + std::to_string(::getpid()));
+  fs::path const folder =
+      fs::temp_directory_path() / ("record_overhead_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   use_tracer(folder);
   in_child([&] { measure(kWithTool, with_tool); });
   Rounds* const behind = with_tool + kWithTool.size();
   in_child([&] {
     push_and_pop();
-    if (!stepscope::api::stop_capture()) std::fprintf(stderr, "%s\n", stepscope::api::capture_error());
+    if (!stepscope::api::stop_capture())
+      std::fprintf(stderr, "%s\n", stepscope::api::capture_error());
     measure(kBehindTheEnd, behind);
   });
   fs::remove_all(folder);

@@ -1,5 +1,5 @@
-// How fast runs are made, by pattern: simulated, with their truth, encoded, compressed and written, in memory where /dev/shm is
-// there, so that no disk is measured.
+// How fast runs are made, by pattern: simulated, with their truth, encoded, compressed and written,
+// in memory where /dev/shm is there, so that no disk is measured.
 #include <filesystem>
 #include <string>
 
@@ -17,8 +17,9 @@ constexpr uint64_t kEventsPerRank = 500'000;
 
 std::string make_folder() {
   std::error_code error;
-  std::string const parent =
-      std::filesystem::is_directory("/dev/shm", error) ? "/dev/shm" : std::filesystem::temp_directory_path();
+  std::string const parent = std::filesystem::is_directory("/dev/shm", error)
+                                 ? "/dev/shm"
+                                 : std::filesystem::temp_directory_path();
   std::string pattern = parent + "/stepscope-synth-XXXXXX";
   return mkdtemp(pattern.data());
 }
@@ -40,7 +41,8 @@ void bm_make_run(benchmark::State& state, char const* pattern) {
     events += made->events;
     state.ResumeTiming();
   }
-  state.counters["events/s"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
+  state.counters["events/s"] =
+      benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
 }
 
 BENCHMARK_CAPTURE(bm_make_run, dp, "dp")->Unit(benchmark::kMillisecond)->UseRealTime();

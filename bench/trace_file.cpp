@@ -1,7 +1,9 @@
-// How small and how fast trace files are, beside what this machine can do at all, measured in the same run.
-//   trace_file [FOLDER OF KINETO TRACES]     e.g. v100-ddp-memory-rank1of2.json.gz and v100-resnet-ns.json.gz
-// For each trace: bytes an event as JSON, gzip, 24-byte structs and ours; encoding, decoding, summaries; and a long track's view.
-// Medians of kRepeats; rates of one core.
+// How small and how fast trace files are, beside what this machine can do at all, measured in the
+// same run.
+//   trace_file [FOLDER OF KINETO TRACES]     e.g. v100-ddp-memory-rank1of2.json.gz and
+//   v100-resnet-ns.json.gz
+// For each trace: bytes an event as JSON, gzip, 24-byte structs and ours; encoding, decoding,
+// summaries; and a long track's view. Medians of kRepeats; rates of one core.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,7 +33,8 @@ namespace {
 
 using namespace stepscope;
 /// Numbers with 64 bits of mantissa: epoch µs with three decimals do not fit into a double.
-using json = nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
+using json =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
 
 constexpr int kRepeats = 9;
 
@@ -43,7 +46,7 @@ double seconds_of(std::function<void()> const& work) {
 
 double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
-// ---- real events --------------------------------------------------------------------------------------------------------------
+// Real events.
 
 struct Sample {
   std::string name;
@@ -55,16 +58,20 @@ std::string output_of(std::string const& command) {
   std::unique_ptr<FILE, int (*)(FILE*)> const pipe(popen(command.c_str(), "r"), pclose);
   std::string text;
   std::vector<char> buffer(1 << 20);
-  while (size_t const count = pipe ? fread(buffer.data(), 1, buffer.size(), pipe.get()) : 0) text.append(buffer.data(), count);
+  while (size_t const count = pipe ? fread(buffer.data(), 1, buffer.size(), pipe.get()) : 0)
+    text.append(buffer.data(), count);
   return text;
 }
 
 int64_t nanoseconds(json const& event, char const* key) {
-  return event.contains(key) && event[key].is_number() ? std::llround(event[key].get<long double>() * 1000) : 0;
+  return event.contains(key) && event[key].is_number()
+             ? std::llround(event[key].get<long double>() * 1000)
+             : 0;
 }
 
-/// The complete events of a Kineto trace: start, duration, track, name, correlation; kernels and copies with what we keep of
-/// them. (The importer reads far more; this is for counting bytes.) `details` false: every event is a plain range.
+/// The complete events of a Kineto trace: start, duration, track, name, correlation; kernels and
+/// copies with what we keep of them. (The importer reads far more; this is for counting bytes.)
+/// `details` false: every event is a plain range.
 model::Trace trace_of(json const& root, bool details) {
   model::TraceBuilder builder;
   std::map<std::string, model::TrackId> tracks;
@@ -79,7 +86,9 @@ model::Trace trace_of(json const& root, bool details) {
     if (is_new) track->second = builder.add_track({.name = key});
     json const arguments = event.value("args", json::object());
     auto const number = [&](char const* name) {
-      return arguments.contains(name) && arguments[name].is_number() ? arguments[name].get<int64_t>() : int64_t{0};
+      return arguments.contains(name) && arguments[name].is_number()
+                 ? arguments[name].get<int64_t>()
+                 : int64_t{0};
     };
     int64_t const start = nanoseconds(event, "ts") - first;
     int64_t const dur = nanoseconds(event, "dur");
@@ -103,14 +112,14 @@ model::Trace trace_of(json const& root, bool details) {
       batch.add(model::EventKind::kMemcpy, start, dur, name, correlation,
                 model::CopyDetail{.bytes = static_cast<uint64_t>(number("bytes"))});
     } else {
-      batch.add(correlation != 0 && details ? model::EventKind::kLaunch : model::EventKind::kRange, start, dur, name,
-                correlation);
+      batch.add(correlation != 0 && details ? model::EventKind::kLaunch : model::EventKind::kRange,
+                start, dur, name, correlation);
     }
   }
   return std::move(builder).finish();
 }
 
-// ---- what is measured ---------------------------------------------------------------------------------------------------------
+// What is measured.
 
 /// The event blocks of a trace, encoded.
 struct Encoded {
@@ -143,13 +152,17 @@ Encoded encode(model::Trace const& trace, file::EventEncoder& encoder) {
 }
 
 void print_sizes(std::vector<Sample> const& plain, std::vector<Sample> const& full) {
-  fmt::print("Bytes an event (start, duration, track, name, correlation; the last column with every detail)\n");
-  fmt::print("{:<28} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "trace", "events", "JSON", "gzip", "structs", "ours", "details");
+  fmt::print(
+      "Bytes an event (start, duration, track, name, correlation; the last column with every "
+      "detail)\n");
+  fmt::print("{:<28} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "trace", "events", "JSON", "gzip",
+             "structs", "ours", "details");
   for (size_t i = 0; i < plain.size(); ++i) {
     file::EventEncoder encoder;
     double const events = plain[i].trace.event_count();
-    fmt::print("{:<28} {:>9} {:>8.1f} {:>8.2f} {:>8} {:>8.2f} {:>8.2f}\n", plain[i].name, plain[i].trace.event_count(),
-               static_cast<double>(plain[i].json_bytes) / events, static_cast<double>(plain[i].gzip_bytes) / events, 24,
+    fmt::print("{:<28} {:>9} {:>8.1f} {:>8.2f} {:>8} {:>8.2f} {:>8.2f}\n", plain[i].name,
+               plain[i].trace.event_count(), static_cast<double>(plain[i].json_bytes) / events,
+               static_cast<double>(plain[i].gzip_bytes) / events, 24,
                static_cast<double>(encode(plain[i].trace, encoder).bytes()) / events,
                static_cast<double>(encode(full[i].trace, encoder).bytes()) / events);
   }
@@ -180,22 +193,26 @@ void print_speed(Sample const& sample) {
   uint64_t rows = 0;
   double const decoding = median_s([&] {
     for (Encoded::Block const& block : encoded.blocks) {
-      if (!decoder.decode(block.payload.span(), block.rows, file::current_columns(), {}, batch, unknown)) std::abort();
+      if (!decoder.decode(block.payload.span(), block.rows, file::current_columns(), {}, batch,
+                          unknown))
+        std::abort();
       rows += batch.size();
     }
   });
   double const summarizing = median_s([&] {
-    for (uint32_t track = 0; track < sample.trace.tracks().size(); ++track) file::summary_of(sample.trace, model::TrackId{track});
+    for (uint32_t track = 0; track < sample.trace.tracks().size(); ++track)
+      file::summary_of(sample.trace, model::TrackId{track});
   });
-  fmt::print("{:<28} {:>9.1f} {:>9.1f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", sample.name, events / encoding / 1e6,
-             events / decoding / 1e6, encoding * 1e9 / events, decoding * 1e9 / events, summarizing * 1e9 / events,
-             copy_limit(sample.trace));
+  fmt::print("{:<28} {:>9.1f} {:>9.1f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", sample.name,
+             events / encoding / 1e6, events / decoding / 1e6, encoding * 1e9 / events,
+             decoding * 1e9 / events, summarizing * 1e9 / events, copy_limit(sample.trace));
 }
 
 /// A stream of `count` kernels with pauses, as one track.
 model::Trace long_track(uint32_t count) {
   model::TraceBuilder builder;
-  model::TrackId const track = builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
+  model::TrackId const track =
+      builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
   model::EventBatch& batch = builder.events(track);
   batch.reserve(count);
   uint64_t state = 1;
@@ -214,7 +231,8 @@ void print_pyramid() {
   model::Trace const trace = long_track(kEvents);
   model::TrackSummary summary;
   model::EventView const events = trace.events_of(model::TrackId{0});
-  double const building = median_s([&] { summary = model::summarize(events, trace.columns().depth); });
+  double const building =
+      median_s([&] { summary = model::summarize(events, trace.columns().depth); });
   base::ByteWriter stored;
   file::ColumnEncoder columns;
   file::encode_summary(summary, columns, stored);
@@ -224,13 +242,16 @@ void print_pyramid() {
   std::tie(begin, end) = trace.time_range();
   uint64_t seen = 0;  // keeps the work from being optimised away
   double const whole = median_s([&] { seen += pyramid.view(begin, end, 1920).back().starts; });
-  double const part =
-      median_s([&] { seen += pyramid.view(begin + (end - begin) / 3, begin + (end - begin) / 2, 1920).back().starts; });
+  double const part = median_s([&] {
+    seen += pyramid.view(begin + (end - begin) / 3, begin + (end - begin) / 2, 1920).back().starts;
+  });
   fmt::print("\nOne track of {} events\n", base::format_count(kEvents));
-  fmt::print("  summary       {:8.2f} ns an event to build, {:.3f} bytes an event in the file, {} bins\n",
-             building * 1e9 / kEvents, static_cast<double>(stored.size()) / kEvents, summary.size());
+  fmt::print(
+      "  summary       {:8.2f} ns an event to build, {:.3f} bytes an event in the file, {} bins\n",
+      building * 1e9 / kEvents, static_cast<double>(stored.size()) / kEvents, summary.size());
   fmt::print("  pyramid       {:8.2f} ms to make from the summary\n", loading * 1e3);
-  fmt::print("  1,920 bins    {:8.3f} ms of the whole, {:.3f} ms of a sixth{}\n", whole * 1e3, part * 1e3, seen == 0 ? " " : "");
+  fmt::print("  1,920 bins    {:8.3f} ms of the whole, {:.3f} ms of a sixth{}\n", whole * 1e3,
+             part * 1e3, seen == 0 ? " " : "");
 }
 
 std::vector<std::pair<Sample, Sample>> load(std::filesystem::path const& folder) {
@@ -259,9 +280,11 @@ int main(int argc, char** argv) {
       full.push_back(std::move(with));
     }
     print_sizes(plain, full);
-    fmt::print("\nSpeed on one core, every column and detail (M events/s, then ns an event; copy: the columns copied once)\n");
-    fmt::print("{:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "trace", "encode", "decode", "encode", "decode", "summary",
-               "copy");
+    fmt::print(
+        "\nSpeed on one core, every column and detail (M events/s, then ns an event; copy: the "
+        "columns copied once)\n");
+    fmt::print("{:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "trace", "encode", "decode",
+               "encode", "decode", "summary", "copy");
     for (Sample const& sample : full) print_speed(sample);
   }
   print_pyramid();

@@ -1,7 +1,8 @@
-// What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6 M events).
-// Opens the run as the viewer does, then makes a tour on no backend: from the whole run to a microsecond and back, along the run,
-// every panel open, with a search, with the critical path. Processor time of the frames' own thread; work beside the frames goes
-// on meanwhile, as for a person. Needs no display.
+// What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6
+// M events). Opens the run as the viewer does, then makes a tour on no backend: from the whole run
+// to a microsecond and back, along the run, every panel open, with a search, with the critical
+// path. Processor time of the frames' own thread; work beside the frames goes on meanwhile, as for
+// a person. Needs no display.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -47,7 +48,9 @@ double process_ms() {
 }
 
 double wall_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// The window on no backend, with a pointer that stands on the timeline: tooltips are drawn too.
@@ -84,8 +87,8 @@ class Screen {
 
 void print(char const* name, std::vector<double> times) {
   std::sort(times.begin(), times.end());
-  fmt::print("{:<34} {:6} frames   median {:6.2f} ms   p99 {:6.2f} ms   longest {:6.2f} ms\n", name, times.size(),
-             times[times.size() / 2], times[times.size() * 99 / 100], times.back());
+  fmt::print("{:<34} {:6} frames   median {:6.2f} ms   p99 {:6.2f} ms   longest {:6.2f} ms\n", name,
+             times.size(), times[times.size() / 2], times[times.size() * 99 / 100], times.back());
 }
 
 /// MiB of the process's own memory, without the files that are mapped into it.
@@ -98,7 +101,8 @@ double own_memory() {
 
 class Tour {
  public:
-  Tour(Screen& screen, Scene const& scene) : screen_(screen), scene_(scene), state_(initial_view(scene)) {}
+  Tour(Screen& screen, Scene const& scene)
+      : screen_(screen), scene_(scene), state_(initial_view(scene)) {}
 
   void stretch(char const* name, int frames, std::function<void(int)> const& move) {
     std::vector<double> times;
@@ -133,17 +137,22 @@ class Tour {
       in_frames += screen_.frame(scene_, state_, memo_);
       if (first == 0 && state_.search.total > 0) first = wall_ms() - begin;
     }
-    fmt::print("search {:<26} {:>12} hits   first {:5.0f} ms   all {:6.0f} ms   {:6.0f} ms of processor beside the frames\n",
-               query, base::format_count(state_.search.total), first, wall_ms() - begin, process_ms() - processor - in_frames);
+    fmt::print(
+        "search {:<26} {:>12} hits   first {:5.0f} ms   all {:6.0f} ms   {:6.0f} ms of processor "
+        "beside the frames\n",
+        query, base::format_count(state_.search.total), first, wall_ms() - begin,
+        process_ms() - processor - in_frames);
   }
 
-  /// Of a name that few blocks have, of one that all have, of a kind, and of what only the times tell.
+  /// Of a name that few blocks have, of one that all have, of a kind, and of what only the times
+  /// tell.
   [[nodiscard]] std::vector<std::string> searches() const {
     constexpr size_t kWords = 24;  // of names that are longer than a line
     auto const& kernels = scene_.analysis.kernels;
     if (kernels.empty()) return {"a"};
     auto const most =
-        std::max_element(kernels.begin(), kernels.end(), [](auto const& a, auto const& b) { return a.count < b.count; });
+        std::max_element(kernels.begin(), kernels.end(),
+                         [](auto const& a, auto const& b) { return a.count < b.count; });
     return {kernels.front().name.substr(0, kWords), most->name.substr(0, kWords), "kind:kernel",
             fmt::format(">{}ns", most->p95_ns)};
   }
@@ -154,7 +163,8 @@ class Tour {
     for (auto const& [tab, name] :
          {std::pair{Tab::kStatistics, "statistics"}, std::pair{Tab::kKernels, "kernels"},
           std::pair{Tab::kCommunication, "communication"}, std::pair{Tab::kPath, "critical path"},
-          std::pair{Tab::kFlame, "flame graph"}, std::pair{Tab::kMemory, "memory"}, std::pair{Tab::kRun, "run"}}) {
+          std::pair{Tab::kFlame, "flame graph"}, std::pair{Tab::kMemory, "memory"},
+          std::pair{Tab::kRun, "run"}}) {
       state_.panels.tab = tab;
       zoom_in_and_out(fmt::format("zoom, {}", name).c_str());
     }
@@ -169,12 +179,14 @@ class Tour {
     memo_.path.finish();
     fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
     zoom_in_and_out("zoom, critical path");
-    for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end) state_.closed.insert(node);
+    for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end)
+      state_.closed.insert(node);
     zoom_in_and_out("zoom, all ranks closed");
     stretch("select collectives", 200, [&](int i) {
       auto const& all = scene_.analysis.collectives;
       if (all.empty()) return;
-      state_.selection = scene_.selection_of(all[all.size() * static_cast<size_t>(i) / 200].participants.front());
+      state_.selection =
+          scene_.selection_of(all[all.size() * static_cast<size_t>(i) / 200].participants.front());
     });
     fmt::print("own memory: {:.0f} MiB\n", own_memory());
     print("all", all_);
@@ -202,8 +214,10 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
     Memo memo;
     screen.frame(*scene, state, memo);
     fmt::print(
-        "{} events: open {:.0f} ms, first frame {:.0f} ms after the start ({:.0f} ms of processor), own memory {:.0f} MiB\n",
-        base::format_count(scene->events), opened - begin, wall_ms() - begin, process_ms() - processor, own_memory());
+        "{} events: open {:.0f} ms, first frame {:.0f} ms after the start ({:.0f} ms of "
+        "processor), own memory {:.0f} MiB\n",
+        base::format_count(scene->events), opened - begin, wall_ms() - begin,
+        process_ms() - processor, own_memory());
   }
   double const asked = wall_ms();
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
@@ -213,8 +227,8 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
   double const analyzed = wall_ms();
   // Between two frames.
   take_analysis(*scene, bench::expect(analysis.take()));
-  fmt::print("analyzed: {:.0f} ms, taken over in {:.1f} ms, own memory {:.0f} MiB\n", analyzed - asked, wall_ms() - analyzed,
-             own_memory());
+  fmt::print("analyzed: {:.0f} ms, taken over in {:.1f} ms, own memory {:.0f} MiB\n",
+             analyzed - asked, wall_ms() - analyzed, own_memory());
   Tour(screen, *scene).run();
   return 0;
 }
@@ -235,8 +249,8 @@ int main(int argc, char** argv) {
   double const analyzed = wall_ms();
   Scene const scene = make_scene(std::move(run), std::move(analysis));
   double const made = wall_ms();
-  fmt::print("{} events: read {:.0f} ms, analyze {:.0f} ms, make the scene {:.0f} ms\n", base::format_count(scene.events),
-             read - begin, analyzed - read, made - analyzed);
+  fmt::print("{} events: read {:.0f} ms, analyze {:.0f} ms, make the scene {:.0f} ms\n",
+             base::format_count(scene.events), read - begin, analyzed - read, made - analyzed);
   Screen screen;
   Tour tour(screen, scene);
   tour.run();

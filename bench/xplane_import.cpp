@@ -1,7 +1,8 @@
-// How fast XLA profiles are read: xplane_import [MB [FILE]] makes two of about so many MB (100) in memory, one of a GPU's ops
-// with the stats that CUPTI's records get and their launches, one of a host's many short ranges as the Python tracer writes them;
-// or reads FILE. Medians of kRepeats; beside them one core's walk over every field of the same bytes by the reader of the wire
-// format, and adding the bytes up. The time on cores says whether the machine had any to give.
+// How fast XLA profiles are read: xplane_import [MB [FILE]] makes two of about so many MB (100) in
+// memory, one of a GPU's ops with the stats that CUPTI's records get and their launches, one of a
+// host's many short ranges as the Python tracer writes them; or reads FILE. Medians of kRepeats;
+// beside them one core's walk over every field of the same bytes by the reader of the wire format,
+// and adding the bytes up. The time on cores says whether the machine had any to give.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -61,7 +62,8 @@ Cost cost_of(std::function<void()> const& work) {
   return {median(wall), median(cpu)};
 }
 
-/// Eight GPUs with four streams each, and the thread that launches for each: as many launches as ops.
+/// Eight GPUs with four streams each, and the thread that launches for each: as many launches as
+/// ops.
 std::string make_gpu_profile(size_t bytes) {
   // An op and its launch.
   constexpr size_t kBytesAPair = 160, kGpus = 8, kStreams = 4;
@@ -74,27 +76,33 @@ std::string make_gpu_profile(size_t bytes) {
     PlaneWriter gpu(fmt::format("/device:GPU:{}", device));
     uint64_t of_gpu = correlation;
     for (size_t stream = 0; stream < kStreams; ++stream) {
-      gpu.line(static_cast<int64_t>(13 + stream), fmt::format("Stream #{}(Kernel)", 13 + stream), 1000);
+      gpu.line(static_cast<int64_t>(13 + stream), fmt::format("Stream #{}(Kernel)", 13 + stream),
+               1000);
       for (size_t i = 0; i < pairs; ++i) {
         size_t const which = i % 200;
         gpu.event(
-            fmt::format("loop_fusion_{}", which), static_cast<int64_t>(i) * kPeriodPs, kPeriodPs - 1'234'567,
+            fmt::format("loop_fusion_{}", which), static_cast<int64_t>(i) * kPeriodPs,
+            kPeriodPs - 1'234'567,
             {{"correlation_id", ++of_gpu},
              {"context_id", Reference{"$$1"}},
              {"theoretical_occupancy_pct", 62.5},
              {"occupancy_min_grid_size", int64_t{264}},
              {"occupancy_suggested_block_size", int64_t{1024}},
              {"kernel_details",
-              Reference{fmt::format("regs:40 static_shared:0 dynamic_shared:0 grid:{},1,1 block:256,1,1 occ_pct:62.5", which)}},
+              Reference{fmt::format(
+                  "regs:40 static_shared:0 dynamic_shared:0 grid:{},1,1 block:256,1,1 occ_pct:62.5",
+                  which)}},
              {"tf_op", Reference{"XlaModule:"}},
              {"hlo_op", Reference{fmt::format("loop_fusion.{}", which)}},
              {"hlo_module", Reference{"jit_train_step"}},
              {"program_id", int64_t{15}}});
       }
     }
-    host.line(static_cast<int64_t>(500 + device), fmt::format("Host Threads/{}", 500 + device), 1000);
+    host.line(static_cast<int64_t>(500 + device), fmt::format("Host Threads/{}", 500 + device),
+              1000);
     for (size_t i = 0; i < pairs * kStreams; ++i) {
-      host.event("cuLaunchKernel", static_cast<int64_t>(i) * kPeriodPs / static_cast<int64_t>(kStreams), 1'900'000,
+      host.event("cuLaunchKernel",
+                 static_cast<int64_t>(i) * kPeriodPs / static_cast<int64_t>(kStreams), 1'900'000,
                  {{"device_id", uint64_t{device}},
                   {"correlation_id", ++correlation},
                   {"tf_op", Reference{"XlaModule:"}},
@@ -112,7 +120,8 @@ std::string make_host_profile(size_t bytes) {
   constexpr size_t kBytesAnEvent = 22, kThreads = 4, kNested = 4;
   PlaneWriter host("/host:CPU");
   std::vector<std::string> names;
-  for (int i = 0; i < 2000; ++i) names.push_back(fmt::format("$module_{}.py:{} function_{}", i % 50, i, i));
+  for (int i = 0; i < 2000; ++i)
+    names.push_back(fmt::format("$module_{}.py:{} function_{}", i % 50, i, i));
   for (size_t thread = 0; thread < kThreads; ++thread) {
     host.line(static_cast<int64_t>(1000 + thread), "python", 1000);
     for (size_t i = 0; i < bytes / kBytesAnEvent / kThreads; ++i) {
@@ -159,11 +168,11 @@ void measure(char const* what, std::string_view text) {
     }
     events = trace->event_count();
   });
-  fmt::print("{}: {:.0f} MB, {} events, {:.0f} bytes each ({:x})\n", what, size / kMega, base::format_count(events),
-             size / events, sum & 0xFU);
+  fmt::print("{}: {:.0f} MB, {} events, {:.0f} bytes each ({:x})\n", what, size / kMega,
+             base::format_count(events), size / events, sum & 0xFU);
   auto const line = [&](char const* name, Cost const& cost) {
-    fmt::print("  {:<34} {:6.3f} s  {:7.0f} MB/s, {:6.3f} s of cores\n", name, cost.wall_s, size / cost.wall_s / kMega,
-               cost.cpu_s);
+    fmt::print("  {:<34} {:6.3f} s  {:7.0f} MB/s, {:6.3f} s of cores\n", name, cost.wall_s,
+               size / cost.wall_s / kMega, cost.cpu_s);
   };
   line("add up the bytes, one core", adding);
   line(fmt::format("walk over {} M fields, one core", fields / 1'000'000).c_str(), walking);
@@ -189,6 +198,7 @@ int main(int argc, char** argv) {
   measure("host ranges", make_host_profile(bytes));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("most memory held, with the profile   {}\n", base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
+  fmt::print("most memory held, with the profile   {}\n",
+             base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
   return 0;
 }

@@ -31,7 +31,8 @@ base::Expected<void> check_rank(model::Run const& run, std::optional<int32_t> ra
 
 /// `read_again`: gives the same run with all of its steps.
 template <class ReadAgain>
-base::Expected<void> check_steps(AnalyzedRun const& analyzed, analyzer::AnalyzeOptions const& options, ReadAgain&& read_again) {
+base::Expected<void> check_steps(AnalyzedRun const& analyzed,
+                                 analyzer::AnalyzeOptions const& options, ReadAgain&& read_again) {
   if (!options.steps) return {};
   auto const [first, last] = *options.steps;
   if (auto const kept = step_range(analyzed.analysis)) {
@@ -43,22 +44,28 @@ base::Expected<void> check_steps(AnalyzedRun const& analyzed, analyzer::AnalyzeO
   auto const whole = read_again(all);
   if (!whole) return base::fail_with(whole);
   auto const there = step_range(whole->analysis);
-  if (!there) return base::fail("--steps {}:{}: the run has no steps, analyze it without --steps", first, last);
-  return base::fail("--steps {}:{}: are not in the run, it has steps {} to {}", first, last, there->first, there->second);
+  if (!there)
+    return base::fail("--steps {}:{}: the run has no steps, analyze it without --steps", first,
+                      last);
+  return base::fail("--steps {}:{}: are not in the run, it has steps {} to {}", first, last,
+                    there->first, there->second);
 }
 
 }  // namespace
 
-base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
+base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths,
+                                             analyzer::AnalyzeOptions const& options,
                                              Reading reading, bool is_one_run) {
   base::keep_freed_memory();
   auto analyzed = run_loading::analyze_files(paths, options, reading, is_one_run);
   if (!analyzed) return analyzed;
-  if (auto const good = check_rank(analyzed->run, options.rank); !good) return base::fail_with(good);
+  if (auto const good = check_rank(analyzed->run, options.rank); !good)
+    return base::fail_with(good);
   auto const read_again = [&](analyzer::AnalyzeOptions const& all) {
     return run_loading::analyze_files(paths, all, reading, is_one_run);
   };
-  if (auto const good = check_steps(*analyzed, options, read_again); !good) return base::fail_with(good);
+  if (auto const good = check_steps(*analyzed, options, read_again); !good)
+    return base::fail_with(good);
   Warnings warnings;
   warnings.say(analyzed->run.notes);
   say_notes_of_ranks(analyzed->run, warnings);

@@ -13,7 +13,9 @@ using run_loading::AnalyzedRun;
 using run_loading::Reading;
 
 /// run_loading::analyze_files(), and prints what could not be read of them.
-base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                             Reading reading = Reading::kBySize, bool is_one_run = false);
+base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths,
+                                             analyzer::AnalyzeOptions const& options,
+                                             Reading reading = Reading::kBySize,
+                                             bool is_one_run = false);
 
 }  // namespace stepscope::cli

@@ -16,7 +16,8 @@
 namespace stepscope::cli {
 
 void Warnings::say_line(std::string const& about, std::string const& note) {
-  std::string const line = (about.empty() ? std::string() : base::printable(about) + ": ") + base::printable(note);
+  std::string const line =
+      (about.empty() ? std::string() : base::printable(about) + ": ") + base::printable(note);
   if (said_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
 }
 
@@ -24,9 +25,11 @@ void Warnings::say(std::vector<std::string> const& notes) {
   for (std::string const& note : notes) say_line({}, note);
 }
 
-void Warnings::say_shared(std::vector<model::ProcessNotes> const& processes, std::vector<std::string> const& files) {
+void Warnings::say_shared(std::vector<model::ProcessNotes> const& processes,
+                          std::vector<std::string> const& files) {
   for (model::SharedNote const& note : model::share_notes(processes)) {
-    bool const is_of_one = note.processes == 1 && note.process < files.size() && !files[note.process].empty();
+    bool const is_of_one =
+        note.processes == 1 && note.process < files.size() && !files[note.process].empty();
     say_line(is_of_one ? files[note.process] : model::rank_list(note.ranks), note.text);
   }
 }
@@ -63,7 +66,8 @@ void say_notes_of_ranks(model::Run const& run, Warnings& warnings) {
   warnings.say_shared(processes, files);
 }
 
-base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths, bool is_one_run) {
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
+                                             bool is_one_run) {
   base::keep_freed_memory();
   auto run = import::open_run(paths, is_one_run);
   if (!run) return run;
@@ -74,7 +78,8 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
   return run;
 }
 
-base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths, bool is_one_run) {
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths,
+                                                         bool is_one_run) {
   base::keep_freed_memory();
   auto run = import::open_sources(paths, {}, is_one_run);
   if (!run) return run;
@@ -100,26 +105,30 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
             char const* const end = text.data() + text.size();
             auto const [last, error] = std::from_chars(text.data(), end, value);
             bool const good = error == std::errc() && last == end && value >= low && value <= high;
-            return good ? std::string() : fmt::format("{} is not a whole number from {} to {}", text, low, high);
+            return good ? std::string()
+                        : fmt::format("{} is not a whole number from {} to {}", text, low, high);
           },
           fmt::format("{} - {}", low, high)};
 }
 
 void add_one_run_option(CLI::App& app, bool& is_one_run) {
-  app.add_flag("--one-run", is_one_run, "treat all RUNs as parts of one run, even if they do not overlap in time");
+  app.add_flag("--one-run", is_one_run,
+               "treat all RUNs as parts of one run, even if they do not overlap in time");
 }
 
 std::string ranks_there(std::set<int32_t> const& ranks) {
   if (ranks.empty()) return "none";
   if (ranks.size() == 1) return fmt::format("rank {}", *ranks.begin());
   bool const is_dense = int64_t{*ranks.rbegin()} - *ranks.begin() + 1 == std::ssize(ranks);
-  if (is_dense) return fmt::format("{} ranks from {} to {}", ranks.size(), *ranks.begin(), *ranks.rbegin());
+  if (is_dense)
+    return fmt::format("{} ranks from {} to {}", ranks.size(), *ranks.begin(), *ranks.rbegin());
 
   constexpr size_t kMostNamed = 16;
   std::string text = "ranks ";
   size_t named = 0;
   for (int32_t const rank : ranks) {
-    if (named == kMostNamed) return fmt::format("{} and {} more, up to {}", text, ranks.size() - named, *ranks.rbegin());
+    if (named == kMostNamed)
+      return fmt::format("{} and {} more, up to {}", text, ranks.size() - named, *ranks.rbegin());
     text += fmt::format("{}{}", named++ > 0 ? ", " : "", rank);
   }
   return text;
@@ -128,26 +137,32 @@ std::string ranks_there(std::set<int32_t> const& ranks) {
 void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept) {
   if (wanted.first >= kept.first && wanted.second <= kept.second) return;
   std::fprintf(stderr, "stepscope: --steps %lld:%lld: the run has steps %lld to %lld of them\n",
-               static_cast<long long>(wanted.first), static_cast<long long>(wanted.second), static_cast<long long>(kept.first),
-               static_cast<long long>(kept.second));
+               static_cast<long long>(wanted.first), static_cast<long long>(wanted.second),
+               static_cast<long long>(kept.first), static_cast<long long>(kept.second));
 }
 
-base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option) {
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,
+                                                        std::string_view option) {
   size_t const colon = text.find(':');
   std::string_view const first = std::string_view(text).substr(0, colon);
-  std::string_view const last = colon == std::string::npos ? first : std::string_view(text).substr(colon + 1);
+  std::string_view const last =
+      colon == std::string::npos ? first : std::string_view(text).substr(colon + 1);
 
   auto const number = [](std::string_view digits, int64_t if_empty) -> std::optional<int64_t> {
     if (digits.empty()) return if_empty;
     int64_t value = 0;
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value >= 0 ? std::optional(value) : std::nullopt;
+    return error == std::errc() && end == digits.data() + digits.size() && value >= 0
+               ? std::optional(value)
+               : std::nullopt;
   };
 
   auto const begin = number(first, 0);
   auto const end = number(last, INT64_MAX);
-  if (text.size() > (colon != std::string::npos ? 1U : 0U) && begin && end && *begin <= *end) return std::pair{*begin, *end};
-  return base::fail("{} {}: not a range of steps, write first:last, for example 10:20", option, base::printable(text));
+  if (text.size() > (colon != std::string::npos ? 1U : 0U) && begin && end && *begin <= *end)
+    return std::pair{*begin, *end};
+  return base::fail("{} {}: not a range of steps, write first:last, for example 10:20", option,
+                    base::printable(text));
 }
 
 base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option) {

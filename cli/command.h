@@ -1,4 +1,5 @@
-// What a command of the stepscope program is, and what all of them share: opening a run, errors, colour, paths.
+// What a command of the stepscope program is, and what all of them share: opening a run, errors,
+// colour, paths.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,8 @@ inline constexpr int kUnclear = 3;
 /// What a command does once its options are parsed; returns the exit code.
 using Action = std::function<int()>;
 
-/// One line of the list in commands.cpp. `add` declares options on `app` and returns the action that reads them.
+/// One line of the list in commands.cpp. `add` declares options on `app` and returns the action
+/// that reads them.
 struct Command {
   char const* name;
   char const* summary;
@@ -35,13 +37,15 @@ struct Command {
 
 /// Prints "stepscope: <message>" to stderr; returns kWrongUse.
 int report_error(base::Error const& error);
-/// Prints to stderr what could not be read, a line each: what several processes of a file say alike once.
+/// Prints to stderr what could not be read, a line each: what several processes of a file say alike
+/// once.
 class Warnings {
  public:
   void say(std::vector<std::string> const& notes);
   /// Prints the notes of `processes`, whose files are `files`. A note of several processes is
   /// printed once, with their ranks.
-  void say_shared(std::vector<model::ProcessNotes> const& processes, std::vector<std::string> const& files);
+  void say_shared(std::vector<model::ProcessNotes> const& processes,
+                  std::vector<std::string> const& files);
 
  private:
   void say_line(std::string const& about, std::string const& note);
@@ -56,9 +60,11 @@ int terminal_width();
 /// The folder of the running program.
 std::string program_folder();
 /// Opens a RUN and prints what could not be read of it.
-base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths, bool is_one_run = false);
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
+                                             bool is_one_run = false);
 /// The same without reading events: for what the files' indexes answer, or to read parts of them.
-base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths, bool is_one_run = false);
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths,
+                                                         bool is_one_run = false);
 /// For an option: a whole number from `low` to `high`. Says so in words when it is anything else.
 CLI::Validator whole_number(uint64_t low, uint64_t high);
 /// "A:B", "A:", ":B" or "A" as a closed range of steps. Errors: not that form, or B < A.
@@ -66,10 +72,13 @@ CLI::Validator whole_number(uint64_t low, uint64_t high);
 void add_one_run_option(CLI::App& app, bool& is_one_run);
 /// "8 ranks from 0 to 7", "rank 2", "ranks 0, 4, 9": what there is instead of a rank that is not.
 std::string ranks_there(std::set<int32_t> const& ranks);
-/// Says on the standard error that --steps asked for more than there is. `kept`: first and last of the steps that are there.
+/// Says on the standard error that --steps asked for more than there is. `kept`: first and last of
+/// the steps that are there.
 void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept);
-base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option = "--steps");
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,
+                                                        std::string_view option = "--steps");
 /// The same as "A:B", which the tracer takes; empty stays empty.
-base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option = "--steps");
+base::Expected<std::string> steps_for_tracer(std::string const& text,
+                                             std::string_view option = "--steps");
 
 }  // namespace stepscope::cli

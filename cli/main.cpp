@@ -1,4 +1,5 @@
-// The stepscope program: finds the command, lets it parse its options, runs it, returns its exit code.
+// The stepscope program: finds the command, lets it parse its options, runs it, returns its exit
+// code.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -15,7 +16,8 @@ using namespace stepscope::cli;
 
 bool is_command(std::string_view name) {
   auto const known = commands();
-  return std::any_of(known.begin(), known.end(), [&](Command const& command) { return name == command.name; });
+  return std::any_of(known.begin(), known.end(),
+                     [&](Command const& command) { return name == command.name; });
 }
 
 int run(int argc, char** argv) {
@@ -37,7 +39,8 @@ int run(int argc, char** argv) {
     actions[sub] = command.add(*sub);
   }
   if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
-    std::fprintf(stderr, "stepscope: %s: no such command, see stepscope --help\n", stepscope::base::printable(argv[1]).c_str());
+    std::fprintf(stderr, "stepscope: %s: no such command, see stepscope --help\n",
+                 stepscope::base::printable(argv[1]).c_str());
     return kWrongUse;
   }
   try {
@@ -45,7 +48,8 @@ int run(int argc, char** argv) {
   } catch (CLI::Success const& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (CLI::ParseError const& wrong) {
-    std::fprintf(stderr, "stepscope: %s, see stepscope --help\n", stepscope::base::printable(wrong.what()).c_str());
+    std::fprintf(stderr, "stepscope: %s, see stepscope --help\n",
+                 stepscope::base::printable(wrong.what()).c_str());
     return kWrongUse;
   }
   return actions.at(app.get_subcommands().front())();
@@ -57,7 +61,8 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "stepscope: internal error: %s, please report this\n", stepscope::base::printable(error.what()).c_str());
+    std::fprintf(stderr, "stepscope: internal error: %s, please report this\n",
+                 stepscope::base::printable(error.what()).c_str());
     return kWrongUse;
   }
 }

@@ -20,7 +20,8 @@ namespace {
 /// locks for folders there is nothing to wait for.
 class FolderTurn {
  public:
-  explicit FolderTurn(std::string const& path) : fd_(::open(base::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  explicit FolderTurn(std::string const& path)
+      : fd_(::open(base::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     constexpr int kAttempts = 1000;
     constexpr std::chrono::milliseconds kPause{1};
     for (int attempt = 0; fd_ >= 0 && attempt < kAttempts; ++attempt) {

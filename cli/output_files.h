@@ -18,8 +18,9 @@ class OutputFiles {
   void add(std::string const& path, std::string content, Links links = Links::kFollow) {
     if (!path.empty()) files_.push_back({path, std::move(content), links});
   }
-  /// When all are whole they take their places, in one go: two commands that write the same files do not mix them. Errors: one
-  /// cannot be written, or two have one name; nothing has changed then, but where renaming fails half way.
+  /// When all are whole they take their places, in one go: two commands that write the same files
+  /// do not mix them. Errors: one cannot be written, or two have one name; nothing has changed
+  /// then, but where renaming fails half way.
   base::Expected<void> write() const;
 
  private:

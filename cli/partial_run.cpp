@@ -33,7 +33,8 @@ bool is_source(std::string const& output, std::vector<std::string> const& runs) 
 Expected<void> PartialRun::add(model::Trace trace, std::string source, bool is_rank_by_name) {
   events_ += trace.event_count();
   waiting_.push_back({std::move(trace), std::move(source), is_rank_by_name});
-  if (events_ == 0) return {};  // a process that did nothing then is a part of the run, but no reason to make one
+  if (events_ == 0)
+    return {};  // a process that did nothing then is a part of the run, but no reason to make one
   auto written = write_waiting();
   has_failed_ = !written;
   return written;
@@ -49,7 +50,8 @@ Expected<void> PartialRun::write_waiting() {
     staging_ = std::move(*staging);
   }
   for (Process& next : std::exchange(waiting_, {}))
-    if (auto const written = write_process(std::move(next)); !written) return tl::unexpected(output_->in_place(written.error()));
+    if (auto const written = write_process(std::move(next)); !written)
+      return tl::unexpected(output_->in_place(written.error()));
   return {};
 }
 
@@ -70,10 +72,12 @@ Expected<void> PartialRun::write_process(Process process) {
   if (rank < 0) {
     // Free ranks are known once all processes are there. Until a later process names one, it is
     // these.
-    int32_t const guess = info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
+    int32_t const guess =
+        info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
     process.trace.assume_rank(guess);
-    unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1), std::move(process.source), guess,
-                           !process.trace.devices().empty(), process.is_rank_by_name, info.world_size});
+    unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1),
+                           std::move(process.source), guess, !process.trace.devices().empty(),
+                           process.is_rank_by_name, info.world_size});
     names_.insert(unnumbered_.back().name);
     written_.push_back({unnumbered_.back().name, rank, events});
     return file::write_trace(process.trace, path_of(unnumbered_.back().name));
@@ -88,7 +92,9 @@ Expected<void> PartialRun::write_process(Process process) {
 Expected<void> PartialRun::rename(std::string const& from, std::string const& to) const {
   std::error_code error;
   fs::rename(path_of(from), path_of(to), error);
-  if (error) return base::fail("{}: cannot be renamed to {} ({}), check the disk", path_of(from), to, error.message());
+  if (error)
+    return base::fail("{}: cannot be renamed to {} ({}), check the disk", path_of(from), to,
+                      error.message());
   return {};
 }
 
@@ -96,7 +102,8 @@ Expected<void> PartialRun::drop(std::set<size_t> const& places) {
   for (size_t const place : places) {
     Written const& process = written_.at(place);
     std::error_code error;
-    if (!fs::remove(path_of(process.name), error)) return base::fail("{}: cannot be removed, check the disk", process.name);
+    if (!fs::remove(path_of(process.name), error))
+      return base::fail("{}: cannot be removed, check the disk", process.name);
     names_.erase(process.name);
     events_ -= process.events;
     std::erase_if(unnumbered_, [&](Unnumbered const& part) { return part.name == process.name; });
@@ -113,7 +120,8 @@ Expected<void> PartialRun::drop(std::set<size_t> const& places) {
       names_.erase(process.name);
       std::string const name = free_name(process.rank);
       if (name != process.name)
-        if (auto const renamed = rename(process.name, name); !renamed) return tl::unexpected(output_->in_place(renamed.error()));
+        if (auto const renamed = rename(process.name, name); !renamed)
+          return tl::unexpected(output_->in_place(renamed.error()));
       names_.insert(name);
       process.name = name;
     }
@@ -123,8 +131,8 @@ Expected<void> PartialRun::drop(std::set<size_t> const& places) {
   return {};
 }
 
-/// Sets the ranks that the names of all files tell together, else those of single names; −1 where none does. The notes of what is
-/// a guess.
+/// Sets the ranks that the names of all files tell together, else those of single names; −1 where
+/// none does. The notes of what is a guess.
 std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& ranks) {
   std::vector<std::string> paths;
   int32_t world_size = 0;
@@ -143,7 +151,8 @@ std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& r
 
 Expected<std::vector<std::string>> PartialRun::number_ranks() {
   // As opening the files does it.
-  std::stable_partition(unnumbered_.begin(), unnumbered_.end(), [](Unnumbered const& part) { return part.has_devices; });
+  std::stable_partition(unnumbered_.begin(), unnumbered_.end(),
+                        [](Unnumbered const& part) { return part.has_devices; });
   std::vector<int32_t> ranks;
   std::vector<std::string> notes = take_ranks_of_names(ranks);
   std::set<int32_t> said = said_;
@@ -158,15 +167,19 @@ Expected<std::vector<std::string>> PartialRun::number_ranks() {
       ranks[i] = free[numbered.size()];
       numbered.push_back({unnumbered_[i].source, ranks[i]});
     }
-    if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return tl::unexpected(output_->in_place(set.error()));
+    if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set)
+      return tl::unexpected(output_->in_place(set.error()));
   }
   unnumbered_.clear();
   if (names_.size() > 1)
-    for (std::string& note : import::notes_of_free_ranks(numbered)) notes.push_back(std::move(note));
+    for (std::string& note : import::notes_of_free_ranks(numbered))
+      notes.push_back(std::move(note));
   return notes;
 }
 
-Expected<void> PartialRun::finish() { return output_ ? output_->publish(base::old_run_files(folder_)) : Expected<void>(); }
+Expected<void> PartialRun::finish() {
+  return output_ ? output_->publish(base::old_run_files(folder_)) : Expected<void>();
+}
 
 /// Only where a trace behind it says the rank that was guessed it is written again.
 Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {

@@ -13,25 +13,28 @@
 
 namespace stepscope::cli {
 
-/// Whether writing to `output`, a file or a folder, could touch one of the files or folders that are read.
+/// Whether writing to `output`, a file or a folder, could touch one of the files or folders that
+/// are read.
 bool is_source(std::string const& output, std::vector<std::string> const& runs);
 
-/// The run that is written, one process after the other, as rank-N.stepscope. The folder is made and locked when the first event
-/// comes; an old run in it stays until finish(). Without finish() nothing of the new one stays.
+/// The run that is written, one process after the other, as rank-N.stepscope. The folder is made
+/// and locked when the first event comes; an old run in it stays until finish(). Without finish()
+/// nothing of the new one stays.
 class PartialRun {
  public:
   PartialRun(std::string folder, bool force) : folder_(std::move(folder)), force_(force) {}
   PartialRun(PartialRun const&) = delete;
   PartialRun& operator=(PartialRun const&) = delete;
 
-  /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the disk is full.
-  /// `is_rank_by_name`: TraceSource::is_rank_by_name().
-  base::Expected<void> add(model::Trace trace, std::string source = "", bool is_rank_by_name = false);
+  /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the
+  /// disk is full. `is_rank_by_name`: TraceSource::is_rank_by_name().
+  base::Expected<void> add(model::Trace trace, std::string source = "",
+                           bool is_rank_by_name = false);
   /// Takes processes out again, by their place among those that were added. Errors: the disk fails.
   base::Expected<void> drop(std::set<size_t> const& places);
-  /// When all traces were added: those that do not say their rank get that of their names, or those that are free, as when they
-  /// are opened (import::ranks_of_names(), import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is
-  /// full.
+  /// When all traces were added: those that do not say their rank get that of their names, or those
+  /// that are free, as when they are opened (import::ranks_of_names(), import::free_ranks()). Says
+  /// whose rank is a guess, for people. Errors: the disk is full.
   base::Expected<std::vector<std::string>> number_ranks();
   /// The run takes its place. Errors: it cannot.
   base::Expected<void> finish();

@@ -22,13 +22,16 @@ using model::Interval;
 Expected<void> keep_rank(import::RunSources& run, int32_t rank) {
   std::set<int32_t> there;
   for (import::RankSource const& process : run.ranks) there.insert(process.source.info().rank);
-  if (!there.contains(rank)) return fail("--rank {}: is not in the run, it has {}", rank, ranks_there(there));
-  std::erase_if(run.ranks, [&](import::RankSource const& process) { return process.source.info().rank != rank; });
+  if (!there.contains(rank))
+    return fail("--rank {}: is not in the run, it has {}", rank, ranks_there(there));
+  std::erase_if(run.ranks, [&](import::RankSource const& process) {
+    return process.source.info().rank != rank;
+  });
   return {};
 }
 
-/// Threads that have events, in groups of about kEventsAtOnce: of a run of many threads the file is not looked through once a
-/// thread.
+/// Threads that have events, in groups of about kEventsAtOnce: of a run of many threads the file is
+/// not looked through once a thread.
 std::vector<std::vector<model::TrackId>> groups_of_threads(import::TraceSource const& source) {
   constexpr uint64_t kEventsAtOnce = 4'000'000;
   std::vector<uint64_t> const events = source.event_counts();
@@ -53,10 +56,13 @@ std::optional<std::string> plain_step_name(std::string_view name) {
   return step->is_certain ? fmt::format("step {}", step->number.value_or(0)) : std::string(name);
 }
 
-/// The ranges of threads whose names say that they are steps, or may say so, under a name that says no more.
-Expected<void> add_named_steps(import::TraceSource const& source, std::vector<model::TrackId> const& threads,
+/// The ranges of threads whose names say that they are steps, or may say so, under a name that says
+/// no more.
+Expected<void> add_named_steps(import::TraceSource const& source,
+                               std::vector<model::TrackId> const& threads,
                                model::TraceBuilder& builder) {
-  auto const trace = source.read({.tracks = threads, .columns = {.correlation = false, .tables = 0}});
+  auto const trace =
+      source.read({.tracks = threads, .columns = {.correlation = false, .tables = 0}});
   if (!trace) return base::fail_with(trace);
 
   for (model::TrackId const thread : threads) {
@@ -64,7 +70,8 @@ Expected<void> add_named_steps(import::TraceSource const& source, std::vector<mo
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (!model::is_range((*trace)->kind(row))) continue;
       if (auto const step = plain_step_name((*trace)->name(row)))
-        builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row], builder.intern(*step));
+        builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
+                                         builder.intern(*step));
     }
   }
   return {};
@@ -76,12 +83,14 @@ Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_na
   for (model::Track const& track : source.tracks()) builder.add_track(track);
   if (by_name) {
     for (auto const& threads : groups_of_threads(source))
-      if (auto const added = add_named_steps(source, threads, builder); !added) return base::fail_with(added);
+      if (auto const added = add_named_steps(source, threads, builder); !added)
+        return base::fail_with(added);
   } else {
     auto const steps = source.steps();
     if (!steps) return base::fail_with(steps);
     for (file::StepSpan const& step : *steps)
-      builder.events(step.track).add(model::EventKind::kStep, step.start, step.dur, {}, 0, model::StepDetail{step.index});
+      builder.events(step.track)
+          .add(model::EventKind::kStep, step.start, step.dur, {}, 0, model::StepDetail{step.index});
   }
   return std::move(builder).finish();
 }
@@ -108,56 +117,69 @@ std::optional<std::pair<int64_t, int64_t>> range_of(analyzer::HostSteps const& h
   for (auto const& threads : host.threads)
     for (auto const& steps : threads)
       for (analyzer::HostStep const& step : steps)
-        range = range ? std::pair(std::min(range->first, step.index), std::max(range->second, step.index))
+        range = range ? std::pair(std::min(range->first, step.index),
+                                  std::max(range->second, step.index))
                       : std::pair(step.index, step.index);
   return range;
 }
 
 /// The wanted steps in every process that has them.
-Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host, PartOptions const& options) {
+Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host,
+                               PartOptions const& options) {
   auto const wanted = parse_steps(options.steps);
   if (!wanted) return base::fail_with(wanted);
-  std::pair const kept(wanted->first - std::min(wanted->first, options.steps_before), wanted->second);
+  std::pair const kept(wanted->first - std::min(wanted->first, options.steps_before),
+                       wanted->second);
   Parts parts(run.ranks.size());
   bool found = false;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
     if (analyzer::steps_between(host.threads[r], *wanted, offset).empty()) continue;
-    std::vector<model::ThreadSteps> const steps = analyzer::steps_between(host.threads[r], kept, offset);
+    std::vector<model::ThreadSteps> const steps =
+        analyzer::steps_between(host.threads[r], kept, offset);
     auto const first =
-        std::min_element(steps.begin(), steps.end(), [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
-    parts[r] = Part{.steps = steps, .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset)};
+        std::min_element(steps.begin(), steps.end(),
+                         [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
+    parts[r] = Part{.steps = steps,
+                    .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset)};
     found = true;
   }
   auto const there = range_of(host);
   if (found) {
-    warn_of_missing_steps(*wanted, {std::max(wanted->first, there->first), std::min(wanted->second, there->second)});
+    warn_of_missing_steps(
+        *wanted, {std::max(wanted->first, there->first), std::min(wanted->second, there->second)});
     return parts;
   }
-  if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", options.steps);
-  return fail("--steps {}: are not in the run, it has steps {} to {}", options.steps, there->first, there->second);
+  if (!there)
+    return fail("--steps {}: the run has no steps, choose a part with --time", options.steps);
+  return fail("--steps {}: are not in the run, it has steps {} to {}", options.steps, there->first,
+              there->second);
 }
 
-Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host, Interval time) {
+Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host,
+                              Interval time) {
   Parts parts;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
-    parts.emplace_back(
-        Part{.time = {time.begin - offset, time.end - offset}, .whole = analyzer::whole_steps(host.threads[r], time.begin)});
+    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset},
+                            .whole = analyzer::whole_steps(host.threads[r], time.begin)});
   }
   return parts;
 }
 
 /// `range`: of the whole run, from which --time counts.
-Expected<Parts> parts_of(import::RunSources const& run, Interval range, PartOptions const& options) {
+Expected<Parts> parts_of(import::RunSources const& run, Interval range,
+                         PartOptions const& options) {
   if (options.steps.empty() && options.time.empty()) return Parts(run.ranks.size(), Part{});
   std::optional<Interval> time;
   if (!options.time.empty()) {
     auto const parsed = base::parse_time_range(options.time);
     if (!parsed) return base::fail_with(parsed);
     if (parsed->begin_ns >= static_cast<double>(range.length()))
-      return fail("--time {}: is behind the run's end, it has {:.6f} s", options.time, static_cast<double>(range.length()) / 1e9);
-    time = {range.begin + std::llround(parsed->begin_ns), range.begin + std::llround(parsed->end_ns)};
+      return fail("--time {}: is behind the run's end, it has {:.6f} s", options.time,
+                  static_cast<double>(range.length()) / 1e9);
+    time = {range.begin + std::llround(parsed->begin_ns),
+            range.begin + std::llround(parsed->end_ns)};
   }
   auto const host = find_steps(run);
   if (!host) return base::fail_with(host);
@@ -168,7 +190,8 @@ Expected<Parts> parts_of(import::RunSources const& run, Interval range, PartOpti
 
 void add_part_options(CLI::App& app, PartOptions& options) {
   auto* const steps = app.add_option("--steps", options.steps, "use only the steps first:last");
-  app.add_option("--time", options.time, "only the time begin:end since the run's first event, such as 1.5s:1600ms")
+  app.add_option("--time", options.time,
+                 "only the time begin:end since the run's first event, such as 1.5s:1600ms")
       ->excludes(steps);
   app.add_option("--rank", options.rank, "use only this rank")->check(whole_number(0, INT32_MAX));
 }

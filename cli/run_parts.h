@@ -17,7 +17,8 @@ namespace stepscope::cli {
 struct PartOptions {
   std::string steps, time;
   std::optional<int32_t> rank;
-  /// How many steps before --steps stay as well, where there are any: those in which began what the first of --steps waits for.
+  /// How many steps before --steps stay as well, where there are any: those in which began what the
+  /// first of --steps waits for.
   int64_t steps_before = 0;
 
   [[nodiscard]] bool is_everything() const { return steps.empty() && time.empty() && !rank; }
@@ -34,7 +35,8 @@ struct Part {
 /// One entry per rank of the run; none = no part of this rank.
 using Parts = std::vector<std::optional<Part>>;
 
-/// Takes ranks that are not wanted out of the run. Errors: what was asked for is not there; the message says what is.
+/// Takes ranks that are not wanted out of the run. Errors: what was asked for is not there; the
+/// message says what is.
 base::Expected<Parts> choose_parts(import::RunSources& run, PartOptions const& options);
 /// Errors: it does not fit into memory.
 base::Expected<model::Trace> read_part(import::TraceSource const& source, Part const& part);

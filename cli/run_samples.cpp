@@ -6,8 +6,8 @@
 
 namespace stepscope::cli {
 
-base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(std::vector<std::string> const& paths,
-                                                                    std::string const& steps) {
+base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(
+    std::vector<std::string> const& paths, std::string const& steps) {
   analyzer::AnalyzeOptions wanted;
   if (!steps.empty()) {
     auto const range = parse_steps(steps);

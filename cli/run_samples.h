@@ -1,4 +1,5 @@
-// Runs as commands that compare them hold them: what is kept of each is small, so one is open at a time.
+// Runs as commands that compare them hold them: what is kept of each is small, so one is open at a
+// time.
 #pragma once
 
 #include <string>
@@ -9,9 +10,9 @@
 
 namespace stepscope::cli {
 
-/// Each path is a run of its own, and its sample's name. `steps`: only these of each, "A:B"; empty: all. What cannot be read is
-/// printed.
-base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(std::vector<std::string> const& paths,
-                                                                    std::string const& steps);
+/// Each path is a run of its own, and its sample's name. `steps`: only these of each, "A:B"; empty:
+/// all. What cannot be read is printed.
+base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(
+    std::vector<std::string> const& paths, std::string const& steps);
 
 }  // namespace stepscope::cli

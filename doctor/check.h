@@ -1,4 +1,5 @@
-// One answer to one question about a machine or a recording: how it went, what was found, and what mends it.
+// One answer to one question about a machine or a recording: how it went, what was found, and what
+// mends it.
 #pragma once
 
 #include <cstdint>

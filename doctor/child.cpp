@@ -32,7 +32,8 @@ void become_child(bool silent) {
 /// Reads until the other end is closed; false when the time is up before.
 bool read_all(int from, Clock::time_point deadline, std::string& output) {
   for (;;) {
-    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    auto const left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     pollfd waited{from, POLLIN, 0};
     int const ready = ::poll(&waited, 1, static_cast<int>(left));
@@ -51,9 +52,11 @@ void note_status(int status, ChildResult& result) {
 }
 
 template <class Body>
-base::Expected<ChildResult> fork_and_wait(Body const& body, bool silent, std::chrono::seconds limit) {
+base::Expected<ChildResult> fork_and_wait(Body const& body, bool silent,
+                                          std::chrono::seconds limit) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail("no pipe can be made ({}), close other programs", std::strerror(errno));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    return fail("no pipe can be made ({}), close other programs", std::strerror(errno));
   pid_t const child = ::fork();
   if (child == 0) {
     become_child(silent);
@@ -80,17 +83,21 @@ base::Expected<ChildResult> fork_and_wait(Body const& body, bool silent, std::ch
 
 std::string how_it_ended(ChildResult const& result) {
   if (result.timed_out) return "no answer within the time limit";
-  if (result.signal != 0) return fmt::format("signal {} ({})", result.signal, ::strsignal(result.signal));
+  if (result.signal != 0)
+    return fmt::format("signal {} ({})", result.signal, ::strsignal(result.signal));
   return fmt::format("exit status {}", result.exit_code);
 }
 
-base::Expected<ChildResult> run_in_child(std::function<void(int output)> const& body, std::chrono::seconds limit) {
+base::Expected<ChildResult> run_in_child(std::function<void(int output)> const& body,
+                                         std::chrono::seconds limit) {
   return fork_and_wait(body, true, limit);
 }
 
-base::Expected<ChildResult> run_program(std::vector<std::string> const& command, std::chrono::seconds limit) {
+base::Expected<ChildResult> run_program(std::vector<std::string> const& command,
+                                        std::chrono::seconds limit) {
   std::vector<char*> arguments;
-  for (std::string const& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (std::string const& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   auto const become_program = [&arguments](int output) {
     ::dup2(output, STDOUT_FILENO);

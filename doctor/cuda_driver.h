@@ -1,5 +1,5 @@
-// The functions of libcuda that tell what devices there are. Our own declarations after NVIDIA's public header (cuda.h): the
-// program is built without it.
+// The functions of libcuda that tell what devices there are. Our own declarations after NVIDIA's
+// public header (cuda.h): the program is built without it.
 #pragma once
 
 #include <cstddef>

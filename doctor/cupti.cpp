@@ -1,4 +1,5 @@
-// CUPTI as the tracer would load it: into a plain CUDA program, and into a program that brings CUDA in a Python package.
+// CUPTI as the tracer would load it: into a plain CUDA program, and into a program that brings CUDA
+// in a Python package.
 #include "tracer/cupti/cupti_api.h"
 
 #include <chrono>
@@ -14,19 +15,23 @@ namespace stepscope::doctor {
 namespace {
 
 Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Places const& places) {
-  Check check{"CUPTI", Verdict::kGood, fmt::format("{} for {}, {}", tracer::cupti_release(cupti.version), user, cupti.path), ""};
+  Check check{"CUPTI", Verdict::kGood,
+              fmt::format("{} for {}, {}", tracer::cupti_release(cupti.version), user, cupti.path),
+              ""};
   if (!has_gpu(places)) return check;  // its faults have no effect here
   tracer::KnownFault const* last_mended = nullptr;
   std::vector<tracer::KnownFault> const faults = tracer::known_faults(cupti.version);
   for (tracer::KnownFault const& fault : faults) {
     if (fault.workaround != nullptr) continue;  // the tracer sees to it
-    check.found += fmt::format("{} {}", last_mended == nullptr ? ". Known of it:" : ";", fault.what);
+    check.found +=
+        fmt::format("{} {}", last_mended == nullptr ? ". Known of it:" : ";", fault.what);
     if (last_mended == nullptr || fault.fixed > last_mended->fixed) last_mended = &fault;
   }
   if (last_mended != nullptr) {
     check.verdict = Verdict::kWarning;
     check.fix =
-        fmt::format("update CUPTI, all of it is mended in {} (a newer one may need a newer driver)", last_mended->fixed_in);
+        fmt::format("update CUPTI, all of it is mended in {} (a newer one may need a newer driver)",
+                    last_mended->fixed_in);
   }
   return check;
 }
@@ -34,7 +39,9 @@ Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Place
 /// The newest version of a library in a folder; empty = none there.
 std::string newest_in(std::string const& folder, char const* library) {
   for (char const* const major : {"13", "12"})
-    if (std::string const path = fmt::format("{}/{}.so.{}", folder, library, major); exists({}, path)) return path;
+    if (std::string const path = fmt::format("{}/{}.so.{}", folder, library, major);
+        exists({}, path))
+      return path;
   return {};
 }
 
@@ -53,8 +60,8 @@ std::vector<Check> check_cupti(Places const& places) {
   if (cupti) return {describe(*cupti, "CUDA programs", places)};
   if (!has_gpu(places)) return {};
   Check check{"CUPTI", Verdict::kWarning, cupti.error().message,
-              "without it CUDA programs are traced by their annotations alone; those that bring their own, as PyTorch does, are "
-              "not concerned"};
+              "without it CUDA programs are traced by their annotations alone; those that bring "
+              "their own, as PyTorch does, are not concerned"};
   if (std::string const path = python_cupti(places); !path.empty())
     check.fix += fmt::format("; a Python package has one: {}={}", tracer::kCuptiVariable, path);
   return {check};
@@ -83,7 +90,8 @@ std::vector<Check> check_python_cupti(Places const& places) {
     // One only: it stays in this process, and would be found for every other.
     auto const cupti = tracer::load_cupti();
     if (cupti) return {describe(*cupti, "programs with " + runtime, places)};
-    return {{"CUPTI", Verdict::kWarning, fmt::format("for programs with {}: {}", runtime, cupti.error().message),
+    return {{"CUPTI", Verdict::kWarning,
+             fmt::format("for programs with {}: {}", runtime, cupti.error().message),
              "install the package nvidia-cuda-cupti of the same version beside it"}};
   }
   return {};

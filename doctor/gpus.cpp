@@ -1,4 +1,5 @@
-// The NVIDIA driver and its devices. On a machine without an NVIDIA device one line says so, and what works there.
+// The NVIDIA driver and its devices. On a machine without an NVIDIA device one line says so, and
+// what works there.
 #include <array>
 
 #include <unistd.h>
@@ -12,25 +13,28 @@ namespace {
 
 constexpr char const* kDriverVersionFile = "/proc/driver/nvidia/version";
 
-/// "580.65.06" of "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build …": the first word of digits
-/// and dots that has a dot.
+/// "580.65.06" of "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release
+/// Build …": the first word of digits and dots that has a dot.
 std::string module_version(Places const& places) {
   std::string const text = read_entry(places, kDriverVersionFile, "NVRM version").value_or("");
   for (size_t begin = 0; begin < text.size();) {
     size_t const end = std::min(text.find(' ', begin), text.size());
     std::string const word = text.substr(begin, end - begin);
-    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+    if (word.find('.') != std::string::npos &&
+        word.find_first_not_of("0123456789.") == std::string::npos)
+      return word;
     begin = end + 1;
   }
   return {};
 }
 
 Check no_driver_library(Places const& places, std::string const& reason) {
-  Check check{"driver", Verdict::kFailure, "there is an NVIDIA device, but libcuda.so.1 cannot be loaded: " + reason, ""};
+  Check check{"driver", Verdict::kFailure,
+              "there is an NVIDIA device, but libcuda.so.1 cannot be loaded: " + reason, ""};
   check.fix = module_version(places).empty()
                   ? "install the NVIDIA driver (nvidia-smi must list the GPU)"
-                  : "the kernel module is loaded, its library is missing here: start the container with --gpus all, or install "
-                    "the driver's libraries of the same version";
+                  : "the kernel module is loaded, its library is missing here: start the container "
+                    "with --gpus all, or install the driver's libraries of the same version";
   return check;
 }
 
@@ -38,12 +42,14 @@ std::string what_to_do_about(int error) {
   constexpr int kSystemDriverMismatch = 803, kSystemNotReady = 802, kInvalidDevice = 101;
   switch (error) {
     case kCudaNoDevice:
-      return "see whether CUDA_VISIBLE_DEVICES hides all devices, whether nvidia-smi lists them, and whether the user may open "
-             "/dev/nvidia*";
+      return "see whether CUDA_VISIBLE_DEVICES hides all devices, whether nvidia-smi lists them, "
+             "and whether the user may open /dev/nvidia*";
     case kSystemDriverMismatch:
-      return "the driver's library and its kernel module are of different versions: reboot, or match the container's";
+      return "the driver's library and its kernel module are of different versions: reboot, or "
+             "match the container's";
     case kSystemNotReady:
-      return "start the fabric manager (systemctl start nvidia-fabricmanager), which NVSwitch machines need";
+      return "start the fabric manager (systemctl start nvidia-fabricmanager), which NVSwitch "
+             "machines need";
     case kInvalidDevice:
       return "see whether CUDA_VISIBLE_DEVICES names devices that are there";
     default:
@@ -67,8 +73,8 @@ Check describe_gpu(CudaDriver const& driver, int device) {
   driver.attribute(&multiprocessors, kMultiprocessors, device);
   driver.attribute(&mode, kComputeMode, device);
   Check check{fmt::format("gpu {}", device), Verdict::kGood,
-              fmt::format("{}, {}, compute capability {}.{}, {} multiprocessors", name.data(), base::format_bytes(memory), major,
-                          minor, multiprocessors),
+              fmt::format("{}, {}, compute capability {}.{}, {} multiprocessors", name.data(),
+                          base::format_bytes(memory), major, minor, multiprocessors),
               ""};
   if (mode == kProhibited) {
     check.verdict = Verdict::kFailure;
@@ -83,7 +89,8 @@ using NvmlText = int(char* text, unsigned size);
 std::string nvml_text(Library const& library, char const* function) {
   NvmlText* get = nullptr;
   std::array<char, 96> text{};
-  if (!library.find(function, get) || get(text.data(), static_cast<unsigned>(text.size()) - 1) != 0) return "unknown";
+  if (!library.find(function, get) || get(text.data(), static_cast<unsigned>(text.size()) - 1) != 0)
+    return "unknown";
   return text.data();
 }
 
@@ -92,7 +99,8 @@ std::string without_persistence(Library const& library) {
   int (*count)(unsigned* devices) = nullptr;
   int (*handle)(unsigned index, void** device) = nullptr;
   int (*persistence)(void* device, int* mode) = nullptr;
-  if (!library.find("nvmlDeviceGetCount_v2", count) || !library.find("nvmlDeviceGetHandleByIndex_v2", handle) ||
+  if (!library.find("nvmlDeviceGetCount_v2", count) ||
+      !library.find("nvmlDeviceGetHandleByIndex_v2", handle) ||
       !library.find("nvmlDeviceGetPersistenceMode", persistence))
     return {};
   unsigned devices = 0;
@@ -101,7 +109,8 @@ std::string without_persistence(Library const& library) {
   for (unsigned index = 0; index < devices; ++index) {
     void* device = nullptr;
     int mode = 1;
-    if (handle(index, &device) == 0 && persistence(device, &mode) == 0 && mode == 0) off += fmt::format(" {}", index);
+    if (handle(index, &device) == 0 && persistence(device, &mode) == 0 && mode == 0)
+      off += fmt::format(" {}", index);
   }
   return off;
 }
@@ -111,16 +120,18 @@ std::string without_persistence(Library const& library) {
 std::vector<Check> check_driver(Places const& places) {
   if (!has_gpu(places))
     return {{"gpu", Verdict::kWarning, "none: no NVIDIA device on this machine",
-             "nothing, unless you expected one: host devices (--device host:2) and all that opens traces work here"}};
+             "nothing, unless you expected one: host devices (--device host:2) and all that opens "
+             "traces work here"}};
   auto const driver = load_cuda_driver(places);
   if (!driver) return {no_driver_library(places, driver.error().message)};
   int cuda = 0;
   driver->driver_version(&cuda);
   std::string const module = module_version(places);
-  Check check{"driver", Verdict::kGood,
-              fmt::format("{}, CUDA {}, {}", module.empty() ? "kernel module of unknown version" : module, cuda_version(cuda),
-                          driver->library.path()),
-              ""};
+  Check check{
+      "driver", Verdict::kGood,
+      fmt::format("{}, CUDA {}, {}", module.empty() ? "kernel module of unknown version" : module,
+                  cuda_version(cuda), driver->library.path()),
+      ""};
   constexpr int kOldestCuda = 12'000;
   if (int const error = driver->init(0); error != kCudaSuccess) {
     check.verdict = Verdict::kFailure;
@@ -162,11 +173,14 @@ std::vector<Check> check_peer_access(Places const& places) {
       missing += static_cast<size_t>(from != to && can == 0);
     }
   }
-  if (missing == 0) return {{"peer access", Verdict::kGood, fmt::format("between all {} GPUs", devices.size()), ""}};
+  if (missing == 0)
+    return {
+        {"peer access", Verdict::kGood, fmt::format("between all {} GPUs", devices.size()), ""}};
   return {{"peer access", Verdict::kWarning,
-           fmt::format("missing between {} of {} pairs of GPUs ({}, a row a GPU)", missing, pairs, matrix),
-           "see nvidia-smi topo -p2p r; without it copies and collectives go through the host's memory (in virtual machines: "
-           "switch off ACS or pass the NVLinks through)"}};
+           fmt::format("missing between {} of {} pairs of GPUs ({}, a row a GPU)", missing, pairs,
+                       matrix),
+           "see nvidia-smi topo -p2p r; without it copies and collectives go through the host's "
+           "memory (in virtual machines: switch off ACS or pass the NVLinks through)"}};
 }
 
 std::vector<Check> check_permission(Places const& places) {
@@ -175,19 +189,24 @@ std::vector<Check> check_permission(Places const& places) {
   std::vector<std::string> devices = gpu_device_files(places);
   devices.emplace_back("/dev/nvidiactl");
   for (std::string const& device : devices) {
-    if (!exists(places, device) || ::access((places.root + device).c_str(), R_OK | W_OK) == 0) continue;
-    checks.push_back({"permission", Verdict::kFailure, fmt::format("{} cannot be opened by this user", device),
-                      "join the group that owns it (ls -l /dev/nvidia*), or load the driver with NVreg_DeviceFileMode=0666"});
+    if (!exists(places, device) || ::access((places.root + device).c_str(), R_OK | W_OK) == 0)
+      continue;
+    checks.push_back({"permission", Verdict::kFailure,
+                      fmt::format("{} cannot be opened by this user", device),
+                      "join the group that owns it (ls -l /dev/nvidia*), or load the driver with "
+                      "NVreg_DeviceFileMode=0666"});
   }
   auto const restricted = read_entry(places, "/proc/driver/nvidia/params", "RmProfilingAdminOnly");
   if (!restricted) return checks;
   bool const is_allowed = *restricted == "0" || places.is_root;
   checks.push_back(
       {"profiling permission", Verdict::kGood,
-       is_allowed ? (places.is_root && *restricted != "0" ? "hardware counters for root, which is this user"
-                                                          : "hardware counters for every user")
-                  : "hardware counters for root alone (NVreg_RestrictProfilingToAdminUsers=1): tracing of kernels, copies and "
-                    "calls does not need them, what samples them (Nsight Compute, GPM on some drivers) does",
+       is_allowed ? (places.is_root && *restricted != "0"
+                         ? "hardware counters for root, which is this user"
+                         : "hardware counters for every user")
+                  : "hardware counters for root alone (NVreg_RestrictProfilingToAdminUsers=1): "
+                    "tracing of kernels, copies and calls does not need them, what samples them "
+                    "(Nsight Compute, GPM on some drivers) does",
        ""});
   return checks;
 }
@@ -197,8 +216,9 @@ std::vector<Check> check_mps(Places const& places) {
   std::string const pipes = variable(places, "CUDA_MPS_PIPE_DIRECTORY").value_or("/tmp/nvidia-mps");
   if (!exists(places, pipes + "/control")) return {};
   return {{"MPS", Verdict::kWarning, "an MPS control daemon is running (" + pipes + ")",
-           "quit it for recording (echo quit | nvidia-cuda-mps-control): under MPS CUPTI needs driver 580 from CUDA 13 on, and "
-           "before Hopper cooperative launches can hang while kernels are traced"}};
+           "quit it for recording (echo quit | nvidia-cuda-mps-control): under MPS CUPTI needs "
+           "driver 580 from CUDA 13 on, and before Hopper cooperative launches can hang while "
+           "kernels are traced"}};
 }
 
 std::vector<Check> check_nvml(Places const& places) {
@@ -206,17 +226,20 @@ std::vector<Check> check_nvml(Places const& places) {
   auto const library = Library::open(places, "libnvidia-ml.so.1");
   if (!library)
     return {{"NVML", Verdict::kWarning, library.error().message,
-             "install the driver's libraries (libnvidia-ml.so.1): without it GPU counters (utilization, power, clocks) are not "
-             "sampled"}};
+             "install the driver's libraries (libnvidia-ml.so.1): without it GPU counters "
+             "(utilization, power, clocks) are not sampled"}};
   int (*init)() = nullptr;
   int const error = library->find("nvmlInit_v2", init) ? init() : -1;
   if (error != 0)
-    return {{"NVML", Verdict::kWarning, fmt::format("nvmlInit failed with {}, {}", error, library->path()),
+    return {{"NVML", Verdict::kWarning,
+             fmt::format("nvmlInit failed with {}, {}", error, library->path()),
              "see what nvidia-smi says: without it GPU counters are not sampled"}};
-  std::string found = fmt::format("{} of driver {}, {}", nvml_text(*library, "nvmlSystemGetNVMLVersion"),
-                                  nvml_text(*library, "nvmlSystemGetDriverVersion"), library->path());
+  std::string found =
+      fmt::format("{} of driver {}, {}", nvml_text(*library, "nvmlSystemGetNVMLVersion"),
+                  nvml_text(*library, "nvmlSystemGetDriverVersion"), library->path());
   if (std::string const off = without_persistence(*library); !off.empty())
-    found += ", persistence mode off on GPU" + off + ": the first CUDA call of a program takes seconds";
+    found +=
+        ", persistence mode off on GPU" + off + ": the first CUDA call of a program takes seconds";
   return {{"NVML", Verdict::kGood, found, ""}};
 }
 

@@ -7,7 +7,8 @@ namespace stepscope::doctor {
 
 base::Expected<Library> Library::open(Places const& places, std::string const& name) {
   bool const is_path = name.find('/') != std::string::npos;
-  std::string const file = places.libraries.empty() || is_path ? name : places.libraries + "/" + name;
+  std::string const file =
+      places.libraries.empty() || is_path ? name : places.libraries + "/" + name;
   void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return Library(handle);
   char const* const reason = ::dlerror();
@@ -16,7 +17,8 @@ base::Expected<Library> Library::open(Places const& places, std::string const& n
 
 std::string Library::path() const {
   link_map* map = nullptr;
-  bool const known = ::dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
+  bool const known =
+      ::dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
   return known ? map->l_name : "";
 }
 

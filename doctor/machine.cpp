@@ -39,7 +39,8 @@ constexpr std::array kQuestions = {
 void send(std::vector<Check> const& checks, int to) {
   json all = json::array();
   for (Check const& check : checks)
-    all.push_back({check.name, static_cast<int>(check.verdict), check.found, check.fix, check.numbers});
+    all.push_back(
+        {check.name, static_cast<int>(check.verdict), check.found, check.fix, check.numbers});
   std::string const text = all.dump(-1, ' ', false, json::error_handler_t::replace);
   for (size_t sent = 0; sent < text.size();) {
     ssize_t const written = ::write(to, text.data() + sent, text.size() - sent);
@@ -51,8 +52,9 @@ void send(std::vector<Check> const& checks, int to) {
 std::vector<Check> receive(json const& all) {
   std::vector<Check> checks;
   for (json const& one : all)
-    checks.push_back({one.at(0).get<std::string>(), static_cast<Verdict>(one.at(1).get<int>()), one.at(2).get<std::string>(),
-                      one.at(3).get<std::string>(), one.at(4).get<std::map<std::string, double>>()});
+    checks.push_back({one.at(0).get<std::string>(), static_cast<Verdict>(one.at(1).get<int>()),
+                      one.at(2).get<std::string>(), one.at(3).get<std::string>(),
+                      one.at(4).get<std::map<std::string, double>>()});
   return checks;
 }
 
@@ -60,13 +62,16 @@ std::vector<Check> receive(json const& all) {
 
 std::span<Question const> questions() { return kQuestions; }
 
-std::vector<Check> answer(Question const& question, Places const& places, std::chrono::seconds limit) {
-  auto const result = run_in_child([&](int output) { send(question.answer(places), output); }, limit);
+std::vector<Check> answer(Question const& question, Places const& places,
+                          std::chrono::seconds limit) {
+  auto const result =
+      run_in_child([&](int output) { send(question.answer(places), output); }, limit);
   if (!result) return {{question.name, Verdict::kFailure, result.error().message, ""}};
   json const all = json::parse(result->output, nullptr, false);
   if (result->succeeded() && all.is_array()) return receive(all);
   return {{question.name, Verdict::kFailure, "asking for it ended with " + how_it_ended(*result),
-           "run nvidia-smi and look into dmesg: a driver or library that crashes or hangs here does so in training, too"}};
+           "run nvidia-smi and look into dmesg: a driver or library that crashes or hangs here "
+           "does so in training, too"}};
 }
 
 std::vector<Check> examine(Places const& places) {

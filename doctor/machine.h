@@ -1,4 +1,5 @@
-// Is this machine ready to train and to record? THE list of what is looked at; each line is one small function.
+// Is this machine ready to train and to record? THE list of what is looked at; each line is one
+// small function.
 #pragma once
 
 #include <chrono>
@@ -10,8 +11,8 @@
 
 namespace stepscope::doctor {
 
-/// A question. Its function may load libraries and call drivers: it runs in a process of its own. It gives no check where there
-/// is nothing to ask, several where there are several things.
+/// A question. Its function may load libraries and call drivers: it runs in a process of its own.
+/// It gives no check where there is nothing to ask, several where there are several things.
 struct Question {
   char const* name;
   std::vector<Check> (*answer)(Places const& places);
@@ -19,13 +20,16 @@ struct Question {
 
 std::span<Question const> questions();
 
-/// Answers one question in a child process. One that crashes or takes longer than `limit` is a failure that says so.
-std::vector<Check> answer(Question const& question, Places const& places, std::chrono::seconds limit);
+/// Answers one question in a child process. One that crashes or takes longer than `limit` is a
+/// failure that says so.
+std::vector<Check> answer(Question const& question, Places const& places,
+                          std::chrono::seconds limit);
 
 /// All of them, in order.
 std::vector<Check> examine(Places const& places);
 
-/// Whether there is an NVIDIA device at all, with a driver or without: on the PCI bus, as a device file, or behind WSL.
+/// Whether there is an NVIDIA device at all, with a driver or without: on the PCI bus, as a device
+/// file, or behind WSL.
 bool has_gpu(Places const& places);
 /// /dev/nvidia0 … : a container may have any of them.
 std::vector<std::string> gpu_device_files(Places const& places);

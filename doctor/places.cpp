@@ -40,8 +40,8 @@ std::vector<std::string> python_prefixes(Places const& places) {
   return result;
 }
 
-void add_library_folders(Places const& places, std::string const& packages, std::set<std::string>& seen,
-                         std::vector<std::string>& result) {
+void add_library_folders(Places const& places, std::string const& packages,
+                         std::set<std::string>& seen, std::vector<std::string>& result) {
   for (std::string const& package : list_folder(places, packages + "/nvidia")) {
     std::error_code error;
     fs::path const folder = fs::canonical(places.root + package + "/lib", error);
@@ -60,7 +60,8 @@ Places this_machine(std::string const& program_folder) {
   for (char** one = environ; *one != nullptr; ++one) {
     std::string_view const text = *one;
     size_t const end = text.find('=');
-    if (end != std::string_view::npos) places.environment.emplace(text.substr(0, end), text.substr(end + 1));
+    if (end != std::string_view::npos)
+      places.environment.emplace(text.substr(0, end), text.substr(end + 1));
   }
   return places;
 }
@@ -77,11 +78,13 @@ std::optional<std::string> read_file(Places const& places, std::string const& pa
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::optional<std::string> read_entry(Places const& places, std::string const& path, std::string const& key) {
+std::optional<std::string> read_entry(Places const& places, std::string const& path,
+                                      std::string const& key) {
   std::istringstream lines(read_file(places, path).value_or(""));
   for (std::string line; std::getline(lines, line);) {
     size_t const colon = line.find(':');
-    if (colon != std::string::npos && trimmed(line.substr(0, colon)) == key) return trimmed(line.substr(colon + 1));
+    if (colon != std::string::npos && trimmed(line.substr(0, colon)) == key)
+      return trimmed(line.substr(colon + 1));
   }
   return {};
 }

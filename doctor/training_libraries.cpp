@@ -1,4 +1,5 @@
-// What training programs bring along: the CUDA runtime, NCCL and cuDNN; as the loader finds them, and inside Python's packages.
+// What training programs bring along: the CUDA runtime, NCCL and cuDNN; as the loader finds them,
+// and inside Python's packages.
 #include <array>
 
 #include "doctor/cuda_driver.h"
@@ -35,7 +36,8 @@ std::vector<Found> find_all(Places const& places, std::vector<std::string> const
 /// Where nothing was found it matters only to machines that could use it.
 std::vector<Check> none(Places const& places, char const* name, char const* fix) {
   if (!has_gpu(places)) return {};
-  return {{name, Verdict::kGood, fmt::format("none that the loader finds or that Python has: {}", fix), ""}};
+  return {{name, Verdict::kGood,
+           fmt::format("none that the loader finds or that Python has: {}", fix), ""}};
 }
 
 int driver_cuda_version(Places const& places) {
@@ -45,15 +47,19 @@ int driver_cuda_version(Places const& places) {
 }
 
 /// 22703 → "2.27.3".
-std::string nccl_version(int version) { return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100); }
+std::string nccl_version(int version) {
+  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+}
 
 Check describe_nccl(Found const& found) {
   constexpr int kFirstWithPlugins = 22'300, kNewestKnown = 23'099;
   int (*get_version)(int* version) = nullptr;
   int version = 0;
   if (!found.library.find("ncclGetVersion", get_version) || get_version(&version) != 0)
-    return {"NCCL", Verdict::kWarning, found.where + ": tells no version", "install NCCL 2.23 or newer"};
-  Check check{"NCCL", Verdict::kGood, fmt::format("{}, {}", nccl_version(version), found.where), ""};
+    return {"NCCL", Verdict::kWarning, found.where + ": tells no version",
+            "install NCCL 2.23 or newer"};
+  Check check{"NCCL", Verdict::kGood, fmt::format("{}, {}", nccl_version(version), found.where),
+              ""};
   if (version < kFirstWithPlugins) {
     check.verdict = Verdict::kWarning;
     check.found += ": knows no profiler plugins, its collectives are seen as kernels without sizes";
@@ -74,7 +80,8 @@ std::vector<Check> check_cuda_runtime(Places const& places) {
     int (*get_version)(int* version) = nullptr;
     int version = 0;
     if (found.library.find("cudaRuntimeGetVersion", get_version)) get_version(&version);
-    Check check{"CUDA runtime", Verdict::kGood, fmt::format("{}, {}", cuda_version(version), found.where), ""};
+    Check check{"CUDA runtime", Verdict::kGood,
+                fmt::format("{}, {}", cuda_version(version), found.where), ""};
     if (driver > 0 && version / kPerMajor > driver / kPerMajor) {
       check.verdict = Verdict::kWarning;
       check.found += fmt::format(": the driver knows CUDA {} at most", cuda_version(driver));
@@ -82,12 +89,15 @@ std::vector<Check> check_cuda_runtime(Places const& places) {
     }
     checks.push_back(check);
   }
-  return checks.empty() ? none(places, "CUDA runtime", "programs that are linked with it or bring it work all the same") : checks;
+  return checks.empty() ? none(places, "CUDA runtime",
+                               "programs that are linked with it or bring it work all the same")
+                        : checks;
 }
 
 std::vector<Check> check_nccl(Places const& places) {
   std::vector<Check> checks;
-  for (Found const& found : find_all(places, {"libnccl.so.2"})) checks.push_back(describe_nccl(found));
+  for (Found const& found : find_all(places, {"libnccl.so.2"}))
+    checks.push_back(describe_nccl(found));
   return checks.empty() ? none(places, "NCCL", "what trains on several GPUs needs it") : checks;
 }
 
@@ -98,7 +108,9 @@ std::vector<Check> check_cudnn(Places const& places) {
     size_t const version = found.library.find("cudnnGetVersion", get_version) ? get_version() : 0;
     // 91200 = 9.12.0
     checks.push_back({"cuDNN", Verdict::kGood,
-                      fmt::format("{}.{}.{}, {}", version / 10'000, version / 100 % 100, version % 100, found.where), ""});
+                      fmt::format("{}.{}.{}, {}", version / 10'000, version / 100 % 100,
+                                  version % 100, found.where),
+                      ""});
   }
   return checks.empty() ? none(places, "cuDNN", "convolutions on GPUs need version 9") : checks;
 }

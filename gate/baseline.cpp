@@ -21,13 +21,17 @@ constexpr std::array kStepSources = {"none", "annotation", "nvtx_pattern", "dete
 constexpr auto kLastCause = static_cast<analyzer::IdleCause>(analyzer::kIdleCauseCount - 1);
 constexpr int64_t kMostCount = 1'000'000'000'000;
 
-WriteJson optional_number(std::optional<double> value) { return value ? file_number(*value) : WriteJson(nullptr); }
+WriteJson optional_number(std::optional<double> value) {
+  return value ? file_number(*value) : WriteJson(nullptr);
+}
 
 WriteJson parts_json(RunMeasurements const& run) {
   WriteJson parts = WriteJson::object();
   for (size_t p = 0; p < run.parts_ns.size(); ++p) {
-    bool const is_there = std::any_of(run.parts_ns[p].begin(), run.parts_ns[p].end(), [](double ns) { return ns != 0; });
-    if (is_there) parts[analyzer::to_string(static_cast<StepPart>(p))] = file_numbers(run.parts_ns[p]);
+    bool const is_there = std::any_of(run.parts_ns[p].begin(), run.parts_ns[p].end(),
+                                      [](double ns) { return ns != 0; });
+    if (is_there)
+      parts[analyzer::to_string(static_cast<StepPart>(p))] = file_numbers(run.parts_ns[p]);
   }
   return parts;
 }
@@ -35,7 +39,9 @@ WriteJson parts_json(RunMeasurements const& run) {
 WriteJson kernels_json(RunMeasurements const& run) {
   WriteJson kernels = WriteJson::array();
   for (RunMeasurements::Kernel const& kernel : run.kernels)
-    kernels.push_back({{"name", kernel.name}, {"ns", file_numbers(kernel.ns)}, {"calls", file_numbers(kernel.calls)}});
+    kernels.push_back({{"name", kernel.name},
+                       {"ns", file_numbers(kernel.ns)},
+                       {"calls", file_numbers(kernel.calls)}});
   return kernels;
 }
 
@@ -53,7 +59,9 @@ WriteJson collectives_json(RunMeasurements const& run) {
 WriteJson host_ops_json(RunMeasurements const& run) {
   WriteJson ops = WriteJson::array();
   for (RunMeasurements::HostOp const& op : run.host_ops)
-    ops.push_back({{"cause", analyzer::to_string(op.cause)}, {"host_op", op.name}, {"ns", file_number(op.ns)}});
+    ops.push_back({{"cause", analyzer::to_string(op.cause)},
+                   {"host_op", op.name},
+                   {"ns", file_number(op.ns)}});
   return ops;
 }
 
@@ -135,7 +143,9 @@ std::string lines_of(WriteJson const& object) {
   return text;
 }
 
-uint64_t read_count(Fields& run, char const* key) { return static_cast<uint64_t>(run.whole(key, 0, kMostCount)); }
+uint64_t read_count(Fields& run, char const* key) {
+  return static_cast<uint64_t>(run.whole(key, 0, kMostCount));
+}
 
 std::optional<double> read_optional(Fields& run, char const* key) {
   return run.has(key) ? std::optional(run.number(key, 0, kMostFileNumber)) : std::nullopt;
@@ -170,9 +180,11 @@ void read_conditions(Fields& run, RunMeasurements& sample) {
 void read_facts(ReadJson const& json, Fields& run, RunMeasurements& sample) {
   auto const found = json.find("facts");
   if (found == json.end() || !found->is_array() || found->size() > analyzer::kMostKeptConditions)
-    return run.fail("facts", fmt::format("is no list of at most {}", analyzer::kMostKeptConditions));
+    return run.fail("facts",
+                    fmt::format("is no list of at most {}", analyzer::kMostKeptConditions));
   for (ReadJson const& fact : *found) {
-    bool const is_pair = fact.is_array() && fact.size() == 2 && fact[0].is_string() && fact[1].is_string();
+    bool const is_pair =
+        fact.is_array() && fact.size() == 2 && fact[0].is_string() && fact[1].is_string();
     if (!is_pair || fact[0].get_ref<std::string const&>().size() > analyzer::kMostKeptTextBytes ||
         fact[1].get_ref<std::string const&>().size() > analyzer::kMostKeptTextBytes)
       return run.fail("facts", "has an item that is no pair of short texts");
@@ -192,7 +204,8 @@ void read_steps(Fields& run, RunMeasurements& sample) {
   sample.peak_allocated_bytes = read_optional(run, "peak_allocated_bytes");
   sample.peak_reserved_bytes = read_optional(run, "peak_reserved_bytes");
   sample.steps = run.wholes("steps", analyzer::kMostKeptSteps, INT64_MIN, INT64_MAX);
-  bool const ascend = std::adjacent_find(sample.steps.begin(), sample.steps.end(), std::greater_equal<>()) == sample.steps.end();
+  bool const ascend = std::adjacent_find(sample.steps.begin(), sample.steps.end(),
+                                         std::greater_equal<>()) == sample.steps.end();
   if (!ascend) run.fail("steps", "do not ascend");
   if (sample.steps.empty()) run.fail("steps", "has no step");
   sample.step_ns = read_times(run, "step_ns", sample.steps.size());
@@ -205,18 +218,21 @@ void read_parts(Fields& run, RunMeasurements& sample) {
   if (!parts) return;
   for (std::string const& key : parts->keys()) {
     size_t p = 0;
-    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p))) ++p;
+    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
+      ++p;
     if (p == analyzer::kStepPartCount) return parts->fail(key.c_str(), "is no part of a step");
     // What overlaps in odd traces makes a part a little less than nothing.
-    sample.parts_ns[p] = parts->numbers(key.c_str(), count, count, -kMostFileNumber, kMostFileNumber);
+    sample.parts_ns[p] =
+        parts->numbers(key.c_str(), count, count, -kMostFileNumber, kMostFileNumber);
   }
 }
 
 void read_memory(Fields& run, RunMeasurements& sample) {
-  for (auto const& [key, bytes] :
-       {std::pair("allocated_bytes", &sample.allocated_bytes), {"reserved_bytes", &sample.reserved_bytes}}) {
+  for (auto const& [key, bytes] : {std::pair("allocated_bytes", &sample.allocated_bytes),
+                                   {"reserved_bytes", &sample.reserved_bytes}}) {
     *bytes = run.numbers(key, std::nullopt, analyzer::kMostKeptSteps, 0, kMostFileNumber);
-    if (!bytes->empty() && bytes->size() != sample.steps.size()) run.fail(key, "does not have a number for each step");
+    if (!bytes->empty() && bytes->size() != sample.steps.size())
+      run.fail(key, "does not have a number for each step");
   }
 }
 
@@ -227,11 +243,13 @@ void read_kernels(Fields& run, RunMeasurements& sample) {
     to.name = kernel.text("name", kMostKeptTextBytes);
     to.ns = read_times(kernel, "ns", sample.steps.size());
     to.calls = read_times(kernel, "calls", sample.steps.size());
-    bool const is_double = std::any_of(sample.kernels.begin(), sample.kernels.end() - 1,
-                                       [&](RunMeasurements::Kernel const& other) { return other.name == to.name; });
+    bool const is_double =
+        std::any_of(sample.kernels.begin(), sample.kernels.end() - 1,
+                    [&](RunMeasurements::Kernel const& other) { return other.name == to.name; });
     if (is_double) kernel.fail("name", "is that of another kernel too");
   }
-  for (std::string& name : run.texts("kernel_names", kMostKeptKernelNames + kMostKeptKernels, kMostKeptTextBytes))
+  for (std::string& name :
+       run.texts("kernel_names", kMostKeptKernelNames + kMostKeptKernels, kMostKeptTextBytes))
     sample.kernel_names.insert(std::move(name));
   sample.knows_all_kernels = run.boolean("knows_all_kernels");
 }
@@ -254,14 +272,16 @@ void read_collectives(Fields& run, RunMeasurements& sample) {
     to.bytes = static_cast<uint64_t>(collective.whole("bytes", 0, INT64_MAX));
     to.per_step = collective.number("per_step", 0, kMostFileNumber);
     to.total_ns = collective.number("total_ns", 0, kMostFileNumber);
-    to.transfer_ns = collective.numbers("transfer_ns", std::nullopt, kMostKeptSteps, 0, kMostFileNumber);
+    to.transfer_ns =
+        collective.numbers("transfer_ns", std::nullopt, kMostKeptSteps, 0, kMostFileNumber);
   }
 }
 
 void read_blame(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   for (Fields& op : run.objects("host_ops", kMostKeptBlame)) {
-    auto const cause = named<IdleCause>(op.text("cause", kMostKeptTextBytes), kLastCause, &analyzer::to_string);
+    auto const cause =
+        named<IdleCause>(op.text("cause", kMostKeptTextBytes), kLastCause, &analyzer::to_string);
     if (!cause) return op.fail("cause", "is not known");
     std::string name = op.text("host_op", kMostKeptTextBytes);
     sample.host_ops.push_back({*cause, std::move(name), op.number("ns", 0, kMostFileNumber)});
@@ -309,21 +329,27 @@ std::string baseline_text(Baseline const& baseline) {
   std::string runs;
   for (RunMeasurements const& run : baseline.runs)
     runs += fmt::format("{}{{{}}}", runs.empty() ? "" : ",\n", lines_of(run_json(run)));
-  WriteJson const head = {{"kind", kBaselineKind}, {"schema", kBaselineSchema}, {"name", base::valid_utf8(baseline.name, 256)}};
+  WriteJson const head = {{"kind", kBaselineKind},
+                          {"schema", kBaselineSchema},
+                          {"name", base::valid_utf8(baseline.name, 256)}};
   return fmt::format("{{{},\n\"runs\":[{}]}}\n", lines_of(head), runs);
 }
 
 Expected<Baseline> parse_baseline(std::string_view text, std::string const& path) {
-  auto const document = parse_document(text, path, kBaselineKind, kBaselineSchema, kMostBaselineBytes);
+  auto const document =
+      parse_document(text, path, kBaselineKind, kBaselineSchema, kMostBaselineBytes);
   if (!document) return base::fail_with(document);
   std::optional<std::string> error;
   Fields fields(*document, {}, error);
   Baseline baseline;
   baseline.name = fields.text("name", analyzer::kMostKeptTextBytes);
   std::vector<Fields> const runs = fields.objects("runs", kMostBaselineRuns);
-  for (size_t i = 0; i < runs.size() && !error; ++i) baseline.runs.push_back(read_run((*document)["runs"][i], runs[i]));
+  for (size_t i = 0; i < runs.size() && !error; ++i)
+    baseline.runs.push_back(read_run((*document)["runs"][i], runs[i]));
   if (baseline.runs.empty()) fields.fail("runs", "has no run");
-  if (error) return base::fail("{}: {}, restore the file or make it anew with --update-baseline", path, *error);
+  if (error)
+    return base::fail("{}: {}, restore the file or make it anew with --update-baseline", path,
+                      *error);
   return baseline;
 }
 

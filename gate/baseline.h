@@ -1,5 +1,6 @@
-// A baseline: what runs were like when they were good, small enough for a repository. The samples of a few runs, not their
-// traces, as JSON (docs/guide/GATE.md): deterministic, a key a line, so that a version control shows what changed.
+// A baseline: what runs were like when they were good, small enough for a repository. The samples
+// of a few runs, not their traces, as JSON (docs/guide/GATE.md): deterministic, a key a line, so
+// that a version control shows what changed.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ inline constexpr int kBaselineSchema = 1;
 inline constexpr size_t kMostBaselineRuns = 16;
 inline constexpr size_t kMostBaselineBytes = size_t{32} << 20;
 
-/// Valid UTF-8, ends with a newline. `runs`: at least one, at most kMostBaselineRuns, each as analyzer::kept_sample() leaves it.
+/// Valid UTF-8, ends with a newline. `runs`: at least one, at most kMostBaselineRuns, each as
+/// analyzer::kept_sample() leaves it.
 std::string baseline_text(Baseline const& baseline);
 
 /// Reads untrusted text; every number is checked. Errors: `path`, and what is wrong with which key.

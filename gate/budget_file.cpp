@@ -28,7 +28,9 @@ using base::Error;
 
 constexpr size_t kMostShownBytes = 100;
 
-std::string shown_text(std::string_view text) { return base::printable(base::valid_utf8(text, kMostShownBytes)); }
+std::string shown_text(std::string_view text) {
+  return base::printable(base::valid_utf8(text, kMostShownBytes));
+}
 
 std::string_view trimmed(std::string_view text) {
   size_t const first = text.find_first_not_of(" \t");
@@ -54,7 +56,8 @@ std::optional<double> parse_limit(std::string_view text, bool is_share) {
   if (is_percent) text = trimmed(text.substr(0, text.size() - 1));
   double value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   if (is_percent && !is_share) return std::nullopt;
   return is_percent ? value / 100 : value;
 }
@@ -73,7 +76,9 @@ class BudgetReader {
 
  private:
   void fail(toml::source_region const& where, std::string const& what) {
-    if (!error_) error_ = Error{fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what)};
+    if (!error_)
+      error_ =
+          Error{fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what)};
   }
   void read_table(toml::table const& table, Table& to);
   void read_limits(std::string const& key, toml::node const& value, Table& to);
@@ -99,12 +104,15 @@ void BudgetReader::read(toml::table const& document) {
         if (table.is_table())
           read_table(*table.as_table(), workloads[std::string(workload.str())]);
         else
-          fail(workload.source(), fmt::format("write a table for each workload, [workload.{}]", shown_text(workload.str())));
+          fail(workload.source(), fmt::format("write a table for each workload, [workload.{}]",
+                                              shown_text(workload.str())));
       }
     } else if (analyzer::find_budget_fact(name) != nullptr) {
-      fail(key.source(), fmt::format("{} stands in no table, write [default] or [workload.NAME] above it", name));
+      fail(key.source(),
+           fmt::format("{} stands in no table, write [default] or [workload.NAME] above it", name));
     } else {
-      fail(key.source(), fmt::format("{} is not known, write [default] or [workload.NAME]", shown_text(name)));
+      fail(key.source(),
+           fmt::format("{} is not known, write [default] or [workload.NAME]", shown_text(name)));
     }
   }
 }
@@ -117,15 +125,18 @@ void BudgetReader::read_table(toml::table const& table, Table& to) {
       continue;
     }
     std::string const nearest = analyzer::nearest_budget_fact(name);
-    std::string const meant = nearest.empty() ? std::string() : fmt::format(" Did you mean {}?", nearest);
-    fail(key.source(), fmt::format("{} is no budget.{} Budgets: {}", shown_text(name), meant, known_facts()));
+    std::string const meant =
+        nearest.empty() ? std::string() : fmt::format(" Did you mean {}?", nearest);
+    fail(key.source(),
+         fmt::format("{} is no budget.{} Budgets: {}", shown_text(name), meant, known_facts()));
   }
 }
 
 void BudgetReader::read_limits(std::string const& key, toml::node const& value, Table& to) {
   auto const* const list = value.as_array();
   if (list == nullptr) return read_limit(key, value, to);
-  if (list->empty()) fail(value.source(), fmt::format("{} has no limit, write for example \"<= 12\"", key));
+  if (list->empty())
+    fail(value.source(), fmt::format("{} has no limit, write for example \"<= 12\"", key));
   for (toml::node const& item : *list) read_limit(key, item, to);
 }
 
@@ -133,31 +144,39 @@ void BudgetReader::read_limit(std::string const& key, toml::node const& value, T
   bool const is_share = analyzer::find_budget_fact(key)->unit == FactUnit::kShare;
   std::string const example = is_share ? "\"<= 0.1\" or \"<= 10 %\"" : "\"<= 12\"";
   if (auto const number = value.value<double>(); number && value.is_number())
-    return fail(value.source(), fmt::format("{} needs a sign, write \"<= {:g}\" or \">= {:g}\"", key, *number, *number));
-  if (!value.is_string()) return fail(value.source(), fmt::format("{} is no limit, write for example {}", key, example));
+    return fail(value.source(), fmt::format("{} needs a sign, write \"<= {:g}\" or \">= {:g}\"",
+                                            key, *number, *number));
+  if (!value.is_string())
+    return fail(value.source(), fmt::format("{} is no limit, write for example {}", key, example));
   std::string const& whole = value.as_string()->get();
   std::string_view text = trimmed(whole);
   std::optional<Bound> const bound = take_bound(text);
   std::optional<double> const limit = bound ? parse_limit(text, is_share) : std::nullopt;
   if (!limit || *limit < 0)
-    return fail(value.source(), fmt::format("{} = \"{}\" is no limit, write for example {}", key, shown_text(whole), example));
+    return fail(value.source(), fmt::format("{} = \"{}\" is no limit, write for example {}", key,
+                                            shown_text(whole), example));
   if (is_share && *limit > 1 && text.ends_with('%'))
-    return fail(value.source(), fmt::format("{} = \"{}\": a share is at most 100 %", key, shown_text(whole)));
+    return fail(value.source(),
+                fmt::format("{} = \"{}\": a share is at most 100 %", key, shown_text(whole)));
   if (is_share && *limit > 1)
-    return fail(value.source(), fmt::format("{} = \"{}\": a share is at most 1, write \"{} {:g} %\" for percent", key,
-                                            shown_text(whole), analyzer::to_string(*bound), *limit));
-  to[key].push_back({key, *bound, *limit, path_, value.source().begin.line, value.source().begin.column});
+    return fail(value.source(),
+                fmt::format("{} = \"{}\": a share is at most 1, write \"{} {:g} %\" for percent",
+                            key, shown_text(whole), analyzer::to_string(*bound), *limit));
+  to[key].push_back(
+      {key, *bound, *limit, path_, value.source().begin.line, value.source().begin.column});
 }
 
 std::string known_workloads(BudgetReader const& reader) {
   std::string text;
-  for (auto const& [name, table] : reader.workloads) text += (text.empty() ? "" : ", ") + shown_text(name);
+  for (auto const& [name, table] : reader.workloads)
+    text += (text.empty() ? "" : ", ") + shown_text(name);
   return text.empty() ? "none" : text;
 }
 
-/// toml++ 3.3 asks of signs whether they are blanks, and outside of ASCII has no defined answer for many (U+00A1 to U+0499 among
-/// them). No key or limit needs one; in comments and names they become a sign for which it has. Columns stay; what is no UTF-8
-/// stays too, and is refused with its place.
+/// toml++ 3.3 asks of signs whether they are blanks, and outside of ASCII has no defined answer for
+/// many (U+00A1 to U+0499 among them). No key or limit needs one; in comments and names they become
+/// a sign for which it has. Columns stay; what is no UTF-8 stays too, and is refused with its
+/// place.
 std::string with_known_signs(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF", kKnownSign = "\xEF\xBF\xBD";
   std::string result;
@@ -176,13 +195,16 @@ std::string with_known_signs(std::string_view text) {
 
 }  // namespace
 
-base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::string const& path, std::string_view workload) {
+base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::string const& path,
+                                                  std::string_view workload) {
   if (text.size() > kMostBudgetBytes)
-    return base::fail("{}: {} are more than a budget file has", path, base::format_bytes(text.size()));
+    return base::fail("{}: {} are more than a budget file has", path,
+                      base::format_bytes(text.size()));
   toml::parse_result const document = toml::parse(with_known_signs(text));
   if (!document) {
     auto const& where = document.error().source().begin;
-    return base::fail("{}:{}:{}: {}", path, where.line, where.column, base::printable(document.error().description()));
+    return base::fail("{}:{}:{}: {}", path, where.line, where.column,
+                      base::printable(document.error().description()));
   }
   BudgetReader reader(path);
   reader.read(document.table());
@@ -190,15 +212,18 @@ base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::st
   auto const own = reader.workloads.find(std::string(workload));
   std::vector<Budget> budgets;
   for (auto const& fact : analyzer::budget_facts())
-    for (auto const* table : {own == reader.workloads.end() ? nullptr : &own->second, &reader.defaults}) {
+    for (auto const* table :
+         {own == reader.workloads.end() ? nullptr : &own->second, &reader.defaults}) {
       if (table == nullptr || !table->contains(fact.name)) continue;
       auto const& limits = table->at(fact.name);
       budgets.insert(budgets.end(), limits.begin(), limits.end());
       break;
     }
   if (budgets.empty())
-    return base::fail("{}: has no budget for workload {} (it has: {}), write [default] or [workload.{}], or choose with --name",
-                      path, shown_text(workload), known_workloads(reader), shown_text(workload));
+    return base::fail(
+        "{}: has no budget for workload {} (it has: {}), write [default] or [workload.{}], or "
+        "choose with --name",
+        path, shown_text(workload), known_workloads(reader), shown_text(workload));
   return budgets;
 }
 

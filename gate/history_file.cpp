@@ -20,13 +20,15 @@ WriteJson history_time(double ns) { return file_number(std::round(ns * 10) / 10)
 std::string point_line(HistoryPoint const& point) {
   WriteJson parts = WriteJson::object();
   for (size_t p = 0; p < point.parts_ns.size(); ++p)
-    if (point.parts_ns[p] != 0) parts[analyzer::to_string(static_cast<StepPart>(p))] = history_time(point.parts_ns[p]);
+    if (point.parts_ns[p] != 0)
+      parts[analyzer::to_string(static_cast<StepPart>(p))] = history_time(point.parts_ns[p]);
   WriteJson const json = {
       {"label", analyzer::kept_text(point.label)},
       {"device", analyzer::kept_text(point.device)},
       {"steps", point.steps},
       {"step_ns", history_time(point.step_ns)},
-      {"peak_allocated_bytes", point.peak_allocated_bytes ? file_number(*point.peak_allocated_bytes) : WriteJson(nullptr)},
+      {"peak_allocated_bytes",
+       point.peak_allocated_bytes ? file_number(*point.peak_allocated_bytes) : WriteJson(nullptr)},
       {"parts_ns", parts}};
   return json.dump(-1, ' ', false, WriteJson::error_handler_t::replace);
 }
@@ -37,12 +39,14 @@ HistoryPoint read_point(Fields json) {
   point.device = json.text("device", analyzer::kMostKeptTextBytes);
   point.steps = static_cast<uint64_t>(json.whole("steps", 0, INT64_MAX));
   point.step_ns = json.number("step_ns", 0, kMostFileNumber);
-  if (json.has("peak_allocated_bytes")) point.peak_allocated_bytes = json.number("peak_allocated_bytes", 0, kMostFileNumber);
+  if (json.has("peak_allocated_bytes"))
+    point.peak_allocated_bytes = json.number("peak_allocated_bytes", 0, kMostFileNumber);
   auto parts = json.object("parts_ns");
   if (!parts) return point;
   for (std::string const& key : parts->keys()) {
     size_t p = 0;
-    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p))) ++p;
+    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
+      ++p;
     if (p == analyzer::kStepPartCount) {
       parts->fail(key.c_str(), "is no part of a step");
       break;
@@ -57,10 +61,11 @@ HistoryPoint read_point(Fields json) {
 std::string history_text(History const& history) {
   size_t const first = history.points.size() - std::min(history.points.size(), kMostHistoryPoints);
   std::string lines;
-  for (size_t i = first; i < history.points.size(); ++i) lines += (i == first ? "\n" : ",\n") + point_line(history.points[i]);
+  for (size_t i = first; i < history.points.size(); ++i)
+    lines += (i == first ? "\n" : ",\n") + point_line(history.points[i]);
   WriteJson const name = base::valid_utf8(history.name, analyzer::kMostKeptTextBytes);
-  return fmt::format("{{\"kind\":\"{}\",\n\"schema\":{},\n\"name\":{},\n\"runs\":[{}\n]}}\n", kHistoryKind, kHistorySchema,
-                     name.dump(), lines);
+  return fmt::format("{{\"kind\":\"{}\",\n\"schema\":{},\n\"name\":{},\n\"runs\":[{}\n]}}\n",
+                     kHistoryKind, kHistorySchema, name.dump(), lines);
 }
 
 base::Expected<History> parse_history(std::string_view text, std::string const& path) {

@@ -1,5 +1,5 @@
-// A history: what the runs of a workload took, one after the other, small enough for a repository: a line of JSON a run
-// (docs/guide/GATE.md).
+// A history: what the runs of a workload took, one after the other, small enough for a repository:
+// a line of JSON a run (docs/guide/GATE.md).
 #pragma once
 
 #include <string>

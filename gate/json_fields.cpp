@@ -19,9 +19,12 @@ std::string place_of(std::string_view text, size_t byte) {
   return fmt::format("{}:{}", line, std::max<size_t>(column, 1));
 }
 
-/// Nothing is built of what is nested too deep: a megabyte of brackets would take a hundred in memory.
+/// Nothing is built of what is nested too deep: a megabyte of brackets would take a hundred in
+/// memory.
 Expected<ReadJson> parse_shallow(std::string_view text, std::string const& path) {
-  auto const is_kept = [](int depth, ReadJson::parse_event_t, ReadJson&) { return depth <= kMostDepth; };
+  auto const is_kept = [](int depth, ReadJson::parse_event_t, ReadJson&) {
+    return depth <= kMostDepth;
+  };
   try {
     return ReadJson::parse(text, is_kept);
   } catch (ReadJson::exception const& error) {
@@ -49,23 +52,26 @@ bool is_document(std::string_view begin, std::string_view kind) {
   return key != std::string_view::npos && value != std::string_view::npos && key < value;
 }
 
-Expected<ReadJson> parse_document(std::string_view text, std::string const& path, std::string_view kind, int64_t schema,
-                                  size_t most_bytes) {
+Expected<ReadJson> parse_document(std::string_view text, std::string const& path,
+                                  std::string_view kind, int64_t schema, size_t most_bytes) {
   if (text.size() > most_bytes)
-    return base::fail("{}: {} are more than a {} has, restore the file or make it anew", path, base::format_bytes(text.size()),
-                      kind);
+    return base::fail("{}: {} are more than a {} has, restore the file or make it anew", path,
+                      base::format_bytes(text.size()), kind);
   auto document = parse_shallow(text, path);
   if (!document) return document;
   auto const is_kind = [&](ReadJson const& json) {
-    return json.is_object() && json.contains("kind") && json["kind"].is_string() && json["kind"].get<std::string>() == kind;
+    return json.is_object() && json.contains("kind") && json["kind"].is_string() &&
+           json["kind"].get<std::string>() == kind;
   };
   if (!is_kind(*document)) return base::fail("{}: is no {}", path, kind);
   std::optional<std::string> error;
   int64_t const of_file = Fields(*document, {}, error).whole("schema", 1, INT64_MAX);
   if (error) return base::fail("{}: {}, make it anew", path, *error);
   if (of_file > schema)
-    return base::fail("{}: was written by a newer Stepscope (schema {}, this one knows {}): update Stepscope, or make it anew",
-                      path, of_file, schema);
+    return base::fail(
+        "{}: was written by a newer Stepscope (schema {}, this one knows {}): update Stepscope, or "
+        "make it anew",
+        path, of_file, schema);
   return document;
 }
 
@@ -75,7 +81,8 @@ Fields::Fields(ReadJson const& object, std::string where, std::optional<std::str
 void Fields::fail(char const* key, std::string_view what) {
   if (*error_) return;
   std::string const name = base::valid_utf8(key, kMostMessageBytes);
-  *error_ = base::printable(fmt::format("{}{}{} {}", where_, where_.empty() ? "" : ".", name, what));
+  *error_ =
+      base::printable(fmt::format("{}{}{} {}", where_, where_.empty() ? "" : ".", name, what));
 }
 
 ReadJson const* Fields::member(char const* key) {
@@ -127,7 +134,8 @@ bool Fields::boolean(char const* key) {
 std::string Fields::text(char const* key, size_t most_bytes) {
   ReadJson const* const json = member(key);
   if (json == nullptr) return {};
-  if (json->is_string() && json->get_ref<std::string const&>().size() <= most_bytes) return json->get<std::string>();
+  if (json->is_string() && json->get_ref<std::string const&>().size() <= most_bytes)
+    return json->get<std::string>();
   fail(key, fmt::format("is no text of at most {} bytes", most_bytes));
   return {};
 }
@@ -154,7 +162,8 @@ std::vector<std::string> Fields::texts(char const* key, size_t most, size_t most
   return values;
 }
 
-std::vector<double> Fields::numbers(char const* key, std::optional<size_t> count, size_t most, double low, double high) {
+std::vector<double> Fields::numbers(char const* key, std::optional<size_t> count, size_t most,
+                                    double low, double high) {
   std::vector<double> values;
   ReadJson const* const json = array(key, most);
   if (json == nullptr) return values;
@@ -199,7 +208,8 @@ std::vector<Fields> Fields::objects(char const* key, size_t most) {
       fail(key, "has an item that is no object");
       return {};
     }
-    members.emplace_back((*json)[i], fmt::format("{}{}{}[{}]", where_, where_.empty() ? "" : ".", key, i), *error_);
+    members.emplace_back(
+        (*json)[i], fmt::format("{}{}{}[{}]", where_, where_.empty() ? "" : ".", key, i), *error_);
   }
   return members;
 }
@@ -214,7 +224,8 @@ std::optional<Fields> Fields::object(char const* key) {
 
 WriteJson file_number(double value) {
   constexpr double kMostExact = 1e15;  // whole numbers of a double are
-  if (value == std::floor(value) && std::abs(value) <= kMostExact) return static_cast<int64_t>(value);
+  if (value == std::floor(value) && std::abs(value) <= kMostExact)
+    return static_cast<int64_t>(value);
   return value;
 }
 

@@ -16,23 +16,25 @@
 
 namespace stepscope::gate {
 
-/// Objects with a million keys are read in good time by the sorted one; what is written keeps its order.
+/// Objects with a million keys are read in good time by the sorted one; what is written keeps its
+/// order.
 using ReadJson = nlohmann::json;
 using WriteJson = nlohmann::ordered_json;
 
 /// Times, sizes and counts in files of ours: more than any trace has (2^63), and nothing overflows.
 inline constexpr double kMostFileNumber = 1e19;
 
-/// `kind` and `schema` of a document of ours. Errors: no JSON (with line and column), another kind, a newer schema, more than
-/// `most_bytes`. What is nested deeper than `kMostDepth` is left out.
-base::Expected<ReadJson> parse_document(std::string_view text, std::string const& path, std::string_view kind, int64_t schema,
-                                        size_t most_bytes);
+/// `kind` and `schema` of a document of ours. Errors: no JSON (with line and column), another kind,
+/// a newer schema, more than `most_bytes`. What is nested deeper than `kMostDepth` is left out.
+base::Expected<ReadJson> parse_document(std::string_view text, std::string const& path,
+                                        std::string_view kind, int64_t schema, size_t most_bytes);
 inline constexpr int kMostDepth = 8;
 
 /// Whether the text begins like a document of this kind.
 bool is_document(std::string_view begin, std::string_view kind);
 
-/// The members of an object. After the first error all answers are empty, so that it is asked for once, at the end.
+/// The members of an object. After the first error all answers are empty, so that it is asked for
+/// once, at the end.
 class Fields {
  public:
   /// `where`: for messages, "runs[0]".
@@ -45,7 +47,8 @@ class Fields {
   std::string text(char const* key, size_t most_bytes);
   std::vector<std::string> texts(char const* key, size_t most, size_t most_bytes);
   /// `count`: how many there have to be; none: up to `most`.
-  std::vector<double> numbers(char const* key, std::optional<size_t> count, size_t most, double low, double high);
+  std::vector<double> numbers(char const* key, std::optional<size_t> count, size_t most, double low,
+                              double high);
   std::vector<int64_t> wholes(char const* key, size_t most, int64_t low, int64_t high);
   /// Its objects, at most `most`.
   std::vector<Fields> objects(char const* key, size_t most);

@@ -33,8 +33,8 @@ PathKind kind_of_file(std::string const& path) {
 std::vector<fs::path> files_in(std::string const& folder) {
   std::vector<fs::path> files;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && files.size() < kMostEntries;
-       entry.increment(error))
+  for (fs::directory_iterator entry(folder, error), end;
+       !error && entry != end && files.size() < kMostEntries; entry.increment(error))
     if (std::error_code ignored; entry->is_regular_file(ignored)) files.push_back(entry->path());
   std::sort(files.begin(), files.end());
   return files;
@@ -46,11 +46,12 @@ bool is_folder(std::string const& path) {
 }
 
 bool is_name_byte(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '.' ||
-         byte == '_' || byte == '-';
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
 }
 
-/// Bytes that names may not have become '-'; none at the begin that hides a file or looks like an option.
+/// Bytes that names may not have become '-'; none at the begin that hides a file or looks like an
+/// option.
 std::string safe_name(std::string_view text) {
   std::string name;
   for (char const byte : text.substr(0, kMostNameBytes)) name += is_name_byte(byte) ? byte : '-';
@@ -80,7 +81,8 @@ std::string_view last_of_path(std::string_view path) {
 std::string_view name_in(std::string_view command) {
   std::vector<std::string_view> const words = words_of(command);
   if (words.empty()) return {};
-  bool const is_ours = words.size() > 2 && last_of_path(words[0]) == "stepscope" && (words[1] == "run" || words[1] == "profile");
+  bool const is_ours = words.size() > 2 && last_of_path(words[0]) == "stepscope" &&
+                       (words[1] == "run" || words[1] == "profile");
   if (is_ours) return words[2];
   for (std::string_view const word : words)
     if (word.ends_with(".py")) return last_of_path(word.substr(0, word.size() - 3));
@@ -98,7 +100,9 @@ Expected<void> make_folder_of(std::string const& file) {
   fs::path const folder = fs::path(file).parent_path();
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) return base::fail("{}: cannot be made a folder ({}), choose another place", folder.string(), error.message());
+  if (error)
+    return base::fail("{}: cannot be made a folder ({}), choose another place", folder.string(),
+                      error.message());
   return {};
 }
 
@@ -107,11 +111,14 @@ Expected<void> make_folder_of(std::string const& file) {
 PathKind kind_of(std::string const& path) {
   if (!is_folder(path)) return kind_of_file(path);
   std::vector<fs::path> const files = files_in(path);
-  auto const is_ours = [](fs::path const& file) { return kind_of_file(file.string()) != PathKind::kRun; };
+  auto const is_ours = [](fs::path const& file) {
+    return kind_of_file(file.string()) != PathKind::kRun;
+  };
   auto const is_trace = [](fs::path const& file) { return file.extension() == ".stepscope"; };
   if (std::any_of(files.begin(), files.end(), is_trace)) return PathKind::kRun;
   std::error_code error;
-  bool const is_baselines = fs::is_empty(path, error) || std::any_of(files.begin(), files.end(), is_ours);
+  bool const is_baselines =
+      fs::is_empty(path, error) || std::any_of(files.begin(), files.end(), is_ours);
   return is_baselines ? PathKind::kFolder : PathKind::kRun;
 }
 
@@ -123,12 +130,15 @@ std::string workload_name(analyzer::RunMeasurements const& run) {
 
 Expected<void> check_name(std::string_view name) {
   if (!name.empty() && safe_name(name) == name) return {};
-  return base::fail("--name {}: write letters, digits, '.', '_' and '-', at most {}, no '.' or '-' first",
-                    base::printable(base::valid_utf8(name, kMostNameBytes)), kMostNameBytes);
+  return base::fail(
+      "--name {}: write letters, digits, '.', '_' and '-', at most {}, no '.' or '-' first",
+      base::printable(base::valid_utf8(name, kMostNameBytes)), kMostNameBytes);
 }
 
 std::string baseline_file(std::string const& path, std::string_view name) {
-  return kind_of(path) == PathKind::kFolder ? (fs::path(path) / fmt::format("{}.json", name)).string() : path;
+  return kind_of(path) == PathKind::kFolder
+             ? (fs::path(path) / fmt::format("{}.json", name)).string()
+             : path;
 }
 
 Expected<Baseline> read_baseline(std::string const& path, std::string_view name) {
@@ -140,8 +150,9 @@ Expected<Baseline> read_baseline(std::string const& path, std::string_view name)
   std::string const inside = (fs::path(path) / fmt::format("{}.json", name)).string();
   auto const file = base::MappedFile::open(inside);
   if (file) return parse_baseline(text_of(*file), inside);
-  return base::fail("{}: has no baseline of {} ({}), make it with --update-baseline {}, or choose with --name", path, name,
-                    names_in(path), path);
+  return base::fail(
+      "{}: has no baseline of {} ({}), make it with --update-baseline {}, or choose with --name",
+      path, name, names_in(path), path);
 }
 
 Expected<History> read_history(std::string const& path) {
@@ -157,7 +168,8 @@ std::string baseline_folder(std::string const& path) {
 
 Expected<std::string> baseline_target(std::string const& path, std::string_view name) {
   bool const is_file = baseline_folder(path) != path;
-  std::string const target = is_file ? path : (fs::path(path) / fmt::format("{}.json", name)).string();
+  std::string const target =
+      is_file ? path : (fs::path(path) / fmt::format("{}.json", name)).string();
   if (auto const made = make_folder_of(target); !made) return base::fail_with(made);
   std::error_code error;
   if (fs::exists(target, error) && kind_of(target) != PathKind::kBaseline)
@@ -171,11 +183,12 @@ Expected<History> history_to_append(std::string const& path, std::string_view na
     if (auto const made = make_folder_of(path); !made) return base::fail_with(made);
     return History{std::string(name), {}};
   }
-  if (kind_of(path) != PathKind::kHistory) return base::fail("{}: is no history and is not replaced, choose another file", path);
+  if (kind_of(path) != PathKind::kHistory)
+    return base::fail("{}: is no history and is not replaced, choose another file", path);
   auto history = read_history(path);
   if (history && history->name != name)
-    return base::fail("{}: is the history of {}, not of {}: choose another file, or --name {}", path,
-                      base::printable(history->name), name, base::printable(history->name));
+    return base::fail("{}: is the history of {}, not of {}: choose another file, or --name {}",
+                      path, base::printable(history->name), name, base::printable(history->name));
   return history;
 }
 

@@ -1,5 +1,5 @@
-// Where a repository keeps a gate's files, and what stands at a path: a run, a baseline, a history, or a folder of baselines, one
-// file a workload.
+// Where a repository keeps a gate's files, and what stands at a path: a run, a baseline, a history,
+// or a folder of baselines, one file a workload.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ enum class PathKind : uint8_t { kRun, kBaseline, kHistory, kFolder };
 PathKind kind_of(std::string const& path);
 
 inline constexpr size_t kMostNameBytes = 100;
-/// What a run is of: the bundled workload, else the script or program of its command, else the run's name; only letters, digits,
+/// What a run is of: the bundled workload, else the script or program of its command, else the
+/// run's name; only letters, digits,
 /// '.',
 /// '_' and '-', never empty, never hidden.
 std::string workload_name(analyzer::RunMeasurements const& run);
@@ -26,18 +27,19 @@ base::Expected<void> check_name(std::string_view name);
 
 /// The file of a workload where `path` is a folder of baselines, else `path`.
 std::string baseline_file(std::string const& path, std::string_view name);
-/// Errors: the file cannot be read, or is not what it has to be. In a folder the file NAME.json is read; the message says which
-/// others there are.
+/// Errors: the file cannot be read, or is not what it has to be. In a folder the file NAME.json is
+/// read; the message says which others there are.
 base::Expected<Baseline> read_baseline(std::string const& path, std::string_view name);
 base::Expected<History> read_history(std::string const& path);
 
 /// Where baseline_target() lies, "" for the current folder.
 std::string baseline_folder(std::string const& path);
-/// The file to write a baseline to: `path` where it ends in .json, else NAME.json in that folder. Its folder is made. Errors: the
-/// folder cannot be made, or the file is something else, which is not replaced.
+/// The file to write a baseline to: `path` where it ends in .json, else NAME.json in that folder.
+/// Its folder is made. Errors: the folder cannot be made, or the file is something else, which is
+/// not replaced.
 base::Expected<std::string> baseline_target(std::string const& path, std::string_view name);
-/// What is there, or an empty history of that name, whose folder is made. Errors: the folder cannot be made, or what is there is
-/// something else, or of another workload.
+/// What is there, or an empty history of that name, whose folder is made. Errors: the folder cannot
+/// be made, or what is there is something else, or of another workload.
 base::Expected<History> history_to_append(std::string const& path, std::string_view name);
 
 }  // namespace stepscope::gate

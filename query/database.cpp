@@ -31,14 +31,16 @@ using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 /// The run is read: no files, no settings, nothing that stays.
 int authorize(void*, int action, char const*, char const* function, char const*, char const*) {
   bool const reads = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE;
-  bool const calls = action == SQLITE_FUNCTION && (function == nullptr || sqlite3_stricmp(function, "load_extension") != 0);
+  bool const calls = action == SQLITE_FUNCTION &&
+                     (function == nullptr || sqlite3_stricmp(function, "load_extension") != 0);
   return reads || calls ? SQLITE_OK : SQLITE_DENY;
 }
 
 Connection open_connection() {
   sqlite3* opened = nullptr;
   int const result =
-      sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
+      sqlite3_open_v2(":memory:", &opened,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection connection(opened);
   if (result != SQLITE_OK) return nullptr;
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -52,27 +54,33 @@ constexpr char const* kOnlySelect = "only SELECT is possible: Stepscope never wr
 QueryError error_of(sqlite3* database) {
   if (sqlite3_errcode(database) == SQLITE_AUTH) return {kOnlySelect, std::nullopt};
   QueryError error{with_near_names(sqlite3_errmsg(database)), std::nullopt};
-  if (int const offset = sqlite3_error_offset(database); offset >= 0) error.offset = static_cast<size_t>(offset);
+  if (int const offset = sqlite3_error_offset(database); offset >= 0)
+    error.offset = static_cast<size_t>(offset);
   return error;
 }
 
 tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const& sql) {
   sqlite3_stmt* prepared = nullptr;
   char const* tail = nullptr;
-  int const result = sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
+  int const result =
+      sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
   Statement statement(prepared);
   if (result != SQLITE_OK) return tl::unexpected(error_of(database));
-  if (statement == nullptr) return tl::unexpected(QueryError{"the statement is empty, write a SELECT", std::nullopt});
+  if (statement == nullptr)
+    return tl::unexpected(QueryError{"the statement is empty, write a SELECT", std::nullopt});
   // What the authorizer has nothing to say about (REINDEX).
-  bool const answers = sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
+  bool const answers =
+      sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
   if (!answers) return tl::unexpected(QueryError{kOnlySelect, std::nullopt});
   // SQLite takes parameters without values as NULL: an answer to another question.
   if (sqlite3_bind_parameter_count(statement.get()) > 0)
-    return tl::unexpected(QueryError{"parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
+    return tl::unexpected(QueryError{
+        "parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
   // The rest must be blanks and comments: SQLite compiles them to no statement.
   auto const offset = static_cast<size_t>(tail - sql.c_str());
   sqlite3_stmt* second = nullptr;
-  bool const more = sqlite3_prepare_v2(database, tail, -1, &second, nullptr) != SQLITE_OK || second != nullptr;
+  bool const more =
+      sqlite3_prepare_v2(database, tail, -1, &second, nullptr) != SQLITE_OK || second != nullptr;
   sqlite3_finalize(second);
   if (more) return tl::unexpected(QueryError{"more than one statement, ask one at a time", offset});
   return statement;
@@ -86,12 +94,14 @@ Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
     case SQLITE_FLOAT:
       return Cell::of(sqlite3_column_double(statement, column));
     case SQLITE_TEXT: {
-      auto const* const text = reinterpret_cast<char const*>(sqlite3_column_text(statement, column));
+      auto const* const text =
+          reinterpret_cast<char const*>(sqlite3_column_text(statement, column));
       auto const size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
       return text == nullptr ? Cell{} : Cell::of(std::string_view(text, size));
     }
     case SQLITE_BLOB: {
-      auto const* const bytes = static_cast<unsigned char const*>(sqlite3_column_blob(statement, column));
+      auto const* const bytes =
+          static_cast<unsigned char const*>(sqlite3_column_blob(statement, column));
       auto const size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
       blob = "x'";
       for (size_t i = 0; i < size; ++i) blob += fmt::format("{:02x}", bytes[i]);
@@ -103,7 +113,8 @@ Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
   }
 }
 
-tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt* statement, RowSink& sink) {
+tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt* statement,
+                                                RowSink& sink) {
   auto const count = static_cast<size_t>(sqlite3_column_count(statement));
   std::vector<std::string> names;
   for (size_t i = 0; i < count; ++i) {
@@ -127,7 +138,8 @@ tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt*
 }  // namespace
 
 struct Database::State {
-  State(model::Run const& of, Part const& of_part, Processes its) : run(&of), part(of_part), processes(std::move(its)) {}
+  State(model::Run const& of, Part const& of_part, Processes its)
+      : run(&of), part(of_part), processes(std::move(its)) {}
 
   model::Run const* run;
   Part part;
@@ -146,13 +158,15 @@ struct Database::State {
   Statement prepare_over_groups(std::string const& sql);
 };
 
-/// What a table declares is a CREATE TABLE to SQLite, which the authorizer would not let pass: it is declared before.
+/// What a table declares is a CREATE TABLE to SQLite, which the authorizer would not let pass: it
+/// is declared before.
 void Database::State::add(std::string const& name, std::unique_ptr<VirtualTable> table) {
   sqlite3_set_authorizer(connection.get(), nullptr, nullptr);
   add_table(connection.get(), name, *table);
   tables.push_back(std::move(table));
   sqlite3_stmt* statement = nullptr;
-  sqlite3_prepare_v2(connection.get(), ("SELECT 1 FROM " + quoted_identifier(name)).c_str(), -1, &statement, nullptr);
+  sqlite3_prepare_v2(connection.get(), ("SELECT 1 FROM " + quoted_identifier(name)).c_str(), -1,
+                     &statement, nullptr);
   sqlite3_finalize(statement);
   sqlite3_set_authorizer(connection.get(), authorize, nullptr);
 }
@@ -162,7 +176,8 @@ void Database::State::add_tables() {
     add(std::string(table.name), std::make_unique<EventTable>(processes, table));
   for (FactTable const& table : fact_tables()) {
     std::vector<VirtualColumn> columns;
-    for (FactColumn const& column : table.columns) columns.push_back({std::string(column.name), column.type});
+    for (FactColumn const& column : table.columns)
+      columns.push_back({std::string(column.name), column.type});
     add(std::string(table.name), std::make_unique<RowsTable>(columns, [this, &table] {
           Rows rows(table.columns.size());
           table.fill(*run, analyzed(), rows);
@@ -179,7 +194,8 @@ Statement Database::State::prepare_over_groups(std::string const& sql) {
   auto rows = group_events(processes, rewritten->plan);
   if (!rows) return nullptr;
   auto const shared = std::make_shared<Rows>(std::move(*rows));
-  add(name, std::make_unique<RowsTable>(group_columns(rewritten->plan), [shared] { return std::move(*shared); }));
+  add(name, std::make_unique<RowsTable>(group_columns(rewritten->plan),
+                                        [shared] { return std::move(*shared); }));
   auto statement = prepare(connection.get(), rewritten->sql);
   return statement ? std::move(*statement) : nullptr;
 }
@@ -191,7 +207,8 @@ base::Expected<Database> Database::open(model::Run const& run, Part const& part)
   if (!processes) return base::fail_with(processes);
   auto state = std::make_unique<State>(run, part, std::move(*processes));
   if (part.steps)
-    if (auto const kept = keep_steps(state->processes, run, state->analyzed(), part); !kept) return base::fail_with(kept);
+    if (auto const kept = keep_steps(state->processes, run, state->analyzed(), part); !kept)
+      return base::fail_with(kept);
   state->connection = open_connection();
   if (state->connection == nullptr) return base::fail("SQLite cannot begin, free some memory");
   state->add_tables();
@@ -212,13 +229,15 @@ Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
-tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink& sink, QueryOptions const& options) {
+tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink& sink,
+                                                 QueryOptions const& options) {
   sqlite3* const connection = state_->connection.get();
   // The original text comes first, so that errors refer to it.
   auto statement = prepare(connection, sql);
   if (!statement) return tl::unexpected(statement.error());
   if (options.rewrite)
-    if (Statement over_groups = state_->prepare_over_groups(sql)) *statement = std::move(over_groups);
+    if (Statement over_groups = state_->prepare_over_groups(sql))
+      *statement = std::move(over_groups);
   return step_through(connection, statement->get(), sink);
 }
 

@@ -1,4 +1,5 @@
-// A run as a database that is asked in SQL: its tables (schema.h) are read where the trace has them, nothing is copied.
+// A run as a database that is asked in SQL: its tables (schema.h) are read where the trace has
+// them, nothing is copied.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +55,10 @@ class Database {
 
   /// First and last of the steps that Part::steps chose; nothing where it chose none.
   [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> chosen_steps() const;
-  /// One SELECT (or EXPLAIN of one); nothing else is allowed. Returns the number of rows that were taken.
-  tl::expected<uint64_t, QueryError> run(std::string const& sql, RowSink& sink, QueryOptions const& options = {});
+  /// One SELECT (or EXPLAIN of one); nothing else is allowed. Returns the number of rows that were
+  /// taken.
+  tl::expected<uint64_t, QueryError> run(std::string const& sql, RowSink& sink,
+                                         QueryOptions const& options = {});
 
  private:
   struct State;

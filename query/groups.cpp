@@ -75,25 +75,31 @@ struct Accumulator {
 /// The groups of one process.
 class ProcessGroups {
  public:
-  ProcessGroups(Process const& process, GroupPlan const& plan) : source_(process.cells()), plan_(plan) {
+  ProcessGroups(Process const& process, GroupPlan const& plan)
+      : source_(process.cells()), plan_(plan) {
     for (size_t const key : plan.keys) {
       TableColumn const& column = plan.table->columns[key];
       if (column.of == ColumnOf::kTrack) track_keys_.push_back(&column);
-      if (column.of == ColumnOf::kEvent || column.of == ColumnOf::kDetail) row_keys_.push_back(&column);
+      if (column.of == ColumnOf::kEvent || column.of == ColumnOf::kDetail)
+        row_keys_.push_back(&column);
       if (column.of == ColumnOf::kEvent && column.name == "name") name_column_ = &column;
     }
     for (size_t const measure : plan.measures) measures_.push_back(&plan.table->columns[measure]);
   }
 
-  /// Rows [first, last) of one track, those that the scan's conditions hold for. False: give up, see group_events().
+  /// Rows [first, last) of one track, those that the scan's conditions hold for. False: give up,
+  /// see group_events().
   bool add_run(EventScan const& scan, uint32_t first, uint32_t last) {
     uint64_t outer = 0;
-    for (TableColumn const* key : track_keys_) outer = pairs_[(outer << 32U) | code_of(*key, first)] + uint64_t{1};
+    for (TableColumn const* key : track_keys_)
+      outer = pairs_[(outer << 32U) | code_of(*key, first)] + uint64_t{1};
     for (uint32_t row = first; row < last; ++row) {
       if (!scan.matches(row)) continue;
       uint64_t group = outer;
-      // The codes of several keys become one number after the other; + 1 keeps them apart from "no key yet".
-      for (TableColumn const* key : row_keys_) group = pairs_[(group << 32U) | code_of(*key, row)] + uint64_t{1};
+      // The codes of several keys become one number after the other; + 1 keeps them apart from "no
+      // key yet".
+      for (TableColumn const* key : row_keys_)
+        group = pairs_[(group << 32U) | code_of(*key, row)] + uint64_t{1};
       if (!add_row(group, row)) return false;
     }
     return true;
@@ -120,7 +126,8 @@ class ProcessGroups {
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
   bool add_row(uint64_t group, uint32_t row) {
-    if (group >= places_.size()) places_.resize(std::max<size_t>(group + 1, places_.size() * 2), kNowhere);
+    if (group >= places_.size())
+      places_.resize(std::max<size_t>(group + 1, places_.size() * 2), kNowhere);
     if (places_[group] == kNowhere) {
       places_[group] = static_cast<uint32_t>(groups_.size());
       groups_.push_back({row, 0});
@@ -167,7 +174,8 @@ void add_sums(Accumulator const& sum, bool is_real, Rows& rows) {
 
 bool ProcessGroups::finish(Rows& rows) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    for (size_t const key : plan_.keys) rows.add(plan_.table->columns[key].read(source_, groups_[group].row));
+    for (size_t const key : plan_.keys)
+      rows.add(plan_.table->columns[key].read(source_, groups_[group].row));
     rows.add(Cell::of(groups_[group].count));
     for (size_t i = 0; i < measures_.size(); ++i) {
       Accumulator const& sum = sums_[group * measures_.size() + i];
@@ -194,7 +202,8 @@ std::vector<VirtualColumn> group_columns(GroupPlan const& plan) {
   for (size_t const measure : plan.measures) {
     TableColumn const& column = plan.table->columns[measure];
     for (int i = 0; i < kSumCount; ++i)
-      columns.push_back({sum_column(static_cast<Sum>(i), column.name), i == 0 ? kInteger : column.type});
+      columns.push_back(
+          {sum_column(static_cast<Sum>(i), column.name), i == 0 ? kInteger : column.type});
   }
   return columns;
 }

@@ -28,14 +28,16 @@ class Lines {
     return text_.size() < kLarge || write();
   }
   bool write() {
-    good_ = good_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size() && std::fflush(file_) == 0;
+    good_ = good_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size() &&
+            std::fflush(file_) == 0;
     if (!good_ && reason_ == 0) reason_ = errno;
     text_.clear();
     return good_;
   }
   base::Expected<void> finish() {
     if (write()) return {};
-    return base::fail("the result cannot be written ({}), free disk space or write it elsewhere", std::strerror(reason_));
+    return base::fail("the result cannot be written ({}), free disk space or write it elsewhere",
+                      std::strerror(reason_));
   }
 
  private:
@@ -45,7 +47,7 @@ class Lines {
   int reason_ = 0;
 };
 
-// ---- CSV ----
+// CSV.
 
 class CsvWriter final : public ResultWriter {
  public:
@@ -74,7 +76,7 @@ class CsvWriter final : public ResultWriter {
   Lines lines_;
 };
 
-// ---- JSON ----
+// JSON.
 
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -87,7 +89,8 @@ class JsonWriter final : public ResultWriter {
     std::set<std::string> used;
     for (std::string const& column : columns) {
       std::string name = column;
-      for (int copy = 2; !used.insert(name).second; ++copy) name = fmt::format("{}_{}", column, copy);
+      for (int copy = 2; !used.insert(name).second; ++copy)
+        name = fmt::format("{}_{}", column, copy);
       keys_.push_back(json_text(name) + ":");
     }
     lines_.text() += '[';
@@ -111,7 +114,8 @@ class JsonWriter final : public ResultWriter {
  private:
   void append(Cell const& cell) {
     if (cell.type == Cell::Type::kText || cell.type == Cell::Type::kAddress) {
-      lines_.text() += json_text(cell.type == Cell::Type::kText ? std::string(cell.text) : model::to_text(cell));
+      lines_.text() +=
+          json_text(cell.type == Cell::Type::kText ? std::string(cell.text) : model::to_text(cell));
     } else if (cell.is_null() || (cell.type == Cell::Type::kReal && !std::isfinite(cell.real()))) {
       lines_.text() += "null";  // JSON has no infinity
     } else {
@@ -123,11 +127,12 @@ class JsonWriter final : public ResultWriter {
   bool first_ = true;
 };
 
-// ---- Table ----
+// Table.
 
 size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
 }
 
 /// At most `width` code points; what is cut ends with "…".
@@ -192,10 +197,13 @@ class TableWriter final : public ResultWriter {
     }
     if (width_ == 0) return;
     // The widest text gives way, again and again. Numbers stay whole, whatever the terminal.
-    while (std::accumulate(widths_.begin(), widths_.end(), size_t{0}) + 2 * (widths_.size() - 1) > width_) {
+    while (std::accumulate(widths_.begin(), widths_.end(), size_t{0}) + 2 * (widths_.size() - 1) >
+           width_) {
       size_t widest = widths_.size();
       for (size_t i = 0; i < widths_.size(); ++i)
-        if (!is_number_[i] && widths_[i] > kNarrowest && (widest == widths_.size() || widths_[i] > widths_[widest])) widest = i;
+        if (!is_number_[i] && widths_[i] > kNarrowest &&
+            (widest == widths_.size() || widths_[i] > widths_[widest]))
+          widest = i;
       if (widest == widths_.size()) return;
       --widths_[widest];
     }
@@ -203,7 +211,9 @@ class TableWriter final : public ResultWriter {
   void append(std::vector<std::string> const& row) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      std::string const text = is_number_[i] ? row[i] : width_ == 0 ? row[i] : cut(row[i], widths_[i]);
+      std::string const text = is_number_[i] ? row[i]
+                               : width_ == 0 ? row[i]
+                                             : cut(row[i], widths_[i]);
       std::string const pad(widths_[i] - std::min(widths_[i], columns_of(text)), ' ');
       if (i > 0) line += "  ";
       line += is_number_[i] ? pad + text : text + pad;
@@ -223,8 +233,14 @@ class TableWriter final : public ResultWriter {
 
 }  // namespace
 
-std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width) { return std::make_unique<TableWriter>(file, width); }
-std::unique_ptr<ResultWriter> csv_writer(std::FILE* file) { return std::make_unique<CsvWriter>(file); }
-std::unique_ptr<ResultWriter> json_writer(std::FILE* file) { return std::make_unique<JsonWriter>(file); }
+std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width) {
+  return std::make_unique<TableWriter>(file, width);
+}
+std::unique_ptr<ResultWriter> csv_writer(std::FILE* file) {
+  return std::make_unique<CsvWriter>(file);
+}
+std::unique_ptr<ResultWriter> json_writer(std::FILE* file) {
+  return std::make_unique<JsonWriter>(file);
+}
 
 }  // namespace stepscope::query

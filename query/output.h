@@ -1,5 +1,5 @@
-// Results of queries as people and programs read them: an aligned table, CSV, JSON. Rows are written as they come; a table looks
-// at the first ones to find its columns' widths.
+// Results of queries as people and programs read them: an aligned table, CSV, JSON. Rows are
+// written as they come; a table looks at the first ones to find its columns' widths.
 #pragma once
 
 #include <cstdio>
@@ -19,9 +19,11 @@ class ResultWriter : public RowSink {
   virtual base::Expected<void> finish() = 0;
 };
 
-/// `width`: columns of the terminal, into which texts are cut to fit; 0 = nothing is cut. Ends with the number of rows.
+/// `width`: columns of the terminal, into which texts are cut to fit; 0 = nothing is cut. Ends with
+/// the number of rows.
 std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width);
-/// RFC 4180 with a heading, but lines end with \n; texts as base::append_csv_text() writes them, NULL is an empty field.
+/// RFC 4180 with a heading, but lines end with \n; texts as base::append_csv_text() writes them,
+/// NULL is an empty field.
 std::unique_ptr<ResultWriter> csv_writer(std::FILE* file);
 /// An array of objects, a row a line. Columns of the same name get "_2", "_3" behind it.
 std::unique_ptr<ResultWriter> json_writer(std::FILE* file);

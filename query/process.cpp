@@ -5,7 +5,8 @@
 namespace stepscope::query {
 namespace {
 
-/// Ends are kept for so many rows together: 1/128 of a column's bytes, and a search looks at so many rows at most.
+/// Ends are kept for so many rows together: 1/128 of a column's bytes, and a search looks at so
+/// many rows at most.
 constexpr uint32_t kEndBlock = 128;
 
 }  // namespace
@@ -21,11 +22,13 @@ void Process::find_tables() {
   for (uint32_t track = 0; track < trace().tracks().size(); ++track) {
     auto const rows = trace().rows_of(model::TrackId{track});
     uint32_t kinds = 0;
-    for (uint32_t row = rows.first; row < rows.last; ++row) kinds |= 1U << static_cast<uint32_t>(trace().columns().kind[row]);
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      kinds |= 1U << static_cast<uint32_t>(trace().columns().kind[row]);
     uint32_t tables = 0;
     for (uint32_t kind = 0; kind < model::kKindCount; ++kind) {
       auto const table = model::kKindTable[kind].table;
-      if (((kinds >> kind) & 1U) != 0 && table != model::DetailTable::kNone) tables |= 1U << static_cast<uint32_t>(table);
+      if (((kinds >> kind) & 1U) != 0 && table != model::DetailTable::kNone)
+        tables |= 1U << static_cast<uint32_t>(table);
     }
     tables_.push_back(tables);
   }
@@ -39,7 +42,8 @@ void Process::find_ends() {
     int64_t latest = INT64_MIN;
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       latest = std::max(latest, trace().end(row));
-      if ((row - rows.first) % kEndBlock == kEndBlock - 1 || row + 1 == rows.last) ends.push_back(latest);
+      if ((row - rows.first) % kEndBlock == kEndBlock - 1 || row + 1 == rows.last)
+        ends.push_back(latest);
     }
   }
 }
@@ -48,7 +52,8 @@ uint32_t Process::first_ending_at(uint32_t track, int64_t end) {
   if (!has_ends_) find_ends();
   auto const rows = trace().rows_of(model::TrackId{track});
   std::vector<int64_t> const& ends = ends_[track];
-  auto const block = static_cast<uint32_t>(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
+  auto const block =
+      static_cast<uint32_t>(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
   return block == ends.size() ? rows.last : rows.first + block * kEndBlock;
 }
 
@@ -57,8 +62,9 @@ void Process::sort_correlations() {
   auto const& correlation = trace().columns().correlation;
   for (uint32_t row = 0; row < trace().event_count(); ++row)
     if (correlation[row] != 0) by_correlation_.push_back(row);
-  std::sort(by_correlation_.begin(), by_correlation_.end(),
-            [&](uint32_t a, uint32_t b) { return std::pair(correlation[a], a) < std::pair(correlation[b], b); });
+  std::sort(by_correlation_.begin(), by_correlation_.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(correlation[a], a) < std::pair(correlation[b], b);
+  });
 }
 
 std::span<uint32_t const> Process::rows_of_correlation(uint64_t correlation) {
@@ -66,14 +72,16 @@ std::span<uint32_t const> Process::rows_of_correlation(uint64_t correlation) {
   auto const& column = trace().columns().correlation;
   auto const first = std::partition_point(by_correlation_.begin(), by_correlation_.end(),
                                           [&](uint32_t row) { return column[row] < correlation; });
-  auto const last = std::partition_point(first, by_correlation_.end(), [&](uint32_t row) { return column[row] <= correlation; });
+  auto const last = std::partition_point(first, by_correlation_.end(),
+                                         [&](uint32_t row) { return column[row] <= correlation; });
   return {first, last};
 }
 
 std::vector<model::StringId> Process::ids_of(std::string_view text) {
   if (!has_ids_) {
     has_ids_ = true;
-    for (uint32_t id = 0; id < trace().strings().size(); ++id) ids_.emplace(cells_.text(model::StringId{id}), id);
+    for (uint32_t id = 0; id < trace().strings().size(); ++id)
+      ids_.emplace(cells_.text(model::StringId{id}), id);
   }
   std::vector<model::StringId> found;
   auto const [first, last] = ids_.equal_range(text);

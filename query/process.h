@@ -1,5 +1,5 @@
-// A process of the run as queries read it: its tables' cells, and what finds rows without looking at all of them. Everything
-// beyond the trace's own columns is made when it is first needed.
+// A process of the run as queries read it: its tables' cells, and what finds rows without looking
+// at all of them. Everything beyond the trace's own columns is made when it is first needed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace stepscope::query {
 class Process {
  public:
   /// `place`: of its trace in the run.
-  Process(model::RankTrace const& rank, uint32_t place) : cells_(rank.trace, rank.offset_ns), place_(place) {}
+  Process(model::RankTrace const& rank, uint32_t place)
+      : cells_(rank.trace, rank.offset_ns), place_(place) {}
 
   [[nodiscard]] model::TableSource const& cells() const { return cells_; }
   [[nodiscard]] model::Trace const& trace() const { return cells_.trace(); }
@@ -29,7 +30,9 @@ class Process {
   /// From now on it has only the rows that begin within these, trace time, by track.
   void keep_starts(std::vector<model::Interval> kept) { kept_ = std::move(kept); }
   /// Null: all of the track's.
-  [[nodiscard]] model::Interval const* kept_starts(uint32_t track) const { return kept_.empty() ? nullptr : &kept_[track]; }
+  [[nodiscard]] model::Interval const* kept_starts(uint32_t track) const {
+    return kept_.empty() ? nullptr : &kept_[track];
+  }
 
   /// Whether a track holds rows of a detail table.
   [[nodiscard]] bool has_table(uint32_t track, model::DetailTable table);
@@ -48,8 +51,9 @@ class Process {
   model::TableSource cells_;
   uint32_t place_;
   std::vector<model::Interval> kept_;
-  std::vector<uint32_t> tables_;            ///< by track: bit = DetailTable
-  std::vector<std::vector<int64_t>> ends_;  ///< by track and block of rows: the latest end up to the block's last row
+  std::vector<uint32_t> tables_;  ///< by track: bit = DetailTable
+  std::vector<std::vector<int64_t>>
+      ends_;  ///< by track and block of rows: the latest end up to the block's last row
   bool has_tables_ = false, has_ends_ = false, has_correlations_ = false, has_ids_ = false;
   std::vector<uint32_t> by_correlation_;  ///< rows that have one, by (correlation, row)
   std::unordered_multimap<std::string_view, uint32_t> ids_;

@@ -17,23 +17,30 @@ using Words = std::span<std::string_view const>;
 
 /// Words of expressions that mean the same over groups as over rows.
 constexpr std::array<std::string_view, 26> kKeywords = {
-    "and",  "or",   "not", "in", "is",  "null", "notnull", "isnull", "like", "glob", "between", "case",   "when",
-    "then", "else", "end", "as", "asc", "desc", "nulls",   "first",  "last", "true", "false",   "offset", "by"};
-/// Functions of one row that are not aggregates whatever their number of arguments; min and max of one column are taken before.
+    "and",  "or",      "not",   "in",   "is",   "null",  "notnull", "isnull", "like",
+    "glob", "between", "case",  "when", "then", "else",  "end",     "as",     "asc",
+    "desc", "nulls",   "first", "last", "true", "false", "offset",  "by"};
+/// Functions of one row that are not aggregates whatever their number of arguments; min and max of
+/// one column are taken before.
 constexpr std::array<std::string_view, 24> kFunctions = {
-    "substr",  "substring", "lower", "upper", "length", "round",  "abs",  "coalesce", "ifnull", "nullif",  "iif", "instr",
-    "replace", "trim",      "ltrim", "rtrim", "printf", "format", "cast", "typeof",   "hex",    "unicode", "min", "max"};
+    "substr", "substring", "lower", "upper",  "length",  "round",   "abs",   "coalesce",
+    "ifnull", "nullif",    "iif",   "instr",  "replace", "trim",    "ltrim", "rtrim",
+    "printf", "format",    "cast",  "typeof", "hex",     "unicode", "min",   "max"};
 constexpr std::array<std::string_view, 8> kCastTypes = {"integer", "int",    "real",    "text",
                                                         "float",   "double", "numeric", "varchar"};
 /// A column with as many values as there are events, more or less: no key of groups.
-constexpr std::array<std::string_view, 6> kNoLabels = {"start_ns", "end_ns", "dur_ns", "id", "linked_id", "correlation"};
+constexpr std::array<std::string_view, 6> kNoLabels = {"start_ns", "end_ns",    "dur_ns",
+                                                       "id",       "linked_id", "correlation"};
 constexpr std::array<std::string_view, 3> kTimes = {"start_ns", "end_ns", "dur_ns"};
 
 bool is_one_of(Token const& token, Words words) {
   return token.type == Type::kWord &&
-         std::any_of(words.begin(), words.end(), [&](std::string_view word) { return equal_words(word, token.text); });
+         std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return equal_words(word, token.text); });
 }
-bool contains(Words words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool contains(Words words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 /// +1 at what opens, −1 at what closes.
 int nesting(Token const& token) {
@@ -71,19 +78,21 @@ std::vector<Tokens> split_conditions(Tokens tokens) {
 /// As SQL has it: from the first token to the last.
 std::string_view text_of_tokens(Tokens tokens) {
   char const* const begin = tokens.front().text.data();
-  return {begin, static_cast<size_t>(tokens.back().text.data() + tokens.back().text.size() - begin)};
+  return {begin,
+          static_cast<size_t>(tokens.back().text.data() + tokens.back().text.size() - begin)};
 }
 
 bool equal_tokens(Tokens a, Tokens b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Token const& x, Token const& y) {
-    return x.type == y.type && (x.type == Type::kWord ? equal_words(x.text, y.text) : x.text == y.text);
+    return x.type == y.type &&
+           (x.type == Type::kWord ? equal_words(x.text, y.text) : x.text == y.text);
   });
 }
 
 /// The parts of a statement, in the order in which they must come.
 enum Clause : size_t { kSelect, kFrom, kWhere, kGroup, kHaving, kOrder, kLimit, kClauseCount };
-constexpr std::array<std::string_view, kClauseCount> kClauseWords = {"select", "from",  "where", "group",
-                                                                     "having", "order", "limit"};
+constexpr std::array<std::string_view, kClauseCount> kClauseWords = {
+    "select", "from", "where", "group", "having", "order", "limit"};
 using Clauses = std::array<std::optional<Tokens>, kClauseCount>;
 
 /// Each at most once, SELECT and FROM there. GROUP BY and ORDER BY without their BY.
@@ -98,7 +107,8 @@ std::optional<Clauses> clauses_of(Tokens tokens) {
     bool const at_end = i == tokens.size();
     if (!at_end) depth += nesting(tokens[i]);
     auto const word = at_end ? kClauseWords.end()
-                             : std::find_if(kClauseWords.begin(), kClauseWords.end(), [&](auto w) { return tokens[i].is(w); });
+                             : std::find_if(kClauseWords.begin(), kClauseWords.end(),
+                                            [&](auto w) { return tokens[i].is(w); });
     if (!at_end && word == kClauseWords.end()) continue;
     auto const clause = static_cast<size_t>(word - kClauseWords.begin());
     if (depth != 0 || (!current ? clause != kSelect : clause <= *current)) return std::nullopt;
@@ -120,18 +130,21 @@ std::optional<int64_t> whole_number(Token const& token) {
   if (token.type != Type::kNumber) return std::nullopt;
   char const* const end = token.text.data() + token.text.size();
   int64_t number = 0;
-  if (auto const [last, error] = std::from_chars(token.text.data(), end, number); error == std::errc() && last == end)
+  if (auto const [last, error] = std::from_chars(token.text.data(), end, number);
+      error == std::errc() && last == end)
     return number;
   double value = 0;
   constexpr double kExact = 9e15;  // below 2^53
   auto const [last, error] = std::from_chars(token.text.data(), end, value);
-  if (error != std::errc() || last != end || value != std::floor(value) || value > kExact) return std::nullopt;
+  if (error != std::errc() || last != end || value != std::floor(value) || value > kExact)
+    return std::nullopt;
   return static_cast<int64_t>(value);
 }
 
 class Rewriter {
  public:
-  Rewriter(Clauses const& clauses, std::string_view group_table) : clauses_(clauses), group_table_(group_table) {}
+  Rewriter(Clauses const& clauses, std::string_view group_table)
+      : clauses_(clauses), group_table_(group_table) {}
   std::optional<Rewritten> run();
 
  private:
@@ -158,10 +171,13 @@ class Rewriter {
   bool write_column(size_t column, Place place);
 
   [[nodiscard]] std::optional<size_t> column_of(Token const& token) const;
-  [[nodiscard]] bool is_label(size_t column) const { return !contains(kNoLabels, plan_.table->columns[column].name); }
+  [[nodiscard]] bool is_label(size_t column) const {
+    return !contains(kNoLabels, plan_.table->columns[column].name);
+  }
   [[nodiscard]] bool is_alias(Token const& token) const;
   static void add_once(std::vector<size_t>& columns, size_t column) {
-    if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
+    if (std::find(columns.begin(), columns.end(), column) == columns.end())
+      columns.push_back(column);
   }
 
   Clauses clauses_;
@@ -177,20 +193,24 @@ class Rewriter {
 std::optional<size_t> Rewriter::column_of(Token const& token) const {
   if (token.type != Type::kWord) return std::nullopt;
   auto const& columns = plan_.table->columns;
-  auto const found =
-      std::find_if(columns.begin(), columns.end(), [&](auto const& column) { return equal_words(column.name, token.text); });
-  return found == columns.end() ? std::nullopt : std::optional(static_cast<size_t>(found - columns.begin()));
+  auto const found = std::find_if(columns.begin(), columns.end(), [&](auto const& column) {
+    return equal_words(column.name, token.text);
+  });
+  return found == columns.end() ? std::nullopt
+                                : std::optional(static_cast<size_t>(found - columns.begin()));
 }
 
 bool Rewriter::is_alias(Token const& token) const {
-  return std::any_of(items_.begin(), items_.end(),
-                     [&](Item const& item) { return item.alias && equal_words(*item.alias, token.text); });
+  return std::any_of(items_.begin(), items_.end(), [&](Item const& item) {
+    return item.alias && equal_words(*item.alias, token.text);
+  });
 }
 
 bool Rewriter::find_table() {
   if (clauses_[kFrom]->size() != 1) return false;
   for (model::TraceTable const& table : model::trace_tables())
-    if (table.rows == model::TableRows::kEvents && clauses_[kFrom]->front().is(table.name)) plan_.table = &table;
+    if (table.rows == model::TableRows::kEvents && clauses_[kFrom]->front().is(table.name))
+      plan_.table = &table;
   return plan_.table != nullptr;
 }
 
@@ -204,8 +224,10 @@ bool Rewriter::read_items() {
     size_t const size = body.size();
     bool const has_as = size >= 3 && body[size - 2].is("as");
     // "count(*) n": a word behind the end of an expression.
-    bool const bare = !has_as && size >= 2 && body[size - 1].type == Type::kWord && !is_one_of(body[size - 1], kKeywords) &&
-                      (body[size - 2].is_sign(')') || body[size - 2].type == Type::kNumber || column_of(body[size - 2]));
+    bool const bare = !has_as && size >= 2 && body[size - 1].type == Type::kWord &&
+                      !is_one_of(body[size - 1], kKeywords) &&
+                      (body[size - 2].is_sign(')') || body[size - 2].type == Type::kNumber ||
+                       column_of(body[size - 2]));
     if (has_as || bare) {
       Token const& alias = body.back();
       if (alias.type != Type::kWord && alias.type != Type::kQuotedWord) return false;
@@ -246,23 +268,29 @@ bool Rewriter::is_named(Item const& item, size_t place, Tokens key) const {
 
 bool Rewriter::write_column(size_t column, Place place) {
   if (!is_label(column)) return false;
-  bool const any_row_will_do = place == Place::kCondition || place == Place::kKey || (distinct_ && !clauses_[kGroup]);
-  if (!any_row_will_do && std::find(group_.begin(), group_.end(), column) == group_.end()) return false;
+  bool const any_row_will_do =
+      place == Place::kCondition || place == Place::kKey || (distinct_ && !clauses_[kGroup]);
+  if (!any_row_will_do && std::find(group_.begin(), group_.end(), column) == group_.end())
+    return false;
   add_once(plan_.keys, column);
   sql_ += quoted_identifier(plan_.table->columns[column].name) + " ";
   return true;
 }
 
-/// count(*), or a sum of one column: `at` is its name, and then its closing parenthesis. False: it is something else.
+/// count(*), or a sum of one column: `at` is its name, and then its closing parenthesis. False: it
+/// is something else.
 bool Rewriter::write_aggregate(Tokens tokens, size_t& at) {
-  if (at + 3 >= tokens.size() || !tokens[at + 1].is_sign('(') || !tokens[at + 3].is_sign(')')) return false;
+  if (at + 3 >= tokens.size() || !tokens[at + 1].is_sign('(') || !tokens[at + 3].is_sign(')'))
+    return false;
   Token const& function = tokens[at];
   if (function.is("count") && tokens[at + 2].is_sign('*')) {
     sql_ += "ifnull(sum(" + quoted_identifier(kCountColumn) + "),0) ";
   } else {
     auto const column = column_of(tokens[at + 2]);
     if (!column || plan_.table->columns[*column].type == model::ColumnType::kText) return false;
-    auto const sum = [&](Sum what) { return quoted_identifier(sum_column(what, plan_.table->columns[*column].name)); };
+    auto const sum = [&](Sum what) {
+      return quoted_identifier(sum_column(what, plan_.table->columns[*column].name));
+    };
     if (function.is("count"))
       sql_ += "ifnull(sum(" + sum(Sum::kCount) + "),0) ";
     else if (function.is("sum"))
@@ -310,7 +338,8 @@ bool Rewriter::write(Tokens tokens, Place place) {
       continue;
     }
     // All columns: not the product that has something in front.
-    if (token.is_sign('*') && (i == 0 || tokens[i - 1].is_sign('(') || tokens[i - 1].is_sign(','))) return false;
+    if (token.is_sign('*') && (i == 0 || tokens[i - 1].is_sign('(') || tokens[i - 1].is_sign(',')))
+      return false;
     sql_ += std::string(token.text) + " ";
   }
   return true;
@@ -338,7 +367,9 @@ bool Rewriter::take_time_condition(Tokens condition) {
   auto const column = column_of(condition[0]);
   if (!column || !contains(kTimes, plan_.table->columns[*column].name)) return false;
   std::string_view const name = plan_.table->columns[*column].name;
-  EventFilter::Range& range = name == "start_ns" ? plan_.filter.start : name == "end_ns" ? plan_.filter.end : plan_.filter.dur;
+  EventFilter::Range& range = name == "start_ns" ? plan_.filter.start
+                              : name == "end_ns" ? plan_.filter.end
+                                                 : plan_.filter.dur;
   auto const number = whole_number(condition[2]);
   if (!number) return false;
   auto const at_least = [&](int64_t low) { range.low = std::max(range.low, low); };
@@ -363,8 +394,10 @@ bool Rewriter::take_time_condition(Tokens condition) {
 
 bool Rewriter::write_where() {
   if (!clauses_[kWhere]) return true;
-  bool const any = split(*clauses_[kWhere], [](Token const& token) { return token.is("or"); }).size() > 1;
-  auto const conditions = any ? std::vector<Tokens>{*clauses_[kWhere]} : split_conditions(*clauses_[kWhere]);
+  bool const any =
+      split(*clauses_[kWhere], [](Token const& token) { return token.is("or"); }).size() > 1;
+  auto const conditions =
+      any ? std::vector<Tokens>{*clauses_[kWhere]} : split_conditions(*clauses_[kWhere]);
   std::string_view before = "WHERE ";
   for (Tokens const condition : conditions) {
     if (condition.empty()) return false;
@@ -384,9 +417,11 @@ bool Rewriter::write_clause(Clause clause, std::string_view words, Place place) 
 }
 
 std::optional<Rewritten> Rewriter::run() {
-  bool const good = find_table() && read_items() && read_group() && write_items() && write_where() &&
-                    write_clause(kGroup, "GROUP BY ", Place::kKey) && write_clause(kHaving, "HAVING ", Place::kOrder) &&
-                    write_clause(kOrder, "ORDER BY ", Place::kOrder) && write_clause(kLimit, "LIMIT ", Place::kOrder);
+  bool const good = find_table() && read_items() && read_group() && write_items() &&
+                    write_where() && write_clause(kGroup, "GROUP BY ", Place::kKey) &&
+                    write_clause(kHaving, "HAVING ", Place::kOrder) &&
+                    write_clause(kOrder, "ORDER BY ", Place::kOrder) &&
+                    write_clause(kLimit, "LIMIT ", Place::kOrder);
   if (!good || (!aggregates_ && !distinct_ && !clauses_[kGroup])) return std::nullopt;
   return Rewritten{std::move(plan_), std::move(sql_)};
 }

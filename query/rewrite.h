@@ -17,8 +17,8 @@ struct Rewritten {
 };
 
 /// Rewrites SELECT of columns and of count, sum, avg, total, min and max of columns FROM one event
-/// table, with GROUP BY columns, HAVING, ORDER BY and LIMIT; or SELECT DISTINCT of columns. WHERE may
-/// use any columns but ids; it may compare times with numbers. Returns nothing for joins,
+/// table, with GROUP BY columns, HAVING, ORDER BY and LIMIT; or SELECT DISTINCT of columns. WHERE
+/// may use any columns but ids; it may compare times with numbers. Returns nothing for joins,
 /// subqueries, expressions inside of sums and quoted names. `group_table`: name of the table of
 /// groups in the new statement.
 std::optional<Rewritten> rewrite(std::string_view sql, std::string_view group_table);

@@ -47,8 +47,8 @@ size_t strangeness(std::string_view name, std::string_view known) {
   constexpr size_t kStem = 3;  // letters that two names must share at their begin, units aside
   size_t const distance = edit_distance(name, known);
   std::string_view const stem = known.substr(0, known.find('_'));
-  bool const related =
-      (stem.size() >= kStem && name.starts_with(stem)) || (name.size() >= kStem && known.find(name) != std::string_view::npos);
+  bool const related = (stem.size() >= kStem && name.starts_with(stem)) ||
+                       (name.size() >= kStem && known.find(name) != std::string_view::npos);
   return related ? std::min(distance, size_t{2}) : distance;
 }
 
@@ -65,11 +65,13 @@ std::vector<SchemaTable> schema() {
   std::vector<SchemaTable> tables;
   for (model::TraceTable const& table : model::trace_tables()) {
     SchemaTable& shown = tables.emplace_back(SchemaTable{table.name, table.meaning, {}});
-    for (model::TableColumn const& column : table.columns) shown.columns.push_back({column.name, column.type, column.meaning});
+    for (model::TableColumn const& column : table.columns)
+      shown.columns.push_back({column.name, column.type, column.meaning});
   }
   for (FactTable const& table : fact_tables()) {
     SchemaTable& shown = tables.emplace_back(SchemaTable{table.name, table.meaning, {}});
-    for (FactColumn const& column : table.columns) shown.columns.push_back({column.name, column.type, column.meaning});
+    for (FactColumn const& column : table.columns)
+      shown.columns.push_back({column.name, column.type, column.meaning});
   }
   return tables;
 }
@@ -79,12 +81,14 @@ std::string schema_text() {
   for (SchemaTable const& table : schema()) {
     text += fmt::format("{}{}: {}\n", text.empty() ? "" : "\n", table.name, table.meaning);
     for (SchemaColumn const& column : table.columns)
-      text += fmt::format("  {:<28} {:<8} {}\n", column.name, type_text(column.type), column.meaning);
+      text +=
+          fmt::format("  {:<28} {:<8} {}\n", column.name, type_text(column.type), column.meaning);
   }
   return text;
 }
 
-std::vector<std::string_view> near_names(std::string_view name, std::vector<std::string_view> const& known) {
+std::vector<std::string_view> near_names(std::string_view name,
+                                         std::vector<std::string_view> const& known) {
   constexpr size_t kLongest = 64;  // no name of ours is longer
   constexpr size_t kShown = 3;
   if (name.size() > kLongest) return {};
@@ -92,7 +96,8 @@ std::vector<std::string_view> near_names(std::string_view name, std::vector<std:
   size_t const limit = std::max<size_t>(2, lower.size() / 3);
   std::set<std::pair<size_t, std::string_view>> found;
   for (std::string_view const candidate : known)
-    if (size_t const distance = strangeness(lower, candidate); distance <= limit) found.emplace(distance, candidate);
+    if (size_t const distance = strangeness(lower, candidate); distance <= limit)
+      found.emplace(distance, candidate);
   std::vector<std::string_view> names;
   for (auto const& [distance, candidate] : found)
     if (names.size() < kShown) names.push_back(candidate);
@@ -103,7 +108,8 @@ std::string with_near_names(std::string const& message) {
   constexpr std::string_view kNoTable = "no such table: ", kNoColumn = "no such column: ";
   bool const no_table = message.starts_with(kNoTable);
   if (!no_table && !message.starts_with(kNoColumn)) return message;
-  std::string_view name = std::string_view(message).substr(no_table ? kNoTable.size() : kNoColumn.size());
+  std::string_view name =
+      std::string_view(message).substr(no_table ? kNoTable.size() : kNoColumn.size());
   name = name.substr(name.rfind('.') + 1);
   std::vector<std::string_view> known, tables;
   for (SchemaTable const& table : schema()) {

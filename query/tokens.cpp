@@ -47,7 +47,10 @@ size_t number_length(std::string_view sql) {
     if (digits == 0) return 0;
     length = exponent + digits;
   }
-  return length < sql.size() && (is_letter(sql[length]) || static_cast<unsigned char>(sql[length]) >= 0x80) ? 0 : length;
+  return length < sql.size() &&
+                 (is_letter(sql[length]) || static_cast<unsigned char>(sql[length]) >= 0x80)
+             ? 0
+             : length;
 }
 
 size_t sign_length(std::string_view sql) {
@@ -59,10 +62,13 @@ size_t sign_length(std::string_view sql) {
 }  // namespace
 
 bool equal_words(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool Token::is(std::string_view word) const { return type == Type::kWord && equal_words(text, word); }
+bool Token::is(std::string_view word) const {
+  return type == Type::kWord && equal_words(text, word);
+}
 
 std::optional<std::vector<Token>> tokens_of(std::string_view sql) {
   std::vector<Token> tokens;
@@ -72,14 +78,15 @@ std::optional<std::vector<Token>> tokens_of(std::string_view sql) {
       continue;
     }
     char const first = sql.front();
-    bool const begins_number = is_digit(first) || (first == '.' && sql.size() > 1 && is_digit(sql[1]));
+    bool const begins_number =
+        is_digit(first) || (first == '.' && sql.size() > 1 && is_digit(sql[1]));
     Token::Type type = Token::Type::kSign;
     size_t length = 0;
     if (is_letter(first)) {
       type = Token::Type::kWord;
       length = run_length(sql, [](char c) { return is_letter(c) || is_digit(c); });
-      bool const goes_on =
-          length < sql.size() && (sql[length] == '\'' || sql[length] == '$' || static_cast<unsigned char>(sql[length]) >= 0x80);
+      bool const goes_on = length < sql.size() && (sql[length] == '\'' || sql[length] == '$' ||
+                                                   static_cast<unsigned char>(sql[length]) >= 0x80);
       if (goes_on) return std::nullopt;
     } else if (begins_number) {
       type = Token::Type::kNumber;

@@ -1,4 +1,5 @@
-// An SQL text as a list of words, numbers, texts and signs: as much as rewriting a simple statement needs.
+// An SQL text as a list of words, numbers, texts and signs: as much as rewriting a simple statement
+// needs.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,13 @@ struct Token {
 
   /// A word, whatever its case.
   [[nodiscard]] bool is(std::string_view word) const;
-  [[nodiscard]] bool is_sign(char sign) const { return type == Type::kSign && text.size() == 1 && text[0] == sign; }
+  [[nodiscard]] bool is_sign(char sign) const {
+    return type == Type::kSign && text.size() == 1 && text[0] == sign;
+  }
 };
 
-/// Without blanks and comments. Nothing when there is something unusual: parameters, blobs, brackets, other bytes.
+/// Without blanks and comments. Nothing when there is something unusual: parameters, blobs,
+/// brackets, other bytes.
 std::optional<std::vector<Token>> tokens_of(std::string_view sql);
 
 /// Equal but for the case of ASCII letters.

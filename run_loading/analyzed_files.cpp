@@ -19,10 +19,12 @@ bool is_streamed(RunSources const& sources, Reading reading) {
     if (rank.source.is_in_memory()) return false;
     for (uint64_t const count : rank.source.event_counts()) events += count;
   }
-  return reading == Reading::kByProcess || (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
+  return reading == Reading::kByProcess ||
+         (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
 }
 
-Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOptions const& options) {
+Expected<AnalyzedRun> analyze_in_memory(RunSources sources,
+                                        analyzer::AnalyzeOptions const& options) {
   auto run = import::load_run(std::move(sources));
   if (!run) return base::fail_with(run);
   analyzer::Analysis analysis = analyzer::analyze(*run, options);
@@ -31,23 +33,27 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
 
 }  // namespace
 
-Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                    Reading reading, bool is_one_run) {
+Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
+                                    analyzer::AnalyzeOptions const& options, Reading reading,
+                                    bool is_one_run) {
   bool const by_size = reading == Reading::kBySize;
   auto opened = import::open_sources(
-      paths, {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}}, is_one_run);
+      paths,
+      {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}},
+      is_one_run);
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
   if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);
 
   auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank});
   if (!files) return base::fail_with(files);
-  if (!analyzer::has_marked_steps(files->outline())) return analyze_in_memory(std::move(*sources), options);
+  if (!analyzer::has_marked_steps(files->outline()))
+    return analyze_in_memory(std::move(*sources), options);
   auto analysis = files->analyze(options);
   if (!analysis) return base::fail_with(analysis);
 
-  auto const read = [sources,
-                     source_of = files->source_of()](size_t process) -> Expected<std::shared_ptr<model::RankTrace const>> {
+  auto const read = [sources, source_of = files->source_of()](
+                        size_t process) -> Expected<std::shared_ptr<model::RankTrace const>> {
     auto rank = read_process(sources->ranks[source_of[process]]);
     if (!rank) return base::fail_with(rank);
     return std::make_shared<model::RankTrace const>(std::move(*rank));

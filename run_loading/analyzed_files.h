@@ -1,5 +1,5 @@
-// Files that are analyzed, in memory or process by process: the one place that decides which. What is found, noted and refused
-// does not depend on that.
+// Files that are analyzed, in memory or process by process: the one place that decides which. What
+// is found, noted and refused does not depend on that.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 namespace stepscope::run_loading {
 
 struct AnalyzedRun {
-  model::Run run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
+  model::Run
+      run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
   analyzer::Analysis analysis;
   /// Reads a process with all its events, if `run` has only outlines. Empty if the run is in
   /// memory.
@@ -24,16 +25,18 @@ struct AnalyzedRun {
 };
 
 enum class Reading : uint8_t {
-  kBySize,     ///< streamed where memory would hold more than kMostEventsInMemory and not all processes are looked at at once
+  kBySize,     ///< streamed where memory would hold more than kMostEventsInMemory and not all
+               ///< processes are looked at at once
   kByProcess,  ///< streamed whatever the size
 };
 inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 
-/// Opens paths (import::open_sources) and analyzes them. What is streamed of formats without an index is packed first
-/// (import/packed_source.h). Only runs whose steps are marked can be streamed; the others are analyzed in memory. Errors: those
-/// of reading.
-/// `is_one_run`: paths of different times are one run nevertheless.
-base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                          Reading reading, bool is_one_run = false);
+/// Opens paths (import::open_sources) and analyzes them. What is streamed of formats without an
+/// index is packed first (import/packed_source.h). Only runs whose steps are marked can be
+/// streamed; the others are analyzed in memory. Errors: those of reading. `is_one_run`: paths of
+/// different times are one run nevertheless.
+base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
+                                          analyzer::AnalyzeOptions const& options, Reading reading,
+                                          bool is_one_run = false);
 
 }  // namespace stepscope::run_loading

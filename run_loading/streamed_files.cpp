@@ -19,9 +19,10 @@ namespace {
 
 using base::Expected;
 
-/// All events, with these details and not nested. But the kernels of collectives are found by all that a recording says of
-/// communication.
-file::Selection selection_of(import::TraceSource const& source, std::span<model::DetailTable const> tables) {
+/// All events, with these details and not nested. But the kernels of collectives are found by all
+/// that a recording says of communication.
+file::Selection selection_of(import::TraceSource const& source,
+                             std::span<model::DetailTable const> tables) {
   auto const kinds = source.kinds();
   bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
     return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
@@ -30,15 +31,17 @@ file::Selection selection_of(import::TraceSource const& source, std::span<model:
   selection.columns.depth = false;
   if (has_calls) return selection;
   selection.columns.tables = 0;
-  for (model::DetailTable const table : tables) selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
+  for (model::DetailTable const table : tables)
+    selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
   return selection;
 }
 
 /// What outlines are made of.
-constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges};
+constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::DetailTable::kCollectives,
+                                       model::DetailTable::kRanges};
 /// What the critical path asks for.
-constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits, model::DetailTable::kSyncs,
-                                    model::DetailTable::kCopies};
+constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits,
+                                    model::DetailTable::kSyncs, model::DetailTable::kCopies};
 
 file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
   file::Selection part = selection_of(rank.source, kPathTables);
@@ -62,11 +65,13 @@ std::optional<model::Trace> rows_of_outline(import::TraceSource const& source) {
   constexpr uint64_t kSteps = file::kind_bit(model::EventKind::kStep);
   auto const kinds = source.kinds();
   auto const tracks = source.tracks();
-  bool const has_steps = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) { return (of_track & kSteps) != 0; });
+  bool const has_steps = std::any_of(kinds.begin(), kinds.end(),
+                                     [](uint64_t of_track) { return (of_track & kSteps) != 0; });
   // Only processes with devices are read whole.
-  bool const has_devices = !source.devices().empty() || std::any_of(tracks.begin(), tracks.end(), [](model::Track const& track) {
-    return track.kind == model::TrackKind::kStream;
-  });
+  bool const has_devices = !source.devices().empty() ||
+                           std::any_of(tracks.begin(), tracks.end(), [](model::Track const& track) {
+                             return track.kind == model::TrackKind::kStream;
+                           });
   if (!has_steps || !has_devices) return std::nullopt;
   auto trace = source.read_kinds(kSteps | file::kind_bit(model::EventKind::kCollective));
   // Without marks on a thread, ranges with names of steps are needed, which were not read.
@@ -82,19 +87,22 @@ void for_each_process(size_t count, Work const& work) {
     if (next == count) control.stop();
     return next == count ? 0 : next++;
   };
-  tbb::parallel_pipeline(analyzer::processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
-                                                            tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, work));
+  tbb::parallel_pipeline(analyzer::processes_at_once(),
+                         tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+                             tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, work));
 }
 
 }  // namespace
 
-Expected<model::RankTrace> read_process(import::RankSource const& source, file::Selection const& selection) {
+Expected<model::RankTrace> read_process(import::RankSource const& source,
+                                        file::Selection const& selection) {
   auto trace = source.source.copy(selection);
   if (!trace) return base::fail_with(trace);
   return model::RankTrace{std::move(*trace), source.offset_ns, source.file, source.drift};
 }
 
-Expected<model::RankTrace> read_path_window(import::RankSource const& source, model::Interval window) {
+Expected<model::RankTrace> read_path_window(import::RankSource const& source,
+                                            model::Interval window) {
   file::Selection part = path_selection(source, window);
   part.columns.depth = true;
   return read_process(source, part);
@@ -114,7 +122,8 @@ Expected<model::Trace> StreamedFiles::read_outline(size_t source) const {
   import::TraceSource const& of = sources_->ranks[source].source;
   auto few = options_.is_all_analyzed ? rows_of_outline(of) : std::nullopt;
   if (few && options_.progress) ++options_.progress->processes_read;
-  auto trace = few ? Expected<model::Trace>(std::move(*few)) : copy(source, selection_of(of, kOutlineTables));
+  auto trace = few ? Expected<model::Trace>(std::move(*few))
+                   : copy(source, selection_of(of, kOutlineTables));
   if (!trace) return trace;
   std::vector<uint32_t> const rows = analyzer::outline_rows(*trace);
   return model::outline_of(std::move(*trace), rows);
@@ -133,21 +142,25 @@ Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions opt
     bool const is_readable = trace.has_value();
     any = any || is_readable;
     if (!is_readable) files.unreadable_.push_back(trace.error().message);
-    if (!is_readable && files.options_.unreadable == Unreadable::kWithoutEvents) trace = without_events(of.ranks[i].source);
+    if (!is_readable && files.options_.unreadable == Unreadable::kWithoutEvents)
+      trace = without_events(of.ranks[i].source);
     if (!trace) continue;
-    files.outline_.ranks.push_back({std::move(*trace), of.ranks[i].offset_ns, of.ranks[i].file, of.ranks[i].drift});
+    files.outline_.ranks.push_back(
+        {std::move(*trace), of.ranks[i].offset_ns, of.ranks[i].file, of.ranks[i].drift});
     files.source_of_.push_back(i);
     files.has_no_events_.push_back(!is_readable);
   }
   if (!any) return base::fail("{}", files.unreadable_.front());
-  files.outline_.notes.insert(files.outline_.notes.end(), files.unreadable_.begin(), files.unreadable_.end());
+  files.outline_.notes.insert(files.outline_.notes.end(), files.unreadable_.begin(),
+                              files.unreadable_.end());
   return files;
 }
 
-Expected<model::RankTrace> StreamedFiles::read(size_t process, file::Selection const& selection) const {
+Expected<model::RankTrace> StreamedFiles::read(size_t process,
+                                               file::Selection const& selection) const {
   import::RankSource const& rank = sources_->ranks[source_of_[process]];
-  auto trace =
-      has_no_events_[process] ? Expected<model::Trace>(without_events(rank.source)) : copy(source_of_[process], selection);
+  auto trace = has_no_events_[process] ? Expected<model::Trace>(without_events(rank.source))
+                                       : copy(source_of_[process], selection);
   if (!trace) return base::fail_with(trace);
   return model::RankTrace{std::move(*trace), rank.offset_ns, rank.file, rank.drift};
 }

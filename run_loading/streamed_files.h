@@ -55,15 +55,18 @@ class StreamedFiles {
   [[nodiscard]] std::vector<std::string> const& unreadable() const { return unreadable_; }
   /// Where a process of the outline is among the sources.
   [[nodiscard]] std::vector<size_t> const& source_of() const { return source_of_; }
-  /// The analysis of the run, which needs steps that are marked (analyzer::has_marked_steps()) to find any. Errors: those of
-  /// reading.
-  [[nodiscard]] base::Expected<analyzer::Analysis> analyze(analyzer::AnalyzeOptions const& analysis = {});
+  /// The analysis of the run, which needs steps that are marked (analyzer::has_marked_steps()) to
+  /// find any. Errors: those of reading.
+  [[nodiscard]] base::Expected<analyzer::Analysis> analyze(
+      analyzer::AnalyzeOptions const& analysis = {});
 
  private:
   StreamedFiles(Sources sources, StreamedOptions options);
-  [[nodiscard]] base::Expected<model::Trace> copy(size_t source, file::Selection const& selection) const;
+  [[nodiscard]] base::Expected<model::Trace> copy(size_t source,
+                                                  file::Selection const& selection) const;
   [[nodiscard]] base::Expected<model::Trace> read_outline(size_t source) const;
-  [[nodiscard]] base::Expected<model::RankTrace> read(size_t process, file::Selection const& selection) const;
+  [[nodiscard]] base::Expected<model::RankTrace> read(size_t process,
+                                                      file::Selection const& selection) const;
 
   Sources sources_;
   StreamedOptions options_;
@@ -73,10 +76,13 @@ class StreamedFiles {
   std::vector<bool> has_no_events_;  ///< beside it: it could not be read
 };
 
-/// What the critical path asks of a process in a window of run time, nested: for who draws it. Errors: those of reading.
-base::Expected<model::RankTrace> read_path_window(import::RankSource const& source, model::Interval window);
+/// What the critical path asks of a process in a window of run time, nested: for who draws it.
+/// Errors: those of reading.
+base::Expected<model::RankTrace> read_path_window(import::RankSource const& source,
+                                                  model::Interval window);
 
 /// A process of an open run with all its events. Errors: those of reading.
-base::Expected<model::RankTrace> read_process(import::RankSource const& source, file::Selection const& selection = {});
+base::Expected<model::RankTrace> read_process(import::RankSource const& source,
+                                              file::Selection const& selection = {});
 
 }  // namespace stepscope::run_loading

@@ -26,10 +26,11 @@ struct Layer {
   char const* name;
   size_t inputs, weights, biases, outputs;
   bool picks_inputs;  ///< by their order, which a step must not change
-  std::function<void(Buffer const& x, Buffer const& w, Buffer const& bias, Buffer const& y)> forward;
+  std::function<void(Buffer const& x, Buffer const& w, Buffer const& bias, Buffer const& y)>
+      forward;
   /// dx, dw, d_bias; those that the layer has.
-  std::function<void(Buffer const& x, Buffer const& w, Buffer const& y, Buffer const& dy, Buffer const& dx, Buffer const& dw,
-                     Buffer const& d_bias)>
+  std::function<void(Buffer const& x, Buffer const& w, Buffer const& y, Buffer const& dy,
+                     Buffer const& dx, Buffer const& dw, Buffer const& d_bias)>
       backward;
 };
 
@@ -51,21 +52,26 @@ class Laboratory {
     return values;
   }
   Buffer upload(Values const& values) {
-    Buffer buffer = device_.allocate(values.size() * sizeof(float), MemoryPurpose::kOther, "selftest").value();
+    Buffer buffer =
+        device_.allocate(values.size() * sizeof(float), MemoryPurpose::kOther, "selftest").value();
     write(buffer, values);
     return buffer;
   }
   void write(Buffer const& to, Values const& values) {
-    device_.copy(StreamKind::kCompute, "upload", to.data(), values.data(), to.bytes(), CopyDirection::kHostToDevice);
+    device_.copy(StreamKind::kCompute, "upload", to.data(), values.data(), to.bytes(),
+                 CopyDirection::kHostToDevice);
     device_.synchronize();
   }
   Values download(Buffer const& buffer) {
     Values values(buffer.bytes() / sizeof(float));
-    device_.copy(StreamKind::kCompute, "download", values.data(), buffer.data(), buffer.bytes(), CopyDirection::kDeviceToHost);
+    device_.copy(StreamKind::kCompute, "download", values.data(), buffer.data(), buffer.bytes(),
+                 CopyDirection::kDeviceToHost);
     device_.synchronize();
     return values;
   }
-  size_t below(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random_); }
+  size_t below(size_t count) {
+    return std::uniform_int_distribution<size_t>(0, count - 1)(random_);
+  }
 
  private:
   Device& device_;
@@ -83,10 +89,12 @@ struct Experiment {
     layer.forward(x, w, bias, y);
     Values const out = laboratory.download(y);
     double sum = 0;
-    for (size_t i = 0; i < out.size(); ++i) sum += static_cast<double>(out[i]) * static_cast<double>(weighting[i]);
+    for (size_t i = 0; i < out.size(); ++i)
+      sum += static_cast<double>(out[i]) * static_cast<double>(weighting[i]);
     return sum;
   }
-  /// The largest difference between `gradient` and the differences by elements of `at`, relative to the largest element.
+  /// The largest difference between `gradient` and the differences by elements of `at`, relative to
+  /// the largest element.
   double error(Values const& gradient, Buffer const& at) {
     Values values = laboratory.download(at);
     double largest = 1e-6;
@@ -114,7 +122,8 @@ double worst_error(Layer const& layer, Laboratory& laboratory) {
   Experiment experiment{layer,
                         laboratory,
                         laboratory.random(layer.outputs),
-                        laboratory.upload(layer.picks_inputs ? laboratory.apart(layer.inputs) : laboratory.random(layer.inputs)),
+                        laboratory.upload(layer.picks_inputs ? laboratory.apart(layer.inputs)
+                                                             : laboratory.random(layer.inputs)),
                         laboratory.upload(laboratory.random(layer.weights)),
                         laboratory.upload(laboratory.random(layer.biases)),
                         laboratory.upload(laboratory.random(layer.outputs))};
@@ -125,8 +134,10 @@ double worst_error(Layer const& layer, Laboratory& laboratory) {
   experiment.loss();  // pooling goes back to where the last forward pass was
   layer.backward(experiment.x, experiment.w, experiment.y, dy, dx, dw, d_bias);
   double worst = experiment.error(laboratory.download(dx), experiment.x);
-  if (layer.weights > 0) worst = std::max(worst, experiment.error(laboratory.download(dw), experiment.w));
-  if (layer.biases > 0) worst = std::max(worst, experiment.error(laboratory.download(d_bias), experiment.bias));
+  if (layer.weights > 0)
+    worst = std::max(worst, experiment.error(laboratory.download(dw), experiment.w));
+  if (layer.biases > 0)
+    worst = std::max(worst, experiment.error(laboratory.download(d_bias), experiment.bias));
   return worst;
 }
 
@@ -137,18 +148,19 @@ base::Expected<Layer> convolution(Device& device) {
   auto made = device.conv2d("conv", s);
   if (!made) return base::fail_with(made);
   std::shared_ptr<Conv2d> const conv = std::move(*made);
-  return Layer{
-      "convolution",
-      size(s.batch * s.height * s.width * s.in_channels),
-      size(s.out_channels * s.kernel * s.kernel * s.in_channels),
-      size(s.out_channels),
-      size(s.batch * s.out_height() * s.out_width() * s.out_channels),
-      false,
-      [conv](auto& x, auto& w, auto& bias, auto& y) { conv->forward(x.floats(), w.floats(), bias.floats(), y.floats()); },
-      [conv](auto& x, auto& w, auto&, auto& dy, auto& dx, auto& dw, auto& d_bias) {
-        conv->backward_data(dy.floats(), w.floats(), dx.floats());
-        conv->backward_weights(x.floats(), dy.floats(), dw.floats(), d_bias.floats());
-      }};
+  return Layer{"convolution",
+               size(s.batch * s.height * s.width * s.in_channels),
+               size(s.out_channels * s.kernel * s.kernel * s.in_channels),
+               size(s.out_channels),
+               size(s.batch * s.out_height() * s.out_width() * s.out_channels),
+               false,
+               [conv](auto& x, auto& w, auto& bias, auto& y) {
+                 conv->forward(x.floats(), w.floats(), bias.floats(), y.floats());
+               },
+               [conv](auto& x, auto& w, auto&, auto& dy, auto& dx, auto& dw, auto& d_bias) {
+                 conv->backward_data(dy.floats(), w.floats(), dx.floats());
+                 conv->backward_weights(x.floats(), dy.floats(), dw.floats(), d_bias.floats());
+               }};
 }
 
 base::Expected<Layer> dense(Device& device) {
@@ -162,7 +174,9 @@ base::Expected<Layer> dense(Device& device) {
                size(s.outputs),
                size(s.batch * s.outputs),
                false,
-               [fc](auto& x, auto& w, auto& bias, auto& y) { fc->forward(x.floats(), w.floats(), bias.floats(), y.floats()); },
+               [fc](auto& x, auto& w, auto& bias, auto& y) {
+                 fc->forward(x.floats(), w.floats(), bias.floats(), y.floats());
+               },
                [fc](auto& x, auto& w, auto&, auto& dy, auto& dx, auto& dw, auto& d_bias) {
                  fc->backward_data(dy.floats(), w.floats(), dx.floats());
                  fc->backward_weights(x.floats(), dy.floats(), dw.floats(), d_bias.floats());
@@ -175,15 +189,16 @@ base::Expected<Layer> normalization(Device& device) {
   if (!made) return base::fail_with(made);
   std::shared_ptr<Lrn> const norm = std::move(*made);
   size_t const count = size(s.batch * s.height * s.width * s.channels);
-  return Layer{
-      "local normalization",
-      count,
-      0,
-      0,
-      count,
-      false,
-      [norm](auto& x, auto&, auto&, auto& y) { norm->forward(x.floats(), y.floats()); },
-      [norm](auto& x, auto&, auto&, auto& dy, auto& dx, auto&, auto&) { norm->backward(x.floats(), dy.floats(), dx.floats()); }};
+  return Layer{"local normalization",
+               count,
+               0,
+               0,
+               count,
+               false,
+               [norm](auto& x, auto&, auto&, auto& y) { norm->forward(x.floats(), y.floats()); },
+               [norm](auto& x, auto&, auto&, auto& dy, auto& dx, auto&, auto&) {
+                 norm->backward(x.floats(), dy.floats(), dx.floats());
+               }};
 }
 
 base::Expected<Layer> pooling(Device& device) {
@@ -198,7 +213,9 @@ base::Expected<Layer> pooling(Device& device) {
                size(s.batch * s.out_height() * s.out_width() * s.channels),
                true,
                [pool](auto& x, auto&, auto&, auto& y) { pool->forward(x.floats(), y.floats()); },
-               [pool](auto&, auto&, auto&, auto& dy, auto& dx, auto&, auto&) { pool->backward(dy.floats(), dx.floats()); }};
+               [pool](auto&, auto&, auto&, auto& dy, auto& dx, auto&, auto&) {
+                 pool->backward(dy.floats(), dx.floats());
+               }};
 }
 
 }  // namespace
@@ -216,9 +233,12 @@ void check_gradients(std::string const& device, Report const& report) {
     worst = std::max(worst, error);
     found += fmt::format("{}{} {:.2g}", found.empty() ? "" : ", ", layer->name, error);
   }
-  report({"gradients", worst <= kTolerance ? Verdict::kGood : Verdict::kFailure,
-          fmt::format("largest difference from finite differences: {} (limit {})", found, kTolerance),
-          worst <= kTolerance ? "" : "the device or its libraries compute wrongly: run it again, then test the device's memory"});
+  report(
+      {"gradients", worst <= kTolerance ? Verdict::kGood : Verdict::kFailure,
+       fmt::format("largest difference from finite differences: {} (limit {})", found, kTolerance),
+       worst <= kTolerance ? ""
+                           : "the device or its libraries compute wrongly: run it again, then test "
+                             "the device's memory"});
 }
 
 }  // namespace stepscope::selftest

@@ -1,4 +1,5 @@
-// The plain CUDA program under the tracer: each of its modes is a check, and what recording adds to a launch is one.
+// The plain CUDA program under the tracer: each of its modes is a check, and what recording adds to
+// a launch is one.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -27,7 +28,9 @@ constexpr std::array kModes = {Mode{"work"},
                                Mode{"crash", kKilledBySegv},
                                Mode{"window", 0, "--from-code"}};
 
-std::string join(std::string const& a, std::string const& b) { return a.empty() || b.empty() ? a + b : a + ", " + b; }
+std::string join(std::string const& a, std::string const& b) {
+  return a.empty() || b.empty() ? a + b : a + ", " + b;
+}
 
 Check check_mode(Setup const& setup, Mode const& mode) {
   std::string const name = fmt::format("probe {}", mode.name);
@@ -38,11 +41,14 @@ Check check_mode(Setup const& setup, Mode const& mode) {
   Work const found = found_in(recording->run);
   std::string wrong = differences(found, asked_for(recording->said));
   if (recording->exit_code != mode.exit_code)
-    wrong = join(fmt::format("exit status {} instead of {}", recording->exit_code, mode.exit_code), wrong);
+    wrong = join(fmt::format("exit status {} instead of {}", recording->exit_code, mode.exit_code),
+                 wrong);
   return judge(name, recording->run, wrong, describe(found), kGpuClockToleranceNs);
 }
 
-double ns_per_launch(Recording const& recording) { return recording.said.back().value("ns_per_launch", 0.0); }
+double ns_per_launch(Recording const& recording) {
+  return recording.said.back().value("ns_per_launch", 0.0);
+}
 
 /// Empty launches, alone and recorded in turns.
 Check check_launch_cost(Setup const& setup) {
@@ -54,8 +60,10 @@ Check check_launch_cost(Setup const& setup) {
   for (int pair = 0; pair < kPairs; ++pair) {
     auto const alone = run_alone({setup.probe, "empty"});
     auto const recorded = record(setup, "probe empty", {setup.probe, "empty"});
-    if (!alone || !recorded) return {"probe empty", Verdict::kFailure, (alone ? recorded : alone).error().message, ""};
-    Check check = judge("probe empty", recorded->run, differences(found_in(recorded->run), asked_for(recorded->said)), "",
+    if (!alone || !recorded)
+      return {"probe empty", Verdict::kFailure, (alone ? recorded : alone).error().message, ""};
+    Check check = judge("probe empty", recorded->run,
+                        differences(found_in(recorded->run), asked_for(recorded->said)), "",
                         kGpuClockToleranceNs);
     if (check.verdict == Verdict::kFailure) return check;
     numbers = std::move(check.numbers);
@@ -67,9 +75,12 @@ Check check_launch_cost(Setup const& setup) {
   numbers["added_ns_per_launch"] = median;
   numbers["ns_per_launch_alone"] = alone_ns;
   return {"probe empty", median <= kTargetNs ? Verdict::kGood : Verdict::kWarning,
-          fmt::format("recording adds {:.0f} ns to a launch of {:.0f} ns ({:.0f} to {:.0f} over {} pairs)", median, alone_ns,
-                      added.front(), added.back(), kPairs),
-          median <= kTargetNs ? "" : "let nothing else run on this machine and try again: the target is 100 ns",
+          fmt::format(
+              "recording adds {:.0f} ns to a launch of {:.0f} ns ({:.0f} to {:.0f} over {} pairs)",
+              median, alone_ns, added.front(), added.back(), kPairs),
+          median <= kTargetNs
+              ? ""
+              : "let nothing else run on this machine and try again: the target is 100 ns",
           std::move(numbers)};
 }
 
@@ -77,10 +88,12 @@ Check check_launch_cost(Setup const& setup) {
 
 void check_probe(Setup const& setup, Report const& report) {
   if (!std::filesystem::exists(setup.probe))
-    return report({"probe", Verdict::kSkipped, setup.probe + ": not built, this build found no CUDA compiler", ""});
+    return report({"probe", Verdict::kSkipped,
+                   setup.probe + ": not built, this build found no CUDA compiler", ""});
   auto const works = doctor::run_program({setup.probe, "long-name"}, std::chrono::seconds(60));
   if (!works || !works->succeeded()) {
-    std::string const reason = works ? works->output.substr(0, works->output.find('\n')) : works.error().message;
+    std::string const reason =
+        works ? works->output.substr(0, works->output.find('\n')) : works.error().message;
     bool const is_skipped = works && works->exit_code == kNoDevice;
     return report({"probe", is_skipped ? Verdict::kSkipped : Verdict::kFailure, reason, ""});
   }

@@ -99,7 +99,8 @@ Work asked_for(std::span<nlohmann::json const> said) {
   for (nlohmann::json const& one : said) {
     for (Quantity const& quantity : kQuantities) {
       uint64_t& sum = work.*quantity.value;
-      sum = sum != kAny && one.contains(quantity.key) ? sum + one.value(quantity.key, uint64_t{0}) : kAny;
+      sum = sum != kAny && one.contains(quantity.key) ? sum + one.value(quantity.key, uint64_t{0})
+                                                      : kAny;
     }
     work.name_bytes = std::max(work.name_bytes, one.value("name_bytes", uint64_t{0}));
   }
@@ -112,7 +113,8 @@ Work found_in(model::Run const& run) {
     std::set<uint32_t> streams;
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row) {
       add_event(rank.trace, row, work);
-      if (rank.trace.kind(row) == EventKind::kKernel) streams.insert(rank.trace.columns().track[row].value);
+      if (rank.trace.kind(row) == EventKind::kKernel)
+        streams.insert(rank.trace.columns().track[row].value);
     }
     work.streams += streams.size();
   }
@@ -122,22 +124,27 @@ Work found_in(model::Run const& run) {
 std::string differences(Work const& found, Work const& asked) {
   std::string text;
   auto const add = [&](char const* name, uint64_t is, uint64_t should) {
-    text +=
-        fmt::format("{}{}: {} instead of {}", text.empty() ? "" : ", ", name, base::format_count(is), base::format_count(should));
+    text += fmt::format("{}{}: {} instead of {}", text.empty() ? "" : ", ", name,
+                        base::format_count(is), base::format_count(should));
   };
   for (Quantity const& quantity : kQuantities) {
-    bool const is_as_asked = asked.*quantity.value == kAny || found.*quantity.value == asked.*quantity.value;
+    bool const is_as_asked =
+        asked.*quantity.value == kAny || found.*quantity.value == asked.*quantity.value;
     if (!is_as_asked) add(quantity.name, found.*quantity.value, asked.*quantity.value);
   }
-  if (found.name_bytes < asked.name_bytes) add("bytes of the longest name", found.name_bytes, asked.name_bytes);
+  if (found.name_bytes < asked.name_bytes)
+    add("bytes of the longest name", found.name_bytes, asked.name_bytes);
   return text;
 }
 
 std::string describe(Work const& work) {
-  return fmt::format("{} kernels, {} copies of {}, {} fills, {} allocations, {} launches", base::format_count(work.kernels),
-                     base::format_count(work.to_device + work.to_host + work.on_device),
-                     base::format_bytes(work.to_device_bytes + work.to_host_bytes + work.on_device_bytes),
-                     base::format_count(work.memsets), base::format_count(work.allocations), base::format_count(work.launches));
+  return fmt::format(
+      "{} kernels, {} copies of {}, {} fills, {} allocations, {} launches",
+      base::format_count(work.kernels),
+      base::format_count(work.to_device + work.to_host + work.on_device),
+      base::format_bytes(work.to_device_bytes + work.to_host_bytes + work.on_device_bytes),
+      base::format_count(work.memsets), base::format_count(work.allocations),
+      base::format_count(work.launches));
 }
 
 }  // namespace stepscope::selftest

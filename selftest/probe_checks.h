@@ -1,5 +1,5 @@
-// What the trace of the plain CUDA program must hold, by what the program says of itself (cuda_probe/cuda_probe.cu). Pure: no
-// program is run here.
+// What the trace of the plain CUDA program must hold, by what the program says of itself
+// (cuda_probe/cuda_probe.cu). Pure: no program is run here.
 #pragma once
 
 #include <span>
@@ -17,7 +17,8 @@ inline constexpr uint64_t kAny = UINT64_MAX;
 /// Device work, as a program asked for it or as a trace shows it.
 struct Work {
   uint64_t kernels = 0, launches = 0, streams = 0;
-  uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0, on_device_bytes = 0;
+  uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0,
+           on_device_bytes = 0;
   uint64_t pinned = 0;
   uint64_t memsets = 0, memset_bytes = 0;
   uint64_t allocations = 0, allocated_bytes = 0, frees = 0;

@@ -29,7 +29,8 @@ base::Expected<Recording> run_alone(std::vector<std::string> const& command) {
   return recording;
 }
 
-base::Expected<Recording> record(Setup const& setup, std::string const& name, std::vector<std::string> const& command,
+base::Expected<Recording> record(Setup const& setup, std::string const& name,
+                                 std::vector<std::string> const& command,
                                  std::vector<std::string> const& options) {
   std::string const folder = setup.folder + "/" + name;
   std::vector<std::string> recorded = {setup.program, "record", "--force", "-o", folder};

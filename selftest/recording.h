@@ -23,8 +23,10 @@ std::vector<nlohmann::json> json_lines(std::string const& output);
 
 /// Runs `command` alone. Errors: it did not end by itself within minutes, or said nothing.
 base::Expected<Recording> run_alone(std::vector<std::string> const& command);
-/// The same under `stepscope record` with these options, into a folder of that name. Errors also: nothing readable was recorded.
-base::Expected<Recording> record(Setup const& setup, std::string const& name, std::vector<std::string> const& command,
+/// The same under `stepscope record` with these options, into a folder of that name. Errors also:
+/// nothing readable was recorded.
+base::Expected<Recording> record(Setup const& setup, std::string const& name,
+                                 std::vector<std::string> const& command,
                                  std::vector<std::string> const& options = {});
 
 }  // namespace stepscope::selftest

@@ -1,5 +1,5 @@
-// Does the capture tell the truth on this machine? Runs programs whose work is known under the tracer and holds the traces
-// against what the programs say of themselves.
+// Does the capture tell the truth on this machine? Runs programs whose work is known under the
+// tracer and holds the traces against what the programs say of themselves.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,9 @@ using doctor::Verdict;
 struct Setup {
   std::string program;  ///< stepscope
   std::string probe;    ///< the plain CUDA program
-  std::string device;   ///< "host:2", "cuda", "cuda:0"; empty = host:2 and, where there is a GPU, cuda
-  std::string folder;   ///< for the recordings: made and empty
+  std::string
+      device;  ///< "host:2", "cuda", "cuda:0"; empty = host:2 and, where there is a GPU, cuda
+  std::string folder;  ///< for the recordings: made and empty
 };
 
 /// Takes each check as soon as its answer is known.

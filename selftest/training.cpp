@@ -8,7 +8,8 @@
 namespace stepscope::selftest {
 namespace {
 
-std::vector<std::string> training(Setup const& setup, std::string const& device, int batch, int steps) {
+std::vector<std::string> training(Setup const& setup, std::string const& device, int batch,
+                                  int steps) {
   return {setup.program,
           "run",
           "cifar10",
@@ -34,7 +35,9 @@ double median(std::vector<double> values) {
 double median_step_ns(nlohmann::json const& summary) {
   constexpr std::ptrdiff_t kWarmUp = 3;
   auto steps = summary.at("devices").at(0).at("step_ns").get<std::vector<double>>();
-  steps.erase(steps.begin(), steps.begin() + std::min<std::ptrdiff_t>(kWarmUp, static_cast<std::ptrdiff_t>(steps.size()) - 1));
+  steps.erase(steps.begin(),
+              steps.begin() +
+                  std::min<std::ptrdiff_t>(kWarmUp, static_cast<std::ptrdiff_t>(steps.size()) - 1));
   return median(std::move(steps));
 }
 
@@ -45,7 +48,8 @@ void check_training(Setup const& setup, std::string const& device, Report const&
   auto const recording = record(setup, "training", training(setup, device, kBatch, kSteps));
   if (!recording) return report({"training", Verdict::kFailure, recording.error().message, ""});
   if (recording->exit_code != 0)
-    return report({"training", Verdict::kFailure, fmt::format("ended with exit status {}", recording->exit_code), ""});
+    return report({"training", Verdict::kFailure,
+                   fmt::format("ended with exit status {}", recording->exit_code), ""});
   for (Check const& check : check_trace(recording->run, recording->said.back())) report(check);
 }
 
@@ -58,7 +62,8 @@ void check_overhead(Setup const& setup, std::string const& device, Report const&
     // Alternately first, so that what warms up or slows down the machine counts for both.
     auto const first = pair % 2 == 0 ? run_alone(command) : record(setup, "overhead", command);
     auto const second = pair % 2 == 0 ? record(setup, "overhead", command) : run_alone(command);
-    if (!first || !second) return report({"overhead", Verdict::kFailure, (first ? second : first).error().message, ""});
+    if (!first || !second)
+      return report({"overhead", Verdict::kFailure, (first ? second : first).error().message, ""});
     auto const& alone = pair % 2 == 0 ? first : second;
     auto const& recorded = pair % 2 == 0 ? second : first;
     ratios.push_back(median_step_ns(recorded->said.back()) / median_step_ns(alone->said.back()));
@@ -66,10 +71,12 @@ void check_overhead(Setup const& setup, std::string const& device, Report const&
   auto const [least, most] = std::minmax_element(ratios.begin(), ratios.end());
   double const ratio = median(ratios);
   Check check{"overhead", ratio <= kTarget ? Verdict::kGood : Verdict::kWarning,
-              fmt::format("a recorded step takes {:.3f} × one that is not ({:.3f} to {:.3f} over {} pairs of {} steps)", ratio,
-                          *least, *most, kPairs, kSteps),
+              fmt::format("a recorded step takes {:.3f} × one that is not ({:.3f} to {:.3f} over "
+                          "{} pairs of {} steps)",
+                          ratio, *least, *most, kPairs, kSteps),
               ""};
-  if (check.verdict == Verdict::kWarning) check.fix = "let nothing else run on this machine and try again: the target is 1.010";
+  if (check.verdict == Verdict::kWarning)
+    check.fix = "let nothing else run on this machine and try again: the target is 1.010";
   report(check);
 }
 

@@ -60,7 +60,8 @@ struct CommandResult {
   int exec_error = 0;  ///< errno when the command could not be started
 };
 
-Expected<CommandResult> run_command(std::vector<std::string> const& command, std::vector<std::string> const& environment) {
+Expected<CommandResult> run_command(std::vector<std::string> const& command,
+                                    std::vector<std::string> const& environment) {
   ForwardedSignals signals;
   auto const started = start_command(command, environment, [&] { signals.restore(); });
   if (!started) return base::fail_with(started);
@@ -69,7 +70,8 @@ Expected<CommandResult> run_command(std::vector<std::string> const& command, std
 
 }  // namespace
 
-Expected<int> record_command(RecordOptions const& options, std::vector<std::string> const& command) {
+Expected<int> record_command(RecordOptions const& options,
+                             std::vector<std::string> const& command) {
   if (command.empty()) return fail("record: no command, write it after --");
   if (auto const good = check_options(options); !good) return base::fail_with(good);
   auto const library = find_library(options);

@@ -18,19 +18,23 @@ struct RecordOptions {
   std::string range;  ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
   std::optional<int64_t> delay_ns, duration_ns;
   bool from_code = false;
-  size_t buffer_mb = 0;       ///< memory for events on their way to the file; 0 = the tracer's default
+  size_t buffer_mb = 0;  ///< memory for events on their way to the file; 0 = the tracer's default
   size_t cuda_buffer_mb = 0;  ///< memory for what CUDA reports; 0 = the tracer's default
   size_t cuda_buffer_kb = 0;  ///< of each of its buffers; 0 = the tracer's default
-  int sample_ms = -1;         ///< how often the GPUs' counters are read, 0 = not at all; −1 = the tracer's default
-  std::string nccl;           ///< "off", "calls" or "network"; empty = the tracer's default
-  bool force = false;         ///< an existing run in the folder is replaced: its trace and report files are removed, nothing else
-  std::string library;        ///< the tracer; empty = ../lib/libstepscope-tracer.so beside this program
+  int sample_ms =
+      -1;  ///< how often the GPUs' counters are read, 0 = not at all; −1 = the tracer's default
+  std::string nccl;     ///< "off", "calls" or "network"; empty = the tracer's default
+  bool force = false;   ///< an existing run in the folder is replaced: its trace and report files
+                        ///< are removed, nothing else
+  std::string library;  ///< the tracer; empty = ../lib/libstepscope-tracer.so beside this program
 };
 
-/// Runs `command` (program, arguments) and waits for it. Returns its exit code as a shell does: 128 + signal when it was killed,
-/// 127 when it cannot be found, 126 when it cannot be executed. SIGTERM and SIGHUP are handed on; Ctrl-C reaches the command
-/// itself. Prints to stderr how much was recorded. Errors: bad options, an existing run without force, a folder that cannot be
+/// Runs `command` (program, arguments) and waits for it. Returns its exit code as a shell does: 128
+/// + signal when it was killed, 127 when it cannot be found, 126 when it cannot be executed.
+/// SIGTERM and SIGHUP are handed on; Ctrl-C reaches the command itself. Prints to stderr how much
+/// was recorded. Errors: bad options, an existing run without force, a folder that cannot be
 /// written, no tracer library.
-base::Expected<int> record_command(RecordOptions const& options, std::vector<std::string> const& command);
+base::Expected<int> record_command(RecordOptions const& options,
+                                   std::vector<std::string> const& command);
 
 }  // namespace stepscope::tracer

@@ -33,7 +33,8 @@ using base::Expected;
 using base::fail;
 using Clock = std::chrono::steady_clock;
 
-/// Who keeps its turn for longer, and for so many times the longest turn before, may wait for what the other one holds.
+/// Who keeps its turn for longer, and for so many times the longest turn before, may wait for what
+/// the other one holds.
 constexpr std::chrono::seconds kLongTurn{30};
 constexpr int kTimesTheLongest = 20;
 /// Between the end of all that has the socket and that of the program itself.
@@ -80,7 +81,8 @@ class ReadSignals {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   std::optional<int> next() {
     signalfd_siginfo info;
-    if (::read(descriptor_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
+    if (::read(descriptor_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info))
+      return {};
     return static_cast<int>(info.ssi_signo);
   }
 
@@ -125,8 +127,10 @@ class TurnKeeper {
       if (!over_ && lost_since_ && Clock::now() - *lost_since_ > kTimeToEnd)
         end_turns(fmt::format("{} trains no more; {}", lost_, kBeside));
       if (!over_ && holder_ && Clock::now() - since_ > limit())
-        end_turns(fmt::format("{} kept its turn for {}; {}", sides_[*holder_].program,
-                              base::format_duration(std::chrono::nanoseconds(Clock::now() - since_).count()), kBeside));
+        end_turns(fmt::format(
+            "{} kept its turn for {}; {}", sides_[*holder_].program,
+            base::format_duration(std::chrono::nanoseconds(Clock::now() - since_).count()),
+            kBeside));
     }
   }
   [[nodiscard]] int64_t turns_of_both() const { return given_ / 2; }
@@ -135,9 +139,10 @@ class TurnKeeper {
 
  private:
   void wait() {
-    std::array<pollfd, 5> what = {pollfd{signals_.descriptor(), POLLIN, 0}, pollfd{sides_[0].process.get(), POLLIN, 0},
-                                  pollfd{sides_[1].process.get(), POLLIN, 0}, pollfd{sides_[0].socket.get(), POLLIN, 0},
-                                  pollfd{sides_[1].socket.get(), POLLIN, 0}};
+    std::array<pollfd, 5> what = {
+        pollfd{signals_.descriptor(), POLLIN, 0}, pollfd{sides_[0].process.get(), POLLIN, 0},
+        pollfd{sides_[1].process.get(), POLLIN, 0}, pollfd{sides_[0].socket.get(), POLLIN, 0},
+        pollfd{sides_[1].socket.get(), POLLIN, 0}};
     ::poll(what.data(), what.size(), kLookAgainMs);
   }
   /// A program that is stopped gets it when it goes on.
@@ -159,7 +164,8 @@ class TurnKeeper {
     if (got < 0) return;
     if (got != sizeof message) return lose(side);
     if (side.ready && side.process_id != message.process_id)
-      return end_turns(fmt::format("several processes of {} annotate steps; {}", side.program, kBeside));
+      return end_turns(
+          fmt::format("several processes of {} annotate steps; {}", side.program, kBeside));
     side.ready = true;
     side.process_id = message.process_id;
     if (holder_ ? *holder_ == s : sides_[0].ready && sides_[1].ready) next_turn();
@@ -173,9 +179,11 @@ class TurnKeeper {
     sides_[*holder_].go_on();
     since_ = Clock::now();
     TurnMessage const train;
-    if (::send(sides_[*holder_].socket.get(), &train, sizeof train, MSG_NOSIGNAL) != sizeof train) lose(sides_[*holder_]);
+    if (::send(sides_[*holder_].socket.get(), &train, sizeof train, MSG_NOSIGNAL) != sizeof train)
+      lose(sides_[*holder_]);
   }
-  /// Nobody is there who could ask: the program has ended, or is about to; else it goes on without steps.
+  /// Nobody is there who could ask: the program has ended, or is about to; else it goes on without
+  /// steps.
   void lose(Side& side) {
     side.socket.close();
     if (!lost_since_) lost_since_ = Clock::now();
@@ -191,7 +199,9 @@ class TurnKeeper {
       side.go_on();
     }
   }
-  [[nodiscard]] Clock::duration limit() const { return std::max<Clock::duration>(kLongTurn, kTimesTheLongest * longest_); }
+  [[nodiscard]] Clock::duration limit() const {
+    return std::max<Clock::duration>(kLongTurn, kTimesTheLongest * longest_);
+  }
 
   std::array<Side, 2>& sides_;
   ReadSignals& signals_;
@@ -204,23 +214,27 @@ class TurnKeeper {
   std::string lost_, reason_;
 };
 
-/// In a process group of its own, so that all of it can be stopped; without an input, which both would read.
-Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const& options, std::string const& library,
-                    int64_t turn_steps, ReadSignals& signals) {
+/// In a process group of its own, so that all of it can be stopped; without an input, which both
+/// would read.
+Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const& options,
+                    std::string const& library, int64_t turn_steps, ReadSignals& signals) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
   side.socket = FileDescriptor(ends[0]);
   FileDescriptor const of_child(ends[1]);
   struct stat status {};
-  if (::fstat(of_child.get(), &status) != 0) return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
-  auto const environment = traced_environment(options, library,
-                                              {{kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino)},
-                                               {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
+  if (::fstat(of_child.get(), &status) != 0)
+    return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
+  auto const environment = traced_environment(
+      options, library,
+      {{kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino)},
+       {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
   auto const started = start_command(program.command, environment, [&] {
     ::setpgid(0, 0);
     ::fcntl(of_child.get(), F_SETFD, 0);
-    if (int const nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    if (int const nothing = ::open("/dev/null", O_RDONLY); nothing >= 0)
+      ::dup2(nothing, STDIN_FILENO);
     signals.restore();
   });
   if (!started) return base::fail_with(started);
@@ -238,30 +252,42 @@ void end_at_once(Side& side) {
 }
 
 void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
-  if (!keeper.reason().empty()) fmt::print(stderr, "stepscope: turns ended early: {}\n", keeper.reason());
+  if (!keeper.reason().empty())
+    fmt::print(stderr, "stepscope: turns ended early: {}\n", keeper.reason());
   if (keeper.turns_of_both() > 0) {
-    fmt::print(stderr, "stepscope: {} turns each, of {} steps\n", keeper.turns_of_both(), turn_steps);
+    fmt::print(stderr, "stepscope: {} turns each, of {} steps\n", keeper.turns_of_both(),
+               turn_steps);
   } else {
-    fmt::print(stderr, "stepscope: no step was in turn: both have to annotate steps, as docs/guide/ANNOTATIONS.md says\n");
+    fmt::print(stderr,
+               "stepscope: no step was in turn: both have to annotate steps, as "
+               "docs/guide/ANNOTATIONS.md says\n");
   }
 }
 
-Expected<void> check_turns(RecordOptions const& options, TurnProgram const& first, TurnProgram const& second) {
+Expected<void> check_turns(RecordOptions const& options, TurnProgram const& first,
+                           TurnProgram const& second) {
   if (first.command.empty() || second.command.empty())
-    return fail("--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 new.py");
-  auto const whole = [](std::string const& path) { return std::filesystem::absolute(path + "/").lexically_normal(); };
+    return fail(
+        "--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 "
+        "new.py");
+  auto const whole = [](std::string const& path) {
+    return std::filesystem::absolute(path + "/").lexically_normal();
+  };
   if (whole(first.output) == whole(second.output))
-    return fail("--in-turn {}: each program has a run of its own, name another folder", second.output);
-  if (!options.steps.empty() || !options.range.empty() || options.delay_ns || options.duration_ns || options.from_code)
+    return fail("--in-turn {}: each program has a run of its own, name another folder",
+                second.output);
+  if (!options.steps.empty() || !options.range.empty() || options.delay_ns || options.duration_ns ||
+      options.from_code)
     return fail("--in-turn records all steps: leave out what says where recording begins and ends");
-  if (rank_from_environment()) return fail("--in-turn records programs of one process, not the ranks of a job");
+  if (rank_from_environment())
+    return fail("--in-turn records programs of one process, not the ranks of a job");
   return check_options(options);
 }
 
 }  // namespace
 
-Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps, TurnProgram const& first,
-                                 TurnProgram const& second) {
+Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
+                                 TurnProgram const& first, TurnProgram const& second) {
   std::array const programs = {&first, &second};
   if (auto const good = check_turns(options, first, second); !good) return base::fail_with(good);
   auto const library = find_library(options);

@@ -1,5 +1,6 @@
-// `stepscope record --in-turn`: records two programs that train some steps in turn, so that what the machine does meanwhile, it
-// does to both (docs/design/decisions/0028-turns-of-steps.md). While one trains the other is stopped, all of its processes.
+// `stepscope record --in-turn`: records two programs that train some steps in turn, so that what
+// the machine does meanwhile, it does to both (docs/design/decisions/0028-turns-of-steps.md). While
+// one trains the other is stopped, all of its processes.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ struct TurnProgram {
   std::vector<std::string> command;
 };
 
-/// What both share is in `options`; its output does not count, and no part may be chosen. Turns are of so many steps. They end,
-/// and both programs go on beside each other, when one of them ends, has several processes that annotate steps, or keeps its turn
-/// for longer than makes sense; that is said. The exit code is that of the first program that failed, else 0.
-base::Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps, TurnProgram const& first,
-                                       TurnProgram const& second);
+/// What both share is in `options`; its output does not count, and no part may be chosen. Turns are
+/// of so many steps. They end, and both programs go on beside each other, when one of them ends,
+/// has several processes that annotate steps, or keeps its turn for longer than makes sense; that
+/// is said. The exit code is that of the first program that failed, else 0.
+base::Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
+                                       TurnProgram const& first, TurnProgram const& second);
 
 }  // namespace stepscope::tracer

@@ -36,20 +36,24 @@ constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
 constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
 /// Each names one library, which CUDA and NVTX load: ours.
 constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
-constexpr std::string_view kLibraryName = "libstepscope-tracer.so", kPreloadName = "libstepscope-exit.so";
+constexpr std::string_view kLibraryName = "libstepscope-tracer.so",
+                           kPreloadName = "libstepscope-exit.so";
 
-/// What the user set the variable to, for another tool; empty = nothing. That of an outer `stepscope record` is none.
+/// What the user set the variable to, for another tool; empty = nothing. That of an outer
+/// `stepscope record` is none.
 std::string_view of_another_tool(char const* variable) {
   char const* const text = std::getenv(variable);
   std::string_view const library = text != nullptr ? text : "";
-  return library.ends_with(kLibraryName) || library.ends_with(kPreloadName) ? std::string_view() : library;
+  return library.ends_with(kLibraryName) || library.ends_with(kPreloadName) ? std::string_view()
+                                                                            : library;
 }
 
 /// The profiler plugin that the user chose for NCCL, which can have one; empty = none.
 std::string_view nccl_plugin_of_user() { return of_another_tool(kNcclPluginVariable); }
 
-/// The library that tells the tracer when a program ends without exit handlers. Nothing when it cannot be preloaded: it is
-/// missing, or cannot be named, since the loader separates names by spaces and colons.
+/// The library that tells the tracer when a program ends without exit handlers. Nothing when it
+/// cannot be preloaded: it is missing, or cannot be named, since the loader separates names by
+/// spaces and colons.
 std::optional<std::string> preload_library(fs::path const& tracer) {
   std::string library = tracer.parent_path() / kPreloadName;
   std::error_code error;
@@ -67,8 +71,9 @@ std::string preloads(std::string const& library) {
 
 bool has_nothing_of_the_program(file::TraceFile const& file) {
   auto const& facts = file.info().facts;
-  return file.event_count() == 0 ||
-         std::any_of(facts.begin(), facts.end(), [](auto const& fact) { return fact.first == kNeverBeganFact; });
+  return file.event_count() == 0 || std::any_of(facts.begin(), facts.end(), [](auto const& fact) {
+           return fact.first == kNeverBeganFact;
+         });
 }
 
 /// What the command left in the folder.
@@ -81,7 +86,9 @@ Recorded look_at(RecordOptions const& options) {
   Recorded recorded;
   std::error_code error;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
+    if (entry.path().extension() != base::kTraceSuffix ||
+        !is_own_run_file(entry.path().filename().string()))
+      continue;
     auto const file = file::TraceFile::open(entry.path().string());
     ++recorded.files;
     recorded.bytes += entry.file_size(error);
@@ -100,80 +107,103 @@ bool has_nvidia_device() {
 std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
   if (recorded.files == 0)
     return std::string(
-               "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as docs/guide/ANNOTATIONS.md says or "
-               "record a program that does") +
-           (has_nvidia_device()
-                ? ""
-                : "; CUDA cannot be used on this machine, which has no NVIDIA device (stepscope doctor says more)");
+               "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as "
+               "docs/guide/ANNOTATIONS.md says or record a program that does") +
+           (has_nvidia_device() ? ""
+                                : "; CUDA cannot be used on this machine, which has no NVIDIA "
+                                  "device (stepscope doctor says more)");
   if (recorded.unfinished > 0)
-    return "was ended (a signal, an exit without exit handlers) before anything reached its file, which takes up to a second";
-  if (!options.steps.empty()) return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
+    return "was ended (a signal, an exit without exit handlers) before anything reached its file, "
+           "which takes up to a second";
+  if (!options.steps.empty())
+    return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
   if (!options.range.empty())
-    return fmt::format("opened no NVTX range {}, choose another with --range", base::printable(options.range));
+    return fmt::format("opened no NVTX range {}, choose another with --range",
+                       base::printable(options.range));
   if (options.delay_ns)
-    return fmt::format("did nothing after {}, choose a shorter --delay", base::format_duration(*options.delay_ns));
-  if (options.from_code) return "called neither cudaProfilerStart() nor stepscope::api::start_capture(), as --from-code asks for";
+    return fmt::format("did nothing after {}, choose a shorter --delay",
+                       base::format_duration(*options.delay_ns));
+  if (options.from_code)
+    return "called neither cudaProfilerStart() nor stepscope::api::start_capture(), as --from-code "
+           "asks for";
   return "used CUDA or NVTX, but no range, mark or operation of the device";
 }
 
 }  // namespace
 
 Expected<bool> prepare_folder(RecordOptions const& options) {
-  return rank_from_environment() ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
-                                 : base::prepare_run_folder(options.output, options.force);
+  return rank_from_environment()
+             ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
+             : base::prepare_run_folder(options.output, options.force);
 }
 
 Expected<std::string> find_library(RecordOptions const& options) {
   fs::path library = options.library;
   std::error_code error;
-  if (library.empty()) library = fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
+  if (library.empty())
+    library =
+        fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
   fs::path const absolute = fs::weakly_canonical(library, error);
   if (!fs::exists(absolute, error))
-    return fail("{}: the tracer library is missing, build the target stepscope-tracer or install Stepscope again",
-                library.lexically_normal().string());
+    return fail(
+        "{}: the tracer library is missing, build the target stepscope-tracer or install Stepscope "
+        "again",
+        library.lexically_normal().string());
   return absolute.string();
 }
 
-std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library,
-                                            std::vector<std::pair<std::string, std::string>> const& more) {
+std::vector<std::string> traced_environment(
+    RecordOptions const& options, std::string const& library,
+    std::vector<std::pair<std::string, std::string>> const& more) {
   auto const preload = preload_library(library);
   std::vector<std::pair<std::string, std::string>> set = {
       {kInjectionVariables[0], library},
-      {kInjectionVariables[1], preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
+      {kInjectionVariables[1],
+       preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
       {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
       {kReportLossVariable, "1"}};
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
-  if (options.sample_ms >= 0) set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
+  if (options.sample_ms >= 0)
+    set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
   if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
-  if (options.duration_ns) set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
+  if (options.duration_ns)
+    set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
   if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
-  if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
-  if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
-  if (options.cuda_buffer_kb != 0) set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
+  if (options.buffer_mb != 0)
+    set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
+  if (options.cuda_buffer_mb != 0)
+    set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
+  if (options.cuda_buffer_kb != 0)
+    set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
   if (preload) {
     set.emplace_back("LD_PRELOAD", preloads(*preload));
-    // Programs built with the address sanitizer refuse to start behind a preloaded library else; what the user set comes after.
+    // Programs built with the address sanitizer refuse to start behind a preloaded library else;
+    // what the user set comes after.
     char const* const options_of_user = std::getenv("ASAN_OPTIONS");
-    set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") + (options_of_user != nullptr ? ":" : "") +
+    set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") +
+                                         (options_of_user != nullptr ? ":" : "") +
                                          (options_of_user != nullptr ? options_of_user : ""));
   }
   set.insert(set.end(), more.begin(), more.end());
 
   // What an outer `stepscope record` set for its own run must not leak into this one.
   std::array<std::string, 16> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,     kReportLossVariable,
-      kStepsVariable,          kRangeVariable,          kDelayVariable,      kDurationVariable,
-      kFromCodeVariable,       kBufferVariable,         kCudaBufferVariable, kCudaBufferSizeVariable,
-      kNcclVariable,           kSampleVariable,         kTurnSocketVariable, kTurnStepsVariable};
+      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
+      kReportLossVariable,     kStepsVariable,          kRangeVariable,
+      kDelayVariable,          kDurationVariable,       kFromCodeVariable,
+      kBufferVariable,         kCudaBufferVariable,     kCudaBufferSizeVariable,
+      kNcclVariable,           kSampleVariable,         kTurnSocketVariable,
+      kTurnStepsVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
     std::string_view const name = text.substr(0, text.find('='));
-    bool const replaced = std::find(ours.begin(), ours.end(), name) != ours.end() ||
-                          std::any_of(set.begin(), set.end(), [&](auto const& one) { return one.first == name; });
+    bool const replaced =
+        std::find(ours.begin(), ours.end(), name) != ours.end() ||
+        std::any_of(set.begin(), set.end(), [&](auto const& one) { return one.first == name; });
     if (!replaced) environment.emplace_back(text);
   }
   for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
@@ -195,27 +225,36 @@ Expected<void> check_options(RecordOptions const& options) {
   if (!options.steps.empty()) {
     if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
   }
-  int const choices = static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
-                      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
-  if (choices > 1) return fail("--steps, --range, --delay and --from-code: each says where recording begins, give one of them");
+  int const choices =
+      static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
+      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
+  if (choices > 1)
+    return fail(
+        "--steps, --range, --delay and --from-code: each says where recording begins, give one of "
+        "them");
   if (!options.nccl.empty()) {
-    if (auto const detail = parse_nccl_detail(options.nccl); !detail) return base::fail_with(detail);
+    if (auto const detail = parse_nccl_detail(options.nccl); !detail)
+      return base::fail_with(detail);
   }
   if (options.buffer_mb > kMaxBufferMb)
-    return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb, kMaxBufferMb);
-  size_t const cuda_kb = (options.cuda_buffer_mb != 0 ? options.cuda_buffer_mb : kDefaultCudaBufferMb) << 10;
+    return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb,
+                kMaxBufferMb);
+  size_t const cuda_kb =
+      (options.cuda_buffer_mb != 0 ? options.cuda_buffer_mb : kDefaultCudaBufferMb) << 10;
   if (options.cuda_buffer_kb > cuda_kb / 2)
-    return fail("--cuda-buffer-kb {}: two of them must fit into --cuda-buffer-mb, which is {}", options.cuda_buffer_kb,
-                cuda_kb >> 10);
+    return fail("--cuda-buffer-kb {}: two of them must fit into --cuda-buffer-mb, which is {}",
+                options.cuda_buffer_kb, cuda_kb >> 10);
   return {};
 }
 
-base::Expected<StartedCommand> start_command(std::vector<std::string> const& command, std::vector<std::string> const& environment,
+base::Expected<StartedCommand> start_command(std::vector<std::string> const& command,
+                                             std::vector<std::string> const& environment,
                                              std::function<void()> const& in_child) {
   std::vector<char*> const arguments = as_c_array(command);
   std::vector<char*> const variables = as_c_array(environment);
   std::array<int, 2> pipe_ends{};  // closed by a successful exec, else brings its errno
-  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return fail("{}: cannot be started ({})", command[0], std::strerror(errno));
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
+    return fail("{}: cannot be started ({})", command[0], std::strerror(errno));
   std::fflush(nullptr);
   StartedCommand started;
   started.child = ::fork();
@@ -230,7 +269,8 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
   ::close(pipe_ends[1]);
   if (started.child < 0) {
     ::close(pipe_ends[0]);
-    return fail("{}: cannot be started ({}), close other programs", command[0], std::strerror(fork_error));
+    return fail("{}: cannot be started ({}), close other programs", command[0],
+                std::strerror(fork_error));
   }
   ssize_t got = 0;
   do got = ::read(pipe_ends[0], &started.exec_error, sizeof started.exec_error);
@@ -239,32 +279,42 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
   return started;
 }
 
-int exit_code_of(int status) { return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status); }
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 void say_what_is_left_out(RecordOptions const& options) {
   for (char const* const variable : kInjectionVariables)
     if (std::string_view const library = of_another_tool(variable); !library.empty())
-      fmt::print(stderr, "stepscope: {}={} was replaced for this program, so that the tool it is of saw nothing; unset it\n",
+      fmt::print(stderr,
+                 "stepscope: {}={} was replaced for this program, so that the tool it is of saw "
+                 "nothing; unset it\n",
                  variable, base::printable(std::string(library)));
   std::string_view const plugin = nccl_plugin_of_user();
   if (plugin.empty() || options.nccl == "off") return;
-  fmt::print(stderr, "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record its collectives\n",
+  fmt::print(stderr,
+             "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record "
+             "its collectives\n",
              kNcclPluginVariable, base::printable(std::string(plugin)));
 }
 
 int explain_exec_error(std::string const& program, int reason) {
   if (reason == ENOENT || reason == ENOTDIR) {
-    fmt::print(stderr, "stepscope: {}: command not found, check its name or give its path\n", program);
+    fmt::print(stderr, "stepscope: {}: command not found, check its name or give its path\n",
+               program);
     return kNotFound;
   }
-  fmt::print(stderr, "stepscope: {}: cannot be executed ({}), check its permissions\n", program, std::strerror(reason));
+  fmt::print(stderr, "stepscope: {}: cannot be executed ({}), check its permissions\n", program,
+             std::strerror(reason));
   return kNotExecutable;
 }
 
 void complete_traces(RecordOptions const& options) {
   std::error_code error;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
+    if (entry.path().extension() != base::kTraceSuffix ||
+        !is_own_run_file(entry.path().filename().string()))
+      continue;
     if (auto const added = file::add_summaries(entry.path().string()); !added)
       fmt::print(stderr, "stepscope: {}\n", base::printable(added.error().message));
   }
@@ -273,12 +323,13 @@ void complete_traces(RecordOptions const& options) {
 void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
   Recorded const recorded = look_at(options);
   if (recorded.without_events == recorded.files) {
-    fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program, why_no_events(recorded, options));
+    fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program,
+               why_no_events(recorded, options));
     return;
   }
   size_t const files = recorded.files - recorded.without_events;
-  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files, files == 1 ? "" : "s",
-             base::format_bytes(recorded.bytes), options.output);
+  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files,
+             files == 1 ? "" : "s", base::format_bytes(recorded.bytes), options.output);
 }
 
 }  // namespace stepscope::tracer

@@ -1,4 +1,5 @@
-// What recording a program takes, whether alone (record.h) or in turn with another one (record_interleaved.h).
+// What recording a program takes, whether alone (record.h) or in turn with another one
+// (record_interleaved.h).
 #pragma once
 
 #include <functional>
@@ -20,15 +21,17 @@ base::Expected<bool> prepare_folder(RecordOptions const& options);
 /// The tracer, as an absolute path.
 base::Expected<std::string> find_library(RecordOptions const& options);
 /// This process's environment with the tracer's variables set, and `more`.
-std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library,
-                                            std::vector<std::pair<std::string, std::string>> const& more = {});
+std::vector<std::string> traced_environment(
+    RecordOptions const& options, std::string const& library,
+    std::vector<std::pair<std::string, std::string>> const& more = {});
 
 struct StartedCommand {
   pid_t child = -1;
   int exec_error = 0;  ///< errno when it could not be executed: the child ends then
 };
 /// `in_child` runs before the child becomes the command.
-base::Expected<StartedCommand> start_command(std::vector<std::string> const& command, std::vector<std::string> const& environment,
+base::Expected<StartedCommand> start_command(std::vector<std::string> const& command,
+                                             std::vector<std::string> const& environment,
                                              std::function<void()> const& in_child);
 /// Of a status as waitpid() gives it, as a shell says it.
 int exit_code_of(int status);
@@ -36,7 +39,8 @@ int exit_code_of(int status);
 void say_what_is_left_out(RecordOptions const& options);
 /// The exit code, after a sentence.
 int explain_exec_error(std::string const& program, int reason);
-/// Adds to the finished traces what the traced program was spared: summaries. Without them a trace is only slower to look at.
+/// Adds to the finished traces what the traced program was spared: summaries. Without them a trace
+/// is only slower to look at.
 void complete_traces(RecordOptions const& options);
 void say_what_was_recorded(RecordOptions const& options, std::string const& program);
 

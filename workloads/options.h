@@ -43,13 +43,15 @@ struct TrainOptions {
   int64_t log_every = 10;         ///< steps; 0 = never
   std::string checkpoint;         ///< file; empty = none
   int64_t checkpoint_every = 0;   ///< steps; 0 = at the end only
-  int64_t check_replicas = 100;   ///< steps from one comparison of the devices' weights to the next; 0 = never
-  std::string resume;             ///< checkpoint file; empty = start anew
+  int64_t check_replicas =
+      100;             ///< steps from one comparison of the devices' weights to the next; 0 = never
+  std::string resume;  ///< checkpoint file; empty = start anew
   int64_t collective_timeout_s = Processes::kDefaultTimeout.count();
   bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
   int64_t input_delay_ms = 0;
-  std::vector<FaultInjection> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
+  std::vector<FaultInjection>
+      pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
   DeviceFaults device_faults;
   StepFaults step_faults;
   int64_t exchanges = 1;  ///< how often gradients are all-reduced; more than once is a fault
@@ -66,7 +68,8 @@ double decayed_learning_rate(TrainOptions const& options, int64_t epoch);
 /// What a workload changes in the shared command line.
 struct OwnOptions {
   TrainOptions defaults;
-  std::function<void(CLI::App&)> change;  ///< adds options, rewords or removes shared ones; may be empty
+  std::function<void(CLI::App&)>
+      change;  ///< adds options, rewords or removes shared ones; may be empty
 };
 
 /// A number in [least, most]; CLI::Range takes "nan" for one.
@@ -78,13 +81,16 @@ void add_placement(CLI::App& app, bool& log, bool& soft);
 /// Adds --precision.
 void add_precision(CLI::App& app, Precision& precision);
 
-/// Parses into what `app` was told. False: --help was asked for and is printed. Error: wrong use; the message names --help.
-base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload, std::span<std::string const> arguments);
+/// Parses into what `app` was told. False: --help was asked for and is printed. Error: wrong use;
+/// the message names --help.
+base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
+                                     std::span<std::string const> arguments);
 
-/// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value out of range.
-base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
-                                                                std::span<std::string const> arguments,
-                                                                OwnOptions const& own = {});
+/// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value
+/// out of range.
+base::Expected<std::optional<TrainOptions>> parse_train_options(
+    std::string const& workload, std::string const& description,
+    std::span<std::string const> arguments, OwnOptions const& own = {});
 
 /// Puts the pathologies into the options that make them. parse_train_options() has done it.
 void apply_pathologies(TrainOptions& options);

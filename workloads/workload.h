@@ -12,8 +12,8 @@ namespace stepscope::workloads {
 struct Workload {
   char const* name;
   char const* description;  ///< one line
-  /// Arguments as after `stepscope run NAME`. Result: the exit code (0, 130 after Ctrl-C, 1 when training failed and said so).
-  /// Error: wrong use or unreadable input, exit code 2.
+  /// Arguments as after `stepscope run NAME`. Result: the exit code (0, 130 after Ctrl-C, 1 when
+  /// training failed and said so). Error: wrong use or unreadable input, exit code 2.
   base::Expected<int> (*run)(std::span<std::string const> arguments);
   bool in_processes = false;  ///< trains together with the other processes of an mpirun or srun
 };

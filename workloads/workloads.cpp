@@ -33,11 +33,14 @@ base::Expected<int> run_workload(std::string_view name, std::span<std::string co
     if (workload.name == name) {
       auto const launch = launch_from_environment();
       if (launch && !workload.in_processes) {
-        return base::fail("run {}: works in one process and was started as one of {}, start it without mpirun or srun", name,
-                          launch->size);
+        return base::fail(
+            "run {}: works in one process and was started as one of {}, start it without mpirun or "
+            "srun",
+            name, launch->size);
       }
       auto code = workload.run(arguments);
-      if (!code && code.error().unsupported) code.error().message += ", or --soft-placement to compute it on the host";
+      if (!code && code.error().unsupported)
+        code.error().message += ", or --soft-placement to compute it on the host";
       return code;
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", workload.name);

@@ -11,10 +11,13 @@ namespace {
 
 /// Rows of hosts and late devices: further ones explain nothing.
 constexpr size_t kMostExplanations = 20;
-constexpr size_t kInputChange = static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(IdleCause::kInput);
+constexpr size_t kInputChange =
+    static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(IdleCause::kInput);
 
 double mean_over_steps(std::vector<double> const& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
 }
 
 /// Mean over the runs of what `of_run` says of each.
@@ -26,7 +29,8 @@ double mean_over_runs(std::vector<RunMeasurements> const& runs, OfRun const& of_
 }
 
 double part_mean(std::vector<RunMeasurements> const& runs, size_t part) {
-  return mean_over_runs(runs, [part](RunMeasurements const& run) { return mean_over_steps(run.parts_ns[part]); });
+  return mean_over_runs(
+      runs, [part](RunMeasurements const& run) { return mean_over_steps(run.parts_ns[part]); });
 }
 
 /// Calls and time of a kernel, per step and device, over a side.
@@ -50,11 +54,13 @@ KernelTable kernel_means(std::vector<RunMeasurements> const& runs) {
 }
 
 bool is_in_any(std::vector<RunMeasurements> const& runs, std::string const& kernel) {
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](RunMeasurements const& run) { return !run.knows_all_kernels || run.kernel_names.contains(kernel); });
+  return std::any_of(runs.begin(), runs.end(), [&](RunMeasurements const& run) {
+    return !run.knows_all_kernels || run.kernel_names.contains(kernel);
+  });
 }
 
-KernelChange change_of(std::string const& name, ComparedKernel const& base, ComparedKernel const& candidate) {
+KernelChange change_of(std::string const& name, ComparedKernel const& base,
+                       ComparedKernel const& candidate) {
   KernelChange change;
   change.name = name;
   change.base_calls = base.calls;
@@ -71,7 +77,8 @@ KernelChange change_of(std::string const& name, ComparedKernel const& base, Comp
   return change;
 }
 
-/// Kernels that some runs tell apart and others have among the rest are of the rest here: their numbers are not all known.
+/// Kernels that some runs tell apart and others have among the rest are of the rest here: their
+/// numbers are not all known.
 std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& base,
                                          std::vector<RunMeasurements> const& candidate) {
   KernelTable const of_base = kernel_means(base), of_candidate = kernel_means(candidate);
@@ -84,10 +91,12 @@ std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& bas
   for (std::string const& name : names) {
     auto const in_base = of_base.find(name), in_candidate = of_candidate.find(name);
     ComparedKernel const before = in_base == of_base.end() ? ComparedKernel{} : in_base->second;
-    ComparedKernel const after = in_candidate == of_candidate.end() ? ComparedKernel{} : in_candidate->second;
+    ComparedKernel const after =
+        in_candidate == of_candidate.end() ? ComparedKernel{} : in_candidate->second;
     bool const is_new = before.told_in == 0 && !is_in_any(base, name);
     bool const has_vanished = after.told_in == 0 && !is_in_any(candidate, name);
-    bool const is_told = (is_new || before.told_in == base.size()) && (has_vanished || after.told_in == candidate.size());
+    bool const is_told = (is_new || before.told_in == base.size()) &&
+                         (has_vanished || after.told_in == candidate.size());
     if (name.empty() || !is_told) {
       rest_of_base.calls += before.calls;
       rest_of_base.ns += before.ns;
@@ -99,10 +108,12 @@ std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& bas
     if (is_new) changes.back().where = KernelChange::Where::kNew;
     if (has_vanished) changes.back().where = KernelChange::Where::kVanished;
   }
-  if (rest_of_base.calls > 0 || rest_of_candidate.calls > 0) changes.push_back(change_of({}, rest_of_base, rest_of_candidate));
-  std::stable_sort(changes.begin(), changes.end(), [](KernelChange const& a, KernelChange const& b) {
-    return std::abs(a.candidate_ns - a.base_ns) > std::abs(b.candidate_ns - b.base_ns);
-  });
+  if (rest_of_base.calls > 0 || rest_of_candidate.calls > 0)
+    changes.push_back(change_of({}, rest_of_base, rest_of_candidate));
+  std::stable_sort(
+      changes.begin(), changes.end(), [](KernelChange const& a, KernelChange const& b) {
+        return std::abs(a.candidate_ns - a.base_ns) > std::abs(b.candidate_ns - b.base_ns);
+      });
   return changes;
 }
 
@@ -124,12 +135,14 @@ std::vector<HostOpChange> host_op_changes(std::vector<RunMeasurements> const& ba
     for (RunMeasurements::HostOp const& op : run.host_ops)
       ns[{op.cause, op.name}].second += op.ns / static_cast<double>(candidate.size());
   std::vector<HostOpChange> changes;
-  for (auto const& [key, both] : ns) changes.push_back({key.first, key.second, both.first, both.second});
+  for (auto const& [key, both] : ns)
+    changes.push_back({key.first, key.second, both.first, both.second});
   keep_largest(changes);
   return changes;
 }
 
-std::vector<RangeChange> range_changes(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
+std::vector<RangeChange> range_changes(std::vector<RunMeasurements> const& base,
+                                       std::vector<RunMeasurements> const& candidate) {
   std::map<std::string, RangeChange> by_name;
   auto const add = [&](std::vector<RunMeasurements> const& runs, double RangeChange::*ns) {
     for (RunMeasurements const& run : runs)
@@ -149,26 +162,32 @@ std::vector<RangeChange> range_changes(std::vector<RunMeasurements> const& base,
   return changes;
 }
 
-std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
+std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base,
+                                     std::vector<RunMeasurements> const& candidate) {
   std::map<std::tuple<int32_t, int32_t, std::string, std::string>, std::pair<double, double>> ns;
   for (RunMeasurements const& run : base)
     for (RunMeasurements::Late const& late : run.late)
-      ns[{late.rank, late.device, late.cause, late.host_op}].first += late.exposed_ns / static_cast<double>(base.size());
+      ns[{late.rank, late.device, late.cause, late.host_op}].first +=
+          late.exposed_ns / static_cast<double>(base.size());
   for (RunMeasurements const& run : candidate)
     for (RunMeasurements::Late const& late : run.late)
-      ns[{late.rank, late.device, late.cause, late.host_op}].second += late.exposed_ns / static_cast<double>(candidate.size());
+      ns[{late.rank, late.device, late.cause, late.host_op}].second +=
+          late.exposed_ns / static_cast<double>(candidate.size());
   std::vector<LateChange> changes;
   for (auto const& [key, both] : ns)
-    changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), both.first, both.second});
+    changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+                       both.first, both.second});
   keep_largest(changes);
   return changes;
 }
 
 }  // namespace
 
-double common_kernel_share(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
+double common_kernel_share(std::vector<RunMeasurements> const& base,
+                           std::vector<RunMeasurements> const& candidate) {
   double all = 0, common = 0;
-  auto const add = [&](std::vector<RunMeasurements> const& runs, std::vector<RunMeasurements> const& others) {
+  auto const add = [&](std::vector<RunMeasurements> const& runs,
+                       std::vector<RunMeasurements> const& others) {
     for (RunMeasurements const& run : runs)
       for (RunMeasurements::Kernel const& kernel : run.kernels) {
         if (kernel.name.empty()) continue;
@@ -182,7 +201,8 @@ double common_kernel_share(std::vector<RunMeasurements> const& base, std::vector
   return all > 0 ? common / all : 1;
 }
 
-std::array<int64_t, kChangePartCount> round_to_sum(std::array<double, kChangePartCount> const& values, int64_t total) {
+std::array<int64_t, kChangePartCount> round_to_sum(
+    std::array<double, kChangePartCount> const& values, int64_t total) {
   std::array<int64_t, kChangePartCount> rounded{};
   std::array<std::pair<double, size_t>, kChangePartCount> rest;
   int64_t missing = total;
@@ -192,29 +212,34 @@ std::array<int64_t, kChangePartCount> round_to_sum(std::array<double, kChangePar
     rest[i] = {values[i] - floor, i};
     missing -= rounded[i];
   }
-  std::stable_sort(rest.begin(), rest.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
-  // As many as there are parts at most, but for the error of the sum: of that the largest part takes what is left.
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](auto const& a, auto const& b) { return a.first > b.first; });
+  // As many as there are parts at most, but for the error of the sum: of that the largest part
+  // takes what is left.
   for (auto const& [share, i] : rest) {
     if (missing <= 0) break;
     ++rounded[i];
     --missing;
   }
-  auto const largest =
-      std::max_element(rounded.begin(), rounded.end(), [](int64_t a, int64_t b) { return std::abs(a) < std::abs(b); });
+  auto const largest = std::max_element(rounded.begin(), rounded.end(), [](int64_t a, int64_t b) {
+    return std::abs(a) < std::abs(b);
+  });
   *largest += missing;
   return rounded;
 }
 
-void explain_change(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
-                    Comparison& comparison) {
+void explain_change(std::vector<RunMeasurements> const& base,
+                    std::vector<RunMeasurements> const& candidate, Comparison& comparison) {
   comparison.kernels = kernel_changes(base, candidate);
   std::array<double, kChangePartCount> parts{};
   auto const part = [&](ChangePart which) -> double& { return parts[static_cast<size_t>(which)]; };
   double of_kernels = 0;
   for (KernelChange const& kernel : comparison.kernels) {
     of_kernels += kernel.candidate_ns - kernel.base_ns;
-    if (kernel.where == KernelChange::Where::kNew) part(ChangePart::kNewKernels) += kernel.candidate_ns;
-    if (kernel.where == KernelChange::Where::kVanished) part(ChangePart::kVanishedKernels) -= kernel.base_ns;
+    if (kernel.where == KernelChange::Where::kNew)
+      part(ChangePart::kNewKernels) += kernel.candidate_ns;
+    if (kernel.where == KernelChange::Where::kVanished)
+      part(ChangePart::kVanishedKernels) -= kernel.base_ns;
     if (kernel.where != KernelChange::Where::kBoth) continue;
     part(ChangePart::kKernelSpeed) += kernel.speed_ns;
     part(ChangePart::kKernelCalls) += kernel.calls_ns;
@@ -228,7 +253,8 @@ void explain_change(std::vector<RunMeasurements> const& base, std::vector<RunMea
   part(ChangePart::kWaiting) = changed(StepPart::kWaiting);
   part(ChangePart::kCopies) = changed(StepPart::kCopies);
   for (size_t c = 0; c < kIdleCauseCount; ++c)
-    parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] = changed(idle_part(static_cast<IdleCause>(c)));
+    parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] =
+        changed(idle_part(static_cast<IdleCause>(c)));
   if (comparison.of_hosts) std::swap(part(ChangePart::kHostInput), parts[kInputChange]);
   comparison.parts_ns = round_to_sum(parts, comparison.candidate.mean_ns - comparison.base.mean_ns);
   comparison.host_ops = host_op_changes(base, candidate);

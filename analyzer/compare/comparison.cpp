@@ -13,8 +13,8 @@ namespace {
 using Runs = std::vector<RunMeasurements>;
 using Values = std::vector<std::vector<double>>;  ///< [run][step]
 
-/// Of a part of the step: a change of less than so much of the step's least one does not matter, however large it is for the
-/// part.
+/// Of a part of the step: a change of less than so much of the step's least one does not matter,
+/// however large it is for the part.
 constexpr double kPartOfLeast = 0.25;
 /// GPUs tell times in steps of 32 ns.
 constexpr double kClockStepNs = 32;
@@ -22,7 +22,8 @@ constexpr double kClockStepNs = 32;
 constexpr size_t kFewRuns = 8;
 /// As many degrees of freedom.
 constexpr size_t kFewPairs = 7;
-/// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot be said.
+/// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot
+/// be said.
 constexpr double kLeastCommonShare = 0.5;
 /// A recording that scores less has lost events.
 constexpr int32_t kLeastQuality = 90;
@@ -39,8 +40,10 @@ class MetricMaker {
     step_ns_ = to_.metrics.front().change.base_mean;
     to_.metrics.front().least = to_.least_share * step_ns_;
     add_parts();
-    add(MetricFamily::kMemory, "allocated", [](RunMeasurements const& run) { return run.allocated_bytes; });
-    add(MetricFamily::kMemory, "reserved", [](RunMeasurements const& run) { return run.reserved_bytes; });
+    add(MetricFamily::kMemory, "allocated",
+        [](RunMeasurements const& run) { return run.allocated_bytes; });
+    add(MetricFamily::kMemory, "reserved",
+        [](RunMeasurements const& run) { return run.reserved_bytes; });
     add_kernels();
     add_collectives();
     correct();
@@ -73,12 +76,14 @@ class MetricMaker {
     means.base_values = means.candidate_values = 1;
     means.base_mean = change.base_mean;
     means.candidate_mean = change.candidate_mean;
-    means.shift.estimate = means.shift.low = means.shift.high = means.candidate_mean - means.base_mean;
+    means.shift.estimate = means.shift.low = means.shift.high =
+        means.candidate_mean - means.base_mean;
     return means;
   }
 
-  /// The fastest steps of a run are no sample of it: of one run a side no more is known than the means. But where all pairs are
-  /// farther apart than equal programs are, by their fastest steps and by all, the step has changed.
+  /// The fastest steps of a run are no sample of it: of one run a side no more is known than the
+  /// means. But where all pairs are farther apart than equal programs are, by their fastest steps
+  /// and by all, the step has changed.
   void change_in_turn(Values const& base, Values const& candidate, Metric& metric) const {
     bool const is_one = base_.size() == 1 && candidate_.size() == 1;
     Change const measured = metric.change;
@@ -87,7 +92,9 @@ class MetricMaker {
     if (metric.family != MetricFamily::kStep || !are_few_pairs) return;
     if (!is_one && judge(measured, measured.p, metric.least) != Verdict::kUnclear) return;
     std::optional<Change> apart = measure_far_apart(base, candidate);
-    if (!apart || judge(*apart, apart->p, metric.least) == Verdict::kUnclear || !do_all_steps_agree(*apart)) return;
+    if (!apart || judge(*apart, apart->p, metric.least) == Verdict::kUnclear ||
+        !do_all_steps_agree(*apart))
+      return;
 
     apart->unit = CompareUnit::kPair;
     apart->base_values = apart->candidate_values = base_.size();
@@ -98,7 +105,8 @@ class MetricMaker {
     metric.change = *apart;
   }
 
-  /// Each pair's mean of all steps changed in the direction of the interval, too, and by more than equal programs differ.
+  /// Each pair's mean of all steps changed in the direction of the interval, too, and by more than
+  /// equal programs differ.
   [[nodiscard]] bool do_all_steps_agree(Change const& apart) const {
     double const sign = apart.shift.low > 0 ? 1 : -1;
     for (size_t i = 0; i < base_.size(); ++i) {
@@ -112,12 +120,14 @@ class MetricMaker {
   template <class OfRun>
   Metric* add(MetricFamily family, std::string name, OfRun const& of_run) {
     Values const base = values_of(base_, of_run), candidate = values_of(candidate_, of_run);
-    if (paired_ ? !is_any_pair_there(base, candidate) : !are_there(base) || !are_there(candidate)) return nullptr;
+    if (paired_ ? !is_any_pair_there(base, candidate) : !are_there(base) || !are_there(candidate))
+      return nullptr;
     if (family == MetricFamily::kPart && are_zero(base) && are_zero(candidate)) return nullptr;
     Metric& metric = to_.metrics.emplace_back();
     metric.family = family;
     metric.name = std::move(name);
-    metric.change = paired_ ? measure_pairs(base, candidate) : measure_change(base, candidate, sums_);
+    metric.change =
+        paired_ ? measure_pairs(base, candidate) : measure_change(base, candidate, sums_);
     metric.least = to_.least_share * metric.change.base_mean;
     if (base_.front().steps_in_turn > 0) change_in_turn(base, candidate, metric);
     return &metric;
@@ -132,18 +142,21 @@ class MetricMaker {
     for (size_t p = 0; p < kStepPartCount; ++p) {
       Metric* const metric = add(MetricFamily::kPart, part_name(static_cast<StepPart>(p)),
                                  [p](RunMeasurements const& run) { return run.parts_ns[p]; });
-      if (metric != nullptr) metric->least = std::max(metric->least, kPartOfLeast * to_.least_share * step_ns_);
+      if (metric != nullptr)
+        metric->least = std::max(metric->least, kPartOfLeast * to_.least_share * step_ns_);
     }
   }
 
   /// Of kernels that every run tells apart: how long a call takes, in steps that have one.
   void add_kernels() {
     auto const find = [](RunMeasurements const& run, std::string const& name) {
-      return std::find_if(run.kernels.begin(), run.kernels.end(), [&](auto const& kernel) { return kernel.name == name; });
+      return std::find_if(run.kernels.begin(), run.kernels.end(),
+                          [&](auto const& kernel) { return kernel.name == name; });
     };
     auto const is_told = [&](Runs const& runs, std::string const& name) {
-      return std::all_of(runs.begin(), runs.end(),
-                         [&](RunMeasurements const& run) { return find(run, name) != run.kernels.end(); });
+      return std::all_of(runs.begin(), runs.end(), [&](RunMeasurements const& run) {
+        return find(run, name) != run.kernels.end();
+      });
     };
     for (RunMeasurements::Kernel const& kernel : base_.front().kernels) {
       std::string const& name = kernel.name;
@@ -161,23 +174,28 @@ class MetricMaker {
 
   void add_collectives() {
     for (RunMeasurements::Collective const& collective : base_.front().collectives) {
-      Metric* const metric = add(MetricFamily::kCollective, model::to_string(collective.op), [&](RunMeasurements const& run) {
-        for (RunMeasurements::Collective const& of_run : run.collectives)
-          if (of_run.op == collective.op && of_run.bytes == collective.bytes) return of_run.transfer_ns;
-        return std::vector<double>();
-      });
+      Metric* const metric =
+          add(MetricFamily::kCollective, model::to_string(collective.op),
+              [&](RunMeasurements const& run) {
+                for (RunMeasurements::Collective const& of_run : run.collectives)
+                  if (of_run.op == collective.op && of_run.bytes == collective.bytes)
+                    return of_run.transfer_ns;
+                return std::vector<double>();
+              });
       if (metric == nullptr) continue;
       metric->bytes = collective.bytes;
       metric->least = std::max(metric->least, kClockStepNs);
     }
   }
 
-  /// Holm within each family; metrics of a family are in succession. Those that nothing was tested of do not count.
+  /// Holm within each family; metrics of a family are in succession. Those that nothing was tested
+  /// of do not count.
   void correct() {
     for (size_t first = 0, last = 0; first < to_.metrics.size(); first = last) {
       std::vector<size_t> tested;
       std::vector<double> p;
-      for (; last < to_.metrics.size() && to_.metrics[last].family == to_.metrics[first].family; ++last) {
+      for (; last < to_.metrics.size() && to_.metrics[last].family == to_.metrics[first].family;
+           ++last) {
         if (to_.metrics[last].change.method == CompareMethod::kNone) continue;
         tested.push_back(last);
         p.push_back(to_.metrics[last].change.p);
@@ -185,7 +203,8 @@ class MetricMaker {
       std::vector<double> const adjusted = holm(p);
       for (size_t i = 0; i < tested.size(); ++i) to_.metrics[tested[i]].adjusted_p = adjusted[i];
     }
-    for (Metric& metric : to_.metrics) metric.verdict = judge(metric.change, metric.adjusted_p, metric.least);
+    for (Metric& metric : to_.metrics)
+      metric.verdict = judge(metric.change, metric.adjusted_p, metric.least);
   }
 
   Runs const& base_;
@@ -228,13 +247,14 @@ void refuse(Runs const& base, Runs const& candidate, bool paired, Comparison& co
       return;
     }
   auto const is_in_turn = [](RunMeasurements const& run) { return run.steps_in_turn > 0; };
-  auto const count =
-      std::count_if(base.begin(), base.end(), is_in_turn) + std::count_if(candidate.begin(), candidate.end(), is_in_turn);
+  auto const count = std::count_if(base.begin(), base.end(), is_in_turn) +
+                     std::count_if(candidate.begin(), candidate.end(), is_in_turn);
   if (count != 0 && count != std::ssize(base) + std::ssize(candidate)) {
     comparison.refusal = Refusal::kOneSideInTurn;
     return;
   }
-  if (common_kernel_share(base, candidate) == 0 || base.front().of_hosts != candidate.front().of_hosts)
+  if (common_kernel_share(base, candidate) == 0 ||
+      base.front().of_hosts != candidate.front().of_hosts)
     comparison.refusal = Refusal::kNoCommonKernel;
 }
 
@@ -244,7 +264,8 @@ double left_out_ns(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of runs made in turn: what slows a few steps alone is not in the fastest. Slower beyond doubt over all steps is no pass.
+/// Of runs made in turn: what slows a few steps alone is not in the fastest. Slower beyond doubt
+/// over all steps is no pass.
 void add_all_steps(Runs const& base, Runs const& candidate, Comparison& comparison) {
   Values of_base, of_candidate;
   for (RunMeasurements const& run : base) of_base.push_back({run.all_steps_ns});
@@ -253,16 +274,21 @@ void add_all_steps(Runs const& base, Runs const& candidate, Comparison& comparis
   Change const all = measure_pairs(of_base, of_candidate);
   bool const is_one = of_base.size() == 1;
   double const change = all.candidate_mean - all.base_mean;
-  comparison.caveats.push_back({Caveat::kInTurn, change, is_one ? change : all.shift.low, is_one ? change : all.shift.high});
+  comparison.caveats.push_back(
+      {Caveat::kInTurn, change, is_one ? change : all.shift.low, is_one ? change : all.shift.high});
   bool const are_slower = !is_one && judge(all, all.p, comparison.step().least) == Verdict::kMore;
-  if (are_slower && comparison.step().verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
+  if (are_slower && comparison.step().verdict != Verdict::kMore)
+    comparison.verdict = Verdict::kUnclear;
 }
 
 void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison) {
   Metric const& step = comparison.step();
-  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns, 0, 0, 0}); };
+  auto const add = [&](Caveat caveat, double ns = 0) {
+    comparison.caveats.push_back({caveat, ns, 0, 0, 0});
+  };
   auto const any = [&](auto const& holds) {
-    return std::any_of(base.begin(), base.end(), holds) || std::any_of(candidate.begin(), candidate.end(), holds);
+    return std::any_of(base.begin(), base.end(), holds) ||
+           std::any_of(candidate.begin(), candidate.end(), holds);
   };
   bool const in_turn = base.front().steps_in_turn > 0;
   if (in_turn) {
@@ -270,18 +296,24 @@ void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison
   } else {
     double const outliers = left_out_ns(candidate) - left_out_ns(base);
     if (std::abs(outliers) > step.least) add(Caveat::kOutliers, outliers);
-    if (outliers > step.least && step.verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
+    if (outliers > step.least && step.verdict != Verdict::kMore)
+      comparison.verdict = Verdict::kUnclear;
     if (step.change.method == CompareMethod::kNone) add(Caveat::kFewSteps);
   }
   if (step.change.drifts) add(Caveat::kDrift);
   if (common_kernel_share(base, candidate) < kLeastCommonShare) add(Caveat::kKernelNames);
-  if (any([](RunMeasurements const& run) { return !run.missing_ranks.empty(); })) add(Caveat::kMissingRanks);
-  if (any([](RunMeasurements const& run) { return run.integrity < kLeastQuality; })) add(Caveat::kQuality);
-  if (!comparison.of_hosts && any([](RunMeasurements const& run) { return run.allocated_bytes.empty(); })) add(Caveat::kNoMemory);
+  if (any([](RunMeasurements const& run) { return !run.missing_ranks.empty(); }))
+    add(Caveat::kMissingRanks);
+  if (any([](RunMeasurements const& run) { return run.integrity < kLeastQuality; }))
+    add(Caveat::kQuality);
+  if (!comparison.of_hosts &&
+      any([](RunMeasurements const& run) { return run.allocated_bytes.empty(); }))
+    add(Caveat::kNoMemory);
   bool const are_pairs = step.change.unit == CompareUnit::kPair;
   bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
   if (!are_runs) add(Caveat::kOneRun);
-  bool const are_few = are_runs && (are_pairs ? step.change.base_values < kFewPairs : base.size() + candidate.size() < kFewRuns);
+  bool const are_few = are_runs && (are_pairs ? step.change.base_values < kFewPairs
+                                              : base.size() + candidate.size() < kFewRuns);
   if (are_few && step.verdict == Verdict::kUnclear) {
     add(Caveat::kFewRuns);
     comparison.caveats.back().needed = needed_runs(step.change, step.least);
@@ -296,32 +328,38 @@ char const* to_string(MetricFamily family) {
 }
 
 char const* to_string(ChangePart part) {
-  constexpr std::array kNames = {"kernel_speed",   "kernel_calls", "new_kernels",  "vanished_kernels",
-                                 "kernel_overlap", "exposed_comm", "exposed_wait", "exposed_copy"};
+  constexpr std::array kNames = {"kernel_speed",     "kernel_calls",   "new_kernels",
+                                 "vanished_kernels", "kernel_overlap", "exposed_comm",
+                                 "exposed_wait",     "exposed_copy"};
   if (part == ChangePart::kHostWork) return "host_work";
   if (part == ChangePart::kHostInput) return "host_input";
   auto const index = static_cast<size_t>(part);
-  return index < kNames.size() ? kNames[index] : to_string(static_cast<IdleCause>(index - kNames.size()));
+  return index < kNames.size() ? kNames[index]
+                               : to_string(static_cast<IdleCause>(index - kNames.size()));
 }
 
 char const* to_string(Condition condition) {
-  constexpr std::array kNames = {"device", "devices",   "processes",       "host",        "fact", "command",
-                                 "tool",   "clock_mhz", "copied_in_bytes", "step_source", "steps"};
+  constexpr std::array kNames = {
+      "device", "devices",   "processes",       "host",        "fact", "command",
+      "tool",   "clock_mhz", "copied_in_bytes", "step_source", "steps"};
   return kNames[static_cast<size_t>(condition)];
 }
 
 char const* to_string(Caveat caveat) {
-  constexpr std::array kNames = {"one_run",      "few_runs",      "few_steps", "drift",   "outliers",
-                                 "kernel_names", "missing_ranks", "quality",   "in_turn", "no_memory"};
+  constexpr std::array kNames = {"one_run",  "few_runs",     "few_steps",     "drift",
+                                 "outliers", "kernel_names", "missing_ranks", "quality",
+                                 "in_turn",  "no_memory"};
   return kNames[static_cast<size_t>(caveat)];
 }
 
 char const* to_string(Refusal refusal) {
-  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel", "not_paired", "one_side_in_turn"};
+  constexpr std::array kNames = {"no_run",           "no_steps",   "one_step",
+                                 "no_common_kernel", "not_paired", "one_side_in_turn"};
   return kNames[static_cast<size_t>(refusal)];
 }
 
-Comparison compare_runs(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+Comparison compare_runs(std::vector<RunMeasurements> const& base,
+                        std::vector<RunMeasurements> const& candidate,
                         CompareOptions const& options) {
   Comparison comparison;
   comparison.base = side_facts(base);

@@ -31,7 +31,8 @@ std::string text_of(std::vector<RunMeasurements> const& runs, OfRun const& of_ru
 
 class DifferenceList {
  public:
-  DifferenceList(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate)
+  DifferenceList(std::vector<RunMeasurements> const& base,
+                 std::vector<RunMeasurements> const& candidate)
       : base_(base), candidate_(candidate) {}
 
   template <class OfRun>
@@ -43,7 +44,9 @@ class DifferenceList {
   template <class OfRun>
   void add_number(Condition condition, OfRun const& of_run) {
     std::optional<double> const base = mean(base_, of_run), candidate = mean(candidate_, of_run);
-    if (!base || !candidate || std::abs(*candidate - *base) <= kSameShare * std::max(std::abs(*base), std::abs(*candidate)))
+    if (!base || !candidate ||
+        std::abs(*candidate - *base) <=
+            kSameShare * std::max(std::abs(*base), std::abs(*candidate)))
       return;
     list_.push_back({condition, {}, {}, {}, base, candidate});
   }
@@ -52,7 +55,9 @@ class DifferenceList {
     for (auto const* side : {&base_, &candidate_})
       for (RunMeasurements const& run : *side)
         for (auto const& [name, value] : run.facts)
-          if (std::find(names.begin(), names.end(), name) == names.end() && names.size() < kMostFactNames) names.push_back(name);
+          if (std::find(names.begin(), names.end(), name) == names.end() &&
+              names.size() < kMostFactNames)
+            names.push_back(name);
     size_t const before = list_.size();
     for (std::string const& name : names) {
       if (list_.size() - before >= kMostDifferentFacts) return;
@@ -86,17 +91,22 @@ class DifferenceList {
   std::vector<Difference> list_;
 };
 
-std::string joined_names(std::vector<std::string> const& names) { return joined({names.begin(), names.end()}); }
-
-std::string step_range(RunMeasurements const& run) {
-  return run.steps.empty() ? std::string() : fmt::format("{}–{}", run.steps.front(), run.steps.back());
+std::string joined_names(std::vector<std::string> const& names) {
+  return joined({names.begin(), names.end()});
 }
 
-bool share_steps(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
+std::string step_range(RunMeasurements const& run) {
+  return run.steps.empty() ? std::string()
+                           : fmt::format("{}–{}", run.steps.front(), run.steps.back());
+}
+
+bool share_steps(std::vector<RunMeasurements> const& base,
+                 std::vector<RunMeasurements> const& candidate) {
   std::set<int64_t> numbers;
   for (RunMeasurements const& run : base) numbers.insert(run.steps.begin(), run.steps.end());
   return std::any_of(candidate.begin(), candidate.end(), [&](RunMeasurements const& run) {
-    return std::any_of(run.steps.begin(), run.steps.end(), [&](int64_t number) { return numbers.contains(number); });
+    return std::any_of(run.steps.begin(), run.steps.end(),
+                       [&](int64_t number) { return numbers.contains(number); });
   });
 }
 
@@ -116,12 +126,15 @@ WorkOfStep work_of(std::vector<RunMeasurements> const& runs) {
   return work;
 }
 
-/// Another batch makes kernels longer or more of them. Where neither is so, it is the same batch, some of which was copied in
-/// another step's window.
-bool is_same_work(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
+/// Another batch makes kernels longer or more of them. Where neither is so, it is the same batch,
+/// some of which was copied in another step's window.
+bool is_same_work(std::vector<RunMeasurements> const& base,
+                  std::vector<RunMeasurements> const& candidate) {
   constexpr double kSameWork = 0.05;
   WorkOfStep const a = work_of(base), b = work_of(candidate);
-  auto const are_near = [](double x, double y) { return std::abs(x - y) <= kSameWork * std::max(x, y); };
+  auto const are_near = [](double x, double y) {
+    return std::abs(x - y) <= kSameWork * std::max(x, y);
+  };
   return a.calls > 0 && are_near(a.calls, b.calls) && are_near(a.ns, b.ns);
 }
 
@@ -144,16 +157,21 @@ std::string source_key(RunMeasurements const& run) {
 std::vector<Difference> find_differences(std::vector<RunMeasurements> const& base,
                                          std::vector<RunMeasurements> const& candidate) {
   DifferenceList list(base, candidate);
-  list.add_text(Condition::kDevice, [](RunMeasurements const& run) { return joined_names(run.device_names); });
-  list.add_text(Condition::kDeviceCount, [](RunMeasurements const& run) { return std::to_string(run.devices); });
-  list.add_text(Condition::kProcesses, [](RunMeasurements const& run) { return std::to_string(run.processes); });
-  list.add_text(Condition::kHost, [](RunMeasurements const& run) { return joined_names(run.hosts); });
+  list.add_text(Condition::kDevice,
+                [](RunMeasurements const& run) { return joined_names(run.device_names); });
+  list.add_text(Condition::kDeviceCount,
+                [](RunMeasurements const& run) { return std::to_string(run.devices); });
+  list.add_text(Condition::kProcesses,
+                [](RunMeasurements const& run) { return std::to_string(run.processes); });
+  list.add_text(Condition::kHost,
+                [](RunMeasurements const& run) { return joined_names(run.hosts); });
   list.add_facts();
   list.add_text(Condition::kCommand, [](RunMeasurements const& run) { return run.command; });
   list.add_text(Condition::kTool, [](RunMeasurements const& run) { return run.tool; });
   list.add_number(Condition::kClock, [](RunMeasurements const& run) { return run.busy_clock_mhz; });
   if (!is_same_work(base, candidate))
-    list.add_number(Condition::kCopiedIn, [](RunMeasurements const& run) { return std::optional(run.copied_in_bytes); });
+    list.add_number(Condition::kCopiedIn,
+                    [](RunMeasurements const& run) { return std::optional(run.copied_in_bytes); });
   list.add_text(Condition::kStepSource, source_key);
   if (!share_steps(base, candidate)) list.add_text(Condition::kStepNumbers, step_range);
   return list.take();

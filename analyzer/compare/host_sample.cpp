@@ -17,7 +17,8 @@ namespace {
 /// The usual steps of one thread, by number.
 using StepsOfThread = std::map<int64_t, HostStepStats const*>;
 
-/// Steps of a process that do not count: the warm-up, and those whose period has the other program's turn in it.
+/// Steps of a process that do not count: the warm-up, and those whose period has the other
+/// program's turn in it.
 class LeftOut {
  public:
   LeftOut(model::Run const& run, HostStats const& host) {
@@ -53,7 +54,8 @@ std::vector<StepsOfThread> steady_steps_by_thread(model::Run const& run, Analysi
   return result;
 }
 
-/// Numbers that all threads have. Threads that share the steps among themselves have none in common: then all numbers.
+/// Numbers that all threads have. Threads that share the steps among themselves have none in
+/// common: then all numbers.
 std::vector<int64_t> numbers_of(std::vector<StepsOfThread> const& threads) {
   std::map<int64_t, size_t> holders;
   for (StepsOfThread const& steps : threads)
@@ -131,7 +133,8 @@ void add_ranges(Analysis const& analysis, RunMeasurements& sample) {
   }
 
   for (auto& [name, row] : by_name) sample.ranges.push_back(std::move(row));
-  std::stable_sort(sample.ranges.begin(), sample.ranges.end(), [](auto const& a, auto const& b) { return a.ns > b.ns; });
+  std::stable_sort(sample.ranges.begin(), sample.ranges.end(),
+                   [](auto const& a, auto const& b) { return a.ns > b.ns; });
   if (sample.ranges.size() > kMostComparedRanges) sample.ranges.resize(kMostComparedRanges);
 }
 
@@ -139,7 +142,8 @@ void keep_fastest(RunMeasurements& sample) {
   sample.steps_in_turn = sample.steps.size();
   std::vector<size_t> order(sample.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sample.step_ns[a] < sample.step_ns[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sample.step_ns[a] < sample.step_ns[b]; });
   order.resize(static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(order.size()))));
   std::sort(order.begin(), order.end());
 
@@ -162,8 +166,9 @@ void sample_hosts(model::Run const& run, Analysis const& analysis, RunMeasuremen
   add_step_values(threads, sample);
   add_left_out(run, analysis, sample);
 
-  bool const in_turn = std::any_of(analysis.hosts.begin(), analysis.hosts.end(),
-                                   [&](HostStats const& host) { return LeftOut(run, host).in_turn(); });
+  bool const in_turn =
+      std::any_of(analysis.hosts.begin(), analysis.hosts.end(),
+                  [&](HostStats const& host) { return LeftOut(run, host).in_turn(); });
   if (in_turn)
     keep_fastest(sample);
   else

@@ -13,10 +13,11 @@ namespace {
 
 using SideValues = std::vector<std::vector<double>>;
 
-/// Successive blocks that correlate less than this vary as independent ones do, but for a few percent.
+/// Successive blocks that correlate less than this vary as independent ones do, but for a few
+/// percent.
 constexpr double kLooseCorrelation = 0.2;
-/// So many standard errors a correlation of steps may be off zero by chance: 1 of 10. A block too long costs little, one too
-/// short takes chance for change.
+/// So many standard errors a correlation of steps may be off zero by chance: 1 of 10. A block too
+/// long costs little, one too short takes chance for change.
 constexpr double kStepErrors = 1.3;
 /// Of blocks: 1 of 20. Longer ones would be few.
 constexpr double kBlockErrors = 1.645;
@@ -50,27 +51,35 @@ struct BlockPair {
 /// Of fewer blocks the correlation is not looked at again: half of what is found there is chance.
 constexpr size_t kFewestCorrelated = 16;
 
-/// How long blocks of steps have to be that correlate so: one and a half times as long as it takes until (1 + ρ) / (1 − ρ), by
-/// which the error of a mean of such steps grows, is reached. Successive blocks of an autoregressive process then have 0.17.
+/// How long blocks of steps have to be that correlate so: one and a half times as long as it takes
+/// until (1 + ρ) / (1 − ρ), by which the error of a mean of such steps grows, is reached.
+/// Successive blocks of an autoregressive process then have 0.17.
 size_t length_for(double correlation, size_t steps) {
   double const wanted = std::ceil(1.5 * (1 + correlation) / std::max(1 - correlation, 1e-6));
   return std::min(static_cast<size_t>(wanted), steps);
 }
 
 /// The shortest blocks that are not alike in succession.
-BlockPair independent_blocks(std::vector<double> const& base, std::vector<double> const& candidate) {
-  size_t const fewest = std::min(base.size(), candidate.size()), longest = std::max<size_t>(fewest / kFewestBlocks, 1);
+BlockPair independent_blocks(std::vector<double> const& base,
+                             std::vector<double> const& candidate) {
+  size_t const fewest = std::min(base.size(), candidate.size()),
+               longest = std::max<size_t>(fewest / kFewestBlocks, 1);
   BlockPair blocks;
-  while (std::max(base.size(), candidate.size()) / blocks.length > kMostComparedValues) blocks.length *= 2;
+  while (std::max(base.size(), candidate.size()) / blocks.length > kMostComparedValues)
+    blocks.length *= 2;
   for (;;) {
-    std::vector<std::vector<double>> const sides = {block_means(base, blocks.length), block_means(candidate, blocks.length)};
+    std::vector<std::vector<double>> const sides = {block_means(base, blocks.length),
+                                                    block_means(candidate, blocks.length)};
     blocks.base = sides[0];
     blocks.candidate = sides[1];
     double const correlation = lag_one_correlation(sides);
     double const errors = blocks.length == 1 ? kStepErrors : kBlockErrors;
-    double const limit = errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.candidate.size()));
-    bool const can_tell = blocks.length == 1 || blocks.base.size() + blocks.candidate.size() >= kFewestCorrelated;
-    if (blocks.drifts || !can_tell || correlation <= std::max(kLooseCorrelation, limit)) return blocks;
+    double const limit =
+        errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.candidate.size()));
+    bool const can_tell =
+        blocks.length == 1 || blocks.base.size() + blocks.candidate.size() >= kFewestCorrelated;
+    if (blocks.drifts || !can_tell || correlation <= std::max(kLooseCorrelation, limit))
+      return blocks;
     size_t const wanted = blocks.length * length_for(correlation, fewest);
     blocks.drifts = wanted > longest;
     blocks.length = std::max(blocks.length, std::min(wanted, longest));
@@ -80,13 +89,15 @@ BlockPair independent_blocks(std::vector<double> const& base, std::vector<double
 /// What drifts within a run may have gone as far again before or after it.
 void widen_by_drift(BlockPair const& blocks, Shift& shift) {
   auto const [base_least, base_most] = std::minmax_element(blocks.base.begin(), blocks.base.end());
-  auto const [candidate_least, candidate_most] = std::minmax_element(blocks.candidate.begin(), blocks.candidate.end());
+  auto const [candidate_least, candidate_most] =
+      std::minmax_element(blocks.candidate.begin(), blocks.candidate.end());
   double const drift = std::max(*base_most - *base_least, *candidate_most - *candidate_least);
   shift.low = *candidate_least - *base_most - drift;
   shift.high = *candidate_most - *base_least + drift;
 }
 
-void compare_values(std::vector<double> const& base, std::vector<double> const& candidate, RankSums& sums, Change& change) {
+void compare_values(std::vector<double> const& base, std::vector<double> const& candidate,
+                    RankSums& sums, Change& change) {
   change.base_values = base.size();
   change.candidate_values = candidate.size();
   if (std::min(base.size(), candidate.size()) >= kFewestRankedValues) {
@@ -101,7 +112,8 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
   change.shift = test.shift;
 }
 
-std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::vector<double> const& candidate) {
+std::optional<PairAgreement> agreement_of(std::vector<double> const& base,
+                                          std::vector<double> const& candidate) {
   PairAgreement agreement;
   for (size_t i = 0; i < base.size(); ++i) {
     if (base[i] <= 0) return std::nullopt;
@@ -114,15 +126,18 @@ std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::
   return agreement;
 }
 
-/// Student's t of the logarithms of the ratios, as differences of the mean base; none where a value is not above 0.
-std::optional<MeanTest> test_ratios(std::vector<double> const& base, std::vector<double> const& candidate, double base_mean) {
+/// Student's t of the logarithms of the ratios, as differences of the mean base; none where a value
+/// is not above 0.
+std::optional<MeanTest> test_ratios(std::vector<double> const& base,
+                                    std::vector<double> const& candidate, double base_mean) {
   std::vector<double> logarithms;
   for (size_t i = 0; i < base.size(); ++i) {
     if (base[i] <= 0 || candidate[i] <= 0) return std::nullopt;
     logarithms.push_back(std::log(candidate[i] / base[i]));
   }
   MeanTest test = student_of_pairs(logarithms, kCompareConfidence);
-  for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high}) *bound = base_mean * std::expm1(*bound);
+  for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high})
+    *bound = base_mean * std::expm1(*bound);
   return test;
 }
 
@@ -155,7 +170,8 @@ char const* to_string(Verdict verdict) {
 }
 
 char const* to_string(CompareMethod method) {
-  constexpr std::array kNames = {"none", "mann_whitney", "student", "signed_rank", "paired_student"};
+  constexpr std::array kNames = {"none", "mann_whitney", "student", "signed_rank",
+                                 "paired_student"};
   return kNames[static_cast<size_t>(method)];
 }
 
@@ -164,10 +180,12 @@ char const* to_string(CompareUnit unit) {
   return kNames[static_cast<size_t>(unit)];
 }
 
-Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate, RankSums& sums) {
+Change measure_change(std::span<std::vector<double> const> base,
+                      std::span<std::vector<double> const> candidate, RankSums& sums) {
   SideValues const of_base = runs_with_values(base), of_candidate = runs_with_values(candidate);
   STEPSCOPE_CHECK(!of_base.empty() && !of_candidate.empty());
-  std::vector<double> const base_means = run_means(of_base), candidate_means = run_means(of_candidate);
+  std::vector<double> const base_means = run_means(of_base),
+                            candidate_means = run_means(of_candidate);
   Change change;
   change.base_mean = plain_mean(base_means);
   change.candidate_mean = plain_mean(candidate_means);
@@ -178,7 +196,8 @@ Change measure_change(std::span<std::vector<double> const> base, std::span<std::
   }
   change.base_values = of_base[0].size();
   change.candidate_values = of_candidate[0].size();
-  change.shift.estimate = change.shift.low = change.shift.high = change.candidate_mean - change.base_mean;
+  change.shift.estimate = change.shift.low = change.shift.high =
+      change.candidate_mean - change.base_mean;
   if (std::min(change.base_values, change.candidate_values) < kFewestComparedSteps) return change;
   BlockPair const blocks = independent_blocks(of_base[0], of_candidate[0]);
   change.unit = blocks.length > 1 ? CompareUnit::kBlock : CompareUnit::kStep;
@@ -189,7 +208,8 @@ Change measure_change(std::span<std::vector<double> const> base, std::span<std::
   return change;
 }
 
-Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate) {
+Change measure_pairs(std::span<std::vector<double> const> base,
+                     std::span<std::vector<double> const> candidate) {
   STEPSCOPE_CHECK(base.size() == candidate.size());
   std::vector<double> of_base, of_candidate, differences;
   for (size_t i = 0; i < base.size(); ++i) {
@@ -246,20 +266,26 @@ std::optional<Change> measure_far_apart(std::span<std::vector<double> const> bas
 
 size_t needed_runs(Change const& change, double least) {
   bool const are_pairs = change.method == CompareMethod::kPairedStudent;
-  size_t const fewest = std::min(change.base_values, change.candidate_values), sides = are_pairs ? 1 : 2;
+  size_t const fewest = std::min(change.base_values, change.candidate_values),
+               sides = are_pairs ? 1 : 2;
   if (!are_pairs && change.method != CompareMethod::kStudent) return 0;
   double const degrees =
-      static_cast<double>(change.base_values + (are_pairs ? 0 : change.candidate_values)) - static_cast<double>(sides);
+      static_cast<double>(change.base_values + (are_pairs ? 0 : change.candidate_values)) -
+      static_cast<double>(sides);
   double const half = (change.shift.high - change.shift.low) / 2;
   if (degrees < 1 || !std::isfinite(half) || half <= 0) return 0;
 
-  double const error = half / student_quantile(1 - kCompareConfidence, degrees), shift = std::abs(change.shift.estimate);
+  double const error = half / student_quantile(1 - kCompareConfidence, degrees),
+               shift = std::abs(change.shift.estimate);
   for (size_t runs = fewest + 1; runs <= kMostNeededRuns; ++runs) {
     double const more_degrees = static_cast<double>(sides * (runs - 1));
-    double const less_error = error * std::sqrt(static_cast<double>(fewest) / static_cast<double>(runs));
+    double const less_error =
+        error * std::sqrt(static_cast<double>(fewest) / static_cast<double>(runs));
     double const margin = less_error * student_quantile(1 - kCompareConfidence, more_degrees);
     if (shift + margin <= least) return runs;
-    if (shift - margin > least && student_two_sided(shift / less_error, more_degrees) < kMetricError) return runs;
+    if (shift - margin > least &&
+        student_two_sided(shift / less_error, more_degrees) < kMetricError)
+      return runs;
   }
   return 0;
 }

@@ -1,10 +1,12 @@
-// Whether a number changed between two sides, and by how much (DEFINITIONS, "Comparing runs"). Pure: values in, verdict out.
+// Whether a number changed between two sides, and by how much (DEFINITIONS, "Comparing runs").
+// Pure: values in, verdict out.
 //
-// What is counted as one value decides whether a difference is real: steps of one run are more alike than steps of two, and
-// successive steps more than distant ones. So where a side has several runs a value is a run (its mean). With one run a side a
-// value is a step, or where successive steps are alike a block of them, long enough that successive blocks are not. Where runs
-// were made in turn a value is the difference of a pair: what the machine did meanwhile it did to both, and it is not in the
-// value.
+// What is counted as one value decides whether a difference is real: steps of one run are more
+// alike than steps of two, and successive steps more than distant ones. So where a side has several
+// runs a value is a run (its mean). With one run a side a value is a step, or where successive
+// steps are alike a block of them, long enough that successive blocks are not. Where runs were made
+// in turn a value is the difference of a pair: what the machine did meanwhile it did to both, and
+// it is not in the value.
 #pragma once
 
 #include <cstdint>
@@ -33,20 +35,21 @@ char const* to_string(CompareUnit unit);
 
 /// With one run a side: with fewer steps nothing is said.
 inline constexpr size_t kFewestComparedSteps = 5;
-/// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and Student's t is used.
+/// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and
+/// Student's t is used.
 inline constexpr size_t kFewestRankedValues = 7;
 /// And of pairs: of 10 the least p is 0.002, where all differ in one direction.
 inline constexpr size_t kFewestRankedPairs = 11;
-/// And of pairs of which some differ by nothing, or by as much: the normal distribution, which is taken then, has no p of 0.002
-/// for fewer.
+/// And of pairs of which some differ by nothing, or by as much: the normal distribution, which is
+/// taken then, has no p of 0.002 for fewer.
 inline constexpr size_t kFewestTiedPairs = 14;
 /// More values are averaged in blocks: the differences of all pairs are looked at.
 inline constexpr size_t kMostComparedValues = 512;
 inline constexpr double kCompareConfidence = 0.95;
 /// For all metrics of a family together, after Holm's correction.
 inline constexpr double kFamilyError = 0.05;
-/// For a metric alone, however much it varies: of 1,000 pairs in which nothing changed no more than 5 are taken for changed (2
-/// are expected, 6 and more would be seen in 1 of 60 such thousands).
+/// For a metric alone, however much it varies: of 1,000 pairs in which nothing changed no more than
+/// 5 are taken for changed (2 are expected, 6 and more would be seen in 1 of 60 such thousands).
 inline constexpr double kMetricError = 0.002;
 
 /// How pairs agree.
@@ -57,7 +60,8 @@ struct PairAgreement {
 
 /// What changed of one number.
 struct Change {
-  CompareMethod method = CompareMethod::kNone;  ///< kNone: too few values, no more is known than the means
+  CompareMethod method =
+      CompareMethod::kNone;  ///< kNone: too few values, no more is known than the means
   CompareUnit unit = CompareUnit::kStep;
   size_t base_values = 0, candidate_values = 0;
   size_t steps_per_value = 1;                ///< of blocks, at least
@@ -65,27 +69,35 @@ struct Change {
   Shift shift;                               ///< of fresh against base, with kCompareConfidence
   double p = 1;                              ///< two-sided, for this number alone
   std::optional<PairAgreement> agreement;    ///< of pairs whose bases are all above 0
-  bool drifts = false;  ///< even the longest blocks are alike in succession: `shift` is widened by as much as they vary
+  bool drifts = false;  ///< even the longest blocks are alike in succession: `shift` is widened by
+                        ///< as much as they vary
 };
 
-/// base[run][step]: in the order of time, finite. Runs without values do not count. Both sides need one value.
-Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate, RankSums& sums);
+/// base[run][step]: in the order of time, finite. Runs without values do not count. Both sides need
+/// one value.
+Change measure_change(std::span<std::vector<double> const> base,
+                      std::span<std::vector<double> const> candidate, RankSums& sums);
 
-/// Of runs that were made in turn: base[i] with fresh[i], as many on both sides. Pairs of which a run has no values do not count;
-/// one must. With fewer pairs than ranks can tell Student's t of their differences or, where that tells nothing and all values
-/// are above 0, of the logarithms of their ratios: a machine that is slower by a share makes a difference larger by it.
-Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate);
+/// Of runs that were made in turn: base[i] with fresh[i], as many on both sides. Pairs of which a
+/// run has no values do not count; one must. With fewer pairs than ranks can tell Student's t of
+/// their differences or, where that tells nothing and all values are above 0, of the logarithms of
+/// their ratios: a machine that is slower by a share makes a difference larger by it.
+Change measure_pairs(std::span<std::vector<double> const> base,
+                     std::span<std::vector<double> const> candidate);
 
-/// Runs of one program that took turns differ as wholes, by 2.8 % (root mean square) beside compilers (decision 28). A few pairs
-/// do not tell how pairs vary, so their intervals are widened by seven times as much.
+/// Runs of one program that took turns differ as wholes, by 2.8 % (root mean square) beside
+/// compilers (decision 28). A few pairs do not tell how pairs vary, so their intervals are widened
+/// by seven times as much.
 inline constexpr double kPairSpread = 0.2;
-/// Of runs that were made in turn, step by step within each pair: the interval holds those of all pairs, each widened by
-/// kPairSpread; p is the largest. None where a pair has too few steps. For pairs of which measure_pairs() can tell nothing.
+/// Of runs that were made in turn, step by step within each pair: the interval holds those of all
+/// pairs, each widened by kPairSpread; p is the largest. None where a pair has too few steps. For
+/// pairs of which measure_pairs() can tell nothing.
 std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base,
                                         std::span<std::vector<double> const> candidate);
 
-/// How many runs a side, or pairs, would settle a change of which so few are there: if more vary as these do. 0 where more than
-/// kMostNeededRuns would be needed, or these do not tell how far they vary.
+/// How many runs a side, or pairs, would settle a change of which so few are there: if more vary as
+/// these do. 0 where more than kMostNeededRuns would be needed, or these do not tell how far they
+/// vary.
 size_t needed_runs(Change const& change, double least);
 inline constexpr size_t kMostNeededRuns = 50;
 

@@ -19,12 +19,14 @@ SignedRanks rank_by_size(std::span<double const> differences) {
   std::vector<double> sorted;
   for (double const value : differences)
     if (value != 0) sorted.push_back(value);
-  std::sort(sorted.begin(), sorted.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](double a, double b) { return std::abs(a) < std::abs(b); });
   SignedRanks ranks;
   ranks.count = sorted.size();
   for (size_t first = 0; first < sorted.size();) {
     size_t last = first, positive = 0;
-    while (last < sorted.size() && std::abs(sorted[last]) == std::abs(sorted[first])) positive += sorted[last++] > 0 ? 1 : 0;
+    while (last < sorted.size() && std::abs(sorted[last]) == std::abs(sorted[first]))
+      positive += sorted[last++] > 0 ? 1 : 0;
     auto const equal = static_cast<double>(last - first);
     ranks.positive += static_cast<double>(positive) * static_cast<double>(first + 1 + last) / 2;
     ranks.tie_terms += equal * equal * equal - equal;
@@ -38,7 +40,8 @@ std::vector<double> means_of_pairs(std::span<double const> differences) {
   std::vector<double> means;
   means.reserve(differences.size() * (differences.size() + 1) / 2);
   for (size_t i = 0; i < differences.size(); ++i)
-    for (size_t j = i; j < differences.size(); ++j) means.push_back((differences[i] + differences[j]) / 2);
+    for (size_t j = i; j < differences.size(); ++j)
+      means.push_back((differences[i] + differences[j]) / 2);
   std::sort(means.begin(), means.end());
   return means;
 }
@@ -47,17 +50,20 @@ std::vector<double> means_of_pairs(std::span<double const> differences) {
 
 SignedRankDistribution::SignedRankDistribution(size_t n) : cumulative_(n * (n + 1) / 2 + 1, 0) {
   STEPSCOPE_CHECK(n > 0 && n <= kMostExact);
-  // Of the ranks 1 … n each is in the sum or not. Sums of whole numbers, all positive: nothing cancels.
+  // Of the ranks 1 … n each is in the sum or not. Sums of whole numbers, all positive: nothing
+  // cancels.
   cumulative_[0] = 1;
   for (size_t rank = 1; rank <= n; ++rank)
-    for (size_t sum = rank * (rank + 1) / 2; sum >= rank; --sum) cumulative_[sum] += cumulative_[sum - rank];
+    for (size_t sum = rank * (rank + 1) / 2; sum >= rank; --sum)
+      cumulative_[sum] += cumulative_[sum - rank];
   std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
   double const all = cumulative_.back();
   for (double& value : cumulative_) value /= all;
 }
 
 size_t SignedRankDistribution::quantile(double p) const {
-  return static_cast<size_t>(std::lower_bound(cumulative_.begin(), cumulative_.end(), p) - cumulative_.begin());
+  return static_cast<size_t>(std::lower_bound(cumulative_.begin(), cumulative_.end(), p) -
+                             cumulative_.begin());
 }
 
 SignedRankTest signed_rank(std::span<double const> differences, double confidence) {
@@ -65,10 +71,12 @@ SignedRankTest signed_rank(std::span<double const> differences, double confidenc
   SignedRanks const ranks = rank_by_size(differences);
   double const tail = (1 - confidence) / 2;
   auto const of_pairs = [](double n) { return n * (n + 1) / 2; };
-  auto const nonzero = static_cast<double>(ranks.count), all = static_cast<double>(differences.size());
+  auto const nonzero = static_cast<double>(ranks.count),
+             all = static_cast<double>(differences.size());
   SignedRankTest test;
   test.v = ranks.positive;
-  test.exact = ranks.count == differences.size() && ranks.tie_terms == 0 && differences.size() <= kMostExact;
+  test.exact =
+      ranks.count == differences.size() && ranks.tie_terms == 0 && differences.size() <= kMostExact;
   std::vector<double> const means = means_of_pairs(differences);
   size_t place = 1;  // of the bounds among the means, from either end
   double const nearer = std::min(test.v, of_pairs(nonzero) - test.v);
@@ -78,8 +86,12 @@ SignedRankTest signed_rank(std::span<double const> differences, double confidenc
     place = distribution.quantile(tail);
   } else {
     double const variance = nonzero * (nonzero + 1) * (2 * nonzero + 1) / 24 - ranks.tie_terms / 48;
-    if (variance > 0) test.p = std::erfc(std::max(0.0, of_pairs(nonzero) / 2 - nearer - 0.5) / std::sqrt(2 * variance));
-    double const nearest = of_pairs(all) / 2 + normal_quantile(tail) * std::sqrt(all * (all + 1) * (2 * all + 1) / 24) + 0.5;
+    if (variance > 0)
+      test.p =
+          std::erfc(std::max(0.0, of_pairs(nonzero) / 2 - nearer - 0.5) / std::sqrt(2 * variance));
+    double const nearest = of_pairs(all) / 2 +
+                           normal_quantile(tail) * std::sqrt(all * (all + 1) * (2 * all + 1) / 24) +
+                           0.5;
     if (nearest >= 1) place = static_cast<size_t>(nearest);
   }
   place = std::clamp<size_t>(place, 1, (means.size() + 1) / 2);

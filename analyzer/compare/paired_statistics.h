@@ -1,6 +1,7 @@
-// Statistics of pairs: whether differences of values that belong together are about 0 (Wilcoxon's signed ranks, Student's t), and
-// how large they typically are (Hodges and Lehmann's pseudomedian, their mean). Pure functions over finite numbers. As in R:
-// wilcox.test(differences, conf.int = TRUE), t.test(differences).
+// Statistics of pairs: whether differences of values that belong together are about 0 (Wilcoxon's
+// signed ranks, Student's t), and how large they typically are (Hodges and Lehmann's pseudomedian,
+// their mean). Pure functions over finite numbers. As in R: wilcox.test(differences, conf.int =
+// TRUE), t.test(differences).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace stepscope::analyzer {
 
-/// The distribution of V, the sum of the ranks of positive differences, where these are as often negative and no two are equal:
-/// n (n + 1) / 2 + 1 probabilities. O(n³), n ≤ kMostExact.
+/// The distribution of V, the sum of the ranks of positive differences, where these are as often
+/// negative and no two are equal: n (n + 1) / 2 + 1 probabilities. O(n³), n ≤ kMostExact.
 class SignedRankDistribution {
  public:
   explicit SignedRankDistribution(size_t n);
@@ -26,18 +27,21 @@ class SignedRankDistribution {
 };
 
 struct SignedRankTest {
-  double v = 0;        ///< the sum of the ranks of positive differences, equal ones share theirs; those of 0 are left out
-  double p = 1;        ///< two-sided
+  double v = 0;  ///< the sum of the ranks of positive differences, equal ones share theirs; those
+                 ///< of 0 are left out
+  double p = 1;  ///< two-sided
   bool exact = false;  ///< else the normal approximation, corrected for ties and continuity
-  /// The median of the means of all pairs of differences, each with itself too, and Tukey's interval of them, by the exact
-  /// distribution where `exact`. With too few differences it is that of all.
+  /// The median of the means of all pairs of differences, each with itself too, and Tukey's
+  /// interval of them, by the exact distribution where `exact`. With too few differences it is that
+  /// of all.
   Shift shift;
 };
-/// Wilcoxon, 1945. Exact where no two differences are equal but for their sign, none is 0 and there are no more than kMostExact.
-/// Needs one difference. O(n²).
+/// Wilcoxon, 1945. Exact where no two differences are equal but for their sign, none is 0 and there
+/// are no more than kMostExact. Needs one difference. O(n²).
 SignedRankTest signed_rank(std::span<double const> differences, double confidence);
 
-/// Student's t of their mean. Of a single difference the interval is that of all numbers; where none varies p is 0 or 1.
+/// Student's t of their mean. Of a single difference the interval is that of all numbers; where
+/// none varies p is 0 or 1.
 MeanTest student_of_pairs(std::span<double const> differences, double confidence);
 
 }  // namespace stepscope::analyzer

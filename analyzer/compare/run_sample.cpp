@@ -28,7 +28,8 @@ struct SampledStep {
 /// Of one device, by number.
 using SampledSteps = std::map<int64_t, SampledStep>;
 
-/// The idle time of the periods is all that the device's gaps say of them; periods and gaps come by time.
+/// The idle time of the periods is all that the device's gaps say of them; periods and gaps come by
+/// time.
 void add_idle(MeasuredDevice const& device, std::vector<SampledStep*> const& by_period) {
   size_t gap = 0;
   for (size_t p = 0; p < device.periods.size(); ++p) {
@@ -54,7 +55,8 @@ SampledSteps steps_of_device(Analysis const& analysis, MeasuredDevice const& dev
   for (size_t p = 0; p < device.periods.size(); ++p) {
     auto const found = by_end.find(device.periods[p].end);
     if (found == by_end.end()) continue;
-    auto const [at, is_new] = steps.emplace(found->second->step, SampledStep{found->second, device.periods[p], {}});
+    auto const [at, is_new] =
+        steps.emplace(found->second->step, SampledStep{found->second, device.periods[p], {}});
     if (is_new) by_period[p] = &at->second;
   }
   add_idle(device, by_period);
@@ -81,7 +83,8 @@ std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
     by_length.emplace_back(sum, number);
   }
   std::sort(by_length.begin(), by_length.end());
-  auto const wanted = static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(by_length.size())));
+  auto const wanted =
+      static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(by_length.size())));
   std::vector<int64_t> fastest;
   for (size_t i = 0; i < wanted; ++i) fastest.push_back(by_length[i].second);
   std::sort(fastest.begin(), fastest.end());
@@ -102,7 +105,8 @@ void add_parts(RunMeasurements& sample, size_t at, SampledStep const& step, doub
   take(StepPart::kCommunication, time.exposed_comm_ns - time.exposed_wait_ns);
   take(StepPart::kWaiting, time.exposed_wait_ns);
   take(StepPart::kCopies, time.exposed_copy_ns);
-  for (size_t c = 0; c < step.idle.size(); ++c) take(idle_part(static_cast<IdleCause>(c)), step.idle[c]);
+  for (size_t c = 0; c < step.idle.size(); ++c)
+    take(idle_part(static_cast<IdleCause>(c)), step.idle[c]);
   // Nothing, unless gaps are missing.
   add(idle_part(IdleCause::kUnexplained), rest);
   sample.step_ns[at] += static_cast<double>(step.period.length()) * share;
@@ -122,23 +126,29 @@ RunMeasurements::DeviceTime time_of(RunMeasurements const& sample, SampledSteps 
 /// Gathers kernels by name over the devices.
 class KernelSampler {
  public:
-  KernelSampler(Analysis const& analysis, RunMeasurements& sample) : analysis_(analysis), sample_(sample) {}
+  KernelSampler(Analysis const& analysis, RunMeasurements& sample)
+      : analysis_(analysis), sample_(sample) {}
 
   void add_device(DeviceRef ref, SampledSteps const& steps) {
-    auto const by_ref = [](KernelStats const& kernel, DeviceRef wanted) { return kernel.ref < wanted; };
-    auto const first = std::lower_bound(analysis_.kernels.begin(), analysis_.kernels.end(), ref, by_ref);
+    auto const by_ref = [](KernelStats const& kernel, DeviceRef wanted) {
+      return kernel.ref < wanted;
+    };
+    auto const first =
+        std::lower_bound(analysis_.kernels.begin(), analysis_.kernels.end(), ref, by_ref);
     std::unordered_map<uint32_t, size_t> columns;
     double const share = 1 / static_cast<double>(sample_.devices);
     uint64_t copied_in = 0;
     for (size_t s = 0; s < sample_.steps.size(); ++s) {
       StepStats const& step = *steps.at(sample_.steps[s]).facts;
-      sample_.copied_in_bytes += static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
+      sample_.copied_in_bytes +=
+          static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
       copied_in |= step.copied_in_bytes;
       for (StepKernel const& kernel : step.kernels) {
         auto const [found, is_new] = columns.emplace(kernel.kernel, 0);
         if (is_new) {
           bool const is_told = kernel.kernel != StepKernel::kOthers;
-          found->second = column(is_told ? std::string_view((first + kernel.kernel)->name) : std::string_view());
+          found->second = column(is_told ? std::string_view((first + kernel.kernel)->name)
+                                         : std::string_view());
         }
         RunMeasurements::Kernel& to = sample_.kernels[found->second];
         to.ns[s] += static_cast<double>(kernel.total_ns) * share;
@@ -156,11 +166,13 @@ class KernelSampler {
     };
     std::vector<std::pair<double, RunMeasurements::Kernel>> sorted;
     for (RunMeasurements::Kernel& kernel : sample_.kernels) {
-      for (double const calls : kernel.calls) sample_.kernel_calls += calls / static_cast<double>(sample_.steps.size());
+      for (double const calls : kernel.calls)
+        sample_.kernel_calls += calls / static_cast<double>(sample_.steps.size());
       double const key = kernel.name.empty() ? -1 : total(kernel);
       sorted.emplace_back(key, std::move(kernel));
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](auto const& a, auto const& b) { return a.first > b.first; });
     sample_.kernels.clear();
     for (auto& [key, kernel] : sorted) sample_.kernels.push_back(std::move(kernel));
   }
@@ -169,8 +181,8 @@ class KernelSampler {
   size_t column(std::string_view name) {
     auto const [found, is_new] = places_.emplace(std::string(name), sample_.kernels.size());
     if (is_new)
-      sample_.kernels.push_back(
-          {std::string(name), std::vector<double>(sample_.steps.size(), 0), std::vector<double>(sample_.steps.size(), 0)});
+      sample_.kernels.push_back({std::string(name), std::vector<double>(sample_.steps.size(), 0),
+                                 std::vector<double>(sample_.steps.size(), 0)});
     return found->second;
   }
 
@@ -179,7 +191,8 @@ class KernelSampler {
   std::unordered_map<std::string, size_t> places_;
 };
 
-/// Most that the device held from the begin of each of its steps' host ranges to the end; ranges that overlap share nothing.
+/// Most that the device held from the begin of each of its steps' host ranges to the end; ranges
+/// that overlap share nothing.
 void add_memory(RunMeasurements& sample, MemoryStats const& memory, SampledSteps const& steps) {
   if (memory.timeline.empty()) return;
   sample.allocated_bytes.resize(sample.steps.size(), 0);
@@ -196,11 +209,13 @@ void add_memory(RunMeasurements& sample, MemoryStats const& memory, SampledSteps
       reserved = std::max(reserved, timeline[at].reserved_bytes);
     }
     sample.allocated_bytes[s] = std::max(sample.allocated_bytes[s], static_cast<double>(allocated));
-    if (memory.peak_reserved_bytes) sample.reserved_bytes[s] = std::max(sample.reserved_bytes[s], static_cast<double>(reserved));
+    if (memory.peak_reserved_bytes)
+      sample.reserved_bytes[s] = std::max(sample.reserved_bytes[s], static_cast<double>(reserved));
   }
 }
 
-/// Each collective counts to the step in whose period its first participant begins on that one's device.
+/// Each collective counts to the step in whose period its first participant begins on that one's
+/// device.
 void add_collectives(RunMeasurements& sample, Analysis const& analysis,
                      std::vector<std::pair<DeviceRef, SampledSteps>> const& devices) {
   struct Sum {
@@ -209,15 +224,19 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
   std::map<std::pair<model::CollectiveOp, uint64_t>, std::map<size_t, Sum>> by_size;
   for (CollectiveStats const& collective : analysis.collectives) {
     for (auto const& participant : collective.participants) {
-      auto const device = std::lower_bound(devices.begin(), devices.end(), participant.ref,
-                                           [](auto const& known, DeviceRef ref) { return known.first < ref; });
+      auto const device =
+          std::lower_bound(devices.begin(), devices.end(), participant.ref,
+                           [](auto const& known, DeviceRef ref) { return known.first < ref; });
       if (device == devices.end() || device->first != participant.ref) continue;
       // Steps come by number; within a run these are in the order of time.
-      auto const step = std::partition_point(sample.steps.begin(), sample.steps.end(), [&](int64_t number) {
-        return device->second.at(number).period.end <= participant.when.begin;
-      });
-      if (step != sample.steps.end() && device->second.at(*step).period.begin <= participant.when.begin) {
-        Sum& sum = by_size[{collective.op, collective.bytes}][static_cast<size_t>(step - sample.steps.begin())];
+      auto const step =
+          std::partition_point(sample.steps.begin(), sample.steps.end(), [&](int64_t number) {
+            return device->second.at(number).period.end <= participant.when.begin;
+          });
+      if (step != sample.steps.end() &&
+          device->second.at(*step).period.begin <= participant.when.begin) {
+        Sum& sum = by_size[{collective.op, collective.bytes}]
+                          [static_cast<size_t>(step - sample.steps.begin())];
         sum.ns += static_cast<double>(collective.transfer_ns);
         ++sum.count;
       }
@@ -236,7 +255,8 @@ void add_collectives(RunMeasurements& sample, Analysis const& analysis,
   }
   std::stable_sort(sample.collectives.begin(), sample.collectives.end(),
                    [](auto const& a, auto const& b) { return a.total_ns > b.total_ns; });
-  if (sample.collectives.size() > kMostCollectiveSizes) sample.collectives.resize(kMostCollectiveSizes);
+  if (sample.collectives.size() > kMostCollectiveSizes)
+    sample.collectives.resize(kMostCollectiveSizes);
 }
 
 /// Distinct step numbers in the periods of any device.
@@ -246,7 +266,8 @@ uint64_t count_steps(Analysis const& analysis, std::vector<MeasuredDevice> const
   for (MeasuredDevice const& device : devices) {
     while (first < analysis.steps.size() && analysis.steps[first].ref < device.ref) ++first;
     if (device.has_steps)
-      for (auto const& [number, step] : steps_of_device(analysis, device, first)) numbers.insert(number);
+      for (auto const& [number, step] : steps_of_device(analysis, device, first))
+        numbers.insert(number);
   }
   return numbers.size();
 }
@@ -271,19 +292,24 @@ double mean_period(std::vector<MeasuredDevice> const& devices) {
 }
 
 /// Host ops and late devices, per step and device.
-void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis, MeasuredSteps const& measured) {
+void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis,
+               MeasuredSteps const& measured) {
   if (analysis.steps.empty()) return;
   auto const all_steps = static_cast<double>(analysis.steps.size());
   for (HostOpStats const& op : analysis.host_ops)
-    if (op.host_op) sample.host_ops.push_back({op.cause, *op.host_op, static_cast<double>(op.idle_ns) / all_steps});
+    if (op.host_op)
+      sample.host_ops.push_back(
+          {op.cause, *op.host_op, static_cast<double>(op.idle_ns) / all_steps});
   double steady = 0;
-  for (MeasuredDevice const& device : measured.steady) steady += static_cast<double>(device.periods.size());
+  for (MeasuredDevice const& device : measured.steady)
+    steady += static_cast<double>(device.periods.size());
   if (steady <= 0) return;
   for (WaitStats const& waits : analysis.waits) {
     auto const index = static_cast<size_t>(waits.ref.rank_index);
-    int32_t const rank = index < run.ranks.size() ? run.ranks[index].trace.info().rank : waits.ref.rank_index;
-    sample.late.push_back(
-        {rank, waits.ref.device, cause_of(waits), waits.host_op, static_cast<double>(waits.exposed_ns) / steady});
+    int32_t const rank =
+        index < run.ranks.size() ? run.ranks[index].trace.info().rank : waits.ref.rank_index;
+    sample.late.push_back({rank, waits.ref.device, cause_of(waits), waits.host_op,
+                           static_cast<double>(waits.exposed_ns) / steady});
   }
 }
 
@@ -297,7 +323,8 @@ bool is_in_turn(model::Run const& run) {
 }
 
 /// Which steps were left out, and how long all and the usual ones took; its common steps are there.
-void add_step_counts(RunMeasurements& sample, Analysis const& analysis, MeasuredSteps const& measured) {
+void add_step_counts(RunMeasurements& sample, Analysis const& analysis,
+                     MeasuredSteps const& measured) {
   std::set<int64_t> warmup;
   for (StepStats const& step : analysis.steps)
     if (step.warmup && !step.held) warmup.insert(step.step);
@@ -355,7 +382,8 @@ char const* to_string(StepPart part) {
     case StepPart::kCopies:
       return "exposed_copy";
     default:
-      return to_string(static_cast<IdleCause>(static_cast<size_t>(part) - static_cast<size_t>(StepPart::kFirstIdle)));
+      return to_string(static_cast<IdleCause>(static_cast<size_t>(part) -
+                                              static_cast<size_t>(StepPart::kFirstIdle)));
   }
 }
 
@@ -390,7 +418,8 @@ RunMeasurements sample_run(model::Run const& run, Analysis const& analysis) {
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
   if (sample.steps.empty()) return sample;
   for (KernelStats const& kernel : analysis.kernels)
-    if (model::kind_info(kernel.kind).op_class == model::OpClass::kCompute) sample.kernel_names.insert(kernel.name);
+    if (model::kind_info(kernel.kind).op_class == model::OpClass::kCompute)
+      sample.kernel_names.insert(kernel.name);
 
   KernelSampler kernels(analysis, sample);
   for (auto const& [ref, steps] : devices) {
@@ -398,8 +427,9 @@ RunMeasurements sample_run(model::Run const& run, Analysis const& analysis) {
       add_parts(sample, s, steps.at(sample.steps[s]), 1 / static_cast<double>(sample.devices));
     sample.device_times.push_back(time_of(sample, steps));
     kernels.add_device(ref, steps);
-    auto const facts = std::lower_bound(analysis.devices.begin(), analysis.devices.end(), ref,
-                                        [](DeviceStats const& device, DeviceRef wanted) { return device.ref < wanted; });
+    auto const facts = std::lower_bound(
+        analysis.devices.begin(), analysis.devices.end(), ref,
+        [](DeviceStats const& device, DeviceRef wanted) { return device.ref < wanted; });
     if (facts != analysis.devices.end()) add_memory(sample, facts->memory, steps);
   }
 

@@ -1,9 +1,11 @@
-// What of a run is held against another: its steps as values, one a step of the job, and what it says of where it ran. Made of an
-// analysis alone, so that the traces of a run need not stay while the next is read.
+// What of a run is held against another: its steps as values, one a step of the job, and what it
+// says of where it ran. Made of an analysis alone, so that the traces of a run need not stay while
+// the next is read.
 //
-// A step of the job is the mean over its devices of that step's period (DEFINITIONS, "Comparing runs"): the periods of a device
-// follow each other without gap, so every device's sum to the time that the job took, and their mean is free of which device was
-// last to end which step. The longest period of each step instead would sum to more than the job took.
+// A step of the job is the mean over its devices of that step's period (DEFINITIONS, "Comparing
+// runs"): the periods of a device follow each other without gap, so every device's sum to the time
+// that the job took, and their mean is free of which device was last to end which step. The longest
+// period of each step instead would sum to more than the job took.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +20,56 @@
 namespace stepscope::analyzer {
 
 /// What a step's time is split into, without rest: `idle` begins at 4, by IdleCause.
-enum class StepPart : uint8_t { kCompute = 0, kCommunication = 1, kWaiting = 2, kCopies = 3, kFirstIdle = 4 };
-/// Of a run that was made in turn with another one: so many of its usual steps count, the fastest. Whatever else the machine does
-/// makes steps slower, never faster.
+enum class StepPart : uint8_t {
+  kCompute = 0,
+  kCommunication = 1,
+  kWaiting = 2,
+  kCopies = 3,
+  kFirstIdle = 4
+};
+/// Of a run that was made in turn with another one: so many of its usual steps count, the fastest.
+/// Whatever else the machine does makes steps slower, never faster.
 inline constexpr double kFastestInTurn = 0.25;
 inline constexpr size_t kStepPartCount = 4 + kIdleCauseCount;
 /// Of an idle cause.
 inline StepPart idle_part(IdleCause cause) {
-  return static_cast<StepPart>(static_cast<size_t>(StepPart::kFirstIdle) + static_cast<size_t>(cause));
+  return static_cast<StepPart>(static_cast<size_t>(StepPart::kFirstIdle) +
+                               static_cast<size_t>(cause));
 }
-/// The JSON key: "compute", "exposed_comm" (exposed communication but waiting), "exposed_wait" (waiting for peers in
-/// collectives), "exposed_copy", or that of the idle cause.
+/// The JSON key: "compute", "exposed_comm" (exposed communication but waiting), "exposed_wait"
+/// (waiting for peers in collectives), "exposed_copy", or that of the idle cause.
 char const* to_string(StepPart part);
 
 /// Everything per step is in the order of `steps`. Times are ns.
 struct RunMeasurements {
   std::string name;
-  std::vector<int64_t> steps;                                          ///< numbers of the usual steps that all its devices have
-  uint64_t warmup_steps = 0, slow_start_steps = 0, outlier_steps = 0;  ///< distinct numbers, on any device; left out
-  uint64_t incomplete_steps = 0;                                       ///< usual, but not on all devices; left out
-  double all_steps_ns = 0;                                             ///< mean over the periods of all steps but the warm-up
-  double steady_steps_ns = 0;                                          ///< and over the usual ones
-  std::optional<double> p95_ns;                                        ///< of the periods that all_steps_ns is the mean of
+  std::vector<int64_t> steps;  ///< numbers of the usual steps that all its devices have
+  uint64_t warmup_steps = 0, slow_start_steps = 0,
+           outlier_steps = 0;     ///< distinct numbers, on any device; left out
+  uint64_t incomplete_steps = 0;  ///< usual, but not on all devices; left out
+  double all_steps_ns = 0;        ///< mean over the periods of all steps but the warm-up
+  double steady_steps_ns = 0;     ///< and over the usual ones
+  std::optional<double> p95_ns;   ///< of the periods that all_steps_ns is the mean of
   StepSource step_source = StepSource::kNone;
-  /// Usual steps of a run that was made in turn with another one, of which only the fastest are in `steps`; 0 = it was not.
+  /// Usual steps of a run that was made in turn with another one, of which only the fastest are in
+  /// `steps`; 0 = it was not.
   uint64_t steps_in_turn = 0;
 
   std::vector<double> step_ns;                ///< mean over the devices
   std::vector<std::vector<double>> parts_ns;  ///< [StepPart]; they sum to step_ns
 
-  /// Kernels and memsets of one name: per step, summed over the devices and divided by their number.
+  /// Kernels and memsets of one name: per step, summed over the devices and divided by their
+  /// number.
   struct Kernel {
     std::string name;  ///< hostile text; empty: all that are not told apart
     std::vector<double> ns, calls;
   };
   std::vector<Kernel> kernels;                   ///< most time first, the others last
   std::unordered_set<std::string> kernel_names;  ///< of all kernels of the run
-  bool knows_all_kernels = true;                 ///< else a name that is not there may be there all the same
+  bool knows_all_kernels = true;  ///< else a name that is not there may be there all the same
 
-  /// Collectives of one operation and size: in steps that have them the mean of their transfers, and how many there were.
+  /// Collectives of one operation and size: in steps that have them the mean of their transfers,
+  /// and how many there were.
   struct Collective {
     model::CollectiveOp op = model::CollectiveOp::kUnknown;
     uint64_t bytes = 0;
@@ -78,8 +91,8 @@ struct RunMeasurements {
     double ns = 0;
   };
   std::vector<HostOp> host_ops;
-  /// The steps are those of processes without a device: a step is kCompute, its work, and the idle cause input, its wait for
-  /// data.
+  /// The steps are those of processes without a device: a step is kCompute, its work, and the idle
+  /// cause input, its wait for data.
   bool of_hosts = false;
   /// Of such a program: own time of a range in a usual step.
   struct HostRange {
@@ -110,9 +123,9 @@ struct RunMeasurements {
   std::string command, tool;                               ///< of the first process
   std::vector<std::pair<std::string, std::string>> facts;  ///< likewise: driver, cpu, settings
   std::optional<double> busy_clock_mhz;                    ///< mean over the devices
-  double copied_in_bytes = 0;                              ///< from host to device, per step, over all devices
-  uint64_t fed_devices = 0;                                ///< to which anything is copied
-  double kernel_calls = 0;                                 ///< per step and device
+  double copied_in_bytes = 0;  ///< from host to device, per step, over all devices
+  uint64_t fed_devices = 0;    ///< to which anything is copied
+  double kernel_calls = 0;     ///< per step and device
   std::vector<int32_t> missing_ranks;
   int32_t integrity = 100;
 };

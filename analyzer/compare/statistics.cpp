@@ -11,7 +11,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Root by halving of what rises with its argument, f(low) ≤ 0 ≤ f(high): to the last bits of a double.
+/// Root by halving of what rises with its argument, f(low) ≤ 0 ≤ f(high): to the last bits of a
+/// double.
 template <class Function>
 double rising_root(double low, double high, Function const& f) {
   constexpr int kHalvings = 200;  // more than a double has bits
@@ -49,7 +50,8 @@ double beta_fraction(double a, double b, double x) {
 double incomplete_beta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  double const front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  double const front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -68,7 +70,8 @@ Ranked rank_values(std::span<double const> x, std::span<double const> y) {
   Ranked ranked;
   for (size_t first = 0; first < all.size();) {
     size_t last = first, of_x = 0;
-    while (last < all.size() && all[last].first == all[first].first) of_x += all[last++].second ? 1 : 0;
+    while (last < all.size() && all[last].first == all[first].first)
+      of_x += all[last++].second ? 1 : 0;
     auto const equal = static_cast<double>(last - first);
     ranked.rank_sum += static_cast<double>(of_x) * static_cast<double>(first + 1 + last) / 2;
     ranked.tie_terms += equal * equal * equal - equal;
@@ -77,7 +80,9 @@ Ranked rank_values(std::span<double const> x, std::span<double const> y) {
   return ranked;
 }
 
-bool is_exact(size_t n, size_t m, double tie_terms) { return n <= kMostExact && m <= kMostExact && tie_terms == 0; }
+bool is_exact(size_t n, size_t m, double tie_terms) {
+  return n <= kMostExact && m <= kMostExact && tie_terms == 0;
+}
 
 /// The `place`-th smallest, from 0. Reorders.
 double smallest(std::vector<double>& values, size_t place) {
@@ -100,8 +105,9 @@ double squares_about_mean(std::span<double const> values, double mean) {
 
 RankSumDistribution::RankSumDistribution(size_t n, size_t m) : n_(n), m_(m) {
   STEPSCOPE_CHECK(n > 0 && m > 0 && n <= kMostExact && m <= kMostExact);
-  // counts[i][u] of (i, j): orders of i and j values with U = u. Either the largest value is of the first side, which adds j to
-  // the U of (i − 1, j), or of the other, and it is that of (i, j − 1). Sums of whole numbers, all positive: nothing cancels.
+  // counts[i][u] of (i, j): orders of i and j values with U = u. Either the largest value is of the
+  // first side, which adds j to the U of (i − 1, j), or of the other, and it is that of (i, j − 1).
+  // Sums of whole numbers, all positive: nothing cancels.
   std::vector<std::vector<double>> counts(n + 1, std::vector<double>(n * m + 1, 0));
   for (auto& row : counts) row[0] = 1;
   for (size_t j = 1; j <= m; ++j)
@@ -114,7 +120,8 @@ RankSumDistribution::RankSumDistribution(size_t n, size_t m) : n_(n), m_(m) {
 }
 
 size_t RankSumDistribution::quantile(double p) const {
-  return static_cast<size_t>(std::lower_bound(cumulative_.begin(), cumulative_.end(), p) - cumulative_.begin());
+  return static_cast<size_t>(std::lower_bound(cumulative_.begin(), cumulative_.end(), p) -
+                             cumulative_.begin());
 }
 
 RankSumDistribution const& RankSums::of(size_t n, size_t m) {
@@ -132,7 +139,8 @@ RankTest mann_whitney(std::span<double const> x, std::span<double const> y, Rank
   double const nearer = std::min(test.u, n * m - test.u);
   if (is_exact(x.size(), y.size(), ranked.tie_terms)) {
     test.exact = true;
-    test.p = std::min(1.0, 2 * sums.of(x.size(), y.size()).cumulative(static_cast<size_t>(std::llround(nearer))));
+    test.p = std::min(
+        1.0, 2 * sums.of(x.size(), y.size()).cumulative(static_cast<size_t>(std::llround(nearer))));
     return test;
   }
   double const variance = n * m / 12 * (all + 1 - ranked.tie_terms / (all * (all - 1)));
@@ -142,7 +150,8 @@ RankTest mann_whitney(std::span<double const> x, std::span<double const> y, Rank
   return test;
 }
 
-Shift hodges_lehmann(std::span<double const> x, std::span<double const> y, double confidence, RankSums& sums) {
+Shift hodges_lehmann(std::span<double const> x, std::span<double const> y, double confidence,
+                     RankSums& sums) {
   STEPSCOPE_CHECK(!x.empty() && !y.empty() && confidence > 0 && confidence < 1);
   size_t const pairs = x.size() * y.size();
   std::vector<double> differences;
@@ -155,7 +164,8 @@ Shift hodges_lehmann(std::span<double const> x, std::span<double const> y, doubl
     place = sums.of(x.size(), y.size()).quantile(tail);
   } else {
     auto const n = static_cast<double>(x.size()), m = static_cast<double>(y.size());
-    double const nearest = n * m / 2 + normal_quantile(tail) * std::sqrt(n * m * (n + m + 1) / 12) + 0.5;
+    double const nearest =
+        n * m / 2 + normal_quantile(tail) * std::sqrt(n * m * (n + m + 1) / 12) + 0.5;
     if (nearest >= 1) place = static_cast<size_t>(nearest);
   }
   place = std::clamp<size_t>(place, 1, (pairs + 1) / 2);
@@ -172,7 +182,8 @@ MeanTest student(std::span<double const> x, std::span<double const> y, double co
   double const mean_x = mean_of(x), mean_y = mean_of(y);
   auto const n = static_cast<double>(x.size()), m = static_cast<double>(y.size());
   double const degrees = n + m - 2;
-  double const variance = (squares_about_mean(x, mean_x) + squares_about_mean(y, mean_y)) / std::max(degrees, 1.0);
+  double const variance =
+      (squares_about_mean(x, mean_x) + squares_about_mean(y, mean_y)) / std::max(degrees, 1.0);
   return student_of(mean_y - mean_x, std::sqrt(variance * (1 / n + 1 / m)), degrees, confidence);
 }
 
@@ -209,7 +220,8 @@ double student_quantile(double p, double degrees) {
 double normal_quantile(double p) {
   STEPSCOPE_CHECK(p > 0 && p < 1);
   constexpr double kFarOut = 40;  // beyond, a double has no such p
-  return rising_root(-kFarOut, kFarOut, [&](double z) { return std::erfc(-z / std::sqrt(2.0)) / 2 - p; });
+  return rising_root(-kFarOut, kFarOut,
+                     [&](double z) { return std::erfc(-z / std::sqrt(2.0)) / 2 - p; });
 }
 
 std::vector<double> holm(std::span<double const> p) {
@@ -226,7 +238,8 @@ std::vector<double> holm(std::span<double const> p) {
 }
 
 double lag_one_correlation(std::span<std::vector<double> const> runs) {
-  constexpr double kLeastShare = 0.7;  // runs of fewer than 10 values tell too little to correct it further
+  constexpr double kLeastShare =
+      0.7;  // runs of fewer than 10 values tell too little to correct it further
   double products = 0, squares = 0, values = 0, counted_runs = 0;
   for (std::vector<double> const& run : runs) {
     if (run.size() < 2) continue;

@@ -16,12 +16,14 @@ constexpr double kNsPerMillisecond = 1e6;
 
 std::vector<BudgetFact> make_budget_facts() {
   std::vector<BudgetFact> facts;
-  auto const add_time = [&](std::string const& name, FactSource source, StepPart part = StepPart::kCompute) {
+  auto const add_time = [&](std::string const& name, FactSource source,
+                            StepPart part = StepPart::kCompute) {
     facts.push_back({name + "_ms", source, part, FactUnit::kMilliseconds});
     facts.push_back({name + "_share", source, part, FactUnit::kShare});
   };
   facts.push_back({"step_time_ms", FactSource::kStep, StepPart::kCompute, FactUnit::kMilliseconds});
-  facts.push_back({"step_p95_ms", FactSource::kStepP95, StepPart::kCompute, FactUnit::kMilliseconds});
+  facts.push_back(
+      {"step_p95_ms", FactSource::kStepP95, StepPart::kCompute, FactUnit::kMilliseconds});
   add_time("compute", FactSource::kPart, StepPart::kCompute);
   add_time("exposed_comm", FactSource::kExposedComm);
   add_time("exposed_wait", FactSource::kPart, StepPart::kWaiting);
@@ -31,10 +33,14 @@ std::vector<BudgetFact> make_budget_facts() {
     auto const cause = static_cast<IdleCause>(c);
     add_time(std::string("idle_") + to_string(cause), FactSource::kPart, idle_part(cause));
   }
-  facts.push_back({"peak_memory_gb", FactSource::kAllocated, StepPart::kCompute, FactUnit::kGigabytes});
-  facts.push_back({"peak_memory_gib", FactSource::kAllocated, StepPart::kCompute, FactUnit::kGibibytes});
-  facts.push_back({"peak_reserved_gb", FactSource::kReserved, StepPart::kCompute, FactUnit::kGigabytes});
-  facts.push_back({"peak_reserved_gib", FactSource::kReserved, StepPart::kCompute, FactUnit::kGibibytes});
+  facts.push_back(
+      {"peak_memory_gb", FactSource::kAllocated, StepPart::kCompute, FactUnit::kGigabytes});
+  facts.push_back(
+      {"peak_memory_gib", FactSource::kAllocated, StepPart::kCompute, FactUnit::kGibibytes});
+  facts.push_back(
+      {"peak_reserved_gb", FactSource::kReserved, StepPart::kCompute, FactUnit::kGigabytes});
+  facts.push_back(
+      {"peak_reserved_gib", FactSource::kReserved, StepPart::kCompute, FactUnit::kGibibytes});
   facts.push_back({"kernel_calls", FactSource::kKernelCalls, StepPart::kCompute, FactUnit::kCount});
   facts.push_back({"quality", FactSource::kQuality, StepPart::kCompute, FactUnit::kCount});
   return facts;
@@ -83,17 +89,21 @@ std::vector<double> times_of(BudgetFact const& fact, RunMeasurements const& run)
 
 /// Programs without a device have only these times; the others are no 0 of theirs.
 bool has_part(RunMeasurements const& run, BudgetFact const& fact) {
-  if (!run.of_hosts || fact.source == FactSource::kStep || fact.source == FactSource::kIdle) return true;
-  return fact.source == FactSource::kPart && (fact.part == StepPart::kCompute || fact.part == idle_part(IdleCause::kInput));
+  if (!run.of_hosts || fact.source == FactSource::kStep || fact.source == FactSource::kIdle)
+    return true;
+  return fact.source == FactSource::kPart &&
+         (fact.part == StepPart::kCompute || fact.part == idle_part(IdleCause::kInput));
 }
 
-/// In the unit of the fact. A share is of the run's mean step, so that its mean is that of the whole run.
+/// In the unit of the fact. A share is of the run's mean step, so that its mean is that of the
+/// whole run.
 std::vector<double> values_of(BudgetFact const& fact, RunMeasurements const& run) {
   if (!has_part(run, fact)) return {};
   std::vector<double> values = times_of(fact, run);
   double unit = kNsPerMillisecond;
   if (fact.unit == FactUnit::kShare)
-    unit = std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) / static_cast<double>(run.step_ns.size());
+    unit = std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) /
+           static_cast<double>(run.step_ns.size());
   if (unit <= 0) return {};
   for (double& value : values) value /= unit;
   return values;
@@ -101,7 +111,8 @@ std::vector<double> values_of(BudgetFact const& fact, RunMeasurements const& run
 
 /// What a run has one of.
 std::optional<double> only_value(BudgetFact const& fact, RunMeasurements const& run) {
-  std::optional<double> const bytes = fact.source == FactSource::kReserved ? run.peak_reserved_bytes : run.peak_allocated_bytes;
+  std::optional<double> const bytes =
+      fact.source == FactSource::kReserved ? run.peak_reserved_bytes : run.peak_allocated_bytes;
   switch (fact.source) {
     case FactSource::kAllocated:
     case FactSource::kReserved:
@@ -134,7 +145,8 @@ bool keeps(Budget const& budget, double value) {
   return value > budget.limit;
 }
 
-void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs, BudgetCheck& check) {
+void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs,
+                BudgetCheck& check) {
   std::vector<std::vector<double>> values;
   for (RunMeasurements const& run : runs) {
     values.push_back(values_of(fact, run));
@@ -143,26 +155,32 @@ void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs
   MeanInterval interval = measure_mean(values);
   // Of few values that vary far Student's interval reaches to where no time and no share is.
   interval.low = std::max(interval.low, 0.0);
-  if (fact.unit == FactUnit::kShare) interval.high = std::min(interval.high, std::max(1.0, interval.mean));
+  if (fact.unit == FactUnit::kShare)
+    interval.high = std::min(interval.high, std::max(1.0, interval.mean));
   check.value = interval.mean;
   if (!interval.is_known) return;
   check.interval = interval;
   bool const low = keeps(check.budget, interval.low), high = keeps(check.budget, interval.high);
   if (low && high) check.verdict = GateVerdict::kPassed;
   if (!low && !high) check.verdict = GateVerdict::kFailed;
-  if (check.verdict == GateVerdict::kUnclear) check.more = values_to_settle(interval, check.budget.limit);
+  if (check.verdict == GateVerdict::kUnclear)
+    check.more = values_to_settle(interval, check.budget.limit);
 }
 
-void check_worst(BudgetFact const& fact, std::vector<RunMeasurements> const& runs, BudgetCheck& check) {
+void check_worst(BudgetFact const& fact, std::vector<RunMeasurements> const& runs,
+                 BudgetCheck& check) {
   for (RunMeasurements const& run : runs) {
     std::optional<double> const value = only_value(fact, run);
     if (!value) {
       check.value.reset();
       return;
     }
-    if (!check.value || (is_upper(check.budget.bound) ? *value > *check.value : *value < *check.value)) check.value = value;
+    if (!check.value ||
+        (is_upper(check.budget.bound) ? *value > *check.value : *value < *check.value))
+      check.value = value;
   }
-  if (check.value) check.verdict = keeps(check.budget, *check.value) ? GateVerdict::kPassed : GateVerdict::kFailed;
+  if (check.value)
+    check.verdict = keeps(check.budget, *check.value) ? GateVerdict::kPassed : GateVerdict::kFailed;
 }
 
 }  // namespace
@@ -196,7 +214,8 @@ BudgetFact const* find_budget_fact(std::string_view name) {
 }
 
 std::string nearest_budget_fact(std::string_view name) {
-  constexpr size_t kLongestKey = 64;  // longer ones are no misspellings, and would take their square of time
+  constexpr size_t kLongestKey =
+      64;  // longer ones are no misspellings, and would take their square of time
   std::string nearest;
   size_t least = kMostTypos + 1;
   if (name.size() > kLongestKey) return nearest;
@@ -214,7 +233,8 @@ BudgetCheck check_budget(Budget const& budget, std::vector<RunMeasurements> cons
   STEPSCOPE_CHECK(fact != nullptr);
   BudgetCheck check;
   check.budget = budget;
-  bool const has_time_unit = fact->unit == FactUnit::kMilliseconds || fact->unit == FactUnit::kShare;
+  bool const has_time_unit =
+      fact->unit == FactUnit::kMilliseconds || fact->unit == FactUnit::kShare;
   if (has_time_unit && fact->source != FactSource::kStepP95)
     check_mean(*fact, runs, check);
   else

@@ -1,5 +1,5 @@
-// Budgets: limits that a run's numbers have to keep whatever they were before. Which numbers there are, and whether they keep
-// them.
+// Budgets: limits that a run's numbers have to keep whatever they were before. Which numbers there
+// are, and whether they keep them.
 #pragma once
 
 #include <cstdint>
@@ -56,16 +56,16 @@ struct Budget {
 struct BudgetCheck {
   Budget budget;
   GateVerdict verdict = GateVerdict::kUnclear;
-  /// In the unit of the fact, over all runs: the mean of what varies, else the value farthest from the good side. None: a run
-  /// does not have it.
+  /// In the unit of the fact, over all runs: the mean of what varies, else the value farthest from
+  /// the good side. None: a run does not have it.
   std::optional<double> value;
   /// Of a mean that varies.
   std::optional<MeanInterval> interval;
   std::optional<MoreValues> more;  ///< of what is unclear
 };
 
-/// A budget is kept, or broken, when all of the interval is on one side of its limit. Peaks and scores have no interval: the
-/// worst run counts.
+/// A budget is kept, or broken, when all of the interval is on one side of its limit. Peaks and
+/// scores have no interval: the worst run counts.
 BudgetCheck check_budget(Budget const& budget, std::vector<RunMeasurements> const& runs);
 
 }  // namespace stepscope::analyzer

@@ -9,10 +9,12 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Sums of |x − y| over all pairs of two runs of neighbours: before(i, j) is that over the values before i and those before j.
+/// Sums of |x − y| over all pairs of two runs of neighbours: before(i, j) is that over the values
+/// before i and those before j.
 class DistanceSums {
  public:
-  explicit DistanceSums(std::span<double const> values) : width_(values.size() + 1), sums_(width_ * width_, 0) {
+  explicit DistanceSums(std::span<double const> values)
+      : width_(values.size() + 1), sums_(width_ * width_, 0) {
     for (size_t i = 1; i < width_; ++i) {
       double row = 0;
       for (size_t j = 1; j < width_; ++j) {
@@ -21,8 +23,10 @@ class DistanceSums {
       }
     }
   }
-  [[nodiscard]] double between(size_t first, size_t last, size_t other_first, size_t other_last) const {
-    return before(last, other_last) - before(first, other_last) - before(last, other_first) + before(first, other_first);
+  [[nodiscard]] double between(size_t first, size_t last, size_t other_first,
+                               size_t other_last) const {
+    return before(last, other_last) - before(first, other_last) - before(last, other_first) +
+           before(first, other_first);
   }
 
  private:
@@ -41,7 +45,8 @@ double q_of(DistanceSums const& sums, size_t at, size_t end) {
   return m * n / (m + n) * (2 * between - within_first - within_second);
 }
 
-/// In place, by a generator whose numbers the standard fixes; std::shuffle is not the same everywhere.
+/// In place, by a generator whose numbers the standard fixes; std::shuffle is not the same
+/// everywhere.
 void shuffle_values(std::span<double> values, std::mt19937_64& random) {
   for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
@@ -52,7 +57,8 @@ struct Segment {
 };
 
 /// Most Q over the segments when their values are shuffled.
-double shuffled_q(std::span<double const> series, std::vector<Segment> const& segments, std::mt19937_64& random) {
+double shuffled_q(std::span<double const> series, std::vector<Segment> const& segments,
+                  std::mt19937_64& random) {
   double most = 0;
   for (Segment const& segment : segments) {
     std::vector<double> values(series.begin() + static_cast<std::ptrdiff_t>(segment.first),
@@ -63,8 +69,10 @@ double shuffled_q(std::span<double const> series, std::vector<Segment> const& se
   return most;
 }
 
-/// The share of shuffles that have as much; those that are left when it is too large already are not made.
-double permutation_p(std::span<double const> series, std::vector<Segment> const& segments, double q, std::mt19937_64& random) {
+/// The share of shuffles that have as much; those that are left when it is too large already are
+/// not made.
+double permutation_p(std::span<double const> series, std::vector<Segment> const& segments, double q,
+                     std::mt19937_64& random) {
   constexpr auto kAll = static_cast<double>(kPermutations + 1);
   size_t as_much = 1;  // the series itself
   for (size_t i = 0; i < kPermutations; ++i) {
@@ -100,7 +108,9 @@ std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t 
   for (;;) {
     size_t best = segments.size();
     for (size_t i = 0; i < segments.size(); ++i)
-      if (segments[i].split && (best == segments.size() || segments[i].split->q > segments[best].split->q)) best = i;
+      if (segments[i].split &&
+          (best == segments.size() || segments[i].split->q > segments[best].split->q))
+        best = i;
     if (best == segments.size() || segments[best].split->q <= 0) break;
     double const p = permutation_p(series, segments, segments[best].split->q, random);
     if (p > kChangePointError) break;
@@ -108,9 +118,11 @@ std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t 
     size_t const at = whole.first + whole.split->at;
     changes.push_back({at, p});
     segments[best] = make_segment(series, whole.first, at);
-    segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(best) + 1, make_segment(series, at, whole.last));
+    segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(best) + 1,
+                    make_segment(series, at, whole.last));
   }
-  std::sort(changes.begin(), changes.end(), [](SeriesChange const& a, SeriesChange const& b) { return a.at < b.at; });
+  std::sort(changes.begin(), changes.end(),
+            [](SeriesChange const& a, SeriesChange const& b) { return a.at < b.at; });
   return changes;
 }
 

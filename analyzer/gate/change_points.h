@@ -1,9 +1,11 @@
-// Where a series of numbers changed its level: E-divisive with a permutation test (Matteson and James, "A nonparametric approach
-// for multiple change point analysis of multivariate data", 2014), with distances |x − y|. Pure: numbers in, places out.
+// Where a series of numbers changed its level: E-divisive with a permutation test (Matteson and
+// James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014),
+// with distances |x − y|. Pure: numbers in, places out.
 //
-// Between two neighbouring pieces A and B of m and n values stands Q = m n / (m + n) · (2 E|a − b| − E|a − a'| − E|b − b'|),
-// which is large where they are of different distributions. The pieces with most Q, over all that begin where a known segment
-// does, are the next change, if hardly any shuffling of the values within the known segments has as much.
+// Between two neighbouring pieces A and B of m and n values stands Q = m n / (m + n) · (2 E|a − b|
+// − E|a − a'| − E|b − b'|), which is large where they are of different distributions. The pieces
+// with most Q, over all that begin where a known segment does, are the next change, if hardly any
+// shuffling of the values within the known segments has as much.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +30,16 @@ struct SplitPlace {
   size_t end = 0;  ///< and its end: the level may end before the segment does
   double q = 0;
 };
-/// The split of one segment with most Q; the first of equal ones. None: it is shorter than two levels.
-/// O(n²) for n values.
+/// The split of one segment with most Q; the first of equal ones. None: it is shorter than two
+/// levels. O(n²) for n values.
 std::optional<SplitPlace> best_split(std::span<double const> segment);
 
 struct SeriesChange {
   size_t at = 0;  ///< index of the first value of the new level
   double p = 1;   ///< of the permutation test
 };
-/// In the order of the series, at most kMostSeriesValues finite numbers. The same series has the same answer everywhere: the
-/// shuffles come from `seed` alone.
+/// In the order of the series, at most kMostSeriesValues finite numbers. The same series has the
+/// same answer everywhere: the shuffles come from `seed` alone.
 std::vector<SeriesChange> find_changes(std::span<double const> series, uint64_t seed = 1);
 
 }  // namespace stepscope::analyzer

@@ -9,15 +9,17 @@ namespace {
 
 bool are_host_devices(std::vector<RunMeasurements> const& runs) {
   return std::any_of(runs.begin(), runs.end(), [](RunMeasurements const& run) {
-    return run.of_hosts || std::any_of(run.device_names.begin(), run.device_names.end(),
-                                       [](std::string const& name) { return name.starts_with("host:"); });
+    return run.of_hosts ||
+           std::any_of(run.device_names.begin(), run.device_names.end(),
+                       [](std::string const& name) { return name.starts_with("host:"); });
   });
 }
 
 bool is_other_machine(GateResult const& result) {
   auto const& differences = result.comparison->differences;
-  return std::any_of(differences.begin(), differences.end(),
-                     [&](Difference const& difference) { return is_of_machine(difference, result.has_host_devices); });
+  return std::any_of(differences.begin(), differences.end(), [&](Difference const& difference) {
+    return is_of_machine(difference, result.has_host_devices);
+  });
 }
 
 GateVerdict verdict_of(Verdict verdict) {
@@ -48,12 +50,14 @@ char const* to_string(GateQuestion question) {
 }
 
 bool is_of_machine(Difference const& difference, bool host_devices) {
-  if (difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount) return true;
+  if (difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount)
+    return true;
   bool const is_processor = difference.name == "cpu" || difference.name == "cores";
   return host_devices && difference.condition == Condition::kFact && is_processor;
 }
 
-GateResult check_runs(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+GateResult check_runs(std::vector<RunMeasurements> const& base,
+                      std::vector<RunMeasurements> const& candidate,
                       std::vector<Budget> const& budgets, CompareOptions const& options) {
   STEPSCOPE_CHECK(!candidate.empty());
   GateResult result;
@@ -65,15 +69,18 @@ GateResult check_runs(std::vector<RunMeasurements> const& base, std::vector<RunM
     for (size_t i = 0; i < result.comparison->metrics.size(); ++i) {
       Metric const& metric = result.comparison->metrics[i];
       bool const is_memory = metric.family == MetricFamily::kMemory && metric.name == "allocated";
-      if (metric.family == MetricFamily::kStep || is_memory) result.answers.push_back(answer_of(result, i));
+      if (metric.family == MetricFamily::kStep || is_memory)
+        result.answers.push_back(answer_of(result, i));
     }
   }
   for (Budget const& budget : budgets) {
     result.budgets.push_back(check_budget(budget, candidate));
     BudgetCheck const& check = result.budgets.back();
-    result.answers.push_back({GateQuestion::kBudget, check.verdict, result.budgets.size() - 1, std::nullopt, check.more});
+    result.answers.push_back({GateQuestion::kBudget, check.verdict, result.budgets.size() - 1,
+                              std::nullopt, check.more});
   }
-  for (GateAnswer const& answer : result.answers) result.verdict = worse(result.verdict, answer.verdict);
+  for (GateAnswer const& answer : result.answers)
+    result.verdict = worse(result.verdict, answer.verdict);
   return result;
 }
 

@@ -13,7 +13,9 @@ namespace stepscope::analyzer {
 namespace {
 
 double mean_of_steps(std::vector<double> const& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
 }
 
 /// Means over the points from `first` to before `last`.
@@ -27,7 +29,8 @@ HistoryPoint level_of(std::vector<HistoryPoint> const& points, size_t first, siz
   return level;
 }
 
-LevelChange level_change(HistoryPoint const& before, HistoryPoint const& after, SeriesChange const& at) {
+LevelChange level_change(HistoryPoint const& before, HistoryPoint const& after,
+                         SeriesChange const& at) {
   LevelChange change;
   change.at = at.at;
   change.p = at.p;
@@ -42,12 +45,14 @@ LevelChange level_change(HistoryPoint const& before, HistoryPoint const& after, 
   return change;
 }
 
-std::vector<LevelChange> level_changes(std::vector<HistoryPoint> const& points, std::vector<SeriesChange> const& places) {
+std::vector<LevelChange> level_changes(std::vector<HistoryPoint> const& points,
+                                       std::vector<SeriesChange> const& places) {
   std::vector<LevelChange> changes;
   for (size_t i = 0; i < places.size(); ++i) {
     size_t const first = i == 0 ? 0 : places[i - 1].at;
     size_t const last = i + 1 == places.size() ? points.size() : places[i + 1].at;
-    changes.push_back(level_change(level_of(points, first, places[i].at), level_of(points, places[i].at, last), places[i]));
+    changes.push_back(level_change(level_of(points, first, places[i].at),
+                                   level_of(points, places[i].at, last), places[i]));
   }
   return changes;
 }
@@ -65,7 +70,8 @@ HistoryPoint history_point(RunMeasurements const& run, std::string label) {
   point.step_ns = mean_of_steps(run.step_ns);
   for (size_t p = 0; p < kStepPartCount; ++p) point.parts_ns[p] = mean_of_steps(run.parts_ns[p]);
   point.peak_allocated_bytes = run.peak_allocated_bytes;
-  point.device = fmt::format("{} × {}", run.devices, run.device_names.empty() ? "device" : run.device_names.front());
+  point.device = fmt::format("{} × {}", run.devices,
+                             run.device_names.empty() ? "device" : run.device_names.front());
   point.steps = run.steps.size();
   return point;
 }
@@ -83,8 +89,9 @@ HistoryFacts analyze_history(std::vector<HistoryPoint> points, double least_shar
   // The least first: what is left of a level's neighbours may be a change that counts.
   for (;;) {
     facts.changes = level_changes(facts.points, places);
-    auto const least = std::min_element(facts.changes.begin(), facts.changes.end(),
-                                        [](LevelChange const& a, LevelChange const& b) { return share_of(a) < share_of(b); });
+    auto const least = std::min_element(
+        facts.changes.begin(), facts.changes.end(),
+        [](LevelChange const& a, LevelChange const& b) { return share_of(a) < share_of(b); });
     if (least == facts.changes.end() || share_of(*least) >= least_share) return facts;
     places.erase(places.begin() + (least - facts.changes.begin()));
   }

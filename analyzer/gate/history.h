@@ -1,4 +1,5 @@
-// The runs of a workload one after the other: at which of them the step time changed, by how much, and which part of it.
+// The runs of a workload one after the other: at which of them the step time changed, by how much,
+// and which part of it.
 #pragma once
 
 #include <array>
@@ -28,7 +29,8 @@ struct LevelChange {
   double before_ns = 0, after_ns = 0;             ///< means of the levels
   double p = 1;                                   ///< of the permutation test
   std::array<double, kStepPartCount> parts_ns{};  ///< of the difference
-  StepPart most = StepPart::kCompute;             ///< the part that changed most, in the direction of the whole
+  StepPart most =
+      StepPart::kCompute;  ///< the part that changed most, in the direction of the whole
 };
 
 struct HistoryFacts {

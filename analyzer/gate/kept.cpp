@@ -18,8 +18,9 @@ KeptBaseline describe_baseline(std::vector<RunMeasurements> const& runs, double 
   // Held against themselves: as many new runs that vary as far are what a check will have.
   Comparison const comparison = compare_runs(runs, runs, {least_share});
   if (comparison.refusal) return kept;
-  auto const step = std::find_if(comparison.metrics.begin(), comparison.metrics.end(),
-                                 [](Metric const& metric) { return metric.family == MetricFamily::kStep; });
+  auto const step =
+      std::find_if(comparison.metrics.begin(), comparison.metrics.end(),
+                   [](Metric const& metric) { return metric.family == MetricFamily::kStep; });
   if (step == comparison.metrics.end()) return kept;
   kept.noise = noise_of(step->change, step->least);
   kept.unit = step->change.unit;

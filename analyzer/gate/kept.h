@@ -1,4 +1,5 @@
-// What a gate keeps for the checks to come: runs as a baseline, or as further points of a history. Numbers and paths, no prose.
+// What a gate keeps for the checks to come: runs as a baseline, or as further points of a history.
+// Numbers and paths, no prose.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +21,16 @@ struct KeptRun {
 
 /// The new runs as a baseline.
 struct KeptBaseline {
-  std::string file;         ///< hostile text, as all paths here
-  std::string place;        ///< what --baseline names: the file, or its folder
-  std::string asked_name;   ///< of the workload, where it was given and is not what the runs' command says
+  std::string file;   ///< hostile text, as all paths here
+  std::string place;  ///< what --baseline names: the file, or its folder
+  std::string
+      asked_name;  ///< of the workload, where it was given and is not what the runs' command says
   bool is_written = false;  ///< else a check did not pass, and the file is as it was
   bool replaces = false;    ///< there was one before
   std::vector<KeptRun> runs;
   double step_ns = 0;  ///< mean over the runs
-  /// How far its runs vary (of a single one: its steps), and what change as many new ones would tell. Unknown where they are too
-  /// few, or drift.
+  /// How far its runs vary (of a single one: its steps), and what change as many new ones would
+  /// tell. Unknown where they are too few, or drift.
   std::optional<Noise> noise;
   CompareUnit unit = CompareUnit::kRun;  ///< of `noise`
 };

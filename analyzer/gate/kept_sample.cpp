@@ -18,7 +18,9 @@ uint64_t text_hash(std::string const& text) {
   return hash;
 }
 
-void round_value(double& value, double per_unit) { value = std::round(value * per_unit) / per_unit; }
+void round_value(double& value, double per_unit) {
+  value = std::round(value * per_unit) / per_unit;
+}
 void round_values(std::vector<double>& values, double per_unit) {
   for (double& value : values) round_value(value, per_unit);
 }
@@ -27,7 +29,8 @@ constexpr double kCallsPerUnit = 1000;
 
 template <class T>
 void keep_last(std::vector<T>& values, size_t most) {
-  if (values.size() > most) values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(most));
+  if (values.size() > most)
+    values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(most));
 }
 
 template <class T>
@@ -35,23 +38,29 @@ void keep_first(std::vector<T>& values, size_t most) {
   if (values.size() > most) values.resize(most);
 }
 
-double total_of(std::vector<double> const& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+double total_of(std::vector<double> const& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
-/// Kernels whose names were shortened to the same text would be one: the hash in it keeps them apart.
+/// Kernels whose names were shortened to the same text would be one: the hash in it keeps them
+/// apart.
 void keep_kernels(RunMeasurements& sample) {
   for (RunMeasurements::Kernel& kernel : sample.kernels) {
     kernel.name = kept_text(kernel.name);
     keep_last(kernel.ns, kMostKeptSteps);
     keep_last(kernel.calls, kMostKeptSteps);
   }
-  std::stable_partition(sample.kernels.begin(), sample.kernels.end(), [](auto const& kernel) { return !kernel.name.empty(); });
-  auto const others =
-      std::find_if(sample.kernels.begin(), sample.kernels.end(), [](auto const& kernel) { return kernel.name.empty(); });
+  std::stable_partition(sample.kernels.begin(), sample.kernels.end(),
+                        [](auto const& kernel) { return !kernel.name.empty(); });
+  auto const others = std::find_if(sample.kernels.begin(), sample.kernels.end(),
+                                   [](auto const& kernel) { return kernel.name.empty(); });
   size_t const told = static_cast<size_t>(others - sample.kernels.begin());
   if (told > kMostKeptKernels) {
     std::stable_sort(sample.kernels.begin(), others,
                      [](auto const& a, auto const& b) { return total_of(a.ns) > total_of(b.ns); });
-    RunMeasurements::Kernel rest{{}, std::vector<double>(sample.steps.size(), 0), std::vector<double>(sample.steps.size(), 0)};
+    RunMeasurements::Kernel rest{{},
+                                 std::vector<double>(sample.steps.size(), 0),
+                                 std::vector<double>(sample.steps.size(), 0)};
     for (size_t k = kMostKeptKernels; k < sample.kernels.size(); ++k)
       for (size_t s = 0; s < sample.steps.size(); ++s) {
         rest.ns[s] += sample.kernels[k].ns[s];
@@ -90,7 +99,8 @@ void keep_conditions(RunMeasurements& sample) {
   sample.name = kept_text(sample.name);
   sample.command = kept_text(sample.command);
   sample.tool = kept_text(sample.tool);
-  for (double* const value : {&sample.all_steps_ns, &sample.steady_steps_ns, &sample.copied_in_bytes})
+  for (double* const value :
+       {&sample.all_steps_ns, &sample.steady_steps_ns, &sample.copied_in_bytes})
     round_value(*value, kTimesPerNs);
   round_value(sample.kernel_calls, kCallsPerUnit);
   if (sample.busy_clock_mhz) round_value(*sample.busy_clock_mhz, kTimesPerNs);
@@ -105,7 +115,8 @@ void keep_conditions(RunMeasurements& sample) {
 }
 
 void keep_blame(RunMeasurements& sample) {
-  std::stable_sort(sample.host_ops.begin(), sample.host_ops.end(), [](auto const& a, auto const& b) { return a.ns > b.ns; });
+  std::stable_sort(sample.host_ops.begin(), sample.host_ops.end(),
+                   [](auto const& a, auto const& b) { return a.ns > b.ns; });
   keep_first(sample.host_ops, kMostKeptBlame);
   for (RunMeasurements::HostOp& op : sample.host_ops) {
     op.name = kept_text(op.name);
@@ -131,7 +142,8 @@ void keep_blame(RunMeasurements& sample) {
 std::string kept_text(std::string const& text) {
   if (text.size() <= kMostKeptTextBytes && base::valid_utf8(text, text.size()) == text) return text;
   constexpr size_t kHashBytes = 17;
-  return base::valid_utf8(text, kMostKeptTextBytes - kHashBytes) + fmt::format("#{:016x}", text_hash(text));
+  return base::valid_utf8(text, kMostKeptTextBytes - kHashBytes) +
+         fmt::format("#{:016x}", text_hash(text));
 }
 
 RunMeasurements kept_sample(RunMeasurements sample) {

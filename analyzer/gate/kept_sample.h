@@ -1,5 +1,6 @@
-// What of a run's sample the gate keeps and compares: as much as a repository can hold, and the same whether the sample comes
-// from a run or out of a baseline. The bounds hold for hostile runs too: names of megabytes, millions of steps.
+// What of a run's sample the gate keeps and compares: as much as a repository can hold, and the
+// same whether the sample comes from a run or out of a baseline. The bounds hold for hostile runs
+// too: names of megabytes, millions of steps.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace stepscope::analyzer {
 
-/// The last ones: far from the start, and in succession, so that it shows how alike neighbours are. No more are compared anyway.
+/// The last ones: far from the start, and in succession, so that it shows how alike neighbours are.
+/// No more are compared anyway.
 inline constexpr size_t kMostKeptSteps = kMostComparedValues;
 /// Of most time; the others are taken together, as an analysis does (64 of each step).
 inline constexpr size_t kMostKeptKernels = 64;
@@ -23,11 +25,12 @@ inline constexpr size_t kMostKeptBlame = 64;
 inline constexpr size_t kMostKeptConditions = 64;
 inline constexpr size_t kMostKeptTextBytes = 256;
 
-/// Times to 0.1 ns, calls to 0.001, which is finer than any clock and shorter to write. The same again for what is kept already.
+/// Times to 0.1 ns, calls to 0.001, which is finer than any clock and shorter to write. The same
+/// again for what is kept already.
 RunMeasurements kept_sample(RunMeasurements sample);
 
-/// Valid UTF-8 of at most kMostKeptTextBytes. What had to be changed for it ends in a hash, so that different texts stay
-/// different.
+/// Valid UTF-8 of at most kMostKeptTextBytes. What had to be changed for it ends in a hash, so that
+/// different texts stay different.
 std::string kept_text(std::string const& text);
 
 }  // namespace stepscope::analyzer

@@ -11,7 +11,8 @@ namespace {
 constexpr double kLeastCorrelation = 0.2;
 /// So many standard errors a correlation may be off zero by chance: 1 of 10.
 constexpr double kCorrelationErrors = 1.3;
-/// With fewer independent values Student's interval says next to nothing; that of all values is told.
+/// With fewer independent values Student's interval says next to nothing; that of all values is
+/// told.
 constexpr double kFewestIndependent = 4;
 /// The interval of Hodges and Lehmann over that of the mean, of normal values: √(π / 3).
 constexpr double kRankedOverMean = 1.0233;
@@ -26,32 +27,38 @@ struct Counts {
 
 /// Of the difference, per standard deviation of a value (of pairs: of a pair's difference).
 double error_per_deviation(Counts const& of) {
-  return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.candidate : 1 / of.base + 1 / of.candidate);
+  return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.candidate
+                                                 : 1 / of.base + 1 / of.candidate);
 }
 
 /// The half width of an interval of error 1 − confidence `p`, per standard deviation of a value.
 double width_per_deviation(double p, Counts const& of) {
   double const error = error_per_deviation(of);
   if (of.unit == CompareUnit::kPair) {
-    // Signed ranks of a dozen pairs ask as much as Student's t does; of many both come to the normal distribution.
+    // Signed ranks of a dozen pairs ask as much as Student's t does; of many both come to the
+    // normal distribution.
     bool const are_ranked = of.candidate >= static_cast<double>(kFewestRankedPairs);
-    return student_quantile(p, std::max(of.candidate - 1, 1.0)) * (are_ranked ? kRankedOverMean : 1) * error;
+    return student_quantile(p, std::max(of.candidate - 1, 1.0)) *
+           (are_ranked ? kRankedOverMean : 1) * error;
   }
   if (std::min(of.base, of.candidate) >= static_cast<double>(kFewestRankedValues))
     return -normal_quantile(p / 2) * kRankedOverMean * error;
   return student_quantile(p, std::max(of.base + of.candidate - 2, 1.0)) * error;
 }
 
-/// Standard errors between a chance of one half of a verdict and one of which the normal distribution has `normal`. Of few pairs
-/// the estimated deviation, by which Student's t divides, varies as well (Johnson and Welch, 1940).
+/// Standard errors between a chance of one half of a verdict and one of which the normal
+/// distribution has `normal`. Of few pairs the estimated deviation, by which Student's t divides,
+/// varies as well (Johnson and Welch, 1940).
 double spare_per_deviation(double normal, Counts const& of) {
   if (of.unit != CompareUnit::kPair) return normal * error_per_deviation(of);
-  double const degrees = std::max(of.candidate - 1, 1.0), quantile = student_quantile(kMetricError, degrees);
+  double const degrees = std::max(of.candidate - 1, 1.0),
+               quantile = student_quantile(kMetricError, degrees);
   return normal * std::sqrt(1 + quantile * quantile / (2 * degrees)) * error_per_deviation(of);
 }
 
 Counts counts_of(Change const& change) {
-  return {change.unit, static_cast<double>(change.base_values), static_cast<double>(change.candidate_values)};
+  return {change.unit, static_cast<double>(change.base_values),
+          static_cast<double>(change.candidate_values)};
 }
 
 double deviation_of(Change const& change) {
@@ -84,7 +91,9 @@ std::optional<size_t> least_count(size_t most, IsEnough const& is_enough) {
   return high;
 }
 
-double sum_of(std::vector<double> const& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+double sum_of(std::vector<double> const& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
 /// About their mean; 0 for a single one.
 double deviation_of(std::vector<double> const& values, double mean) {
@@ -97,7 +106,8 @@ double deviation_of(std::vector<double> const& values, double mean) {
 double independent_values(std::vector<double> const& steps) {
   auto const count = static_cast<double>(steps.size());
   double const correlation = lag_one_correlation(std::span(&steps, 1));
-  if (correlation <= std::max(kLeastCorrelation, kCorrelationErrors / std::sqrt(count))) return count;
+  if (correlation <= std::max(kLeastCorrelation, kCorrelationErrors / std::sqrt(count)))
+    return count;
   return count * (1 - correlation) / (1 + correlation);
 }
 
@@ -116,7 +126,8 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
   result.mean = sum_of(values) / static_cast<double>(values.size());
   if (values.size() == 1) values = steps;
   result.values = values.size();
-  result.independent = result.unit == CompareUnit::kRun ? static_cast<double>(values.size()) : independent_values(values);
+  result.independent = result.unit == CompareUnit::kRun ? static_cast<double>(values.size())
+                                                        : independent_values(values);
   result.deviation = deviation_of(values, result.mean);
   result.low = result.high = result.mean;
   if (result.unit == CompareUnit::kStep && values.size() < kFewestComparedSteps) return result;
@@ -126,8 +137,8 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
     result.high = *std::max_element(values.begin(), values.end());
     return result;
   }
-  double const half =
-      student_quantile(1 - kCompareConfidence, result.independent - 1) * result.deviation / std::sqrt(result.independent);
+  double const half = student_quantile(1 - kCompareConfidence, result.independent - 1) *
+                      result.deviation / std::sqrt(result.independent);
   result.low -= half;
   result.high += half;
   return result;
@@ -141,7 +152,8 @@ std::optional<Noise> noise_of(Change const& change, double least) {
   if (!std::isfinite(noise.deviation)) return std::nullopt;
   double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
   double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
-  noise.detectable_change = std::max(least + half, beyond_chance) + noise.deviation * spare_per_deviation(kPower90, counts);
+  noise.detectable_change = std::max(least + half, beyond_chance) +
+                            noise.deviation * spare_per_deviation(kPower90, counts);
   return noise;
 }
 
@@ -161,7 +173,8 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   };
   std::optional<size_t> count;
   if (!are_pairs) count = least_count(most, [&](size_t k) { return settle_with(0, k); });
-  // The base alone may vary too much, and then no new side is long enough; nor should it have to be many times as long.
+  // The base alone may vary too much, and then no new side is long enough; nor should it have to be
+  // many times as long.
   if (!count || *count > 2 * change.base_values) {
     if (auto const on_both = least_count(most, [&](size_t k) { return settle_with(k, k); })) {
       count = on_both;

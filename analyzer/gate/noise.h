@@ -1,5 +1,6 @@
-// How far a number varies from one value to the next, what change could be told among that, and how many more values it takes
-// until an answer is expected. Worked out from the interval that the comparison found, by the formulas that made it.
+// How far a number varies from one value to the next, what change could be told among that, and how
+// many more values it takes until an answer is expected. Worked out from the interval that the
+// comparison found, by the formulas that made it.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +19,36 @@ struct MeanInterval {
   double deviation = 0;                ///< of one value
   CompareUnit unit = CompareUnit::kStep;
   size_t values = 0;
-  double independent = 0;  ///< values that tell as much as these do, which may be alike in succession
-  bool is_known = false;   ///< else there are too few values to say how far they vary
+  double independent =
+      0;  ///< values that tell as much as these do, which may be alike in succession
+  bool is_known = false;  ///< else there are too few values to say how far they vary
 };
-/// values[run][step], as for measure_change(). One run a side: n values that correlate by ρ tell as much as n (1 − ρ) / (1 + ρ).
+/// values[run][step], as for measure_change(). One run a side: n values that correlate by ρ tell as
+/// much as n (1 − ρ) / (1 + ρ).
 MeanInterval measure_mean(std::span<std::vector<double> const> runs);
 
-/// More values, of the unit that was compared, until an answer is expected 4 times of 5 if it goes on like this.
+/// More values, of the unit that was compared, until an answer is expected 4 times of 5 if it goes
+/// on like this.
 struct MoreValues {
-  size_t count = 0;                       ///< on each side that needs them
-  bool on_both_sides = false;             ///< else of the new side alone
-  CompareUnit unit = CompareUnit::kStep;  ///< kStep also where blocks are compared: steps are counted
+  size_t count = 0;            ///< on each side that needs them
+  bool on_both_sides = false;  ///< else of the new side alone
+  CompareUnit unit =
+      CompareUnit::kStep;  ///< kStep also where blocks are compared: steps are counted
 };
-/// More than this nobody records: then nothing is said. A run is a program that starts and warms up for each.
+/// More than this nobody records: then nothing is said. A run is a program that starts and warms up
+/// for each.
 inline constexpr size_t kMostMoreValues = 10'000, kMostMoreRuns = 100;
 
 struct Noise {
-  double deviation = 0;          ///< of one value, in the unit of the number
-  double detectable_change = 0;  ///< a change of so much is told 9 times of 10 with the values at hand
+  double deviation = 0;  ///< of one value, in the unit of the number
+  double detectable_change =
+      0;  ///< a change of so much is told 9 times of 10 with the values at hand
 };
 /// Nothing where the change was not tested, or drifts. `least` as in judge().
 std::optional<Noise> noise_of(Change const& change, double least);
 
-/// Of an unclear change; nothing where no number of values would do: it is as large as the least one that matters, or drifts.
+/// Of an unclear change; nothing where no number of values would do: it is as large as the least
+/// one that matters, or drifts.
 std::optional<MoreValues> values_to_settle(Change const& change, double least);
 /// The same until the interval of a mean is on one side of a limit.
 std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limit);

@@ -12,7 +12,8 @@ char const* to_string(GateVerdict verdict);
 /// Of both together: failed if one is, else unclear if one is.
 constexpr GateVerdict worse(GateVerdict a, GateVerdict b) {
   if (a == GateVerdict::kFailed || b == GateVerdict::kFailed) return GateVerdict::kFailed;
-  return a == GateVerdict::kUnclear || b == GateVerdict::kUnclear ? GateVerdict::kUnclear : GateVerdict::kPassed;
+  return a == GateVerdict::kUnclear || b == GateVerdict::kUnclear ? GateVerdict::kUnclear
+                                                                  : GateVerdict::kPassed;
 }
 
 }  // namespace stepscope::analyzer

@@ -21,9 +21,11 @@ struct CollectiveStats {
     DeviceRef ref;
     uint32_t row;
     Interval when;
-    int64_t wait_ns;                                         ///< dur − transfer
-    model::CollectiveOp op = model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
-    /// Exposed only because a peer came late: without late peers compute would hide it. At most wait_ns.
+    int64_t wait_ns;  ///< dur − transfer
+    model::CollectiveOp op =
+        model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
+    /// Exposed only because a peer came late: without late peers compute would hide it. At most
+    /// wait_ns.
     int64_t exposed_late_ns = 0;
     int64_t exposed_transfer_ns = 0;  ///< the rest that no compute hides
     model::TrackId track;             ///< of the device's process
@@ -33,13 +35,14 @@ struct CollectiveStats {
   int64_t transfer_ns = 0;                ///< the shortest participant's duration
   int64_t skew_ns = 0;                    ///< last start − first start
   int32_t last_participant = -1;          ///< index of the last arriver
-  std::optional<double> busbw_gbps;       ///< none when a participant is missing or bytes are unknown
+  std::optional<double> busbw_gbps;  ///< none when a participant is missing or bytes are unknown
 };
 
 enum class PipelineSchedule : uint8_t { kUnknown, kGpipe, kOneForwardOneBackward };
 /// "gpipe", "1f1b", "unknown".
 char const* to_string(PipelineSchedule schedule);
-/// Devices that pass micro-batches on to each other (DEFINITIONS, "Pipelines"); over the measured steps.
+/// Devices that pass micro-batches on to each other (DEFINITIONS, "Pipelines"); over the measured
+/// steps.
 struct PipelineStats {
   struct Stage {
     DeviceRef ref;

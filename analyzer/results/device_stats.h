@@ -16,17 +16,18 @@ namespace stepscope::analyzer {
 struct DeviceStats {
   DeviceRef ref;
   std::string name;
-  Interval window;                 ///< first start to last end of its device ops
-  Interval all_ops;                ///< the same over the whole recording, whatever the options chose
-  bool are_steps_by_time = false;  ///< no launch is known: an op belongs to the host step in which it begins
-  TimeSplit time;                  ///< over that window
-  UnexplainedStats unexplained;    ///< of all its idle time, that before the window included
-  uint64_t kernels = 0;            ///< device ops but memcpys: compute, memsets and collectives
-  uint64_t copies = 0;             ///< memcpys; kernels + copies = device ops
-  uint64_t collectives = 0;        ///< of `kernels`
-  uint64_t launches = 0;           ///< launch calls of these ops that the trace has
-  LaunchStats launch;              ///< how these ops were launched
-  SlowTime slow;                   ///< over `window`
+  Interval window;   ///< first start to last end of its device ops
+  Interval all_ops;  ///< the same over the whole recording, whatever the options chose
+  bool are_steps_by_time =
+      false;       ///< no launch is known: an op belongs to the host step in which it begins
+  TimeSplit time;  ///< over that window
+  UnexplainedStats unexplained;  ///< of all its idle time, that before the window included
+  uint64_t kernels = 0;          ///< device ops but memcpys: compute, memsets and collectives
+  uint64_t copies = 0;           ///< memcpys; kernels + copies = device ops
+  uint64_t collectives = 0;      ///< of `kernels`
+  uint64_t launches = 0;         ///< launch calls of these ops that the trace has
+  LaunchStats launch;            ///< how these ops were launched
+  SlowTime slow;                 ///< over `window`
   MemoryStats memory;
   std::optional<TelemetryStats> telemetry;  ///< none without counters
   /// The longest memcpys of the steps after the warm-up; without steps, of the recording.

@@ -1,5 +1,5 @@
-// What the host of a process did, where the process used no device: its steps, ranges and threads (DEFINITIONS, "Programs without
-// a device"). Times are integer ns; instants are run time.
+// What the host of a process did, where the process used no device: its steps, ranges and threads
+// (DEFINITIONS, "Programs without a device"). Times are integer ns; instants are run time.
 #pragma once
 
 #include <array>
@@ -18,9 +18,10 @@ inline constexpr int32_t kHostDevice = -1;
 /// A step of a thread.
 struct HostStepStats {
   int64_t step = 0;
-  uint32_t track = 0;    ///< the thread
-  Interval range;        ///< the annotated range
-  Interval period;       ///< from the end of the step before, if that has the number before, to its own end
+  uint32_t track = 0;  ///< the thread
+  Interval range;      ///< the annotated range
+  Interval
+      period;  ///< from the end of the step before, if that has the number before, to its own end
   int64_t input_ns = 0;  ///< of the period: the thread waited for data
   bool warmup = false;   ///< left out of means and findings
   bool outlier = false;  ///< much longer than the others
@@ -30,7 +31,8 @@ enum class HostRangeKind : uint8_t { kRange, kPhase, kInput };
 /// The JSON's word: "range", "phase", "input".
 char const* to_string(HostRangeKind kind);
 
-/// Ranges and calls of one name on all threads of the process; the steps themselves are none of them.
+/// Ranges and calls of one name on all threads of the process; the steps themselves are none of
+/// them.
 struct HostRangeStats {
   std::string name;  ///< hostile text; empty: further names together
   HostRangeKind kind = HostRangeKind::kRange;
@@ -52,15 +54,17 @@ struct HostThreadStats {
   int64_t input_ns = 0;  ///< of it: it waited for data
 };
 
-/// What the slow steps have more of than the usual ones; of the slowest alone, where none is an outlier.
+/// What the slow steps have more of than the usual ones; of the slowest alone, where none is an
+/// outlier.
 struct SlowSteps {
-  uint64_t count = 0;                  ///< outliers; 0: the slowest counted step stands here
-  int64_t mean_ns = 0;                 ///< their period
-  int64_t steady_ns = 0;               ///< period of the other counted steps, mean
-  int64_t worst = 0;                   ///< number of the slowest step
-  Interval when;                       ///< period of the slowest
-  std::optional<std::string> differs;  ///< range whose exclusive time grew most; none: time outside of all ranges did
-  int64_t differs_ns = 0;              ///< by so much a step
+  uint64_t count = 0;     ///< outliers; 0: the slowest counted step stands here
+  int64_t mean_ns = 0;    ///< their period
+  int64_t steady_ns = 0;  ///< period of the other counted steps, mean
+  int64_t worst = 0;      ///< number of the slowest step
+  Interval when;          ///< period of the slowest
+  std::optional<std::string>
+      differs;  ///< range whose exclusive time grew most; none: time outside of all ranges did
+  int64_t differs_ns = 0;  ///< by so much a step
 };
 
 struct HostStats {
@@ -75,7 +79,8 @@ struct HostStats {
   std::vector<HostThreadStats> threads;  ///< that have events, by busy time descending
 };
 
-/// Who was ready last to negotiations of collectives: a timeline of Horovod, which one rank writes for all.
+/// Who was ready last to negotiations of collectives: a timeline of Horovod, which one rank writes
+/// for all.
 struct NegotiationStats {
   struct Rank {
     int64_t rank = 0;

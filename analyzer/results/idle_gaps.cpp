@@ -6,21 +6,25 @@
 
 namespace stepscope::analyzer {
 
-/// Numbers reasons as they come. Nearly always it is one of the last that came: looked up without a search.
+/// Numbers reasons as they come. Nearly always it is one of the last that came: looked up without a
+/// search.
 class DeviceGaps::ReasonNumbers {
  public:
   explicit ReasonNumbers(std::vector<Reason>& reasons) : reasons_(reasons), last_(kPlaces) {}
 
   size_t number(Reason const& reason) {
-    uint64_t const flags = static_cast<uint64_t>(reason.why_not) << 6U ^ uint64_t { reason.is_way_from_sync } << 5U ^
-                           uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
-    uint64_t const key = uint64_t{reason.host_name.value} << 32U ^ uint64_t { reason.host_track.value } << 8U ^ flags;
+    uint64_t const flags =
+        static_cast<uint64_t>(reason.why_not) << 6U ^ uint64_t { reason.is_way_from_sync } << 5U ^
+        uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
+    uint64_t const key = uint64_t{reason.host_name.value} << 32U ^
+                         uint64_t { reason.host_track.value } << 8U ^ flags;
 
     constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: spreads neighbours
     uint32_t& last = last_[key * kSpread >> (64U - kBits)];
     if (last < reasons_.size() && reasons_[last] == reason) return last;
 
-    auto const [found, is_new] = numbers_.try_emplace({reason.host_name.value, reason.host_track.value, flags}, reasons_.size());
+    auto const [found, is_new] = numbers_.try_emplace(
+        {reason.host_name.value, reason.host_track.value, flags}, reasons_.size());
     if (is_new) reasons_.push_back(reason);
     last = static_cast<uint32_t>(found->second);
     return found->second;
@@ -46,8 +50,9 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
     if (place % kBlock == 0) block_begins_.push_back(gap.when.begin);
     begins_.push_back(gap.when.begin - block_begins_.back());
     lengths_.push_back(gap.when.length());
-    reason_of_.push_back(static_cast<int64_t>(
-        numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track, gap.is_way_from_sync, gap.why_not})));
+    reason_of_.push_back(
+        static_cast<int64_t>(numbers.number({gap.cause, gap.host_is_apart, gap.host_name,
+                                             gap.host_track, gap.is_way_from_sync, gap.why_not})));
   }
 
   if (!with_rows) return;
@@ -81,9 +86,11 @@ size_t DeviceGaps::block_after(int64_t instant, size_t near) const {
   constexpr size_t kFewBlocks = 16;
   size_t block = near / kBlock;
   if (block < block_begins_.size() && block_begins_[block] <= instant)
-    for (size_t const last = std::min(block + kFewBlocks, block_begins_.size()); block < last; ++block)
+    for (size_t const last = std::min(block + kFewBlocks, block_begins_.size()); block < last;
+         ++block)
       if (block_begins_[block] > instant) return block;
-  return static_cast<size_t>(std::upper_bound(block_begins_.begin(), block_begins_.end(), instant) - block_begins_.begin());
+  return static_cast<size_t>(std::upper_bound(block_begins_.begin(), block_begins_.end(), instant) -
+                             block_begins_.begin());
 }
 
 size_t DeviceGaps::exponential_search(int64_t instant, size_t near) const {
@@ -128,10 +135,13 @@ IdleGap IdleGaps::operator[](size_t place) const {
 }
 
 DeviceGaps const* IdleGaps::of(DeviceRef ref) const {
-  auto const device = std::partition_point(devices_.begin(), devices_.end(), [&](DeviceGaps const& d) { return d.ref() < ref; });
+  auto const device = std::partition_point(devices_.begin(), devices_.end(),
+                                           [&](DeviceGaps const& d) { return d.ref() < ref; });
   return device == devices_.end() || device->ref() != ref ? nullptr : &*device;
 }
 
-size_t IdleGaps::first_of(DeviceRef ref) const { return firsts_[static_cast<size_t>(of(ref) - devices_.data())]; }
+size_t IdleGaps::first_of(DeviceRef ref) const {
+  return firsts_[static_cast<size_t>(of(ref) - devices_.data())];
+}
 
 }  // namespace stepscope::analyzer

@@ -1,5 +1,6 @@
-// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, a third of its analysis. So
-// they are kept in columns, in about 10 bytes each (18 with the rows of events) where an IdleGap takes 48.
+// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them,
+// a third of its analysis. So they are kept in columns, in about 10 bytes each (18 with the rows of
+// events) where an IdleGap takes 48.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +19,19 @@ namespace stepscope::analyzer {
 /// Why nothing explains idle time (cause kUnexplained).
 enum class NotExplained : uint8_t {
   kOther,
-  kFirst,  ///< it lasts until the first recorded op of the device: what was before is not in the trace
+  kFirst,  ///< it lasts until the first recorded op of the device: what was before is not in the
+           ///< trace
   kQueued  ///< the next op had been launched, and no record says what it waits for
 };
 
-/// A gap of the device, or a part of one, with its cause (metrics/host/idle_causes.h) and the host op to blame (if one was
-/// running).
+/// A gap of the device, or a part of one, with its cause (metrics/host/idle_causes.h) and the host
+/// op to blame (if one was running).
 struct IdleGap {
   DeviceRef ref;
   Interval when;
   IdleCause cause = IdleCause::kUnexplained;
-  bool host_is_apart = false;  ///< the host event is a range that lies within the gap and takes half of it or more
+  bool host_is_apart =
+      false;  ///< the host event is a range that lies within the gap and takes half of it or more
   model::EventId host_row;     ///< the host event that explains it; invalid = none was running
   model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
   model::StringId host_name;   ///< of the host event; valid if that is there
@@ -41,8 +44,8 @@ struct IdleGap {
 /// The gaps of one device, by time, disjoint.
 class DeviceGaps {
  public:
-  /// Gaps of this device. Without rows host_row and next_op_row are lost: those of a trace that does not stay in memory say
-  /// nothing.
+  /// Gaps of this device. Without rows host_row and next_op_row are lost: those of a trace that
+  /// does not stay in memory say nothing.
   DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
 
   [[nodiscard]] DeviceRef ref() const { return ref_; }
@@ -55,8 +58,8 @@ class DeviceGaps {
     int64_t const begin = begin_of(place);
     return {begin, begin + lengths_[place]};
   }
-  /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is within some hundred gaps
-  /// behind `near`, the answer to an earlier question.
+  /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is
+  /// within some hundred gaps behind `near`, the answer to an earlier question.
   [[nodiscard]] size_t exponential_search(int64_t instant, size_t near = 0) const;
 
  private:
@@ -75,8 +78,12 @@ class DeviceGaps {
   class ReasonNumbers;
   /// The first block that begins after the instant.
   [[nodiscard]] size_t block_after(int64_t instant, size_t near) const;
-  [[nodiscard]] int64_t begin_of(size_t place) const { return block_begins_[place / kBlock] + begins_[place]; }
-  [[nodiscard]] Reason const& reason(size_t place) const { return reasons_[static_cast<size_t>(reason_of_[place])]; }
+  [[nodiscard]] int64_t begin_of(size_t place) const {
+    return block_begins_[place / kBlock] + begins_[place];
+  }
+  [[nodiscard]] Reason const& reason(size_t place) const {
+    return reasons_[static_cast<size_t>(reason_of_[place])];
+  }
 
   DeviceRef ref_;
   std::vector<int64_t> block_begins_;
@@ -87,8 +94,8 @@ class DeviceGaps {
   std::vector<model::EventId> host_rows_, next_op_rows_;  ///< empty without rows
 };
 
-/// The gaps of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's gaps stay valid when it is
-/// moved.
+/// The gaps of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's
+/// gaps stay valid when it is moved.
 class IdleGaps {
  public:
   IdleGaps() = default;
@@ -100,7 +107,9 @@ class IdleGaps {
   void append(IdleGaps&& gaps);
 
   [[nodiscard]] bool empty() const { return devices_.empty(); }
-  [[nodiscard]] size_t size() const { return firsts_.empty() ? 0 : firsts_.back() + devices_.back().size(); }
+  [[nodiscard]] size_t size() const {
+    return firsts_.empty() ? 0 : firsts_.back() + devices_.back().size();
+  }
   /// O(log devices).
   [[nodiscard]] IdleGap operator[](size_t place) const;
   /// Null for a device without gaps.
@@ -118,7 +127,8 @@ class IdleGaps {
     using pointer = IdleGap const*;
     using reference = IdleGap;
     Iterator() = default;
-    Iterator(std::vector<DeviceGaps> const* devices, size_t device) : devices_(devices), device_(device) {}
+    Iterator(std::vector<DeviceGaps> const* devices, size_t device)
+        : devices_(devices), device_(device) {}
     IdleGap operator*() const { return (*devices_)[device_][place_]; }
     Iterator& operator++() {
       if (++place_ == (*devices_)[device_].size()) ++device_, place_ = 0;

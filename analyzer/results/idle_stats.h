@@ -40,9 +40,10 @@ struct UnexplainedStats {
 struct HostOpStats {
   DeviceRef ref;
   IdleCause cause = IdleCause::kUnexplained;
-  std::optional<std::string> host_op;  ///< none: no op was running (names = 0), or further ops together
-  uint64_t names = 0;                  ///< how many ops this row stands for
-  uint64_t gaps = 0;                   ///< gaps, or parts of gaps
+  std::optional<std::string>
+      host_op;         ///< none: no op was running (names = 0), or further ops together
+  uint64_t names = 0;  ///< how many ops this row stands for
+  uint64_t gaps = 0;   ///< gaps, or parts of gaps
   int64_t idle_ns = 0;
 };
 

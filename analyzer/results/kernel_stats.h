@@ -21,7 +21,8 @@ struct KernelStats {
   double share = 0;                  ///< of the device's summed op time
   std::optional<double> flops_rate;  ///< operations per second, where known
   int64_t mean_ns = 0;               ///< rounded down
-  /// True: the name shows tensor cores. False: the name shows a matrix product without them. Else none.
+  /// True: the name shows tensor cores. False: the name shows a matrix product without them. Else
+  /// none.
   std::optional<bool> tensor_cores;
   /// Mean over its time, where known: an estimate (DEFINITIONS, "Launch").
   std::optional<double> occupancy_percent;
@@ -32,8 +33,8 @@ struct KernelStats {
   std::optional<double> small_grid_share;
 };
 
-/// Device time by the host range in which it was launched (DEFINITIONS, "Kernels"). The rows of one device
-/// and level sum to all its ops.
+/// Device time by the host range in which it was launched (DEFINITIONS, "Kernels"). The rows of one
+/// device and level sum to all its ops.
 struct OpStats {
   enum class Level : uint8_t {
     kOp = 0,    ///< the innermost range
@@ -62,8 +63,8 @@ struct CopyStats {
   int64_t total_ns = 0;
   std::optional<double> gbps;  ///< bytes / total_ns: 1e9 bytes per second
   uint64_t small_count = 0;    ///< of fewer than 64 KiB
-  /// Copies of host memory that is not page-locked. None where no copy of this direction records whether
-  /// its memory is.
+  /// Copies of host memory that is not page-locked. None where no copy of this direction records
+  /// whether its memory is.
   std::optional<uint64_t> pageable_count, pageable_bytes;
   uint64_t blocking_count = 0;  ///< copies for which the host waited
   /// Host to device and device to host only: time in which the other direction was copied too.

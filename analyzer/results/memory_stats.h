@@ -31,8 +31,8 @@ struct MemoryOwners {
 
 struct MemoryStats {
   std::optional<uint64_t> capacity_bytes, peak_allocated_bytes, peak_reserved_bytes;
-  /// 1 − largest gap / (reserved − allocated), at the first instant of peak_reserved_bytes. None where gaps
-  /// are unknown (metrics/memory/memory_gaps.h) or nothing is free.
+  /// 1 − largest gap / (reserved − allocated), at the first instant of peak_reserved_bytes. None
+  /// where gaps are unknown (metrics/memory/memory_gaps.h) or nothing is free.
   std::optional<double> fragmentation;
   /// At the instant of the measured steps with most free bytes outside the largest gap.
   std::optional<double> worst_fragmentation;
@@ -42,21 +42,25 @@ struct MemoryStats {
   std::array<uint64_t, 7> by_purpose_at_peak{};  ///< at the first instant of peak_allocated_bytes
   /// Slope of the per-step minimum; none with fewer than 5 steps.
   std::optional<double> floor_growth_bytes_per_step;
-  std::optional<double> reserved_growth_bytes_per_step;             ///< slope of the reserve at the end of each step
-  std::optional<MemoryForecast> floor_forecast, reserved_forecast;  ///< by the growth of the floors, of the reserve
-  std::optional<MemoryOwners> peak_owners;                          ///< at the first instant of peak_allocated_bytes; sum to it
+  std::optional<double>
+      reserved_growth_bytes_per_step;  ///< slope of the reserve at the end of each step
+  std::optional<MemoryForecast> floor_forecast,
+      reserved_forecast;  ///< by the growth of the floors, of the reserve
+  std::optional<MemoryOwners>
+      peak_owners;  ///< at the first instant of peak_allocated_bytes; sum to it
   struct Growth {
     int64_t time_ns;
     uint64_t bytes;
   };
-  /// Growth of the reserve in measured steps for allocations that took no more than was free in total. None
-  /// where the trace has no reserve.
+  /// Growth of the reserve in measured steps for allocations that took no more than was free in
+  /// total. None where the trace has no reserve.
   std::optional<uint64_t> fragmented_growth_bytes;
   std::vector<Growth> fragmented_growth;  ///< the largest growths, at most kMaxEvidence
   /// Allocations in measured steps for which the allocator released cached memory first.
   std::optional<uint64_t> retries;
-  std::vector<int64_t> retries_at;     ///< the first of them, at most kMaxEvidence
-  std::optional<double> batch_factor;  ///< so many times the present batch would fill 90 % of the capacity
+  std::vector<int64_t> retries_at;  ///< the first of them, at most kMaxEvidence
+  std::optional<double>
+      batch_factor;  ///< so many times the present batch would fill 90 % of the capacity
   /// Calls of the process that page-lock or release host memory; none without any.
   std::optional<double> pinning_calls_per_step;
 };

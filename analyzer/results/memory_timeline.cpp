@@ -1,6 +1,6 @@
-// A point begins with a byte that says which purposes (bits 0 to 6) and whether the reserve (bit 7) changed. Differences follow
-// as varints, all modulo 2^64: of time, of the allocated bytes, of the reserve, and of each changed purpose, less that of the
-// allocated bytes.
+// A point begins with a byte that says which purposes (bits 0 to 6) and whether the reserve (bit 7)
+// changed. Differences follow as varints, all modulo 2^64: of time, of the allocated bytes, of the
+// reserve, and of each changed purpose, less that of the allocated bytes.
 #include "analyzer/results/memory_timeline.h"
 
 namespace stepscope::analyzer {
@@ -9,7 +9,9 @@ namespace {
 constexpr unsigned kReserveBit = 7;
 
 /// 0, −1, 1, −2, … as 0, 1, 2, 3, …
-constexpr uint64_t folded(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
+constexpr uint64_t folded(uint64_t difference) {
+  return (difference << 1) ^ (0 - (difference >> 63));
+}
 constexpr uint64_t unfolded(uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
 }  // namespace
@@ -39,7 +41,8 @@ void MemoryTimeline::push_back(MemoryPoint const& point) {
   put(folded(allocated));
   if ((changed >> kReserveBit & 1U) != 0) put(folded(point.reserved_bytes - last_.reserved_bytes));
   for (unsigned purpose = 0; purpose < point.by_purpose.size(); ++purpose)
-    if ((changed >> purpose & 1U) != 0) put(folded(point.by_purpose[purpose] - last_.by_purpose[purpose] - allocated));
+    if ((changed >> purpose & 1U) != 0)
+      put(folded(point.by_purpose[purpose] - last_.by_purpose[purpose] - allocated));
   last_ = point;
 }
 
@@ -57,7 +60,8 @@ std::vector<MemoryPoint> MemoryTimeline::points() const {
   return points;
 }
 
-MemoryTimeline::Iterator::Iterator(MemoryTimeline const* timeline, size_t place) : timeline_(timeline), place_(place) {
+MemoryTimeline::Iterator::Iterator(MemoryTimeline const* timeline, size_t place)
+    : timeline_(timeline), place_(place) {
   if (place_ >= timeline_->size_) return;
   offset_ = timeline_->blocks_[place_ / kBlock].offset;
   timeline_->read(place_, offset_, point_);
@@ -80,12 +84,14 @@ uint64_t MemoryTimeline::get(size_t& offset) const {
 void MemoryTimeline::read(size_t place, size_t& offset, MemoryPoint& point) const {
   if (place % kBlock == 0) point = {};
   unsigned const changed = bytes_[offset++];
-  point.time_ns = static_cast<int64_t>(static_cast<uint64_t>(point.time_ns) + unfolded(get(offset)));
+  point.time_ns =
+      static_cast<int64_t>(static_cast<uint64_t>(point.time_ns) + unfolded(get(offset)));
   uint64_t const allocated = unfolded(get(offset));
   point.allocated_bytes += allocated;
   if ((changed >> kReserveBit & 1U) != 0) point.reserved_bytes += unfolded(get(offset));
   for (unsigned purpose = 0; purpose < point.by_purpose.size(); ++purpose)
-    if ((changed >> purpose & 1U) != 0) point.by_purpose[purpose] += unfolded(get(offset)) + allocated;
+    if ((changed >> purpose & 1U) != 0)
+      point.by_purpose[purpose] += unfolded(get(offset)) + allocated;
 }
 
 }  // namespace stepscope::analyzer

@@ -1,5 +1,6 @@
-// The memory of one device over time. A large run has millions of points. Most differ from the one before in time, in the
-// allocated bytes, and in one purpose by as many. So they are kept as differences, in about 12 bytes each where a point takes 80.
+// The memory of one device over time. A large run has millions of points. Most differ from the one
+// before in time, in the allocated bytes, and in one purpose by as many. So they are kept as
+// differences, in about 12 bytes each where a point takes 80.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ struct MemoryPoint {
   friend bool operator==(MemoryPoint const&, MemoryPoint const&) = default;
 };
 
-/// Points in the order in which they were added; every value comes back as it was. Read like a vector that gives them by value.
+/// Points in the order in which they were added; every value comes back as it was. Read like a
+/// vector that gives them by value.
 class MemoryTimeline {
  public:
   MemoryTimeline() = default;
@@ -35,7 +37,8 @@ class MemoryTimeline {
   [[nodiscard]] MemoryPoint back() const { return (*this)[size_ - 1]; }
   /// All points, for repeated reading.
   [[nodiscard]] std::vector<MemoryPoint> points() const;
-  /// How many points is_passed(time_ns) holds for; it must hold for the first ones only. O(log points).
+  /// How many points is_passed(time_ns) holds for; it must hold for the first ones only. O(log
+  /// points).
   template <class IsPassed>
   [[nodiscard]] size_t count_passed(IsPassed const& is_passed) const;
 
@@ -72,7 +75,8 @@ class MemoryTimeline {
   [[nodiscard]] Iterator end() const { return {this, size_}; }
 
  private:
-  /// Points in a block, which stores its first point whole. Larger blocks are smaller, and slower to reach into.
+  /// Points in a block, which stores its first point whole. Larger blocks are smaller, and slower
+  /// to reach into.
   static constexpr size_t kBlock = 16;
   struct Block {
     int64_t time_ns;  ///< of its first point
@@ -80,7 +84,8 @@ class MemoryTimeline {
   };
   void put(uint64_t number);
   [[nodiscard]] uint64_t get(size_t& offset) const;
-  /// The point at `place`, which is stored at `offset`; `point` is the one before. `offset` moves on.
+  /// The point at `place`, which is stored at `offset`; `point` is the one before. `offset` moves
+  /// on.
   void read(size_t place, size_t& offset, MemoryPoint& point) const;
 
   std::vector<Block> blocks_;
@@ -91,7 +96,8 @@ class MemoryTimeline {
 
 template <class IsPassed>
 size_t MemoryTimeline::count_passed(IsPassed const& is_passed) const {
-  size_t first = 0, last = blocks_.size();  // of the blocks that begin with a point that is passed, there are `first`
+  size_t first = 0, last = blocks_.size();  // of the blocks that begin with a point that is passed,
+                                            // there are `first`
   while (first < last) {
     size_t const middle = first + (last - first) / 2;
     if (is_passed(blocks_[middle].time_ns))

@@ -1,4 +1,5 @@
-// A column of numbers that nearly always fit into few bytes. The others are kept whole, in a table of their own.
+// A column of numbers that nearly always fit into few bytes. The others are kept whole, in a table
+// of their own.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,9 @@ class NarrowColumn {
  private:
   static constexpr Narrow kBeside = std::numeric_limits<Narrow>::max();
   [[nodiscard]] int64_t beside(size_t place) const {
-    return std::partition_point(beside_.begin(), beside_.end(), [&](auto const& of) { return of.first < place; })->second;
+    return std::partition_point(beside_.begin(), beside_.end(),
+                                [&](auto const& of) { return of.first < place; })
+        ->second;
   }
 
   std::vector<Narrow> numbers_;

@@ -1,4 +1,5 @@
-// Waiting for peers as tables: by step and device, by device, and in one line. metrics/communication/wait_matrix computes them.
+// Waiting for peers as tables: by step and device, by device, and in one line.
+// metrics/communication/wait_matrix computes them.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +11,16 @@
 
 namespace stepscope::analyzer {
 
-/// Which device waited for others in which step, while it did not compute: a straggler is the row that never waits, a hiccup a
-/// column.
+/// Which device waited for others in which step, while it did not compute: a straggler is the row
+/// that never waits, a hiccup a column.
 struct StepWaitMatrix {
   struct Column {
     int64_t first, last;  ///< step numbers
   };
   struct Row {
     DeviceRef ref;
-    std::vector<int64_t> ns;  ///< by column: mean exposed wait of a step; < 0: the device has none of these steps
+    std::vector<int64_t>
+        ns;  ///< by column: mean exposed wait of a step; < 0: the device has none of these steps
   };
   std::vector<Column> columns;  ///< by number; without the warm-up
   std::vector<Row> rows;        ///< by ref

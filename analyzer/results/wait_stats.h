@@ -18,19 +18,20 @@ enum class WaitCause : uint8_t {
   kBeforeRecording,  ///< likewise, and its step, or the device, is recorded from there on
   kUnknown
 };
-/// Waiting that one device caused in one way. The rows sum to the waits of all participants in measured
-/// steps, to the ns.
+/// Waiting that one device caused in one way. The rows sum to the waits of all participants in
+/// measured steps, to the ns.
 struct WaitStats {
   DeviceRef ref;  ///< the one that was late
   WaitCause cause = WaitCause::kUnknown;
   IdleCause idle = IdleCause::kUnexplained;  ///< where the cause is kIdle
-  std::string host_op;                       ///< what its host was in meanwhile, where the host is the cause; hostile text
-  int64_t gpu_ns = 0;                        ///< device time that others waited
-  int64_t exposed_ns = 0;                    ///< of gpu_ns: no compute hides it
-  uint64_t collectives = 0;                  ///< in which others waited for this, or for what this delayed
+  std::string
+      host_op;  ///< what its host was in meanwhile, where the host is the cause; hostile text
+  int64_t gpu_ns = 0;        ///< device time that others waited
+  int64_t exposed_ns = 0;    ///< of gpu_ns: no compute hides it
+  uint64_t collectives = 0;  ///< in which others waited for this, or for what this delayed
 };
-/// The JSON key: "compute", "comm", "copy", "late_start", "before_recording", "unknown", or the key of
-/// the idle cause.
+/// The JSON key: "compute", "comm", "copy", "late_start", "before_recording", "unknown", or the key
+/// of the idle cause.
 char const* cause_of(WaitStats const& waits);
 
 }  // namespace stepscope::analyzer

@@ -1,4 +1,5 @@
-// In which order findings are shown: worst first, but a finding that says why another one is there before that one.
+// In which order findings are shown: worst first, but a finding that says why another one is there
+// before that one.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace stepscope::analyzer {
 
-/// By severity, then cost, both descending, then as they come. A reason has at least the severity of what it explains and stands
-/// before it.
+/// By severity, then cost, both descending, then as they come. A reason has at least the severity
+/// of what it explains and stands before it.
 void order_findings(std::vector<Finding>& findings);
 
 }  // namespace stepscope::analyzer

@@ -14,27 +14,30 @@ constexpr uint32_t kMostNames = 64 * 1024;
 
 template <size_t N>
 bool has_one(std::string_view name, std::array<std::string_view, N> const& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  });
 }
 
 bool is_of_training(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kWords = {"ackward",  "autograd",     "bwd",       "dgrad", "wgrad",
-                                                       "ptimizer", "multi_tensor", "zero_grad", "adam",  "Adam",
-                                                       "sgd",      "SGD",          "train_step"};
+  constexpr std::array<std::string_view, 13> kWords = {
+      "ackward",   "autograd", "bwd",  "dgrad", "wgrad", "ptimizer",  "multi_tensor",
+      "zero_grad", "adam",     "Adam", "sgd",   "SGD",   "train_step"};
   return has_one(name, kWords);
 }
 
 bool is_of_server(std::string_view name) {
   constexpr std::array<std::string_view, 7> kWords = {
-      "vllm::", "sglang::", "flashinfer::", "tensorrt_llm::", "paged_attention", "PagedAttention", "reshape_and_cache"};
+      "vllm::",          "sglang::",       "flashinfer::",     "tensorrt_llm::",
+      "paged_attention", "PagedAttention", "reshape_and_cache"};
   return has_one(name, kWords);
 }
 
 bool has_training(Analysis const& facts) {
   auto const tells = [](auto const& row) { return is_of_training(row.name); };
   return std::any_of(facts.kernels.begin(), facts.kernels.end(), tells) ||
-         std::any_of(facts.ops.begin(), facts.ops.end(), tells) || std::any_of(facts.phases.begin(), facts.phases.end(), tells);
+         std::any_of(facts.ops.begin(), facts.ops.end(), tells) ||
+         std::any_of(facts.phases.begin(), facts.phases.end(), tells);
 }
 
 bool has_inference_steps(model::Run const& run, Analysis const& facts) {
@@ -50,8 +53,9 @@ bool has_inference_steps(model::Run const& run, Analysis const& facts) {
 }  // namespace
 
 bool is_inference(model::Run const& run, Analysis const& facts) {
-  bool const serves = std::any_of(facts.kernels.begin(), facts.kernels.end(),
-                                  [](KernelStats const& kernel) { return is_of_server(kernel.name); });
+  bool const serves =
+      std::any_of(facts.kernels.begin(), facts.kernels.end(),
+                  [](KernelStats const& kernel) { return is_of_server(kernel.name); });
   return (serves || has_inference_steps(run, facts)) && !has_training(facts);
 }
 

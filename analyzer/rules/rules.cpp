@@ -49,12 +49,15 @@ constexpr std::array kRules = {
 
 /// Whose advice is another one for programs without gradients.
 void tell_inference(RuleInput const& input, std::vector<Finding>& findings) {
-  constexpr std::array<std::string_view, 4> kRulesOfTraining = {"exposed-communication", "small-buckets", "step-outliers",
-                                                                "tensor-cores-unused"};
+  constexpr std::array<std::string_view, 4> kRulesOfTraining = {
+      "exposed-communication", "small-buckets", "step-outliers", "tensor-cores-unused"};
   auto const depends = [&](Finding const& finding) {
-    return std::find(kRulesOfTraining.begin(), kRulesOfTraining.end(), finding.rule) != kRulesOfTraining.end();
+    return std::find(kRulesOfTraining.begin(), kRulesOfTraining.end(), finding.rule) !=
+           kRulesOfTraining.end();
   };
-  if (std::none_of(findings.begin(), findings.end(), depends) || !is_inference(input.run, input.facts)) return;
+  if (std::none_of(findings.begin(), findings.end(), depends) ||
+      !is_inference(input.run, input.facts))
+    return;
   for (Finding& finding : findings)
     if (depends(finding)) finding.subjects.emplace_back("program", "inference");
 }
@@ -63,9 +66,12 @@ void tell_inference(RuleInput const& input, std::vector<Finding>& findings) {
 
 std::span<Rule const> all_rules() { return kRules; }
 
-std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) { return find_all(run, facts, measure_steps(facts)); }
+std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) {
+  return find_all(run, facts, measure_steps(facts));
+}
 
-std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps) {
+std::vector<Finding> find_all(model::Run const& run, Analysis const& facts,
+                              MeasuredSteps const& steps) {
   RuleInput const input{run, facts, steps.steady, steps};
   std::vector<Finding> findings;
   bool const is_of_benchmark = is_benchmark(run);
@@ -91,13 +97,16 @@ Finding make_cost_finding(char const* rule, MeasuredDevice const& device, double
   if (cost_ns_per_step < step) finding.gain_ceiling = step / (step - cost_ns_per_step) - 1;
   double const share = step > 0 ? cost_ns_per_step / step : 0;
   finding.severity = severity_of_share(share);
-  finding.metrics = {
-      {"share", share}, {"step_ns", step}, {"steps", device.has_steps ? static_cast<double>(device.periods.size()) : 0}};
+  finding.metrics = {{"share", share},
+                     {"step_ns", step},
+                     {"steps", device.has_steps ? static_cast<double>(device.periods.size()) : 0}};
   return finding;
 }
 
 void keep_longest(std::vector<Finding::Evidence>& evidence) {
-  auto const longer = [](Finding::Evidence const& a, Finding::Evidence const& b) { return a.when.length() > b.when.length(); };
+  auto const longer = [](Finding::Evidence const& a, Finding::Evidence const& b) {
+    return a.when.length() > b.when.length();
+  };
   std::stable_sort(evidence.begin(), evidence.end(), longer);
   if (evidence.size() > kMaxEvidence) evidence.resize(kMaxEvidence);
 }

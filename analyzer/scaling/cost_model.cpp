@@ -14,7 +14,8 @@ namespace {
 using Coefficients = std::array<double, kMostCostTerms>;
 using Square = std::array<Coefficients, kMostCostTerms>;
 
-/// What is left of a column, as a share of it, when what other columns explain is taken out: less is rounding.
+/// What is left of a column, as a share of it, when what other columns explain is taken out: less
+/// is rounding.
 constexpr double kLeastOwnShare = 1e-9;
 
 /// Some of a model's terms, as columns of relative costs; the rest is held at zero.
@@ -29,7 +30,8 @@ double dot(std::vector<double> const& a, std::vector<double> const& b) {
   return sum;
 }
 
-/// X = Q R by Gram and Schmidt, each column twice, which is as exact as Householder's way. R is upper triangular.
+/// X = Q R by Gram and Schmidt, each column twice, which is as exact as Householder's way. R is
+/// upper triangular.
 struct Decomposition {
   std::vector<std::vector<double>> q;
   Square r{};
@@ -92,16 +94,19 @@ std::optional<Solution> solve(Columns const& columns) {
   solution.free_terms = size;
   solution.squared_error = dot(rest, rest);
   for (size_t a = 0; a < size; ++a) {
-    for (size_t k = a; k < size; ++k) solution.coefficients[columns.terms[a]] += inverted[a][k] * projected[k];
+    for (size_t k = a; k < size; ++k)
+      solution.coefficients[columns.terms[a]] += inverted[a][k] * projected[k];
     for (size_t b = 0; b < size; ++b)
       for (size_t k = std::max(a, b); k < size; ++k)
-        solution.unscaled_covariance[columns.terms[a]][columns.terms[b]] += inverted[a][k] * inverted[b][k];
+        solution.unscaled_covariance[columns.terms[a]][columns.terms[b]] +=
+            inverted[a][k] * inverted[b][k];
   }
   return solution;
 }
 
 bool is_allowed(Solution const& solution) {
-  return solution.coefficients[0] > 0 && solution.coefficients[1] >= 0 && solution.coefficients[2] >= 0;
+  return solution.coefficients[0] > 0 && solution.coefficients[1] >= 0 &&
+         solution.coefficients[2] >= 0;
 }
 
 }  // namespace
@@ -117,25 +122,32 @@ double CostTerm::at(double devices) const {
     case Shape::kPower:
       break;
   }
-  return std::pow(devices, static_cast<double>(numerator) / denominator) * std::pow(std::log2(devices), logs);
+  return std::pow(devices, static_cast<double>(numerator) / denominator) *
+         std::pow(std::log2(devices), logs);
 }
 
-std::optional<CostModel> CostModel::fit(std::vector<CostTerm> const& terms, std::span<CostPoint const> points) {
-  STEPSCOPE_CHECK(!terms.empty() && terms.size() <= kMostCostTerms && terms[0].shape == CostTerm::Shape::kConstant);
+std::optional<CostModel> CostModel::fit(std::vector<CostTerm> const& terms,
+                                        std::span<CostPoint const> points) {
+  STEPSCOPE_CHECK(!terms.empty() && terms.size() <= kMostCostTerms &&
+                  terms[0].shape == CostTerm::Shape::kConstant);
   if (points.empty()) return std::nullopt;
   std::optional<Solution> best;
-  // Which of the terms that grow are there, one bit each; of two that are as good the one with fewer.
+  // Which of the terms that grow are there, one bit each; of two that are as good the one with
+  // fewer.
   for (unsigned kept = 0; kept < 1U << (terms.size() - 1); ++kept) {
     Columns columns;
     for (size_t t = 0; t < terms.size(); ++t) {
       if (t > 0 && (kept >> (t - 1) & 1U) == 0) continue;
       columns.terms.push_back(t);
       std::vector<double>& column = columns.values.emplace_back();
-      for (CostPoint const& point : points) column.push_back(terms[t].at(point.devices) / point.cost);
+      for (CostPoint const& point : points)
+        column.push_back(terms[t].at(point.devices) / point.cost);
     }
     if (columns.terms.size() > points.size()) continue;
     auto const solution = solve(columns);
-    if (solution && is_allowed(*solution) && (!best || solution->squared_error < best->squared_error)) best = solution;
+    if (solution && is_allowed(*solution) &&
+        (!best || solution->squared_error < best->squared_error))
+      best = solution;
   }
   if (!best) return std::nullopt;
   CostModel model;
@@ -171,18 +183,22 @@ std::optional<double> CostModel::variance_along(Vector const& gradient) const {
   if (!share) return std::nullopt;
   double sum = 0;
   for (size_t a = 0; a < terms_.size(); ++a)
-    for (size_t b = 0; b < terms_.size(); ++b) sum += gradient[a] * unscaled_covariance_[a][b] * gradient[b];
+    for (size_t b = 0; b < terms_.size(); ++b)
+      sum += gradient[a] * unscaled_covariance_[a][b] * gradient[b];
   return std::max(sum, 0.0) * *share * *share;
 }
 
-double CostModel::t_quantile() const { return student_quantile(1 - kCompareConfidence, static_cast<double>(degrees_)); }
+double CostModel::t_quantile() const {
+  return student_quantile(1 - kCompareConfidence, static_cast<double>(degrees_));
+}
 
 Estimate CostModel::predict(double devices) const {
   Estimate estimate{cost(devices), {}, {}};
   auto const variance = variance_along(terms_at(devices));
   if (!variance) return estimate;
   double const share = *residual_share();
-  double const reach = std::exp(t_quantile() * std::sqrt(*variance / (estimate.value * estimate.value) + share * share));
+  double const reach = std::exp(
+      t_quantile() * std::sqrt(*variance / (estimate.value * estimate.value) + share * share));
   estimate.low = estimate.value / reach;
   estimate.high = estimate.value * reach;
   return estimate;
@@ -193,7 +209,8 @@ Estimate CostModel::gain_of_doubling(double devices) const {
   double const of_whole = cost(devices), of_half = cost(devices / 2);
   Estimate gain{2 * of_half / of_whole, {}, {}};
   Vector gradient{};
-  for (size_t t = 0; t < terms_.size(); ++t) gradient[t] = 2 * (half[t] * of_whole - of_half * whole[t]) / (of_whole * of_whole);
+  for (size_t t = 0; t < terms_.size(); ++t)
+    gradient[t] = 2 * (half[t] * of_whole - of_half * whole[t]) / (of_whole * of_whole);
   auto const variance = variance_along(gradient);
   if (!variance) return gain;
   double const reach = t_quantile() * std::sqrt(*variance);
@@ -223,7 +240,8 @@ size_t count_sizes(std::span<CostPoint const> points) {
   return sizes.size();
 }
 
-std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms, std::span<CostPoint const> points) {
+std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms,
+                                          std::span<CostPoint const> points) {
   std::set<double> sizes;
   for (CostPoint const& point : points) sizes.insert(point.devices);
   if (sizes.size() < terms.size() + 1) return std::nullopt;

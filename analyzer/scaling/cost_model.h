@@ -1,12 +1,14 @@
-// Models of what a unit of work costs on n devices, and how sure they are (DEFINITIONS, "Scaling"). Pure: numbers in, numbers
-// out.
+// Models of what a unit of work costs on n devices, and how sure they are (DEFINITIONS, "Scaling").
+// Pure: numbers in, numbers out.
 //
-// The cost is the device time for a unit of work: n · T at strong scaling, T at weak scaling. Where scaling is perfect it is the
-// same for all n, so Amdahl's law, the universal scalability law and the performance model normal form all say by which terms it
-// grows, and all are linear in their coefficients. What is measured is a time whose error is a share of it, so a residual is the
-// model's cost over the measured one, less one. Coefficients of what grows are not negative: work does not get cheaper by more
-// devices without end. A least-squares problem of that kind has one minimum, which is found exactly by trying which coefficients
-// are zero; nothing is iterated and no start is guessed.
+// The cost is the device time for a unit of work: n · T at strong scaling, T at weak scaling. Where
+// scaling is perfect it is the same for all n, so Amdahl's law, the universal scalability law and
+// the performance model normal form all say by which terms it grows, and all are linear in their
+// coefficients. What is measured is a time whose error is a share of it, so a residual is the
+// model's cost over the measured one, less one. Coefficients of what grows are not negative: work
+// does not get cheaper by more devices without end. A least-squares problem of that kind has one
+// minimum, which is found exactly by trying which coefficients are zero; nothing is iterated and no
+// start is guessed.
 #pragma once
 
 #include <array>
@@ -19,7 +21,12 @@ namespace stepscope::analyzer {
 
 /// A way in which costs grow with the number of devices n ≥ 1.
 struct CostTerm {
-  enum class Shape : unsigned char { kConstant, kOthers, kPairs, kPower };  ///< 1, n − 1, n (n − 1), n^(i/j) · log₂^l n
+  enum class Shape : unsigned char {
+    kConstant,
+    kOthers,
+    kPairs,
+    kPower
+  };  ///< 1, n − 1, n (n − 1), n^(i/j) · log₂^l n
   Shape shape = Shape::kConstant;
   int numerator = 0, denominator = 1, logs = 0;  ///< i, j, l of kPower
   [[nodiscard]] double at(double devices) const;
@@ -41,19 +48,23 @@ struct Estimate {
 
 class CostModel {
  public:
-  /// `terms`: kConstant first. Needs as many different numbers of devices as terms. None where the costs allow no positive
-  /// constant, or where the terms cannot be told apart by these points.
-  static std::optional<CostModel> fit(std::vector<CostTerm> const& terms, std::span<CostPoint const> points);
+  /// `terms`: kConstant first. Needs as many different numbers of devices as terms. None where the
+  /// costs allow no positive constant, or where the terms cannot be told apart by these points.
+  static std::optional<CostModel> fit(std::vector<CostTerm> const& terms,
+                                      std::span<CostPoint const> points);
 
   [[nodiscard]] double cost(double devices) const;
-  /// What another run on so many devices would cost, with its prediction interval: symmetric on a logarithmic scale.
+  /// What another run on so many devices would cost, with its prediction interval: symmetric on a
+  /// logarithmic scale.
   [[nodiscard]] Estimate predict(double devices) const;
-  /// By how many times more work gets done on n devices than on n / 2, with its confidence interval.
+  /// By how many times more work gets done on n devices than on n / 2, with its confidence
+  /// interval.
   [[nodiscard]] Estimate gain_of_doubling(double devices) const;
   [[nodiscard]] double coefficient(size_t term) const { return coefficients_[term]; }
   /// Of a coefficient over the first one. No bounds where it is held at zero.
   [[nodiscard]] Estimate ratio_to_first(size_t term) const;
-  /// Standard deviation of the residuals, as a share of the cost; none where there are as many coefficients as points.
+  /// Standard deviation of the residuals, as a share of the cost; none where there are as many
+  /// coefficients as points.
   [[nodiscard]] std::optional<double> residual_share() const;
   /// Σ of the squared residuals.
   [[nodiscard]] double squared_error() const { return squared_error_; }
@@ -67,7 +78,8 @@ class CostModel {
 
   std::vector<CostTerm> terms_;
   Vector coefficients_{};
-  std::array<Vector, kMostCostTerms> unscaled_covariance_{};  ///< (XᵀX)⁻¹; zero where a coefficient is held at zero
+  std::array<Vector, kMostCostTerms>
+      unscaled_covariance_{};  ///< (XᵀX)⁻¹; zero where a coefficient is held at zero
   double squared_error_ = 0;
   size_t degrees_ = 0;  ///< of freedom that are left
 };
@@ -75,8 +87,9 @@ class CostModel {
 /// How many different numbers of devices there are.
 size_t count_sizes(std::span<CostPoint const> points);
 
-/// Leave-one-out: each number of devices is predicted from the others. The root of the mean square of how far it is off, as a
-/// share. None where the others are too few.
-std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms, std::span<CostPoint const> points);
+/// Leave-one-out: each number of devices is predicted from the others. The root of the mean square
+/// of how far it is off, as a share. None where the others are too few.
+std::optional<double> leave_one_out_error(std::vector<CostTerm> const& terms,
+                                          std::span<CostPoint const> points);
 
 }  // namespace stepscope::analyzer

@@ -19,7 +19,8 @@ char const* to_string(ScalingFactor factor) {
 DeviceTimes device_times(std::vector<RunMeasurements> const& runs) {
   DeviceTimes means;
   for (RunMeasurements const& run : runs) {
-    double const share = 1 / static_cast<double>(run.steps.size()) / static_cast<double>(runs.size());
+    double const share =
+        1 / static_cast<double>(run.steps.size()) / static_cast<double>(runs.size());
     double most_useful = 0, most_active = 0, useful = 0;
     for (RunMeasurements::DeviceTime const& device : run.device_times) {
       useful += device.compute_ns / static_cast<double>(run.device_times.size());
@@ -36,9 +37,10 @@ DeviceTimes device_times(std::vector<RunMeasurements> const& runs) {
 
 ScalingFactors scaling_factors(DeviceTimes const& times, DeviceTimes const& base, double ideal) {
   ScalingFactors factors;
-  factors.by_factor = {
-      quotient_or_one(times.useful_ns, times.most_useful_ns), quotient_or_one(times.most_useful_ns, times.most_active_ns),
-      quotient_or_one(times.most_active_ns, times.elapsed_ns), quotient_or_one(ideal * base.useful_ns, times.useful_ns)};
+  factors.by_factor = {quotient_or_one(times.useful_ns, times.most_useful_ns),
+                       quotient_or_one(times.most_useful_ns, times.most_active_ns),
+                       quotient_or_one(times.most_active_ns, times.elapsed_ns),
+                       quotient_or_one(ideal * base.useful_ns, times.useful_ns)};
   factors.parallel = quotient_or_one(times.useful_ns, times.elapsed_ns);
   return factors;
 }

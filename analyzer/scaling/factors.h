@@ -1,5 +1,6 @@
-// Which factor of the parallel efficiency is lost (DEFINITIONS, "Scaling"; POP and TALP): load balance, communication,
-// orchestration, and whether the same work takes as much compute time on more devices.
+// Which factor of the parallel efficiency is lost (DEFINITIONS, "Scaling"; POP and TALP): load
+// balance, communication, orchestration, and whether the same work takes as much compute time on
+// more devices.
 #pragma once
 
 #include <array>
@@ -28,11 +29,14 @@ struct DeviceTimes {
 DeviceTimes device_times(std::vector<RunMeasurements> const& runs);
 
 struct ScalingFactors {
-  /// Σ useful/(n · max useful), max useful/max active, max active/elapsed; 1 where there is nothing to divide by. Of computation:
-  /// the compute time that the work takes at the fewest devices over that it takes here.
+  /// Σ useful/(n · max useful), max useful/max active, max active/elapsed; 1 where there is nothing
+  /// to divide by. Of computation: the compute time that the work takes at the fewest devices over
+  /// that it takes here.
   std::array<double, kScalingFactorCount> by_factor{1, 1, 1, 1};
   double parallel = 0;  ///< load balance × communication × orchestration = useful/elapsed
-  [[nodiscard]] double of(ScalingFactor factor) const { return by_factor[static_cast<size_t>(factor)]; }
+  [[nodiscard]] double of(ScalingFactor factor) const {
+    return by_factor[static_cast<size_t>(factor)];
+  }
   /// Against those of the fewest devices: what these get done of what as many should.
   [[nodiscard]] double efficiency_over(ScalingFactors const& first) const {
     return parallel * of(ScalingFactor::kComputation) / first.parallel;
@@ -41,8 +45,9 @@ struct ScalingFactors {
 /// `ideal`: what a device's work is of that at the fewest devices, whose times are `base`.
 ScalingFactors scaling_factors(DeviceTimes const& times, DeviceTimes const& base, double ideal);
 
-/// Scaling is broken where the efficiency is less by so much than at the fewest devices: runs of one program vary by a percent or
-/// two, and what costs less than a twentieth of all devices is seldom the reason to stop adding some.
+/// Scaling is broken where the efficiency is less by so much than at the fewest devices: runs of
+/// one program vary by a percent or two, and what costs less than a twentieth of all devices is
+/// seldom the reason to stop adding some.
 inline constexpr double kBrokenShare = 0.05;
 
 struct FactorBreak {
@@ -50,8 +55,9 @@ struct FactorBreak {
   size_t point = 0;             ///< index: the fewest devices at which scaling is broken
   double before = 1, here = 1;  ///< at the fewest devices of all, and at the point
 };
-/// The factor that has lost the largest share where scaling breaks. The factors' ratios multiply to the efficiency, so there is
-/// one; while it holds, a factor that falls is made up for by another. None where scaling holds.
+/// The factor that has lost the largest share where scaling breaks. The factors' ratios multiply to
+/// the efficiency, so there is one; while it holds, a factor that falls is made up for by another.
+/// None where scaling holds.
 std::optional<FactorBreak> first_break(std::span<ScalingFactors const> points);
 
 }  // namespace stepscope::analyzer

@@ -43,13 +43,17 @@ ScalingLimit last_that_pays(uint64_t farthest, Gain const& gain) {
 }
 
 void add_pay_off(ScalingFit& fit, uint64_t farthest) {
-  fit.pays_to = last_that_pays(farthest, [&](double n) { return fit.cost.gain_of_doubling(n).value; });
+  fit.pays_to =
+      last_that_pays(farthest, [&](double n) { return fit.cost.gain_of_doubling(n).value; });
   if (!fit.residual_share) return;
-  fit.pays_to_low = last_that_pays(farthest, [&](double n) { return *fit.cost.gain_of_doubling(n).low; });
-  fit.pays_to_high = last_that_pays(farthest, [&](double n) { return *fit.cost.gain_of_doubling(n).high; });
+  fit.pays_to_low =
+      last_that_pays(farthest, [&](double n) { return *fit.cost.gain_of_doubling(n).low; });
+  fit.pays_to_high =
+      last_that_pays(farthest, [&](double n) { return *fit.cost.gain_of_doubling(n).high; });
 }
 
-std::optional<ScalingFit> fit_model(ScalingModel model, std::span<CostPoint const> points, uint64_t farthest) {
+std::optional<ScalingFit> fit_model(ScalingModel model, std::span<CostPoint const> points,
+                                    uint64_t farthest) {
   CostTerm const pmnf = model == ScalingModel::kPmnf ? choose_pmnf_term(points) : CostTerm{};
   std::vector<CostTerm> const terms = terms_of(model, pmnf);
   auto const cost = CostModel::fit(terms, points);
@@ -113,13 +117,15 @@ ScalingFits fit_scaling(std::span<CostPoint const> points) {
   size_t const sizes = count_sizes(points);
   double largest = 0;
   for (CostPoint const& point : points) largest = std::max(largest, point.devices);
-  result.farthest_devices = std::min(static_cast<uint64_t>(largest) * kFarthestExtrapolation, kMostDevices);
+  result.farthest_devices =
+      std::min(static_cast<uint64_t>(largest) * kFarthestExtrapolation, kMostDevices);
   for (auto const model : {ScalingModel::kAmdahl, ScalingModel::kUsl, ScalingModel::kPmnf}) {
     if (sizes < fewest_sizes(model)) {
       result.too_few.push_back(model);
       continue;
     }
-    if (auto const fit = fit_model(model, points, result.farthest_devices)) result.fits.push_back(*fit);
+    if (auto const fit = fit_model(model, points, result.farthest_devices))
+      result.fits.push_back(*fit);
   }
   result.best = best_of(result.fits);
   return result;

@@ -11,10 +11,13 @@ namespace {
 using RunGroups = std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>>;
 
 double mean_value(std::vector<double> const& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
 }
 
-std::optional<double> exponent_of(RunGroups const& groups, std::vector<std::optional<double>> const& values) {
+std::optional<double> exponent_of(RunGroups const& groups,
+                                  std::vector<std::optional<double>> const& values) {
   std::vector<std::pair<double, double>> known;
   for (size_t g = 0; g < groups.size(); ++g)
     if (values[g]) known.emplace_back(static_cast<double>(groups[g].first), *values[g]);
@@ -41,7 +44,8 @@ MeansByName kernel_means_of(std::vector<RunMeasurements> const& runs) {
 }
 
 bool is_in_any_run(std::vector<RunMeasurements> const& runs, std::string const& kernel) {
-  return std::any_of(runs.begin(), runs.end(), [&](RunMeasurements const& run) { return run.kernel_names.contains(kernel); });
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](RunMeasurements const& run) { return run.kernel_names.contains(kernel); });
 }
 
 }  // namespace
@@ -80,7 +84,9 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
     for (size_t g = 0; g < groups.size(); ++g) {
       auto const found = by_group[g].find(name);
       size_t const told_in = found == by_group[g].end() ? 0 : found->second.told_in;
-      if (told_in != groups[g].second->size() && (told_in > 0 || is_in_any_run(*groups[g].second, name))) is_told = false;
+      if (told_in != groups[g].second->size() &&
+          (told_in > 0 || is_in_any_run(*groups[g].second, name)))
+        is_told = false;
     }
   std::vector<KernelGrowth> rows;
   KernelGrowth rest;
@@ -107,8 +113,9 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
     if (row.ns.front() && row.ns.back()) row.lost_ns = *row.ns.back() - ideal * *row.ns.front();
   };
   for (KernelGrowth& row : rows) finish(row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](KernelGrowth const& a, KernelGrowth const& b) { return std::abs(a.lost_ns) > std::abs(b.lost_ns); });
+  std::stable_sort(rows.begin(), rows.end(), [](KernelGrowth const& a, KernelGrowth const& b) {
+    return std::abs(a.lost_ns) > std::abs(b.lost_ns);
+  });
   if (std::any_of(rest.ns.begin(), rest.ns.end(), [](auto const& ns) { return *ns > 0; })) {
     finish(rest);
     rows.push_back(std::move(rest));
@@ -125,7 +132,8 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
     for (RunMeasurements const& run : *groups[g].second)
       for (RunMeasurements::Collective const& collective : run.collectives) {
         if (collective.transfer_ns.empty()) continue;
-        std::vector<Sum>& sums = by_size.try_emplace({collective.op, collective.bytes}, groups.size()).first->second;
+        std::vector<Sum>& sums =
+            by_size.try_emplace({collective.op, collective.bytes}, groups.size()).first->second;
         sums[g].transfer_ns += mean_value(collective.transfer_ns);
         sums[g].per_step += collective.per_step;
         ++sums[g].runs;
@@ -136,7 +144,8 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
     for (size_t g = 0; g < groups.size(); ++g) {
       bool const is_there = sums[g].runs > 0;
       auto const all_runs = static_cast<double>(groups[g].second->size());
-      row.transfer_ns.push_back(is_there ? std::optional(sums[g].transfer_ns / sums[g].runs) : std::nullopt);
+      row.transfer_ns.push_back(is_there ? std::optional(sums[g].transfer_ns / sums[g].runs)
+                                         : std::nullopt);
       row.per_step.push_back(is_there ? std::optional(sums[g].per_step / all_runs) : std::nullopt);
     }
     row.exponent = exponent_of(groups, row.transfer_ns);
@@ -145,7 +154,8 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
   auto const cost = [](CollectiveGrowth const& row) {
     return row.transfer_ns.back().value_or(0) * row.per_step.back().value_or(0);
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](auto const& a, auto const& b) { return cost(a) > cost(b); });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](auto const& a, auto const& b) { return cost(a) > cost(b); });
   return rows;
 }
 

@@ -30,11 +30,13 @@ Runs ideal_runs(Runs const& runs, double ideal) {
 double mean_step_of(Runs const& runs) {
   double sum = 0;
   for (RunMeasurements const& run : runs)
-    sum += std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) / static_cast<double>(run.step_ns.size());
+    sum += std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) /
+           static_cast<double>(run.step_ns.size());
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of the exposed waiting what is for devices that compute longer: by their share of what all late devices are charged with.
+/// Of the exposed waiting what is for devices that compute longer: by their share of what all late
+/// devices are charged with.
 double imbalance_ns(Runs const& runs) {
   double sum = 0;
   auto const waiting = static_cast<size_t>(StepPart::kWaiting);
@@ -45,7 +47,8 @@ double imbalance_ns(Runs const& runs) {
       if (late.cause == to_string(StepPart::kCompute)) by_compute += late.exposed_ns;
     }
     auto const& of_steps = run.parts_ns[waiting];
-    double const mean = std::accumulate(of_steps.begin(), of_steps.end(), 0.0) / static_cast<double>(of_steps.size());
+    double const mean = std::accumulate(of_steps.begin(), of_steps.end(), 0.0) /
+                        static_cast<double>(of_steps.size());
     if (charged > 0) sum += mean * by_compute / charged;
   }
   return sum / static_cast<double>(runs.size());
@@ -72,15 +75,17 @@ LostPart lost_part_of(ChangePart part) {
     case ChangePart::kHostInput:
       return LostPart::kRest;
     default:
-      return lost_part(static_cast<IdleCause>(static_cast<size_t>(part) - static_cast<size_t>(ChangePart::kFirstIdle)));
+      return lost_part(static_cast<IdleCause>(static_cast<size_t>(part) -
+                                              static_cast<size_t>(ChangePart::kFirstIdle)));
   }
 }
 
 }  // namespace
 
 char const* to_string(LostPart part) {
-  constexpr std::array kNames = {"kernels", "kernel_calls", "other_kernels", "kernel_overlap", "exposed_comm",
-                                 "waiting", "imbalance",    "exposed_copy",  "host",           "rest"};
+  constexpr std::array kNames = {"kernels",      "kernel_calls", "other_kernels", "kernel_overlap",
+                                 "exposed_comm", "waiting",      "imbalance",     "exposed_copy",
+                                 "host",         "rest"};
   return kNames[static_cast<size_t>(part)];
 }
 
@@ -111,7 +116,8 @@ LostTime lost_time(Runs const& from, Runs const& to, double ideal) {
   explained.candidate.mean_ns = lost.step_ns = std::llround(mean_step_of(to));
   explain_change(base, to, explained);
   for (size_t p = 0; p < kChangePartCount; ++p)
-    lost.parts_ns[static_cast<size_t>(lost_part_of(static_cast<ChangePart>(p)))] += explained.parts_ns[p];
+    lost.parts_ns[static_cast<size_t>(lost_part_of(static_cast<ChangePart>(p)))] +=
+        explained.parts_ns[p];
   // Of whole ns what is imbalance is no longer waiting: the sum stays.
   int64_t const imbalance = std::llround(imbalance_ns(to) - imbalance_ns(base));
   lost.parts_ns[static_cast<size_t>(LostPart::kImbalance)] = imbalance;

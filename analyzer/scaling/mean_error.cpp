@@ -43,18 +43,23 @@ MeanError mean_error(std::span<std::vector<double> const> runs) {
 
 Estimate interval_of(MeanError const& mean) {
   if (!mean.variance) return {mean.mean, {}, {}};
-  double const reach = student_quantile(1 - kCompareConfidence, mean.degrees) * std::sqrt(*mean.variance);
+  double const reach =
+      student_quantile(1 - kCompareConfidence, mean.degrees) * std::sqrt(*mean.variance);
   return {mean.mean, mean.mean - reach, mean.mean + reach};
 }
 
 Estimate ratio_of(MeanError const& above, MeanError const& below, double factor) {
   Estimate ratio{factor * above.mean / below.mean, {}, {}};
   if (!above.variance || !below.variance) return ratio;
-  double const of_above = *above.variance / (above.mean * above.mean), of_below = *below.variance / (below.mean * below.mean);
+  double const of_above = *above.variance / (above.mean * above.mean),
+               of_below = *below.variance / (below.mean * below.mean);
   double const variance = of_above + of_below;
   if (variance <= 0) return {ratio.value, ratio.value, ratio.value};
-  double const degrees = variance * variance / (of_above * of_above / above.degrees + of_below * of_below / below.degrees);
-  double const reach = std::exp(student_quantile(1 - kCompareConfidence, degrees) * std::sqrt(variance));
+  double const degrees =
+      variance * variance /
+      (of_above * of_above / above.degrees + of_below * of_below / below.degrees);
+  double const reach =
+      std::exp(student_quantile(1 - kCompareConfidence, degrees) * std::sqrt(variance));
   ratio.low = ratio.value / reach;
   ratio.high = ratio.value * reach;
   return ratio;

@@ -23,7 +23,9 @@ constexpr double kLeastOutlierShare = 0.02, kLeastSuperlinearShare = 0.02;
 constexpr double kNsPerSecond = 1e9;
 
 double mean_over_steps_of(std::vector<double> const& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
 }
 
 template <class OfRun>
@@ -45,7 +47,9 @@ std::set<std::string> kinds_of_devices(std::string const& names) {
     size_t const end = std::min(names.find(", ", begin), names.size());
     std::string name = names.substr(begin, end - begin);
     size_t const colon = name.rfind(':');
-    if (colon != std::string::npos && name.find_first_not_of("0123456789", colon + 1) == std::string::npos) name.resize(colon);
+    if (colon != std::string::npos &&
+        name.find_first_not_of("0123456789", colon + 1) == std::string::npos)
+      name.resize(colon);
     kinds.insert(std::move(name));
     begin = end + 2;
   }
@@ -100,7 +104,8 @@ class SeriesMaker {
       if (common_kernel_share(this->runs(0), this->runs(p)) == 0)
         return refuse_with(SeriesRefusal::kNoCommonKernel, this->runs(p).front().name);
     series_.kind = find_kind(runs);
-    if (options_.kind && options_.kind != series_.kind.kind) series_.kind.evidence = KindEvidence::kAsked;
+    if (options_.kind && options_.kind != series_.kind.kind)
+      series_.kind.evidence = KindEvidence::kAsked;
     if (options_.kind) series_.kind.kind = options_.kind;
     if (!series_.kind.kind) refuse_with(SeriesRefusal::kKindUnclear);
   }
@@ -138,8 +143,10 @@ class SeriesMaker {
   }
 
   void add_speed(ScalingPoint& point, size_t p, std::vector<MeanError> const& errors) const {
-    double const more = static_cast<double>(point.devices) / static_cast<double>(series_.points[0].devices);
-    point.efficiency = p == 0 ? Estimate{1, {}, {}} : ratio_of(errors[0], errors[p], series_.ideal_share(0, p));
+    double const more =
+        static_cast<double>(point.devices) / static_cast<double>(series_.points[0].devices);
+    point.efficiency =
+        p == 0 ? Estimate{1, {}, {}} : ratio_of(errors[0], errors[p], series_.ideal_share(0, p));
     auto const scaled = [](Estimate estimate, double factor) {
       estimate.value *= factor;
       if (estimate.low) *estimate.low *= factor;
@@ -147,7 +154,8 @@ class SeriesMaker {
       return estimate;
     };
     point.speedup = scaled(point.efficiency, more);
-    double const work = series_.throughput_at(static_cast<double>(point.devices), cost_of(point.devices, 1));
+    double const work =
+        series_.throughput_at(static_cast<double>(point.devices), cost_of(point.devices, 1));
     Estimate const& step = point.step_ns;
     point.throughput.value = work / step.value;
     if (step.high) point.throughput.low = work / *step.high;
@@ -164,10 +172,12 @@ class SeriesMaker {
       point.incomplete_steps += run.incomplete_steps;
     }
     for (size_t part = 0; part < kStepPartCount; ++part)
-      point.parts_ns[part] =
-          mean_over(of_size, [&](RunMeasurements const& run) { return mean_over_steps_of(run.parts_ns[part]); });
-    point.copied_in_bytes =
-        mean_over(of_size, [](RunMeasurements const& run) { return run.copied_in_bytes / static_cast<double>(run.devices); });
+      point.parts_ns[part] = mean_over(of_size, [&](RunMeasurements const& run) {
+        return mean_over_steps_of(run.parts_ns[part]);
+      });
+    point.copied_in_bytes = mean_over(of_size, [](RunMeasurements const& run) {
+      return run.copied_in_bytes / static_cast<double>(run.devices);
+    });
   }
 
   void add_loss(size_t from, size_t to) {
@@ -211,25 +221,31 @@ class SeriesMaker {
   }
 
   void add_caveats() {
-    add_caveat(SeriesCaveat::kMissingRanks,
-               [&](size_t p) { return any_of_runs(runs(p), [](auto const& run) { return !run.missing_ranks.empty(); }); });
-    add_caveat(SeriesCaveat::kQuality, [&](size_t p) {
-      return any_of_runs(runs(p), [](auto const& run) { return run.integrity < kLeastSeriesQuality; });
+    add_caveat(SeriesCaveat::kMissingRanks, [&](size_t p) {
+      return any_of_runs(runs(p), [](auto const& run) { return !run.missing_ranks.empty(); });
     });
-    add_caveat(SeriesCaveat::kKernelNames,
-               [&](size_t p) { return p > 0 && common_kernel_share(runs(0), runs(p)) < kLeastCommonKernels; });
+    add_caveat(SeriesCaveat::kQuality, [&](size_t p) {
+      return any_of_runs(runs(p),
+                         [](auto const& run) { return run.integrity < kLeastSeriesQuality; });
+    });
+    add_caveat(SeriesCaveat::kKernelNames, [&](size_t p) {
+      return p > 0 && common_kernel_share(runs(0), runs(p)) < kLeastCommonKernels;
+    });
     add_caveat(SeriesCaveat::kOutliers, [&](size_t p) {
       double const steady = mean_over(runs(p), [](auto const& run) { return run.steady_steps_ns; });
-      return mean_over(runs(p), [](auto const& run) { return run.all_steps_ns; }) > (1 + kLeastOutlierShare) * steady;
+      return mean_over(runs(p), [](auto const& run) { return run.all_steps_ns; }) >
+             (1 + kLeastOutlierShare) * steady;
     });
     add_caveat(SeriesCaveat::kSuperlinear, [&](size_t p) {
       Estimate const& efficiency = series_.points[p].efficiency;
       return efficiency.low.value_or(efficiency.value) > 1 + kLeastSuperlinearShare;
     });
-    add_caveat(SeriesCaveat::kDrift,
-               [&](size_t p) { return std::find(drifting_.begin(), drifting_.end(), sizes_[p].first) != drifting_.end(); });
-    add_caveat(SeriesCaveat::kUnusedDevices,
-               [&](size_t p) { return any_of_runs(runs(p), [](auto const& run) { return run.devices_without > 0; }); });
+    add_caveat(SeriesCaveat::kDrift, [&](size_t p) {
+      return std::find(drifting_.begin(), drifting_.end(), sizes_[p].first) != drifting_.end();
+    });
+    add_caveat(SeriesCaveat::kUnusedDevices, [&](size_t p) {
+      return any_of_runs(runs(p), [](auto const& run) { return run.devices_without > 0; });
+    });
     add_caveat(SeriesCaveat::kOneStep, [&](size_t p) { return !series_.points[p].step_ns.low; });
     add_caveat(SeriesCaveat::kOneRun, [&](size_t p) { return runs(p).size() == 1; });
   }
@@ -243,8 +259,9 @@ class SeriesMaker {
 }  // namespace
 
 char const* to_string(SeriesCaveat caveat) {
-  constexpr std::array kNames = {"one_run",        "one_step", "drift",    "kernel_names", "missing_ranks",
-                                 "unused_devices", "quality",  "outliers", "superlinear"};
+  constexpr std::array kNames = {"one_run",      "one_step",      "drift",
+                                 "kernel_names", "missing_ranks", "unused_devices",
+                                 "quality",      "outliers",      "superlinear"};
   return kNames[static_cast<size_t>(caveat)];
 }
 
@@ -254,7 +271,9 @@ char const* to_string(SeriesRefusal refusal) {
 }
 
 double ScalingSeries::ideal_share(size_t from, size_t to) const {
-  return is_strong() ? static_cast<double>(points[from].devices) / static_cast<double>(points[to].devices) : 1;
+  return is_strong()
+             ? static_cast<double>(points[from].devices) / static_cast<double>(points[to].devices)
+             : 1;
 }
 
 double ScalingSeries::throughput_at(double devices, double cost_ns) const {

@@ -11,10 +11,12 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// A batch that does not divide evenly, and one that is copied ahead of the first of ten steps, differ by less; another batch by
-/// more, and what is the same in total by a third and more per device.
+/// A batch that does not divide evenly, and one that is copied ahead of the first of ten steps,
+/// differ by less; another batch by more, and what is the same in total by a third and more per
+/// device.
 constexpr double kSameBytes = 0.1;
-/// Kernels of half the work take a little more than half the time; kernels of the same work seldom less than 0.8 of it.
+/// Kernels of half the work take a little more than half the time; kernels of the same work seldom
+/// less than 0.8 of it.
 constexpr double kStrongExponent = -0.6, kWeakExponent = -0.3;
 
 template <class OfRun>
@@ -26,7 +28,8 @@ double mean_of_runs(std::vector<RunMeasurements> const& runs, OfRun const& of_ru
 
 double kernel_ns(RunMeasurements const& run) {
   double sum = 0;
-  for (RunMeasurements::Kernel const& kernel : run.kernels) sum = std::accumulate(kernel.ns.begin(), kernel.ns.end(), sum);
+  for (RunMeasurements::Kernel const& kernel : run.kernels)
+    sum = std::accumulate(kernel.ns.begin(), kernel.ns.end(), sum);
   return sum / static_cast<double>(run.steps.size());
 }
 
@@ -35,16 +38,18 @@ using Work = std::vector<std::pair<double, double>>;
 
 bool is_work_same(Work const& work, bool in_total) {
   auto const& [fewest, first] = work.front();
-  return std::all_of(work.begin(), work.end(), [&, least = fewest, base = first](auto const& entry) {
-    double const expected = in_total ? base * least / entry.first : base;
-    return std::abs(entry.second - expected) <= kSameBytes * expected;
-  });
+  return std::all_of(work.begin(), work.end(),
+                     [&, least = fewest, base = first](auto const& entry) {
+                       double const expected = in_total ? base * least / entry.first : base;
+                       return std::abs(entry.second - expected) <= kSameBytes * expected;
+                     });
 }
 
 bool are_fed(RunsByDevices const& runs) {
   return std::all_of(runs.begin(), runs.end(), [](auto const& entry) {
-    return std::all_of(entry.second.begin(), entry.second.end(),
-                       [](RunMeasurements const& run) { return run.fed_devices == run.devices && run.copied_in_bytes > 0; });
+    return std::all_of(entry.second.begin(), entry.second.end(), [](RunMeasurements const& run) {
+      return run.fed_devices == run.devices && run.copied_in_bytes > 0;
+    });
   });
 }
 
@@ -73,8 +78,10 @@ KindFacts find_kind(RunsByDevices const& runs) {
   auto const exponent = growth_exponent(work);
   if (!exponent) return facts;
   facts.exponent = *exponent;
-  if (by_bytes ? is_work_same(work, true) : *exponent <= kStrongExponent) facts.kind = ScalingKind::kStrong;
-  if (by_bytes ? is_work_same(work, false) : *exponent >= kWeakExponent) facts.kind = ScalingKind::kWeak;
+  if (by_bytes ? is_work_same(work, true) : *exponent <= kStrongExponent)
+    facts.kind = ScalingKind::kStrong;
+  if (by_bytes ? is_work_same(work, false) : *exponent >= kWeakExponent)
+    facts.kind = ScalingKind::kWeak;
   return facts;
 }
 

@@ -1,5 +1,5 @@
-// Whether a series is of strong or of weak scaling: does a step do the same work however many devices there are, or does each
-// device?
+// Whether a series is of strong or of weak scaling: does a step do the same work however many
+// devices there are, or does each device?
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,19 @@ char const* to_string(KindEvidence evidence);
 /// Runs of each number of devices, fewest first.
 using RunsByDevices = std::map<uint64_t, std::vector<RunMeasurements>>;
 
-/// What was looked at: exponents of the number of devices by which work per device changes, 0 = weak and -1 = strong scaling.
+/// What was looked at: exponents of the number of devices by which work per device changes, 0 =
+/// weak and -1 = strong scaling.
 struct KindFacts {
   std::optional<ScalingKind> kind;  ///< none: what was looked at says neither
   KindEvidence evidence = KindEvidence::kKernels;
   double exponent = 0;         ///< of the evidence
-  double first = 0, last = 0;  ///< the evidence at the fewest and the most devices, per step and device: bytes, or ns of kernels
+  double first = 0, last = 0;  ///< the evidence at the fewest and the most devices, per step and
+                               ///< device: bytes, or ns of kernels
 };
 
-/// Bytes copied to the devices tell it where every device is fed: all numbers of devices must agree within 10 %. Else the time of
-/// kernels per device does, by its exponent: they get slower a piece when they get smaller, so strong scaling is -0.6 and less.
+/// Bytes copied to the devices tell it where every device is fed: all numbers of devices must agree
+/// within 10 %. Else the time of kernels per device does, by its exponent: they get slower a piece
+/// when they get smaller, so strong scaling is -0.6 and less.
 KindFacts find_kind(RunsByDevices const& runs);
 
 }  // namespace stepscope::analyzer

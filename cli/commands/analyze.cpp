@@ -32,14 +32,17 @@ int analyze_run(AnalyzeOptions const& options) {
   }
   wanted.rank = options.rank;
   auto const analyzed =
-      analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
+      analyze_and_warn(options.runs, wanted,
+                       options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
   if (!analyzed) return report_error(analyzed.error());
   model::Run const& run = analyzed->run;
   analyzer::Analysis const& analysis = analyzed->analysis;
-  std::string const text = options.json          ? reports::analysis_json(run, analysis)
-                           : options.markdown    ? reports::analysis_markdown(run, analysis)
-                           : options.openmetrics ? reports::openmetrics(run, analysis)
-                                                 : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  std::string const text =
+      options.json       ? reports::analysis_json(run, analysis)
+      : options.markdown ? reports::analysis_markdown(run, analysis)
+      : options.openmetrics
+          ? reports::openmetrics(run, analysis)
+          : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
   return kGood;
 }
@@ -49,9 +52,12 @@ int analyze_run(AnalyzeOptions const& options) {
 Action add_analyze(CLI::App& app) {
   auto const options = std::make_shared<AnalyzeOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  auto* const json = app.add_flag("--json", options->json, "print all numbers as JSON (docs/reference/ANALYSIS_JSON.md)");
-  auto* const markdown = app.add_flag("--markdown", options->markdown, "print a summary as Markdown")->excludes(json);
-  app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/reference/OPENMETRICS.md)")
+  auto* const json = app.add_flag("--json", options->json,
+                                  "print all numbers as JSON (docs/reference/ANALYSIS_JSON.md)");
+  auto* const markdown =
+      app.add_flag("--markdown", options->markdown, "print a summary as Markdown")->excludes(json);
+  app.add_flag("--openmetrics", options->openmetrics,
+               "print gauges for dashboards (docs/reference/OPENMETRICS.md)")
       ->excludes(json)
       ->excludes(markdown);
   app.add_option("--steps", options->steps, "use only the steps first:last");

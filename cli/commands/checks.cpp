@@ -44,8 +44,9 @@ char const* color_for(Verdict verdict) {
 
 void print_check(doctor::Check const& check, VerdictWords const& words) {
   bool const color = use_color();
-  std::printf("%s%-4s%s  %-22s %s\n", color ? color_for(check.verdict) : "", word_for(check.verdict, words),
-              color ? "\033[0m" : "", base::printable(check.name).c_str(), base::printable(check.found).c_str());
+  std::printf("%s%-4s%s  %-22s %s\n", color ? color_for(check.verdict) : "",
+              word_for(check.verdict, words), color ? "\033[0m" : "",
+              base::printable(check.name).c_str(), base::printable(check.found).c_str());
   if (!check.fix.empty()) std::printf("      %-22s → %s\n", "", base::printable(check.fix).c_str());
   std::fflush(stdout);
 }
@@ -53,8 +54,10 @@ void print_check(doctor::Check const& check, VerdictWords const& words) {
 nlohmann::json json_of(std::span<doctor::Check const> checks, VerdictWords const& words) {
   nlohmann::json all = nlohmann::json::array();
   for (doctor::Check const& check : checks) {
-    all.push_back(
-        {{"name", check.name}, {"verdict", word_for(check.verdict, words)}, {"found", check.found}, {"fix", check.fix}});
+    all.push_back({{"name", check.name},
+                   {"verdict", word_for(check.verdict, words)},
+                   {"found", check.found},
+                   {"fix", check.fix}});
     if (!check.numbers.empty()) all.back()["numbers"] = check.numbers;
   }
   return all;

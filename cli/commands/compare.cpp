@@ -1,4 +1,5 @@
-// stepscope compare BASE… --vs NEW…: what changed between runs, whether it is real, and why, as text or JSON.
+// stepscope compare BASE… --vs NEW…: what changed between runs, whether it is real, and why, as
+// text or JSON.
 #include <cstdio>
 #include <memory>
 
@@ -36,11 +37,13 @@ int compare_sides(CompareCommand const& command) {
       analyzer::compare_runs(*base, *candidate, {command.least_percent / 100, command.paired});
   if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
   if (!command.markdown.empty()) {
-    auto const written = base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
+    auto const written =
+        base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
     if (!written) return report_error(written.error());
   }
   std::string const text =
-      command.json ? reports::comparison_json(comparison) : reports::comparison_text(comparison, {use_color(), terminal_width()});
+      command.json ? reports::comparison_json(comparison)
+                   : reports::comparison_text(comparison, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
   return exit_code(comparison.verdict);
 }
@@ -50,19 +53,21 @@ int compare_sides(CompareCommand const& command) {
 Action add_compare(CLI::App& app) {
   auto const command = std::make_shared<CompareCommand>();
   app.footer(
-      "stepscope compare BASE... --vs NEW...\nEach BASE and NEW is one run. One a side is compared step by step, several run by "
-      "run. "
-      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. "
-      "docs/guide/COMPARE.md");
+      "stepscope compare BASE... --vs NEW...\nEach BASE and NEW is one run. One a side is compared "
+      "step by step, several run by run. "
+      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 "
+      "unclear. docs/guide/COMPARE.md");
   app.add_option("BASE", command->base, "runs before the change")->required();
   app.add_option("--vs", command->candidate, "runs after the change")->required();
   app.add_flag("--json", command->json, "print all numbers as JSON (docs/guide/COMPARE.md)");
-  app.add_option("--markdown", command->markdown, "write a comment for a pull request to this file");
+  app.add_option("--markdown", command->markdown,
+                 "write a comment for a pull request to this file");
   app.add_option("--steps", command->steps, "use only the steps first:last of each run");
   app.add_option("--min-effect", command->least_percent, "smallest change that counts, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_flag("--paired", command->paired, "compare pairs: BASE and NEW name interleaved runs in the same order");
+  app.add_flag("--paired", command->paired,
+               "compare pairs: BASE and NEW name interleaved runs in the same order");
   return [command] { return compare_sides(*command); };
 }
 

@@ -1,5 +1,5 @@
-// stepscope doctor: is this machine ready (doctor_machine.cpp)? stepscope doctor RUN: can this trace be trusted? Reads and checks
-// every byte, and says what was lost, where, and why.
+// stepscope doctor: is this machine ready (doctor_machine.cpp)? stepscope doctor RUN: can this
+// trace be trusted? Reads and checks every byte, and says what was lost, where, and why.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -47,21 +47,25 @@ struct Diagnosis {
 std::string last_events(file::TraceFile const& file) {
   std::vector<int64_t> ends(file.tracks().size(), INT64_MIN);
   for (file::IndexEntry const& entry : file.blocks())
-    if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && entry.header.track < ends.size())
+    if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
+        entry.header.track < ends.size())
       ends[entry.header.track] = std::max(ends[entry.header.track], entry.header.max_end);
-  auto const reached = std::partition(ends.begin(), ends.end(), [](int64_t end) { return end != INT64_MIN; });
+  auto const reached =
+      std::partition(ends.begin(), ends.end(), [](int64_t end) { return end != INT64_MIN; });
   if (reached == ends.begin()) return "nothing was written yet";
   auto const [first, last] = std::minmax_element(ends.begin(), reached);
-  std::string text =
-      fmt::format("the tracks reach to between {} and {}", base::format_duration(*first), base::format_duration(*last));
-  if (reached != ends.end()) text += fmt::format(", {} of {} hold nothing yet", ends.end() - reached, ends.size());
+  std::string text = fmt::format("the tracks reach to between {} and {}",
+                                 base::format_duration(*first), base::format_duration(*last));
+  if (reached != ends.end())
+    text += fmt::format(", {} of {} hold nothing yet", ends.end() - reached, ends.size());
   return text;
 }
 
 Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const& damage) {
   std::string what = "everything after the last block: the file has no end";
   if (!damage.empty() && damage.back().is_end)
-    what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
+    what +=
+        fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
   return {what + "; " + last_events(file),
           "the program was killed or is still running, its disk was full, "
           "or the file was truncated; the tracer writes every second"};
@@ -74,22 +78,27 @@ void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
   for (file::DamagedPlace const& place : damage) {
     if (place.is_end && !file.is_finished()) continue;  // told above
 
-    std::string const what =
-        fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
-    char const* const why = place.is_end ? "the file was truncated: copy it again"
-                                         : "the bytes changed after they were written: copy the file again, check the disk";
-    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; it has no recorded events" : "")});
+    std::string const what = fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes),
+                                         place.offset, file::describe(place, file.tracks()));
+    char const* const why =
+        place.is_end
+            ? "the file was truncated: copy it again"
+            : "the bytes changed after they were written: copy the file again, check the disk";
+    diagnosis.losses.push_back(
+        {what, fmt::format("{}{}", why, place.is_derived ? "; it has no recorded events" : "")});
   }
 }
 
 /// What the trace had lost before this file was made of it.
 void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   if (log.lost_blocks > 0)
-    diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
-                                            log.lost_blocks == 1 ? "" : "s"),
-                                "convert it again from an intact copy"});
+    diagnosis.losses.push_back(
+        {fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
+                     log.lost_blocks == 1 ? "" : "s"),
+         "convert it again from an intact copy"});
   for (std::string const& note : log.notes) {
-    bool const is_said = std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
+    bool const is_said =
+        std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
     if (!is_said) diagnosis.doubts.push_back(note);  // of several processes of a file
   }
 }
@@ -97,13 +106,16 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
   for (model::Track const& track : file.tracks()) {
     if (track.dropped > 0)
-      diagnosis.losses.push_back({fmt::format("{} events of {} {}", base::format_count(track.dropped),
-                                              track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
-                                  "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
+      diagnosis.losses.push_back(
+          {fmt::format("{} events of {} {}", base::format_count(track.dropped),
+                       track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
+           "the recorder's buffers were full: record with a larger --buffer-mb, or fewer "
+           "annotations"});
   }
   if (file.log().dropped > 0)
-    diagnosis.losses.push_back({fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
-                                "the recorder's buffers were full: record with a larger --buffer-mb"});
+    diagnosis.losses.push_back(
+        {fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
+         "the recorder's buffers were full: record with a larger --buffer-mb"});
 }
 
 void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
@@ -115,7 +127,8 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
       " with the correlation id of an earlier one: "
       "each device op is linked with the last one before it");
   add(log.unmatched_ops, "device op", " without launch in the trace");
-  add(log.negative_latencies, "device op", " before the launch: the clocks of host and device disagree");
+  add(log.negative_latencies, "device op",
+      " before the launch: the clocks of host and device disagree");
   add(log.negative_durations, "event", " with a negative duration, read as 0");
   add(log.overlapping_slices, "device op", " that overlap another on their stream");
   add(log.impossible_times, "event", " with impossible times");
@@ -147,7 +160,8 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
   if (!sources) return base::fail_with(sources);
 
   std::error_code ignored;
-  Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
+  Diagnosis diagnosis{
+      .file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
   model::ImportLog doubtful;
 
   for (import::TraceSource const& source : *sources) {
@@ -158,11 +172,13 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
     if (log.truncated) {
       diagnosis.is_finished = false;
       diagnosis.losses.push_back(
-          {"everything after the end of the file", "the tool was killed, its disk was full, or the file was truncated"});
+          {"everything after the end of the file",
+           "the tool was killed, its disk was full, or the file was truncated"});
     }
     if (log.dropped > 0)
-      diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
-                                  "the recorder lost them, or they cannot be read: see the lines below"});
+      diagnosis.losses.push_back(
+          {fmt::format("{} events", base::format_count(log.dropped)),
+           "the recorder lost them, or they cannot be read: see the lines below"});
     add_earlier_losses(log, diagnosis);
     add_counts(log, doubtful);
   }
@@ -177,7 +193,8 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   if (!mapped) return base::fail_with(mapped);
 
   bool const is_named_ours = path.ends_with(base::kTraceSuffix);
-  if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes())) return diagnose_foreign(path);
+  if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes()))
+    return diagnose_foreign(path);
   auto const file = file::TraceFile::open(path);
   if (!file) return base::fail_with(file);
 
@@ -196,7 +213,8 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
     add_doubts(trace->log(), diagnosis);
   else
-    diagnosis.doubts.push_back("too many events for this machine's memory: launches and device ops were not matched");
+    diagnosis.doubts.push_back(
+        "too many events for this machine's memory: launches and device ops were not matched");
 
   doubt_emptiness(diagnosis);
   return diagnosis;
@@ -211,13 +229,16 @@ char const* praise(Diagnosis const& diagnosis) {
 
 void print(Diagnosis const& diagnosis) {
   std::printf("%s\n", printable(diagnosis.file).c_str());
-  std::printf("  %s, %s events on %zu tracks over %s\n", base::format_bytes(diagnosis.bytes).c_str(),
+  std::printf("  %s, %s events on %zu tracks over %s\n",
+              base::format_bytes(diagnosis.bytes).c_str(),
               base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
               base::format_duration(diagnosis.duration_ns).c_str());
 
   for (Loss const& loss : diagnosis.losses)
-    std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
-  for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
+    std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(),
+                printable(loss.why).c_str());
+  for (std::string const& doubt : diagnosis.doubts)
+    std::printf("  doubt  %s\n", printable(doubt).c_str());
   if (diagnosis.losses.empty()) std::printf("  %s\n", praise(diagnosis));
 }
 
@@ -225,16 +246,18 @@ void print(Diagnosis const& diagnosis) {
 void print(model::Run const& run, analyzer::Analysis const& analysis) {
   std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.integrity.score));
   for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
-    std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(), weakness.weakens.c_str(),
-                weakness.holds.c_str());
+    std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(),
+                weakness.weakens.c_str(), weakness.holds.c_str());
   for (std::string const& note : run.notes) std::printf("  note     %s\n", printable(note).c_str());
-  for (std::string const& note : reports::run_notes(run, analysis)) std::printf("  note     %s\n", printable(note).c_str());
+  for (std::string const& note : reports::run_notes(run, analysis))
+    std::printf("  note     %s\n", printable(note).c_str());
 }
 
 json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
   json weaknesses = json::array();
   for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
-    weaknesses.push_back({{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
+    weaknesses.push_back(
+        {{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
   json notes = run.notes;
   for (std::string const& note : reports::run_notes(run, analysis)) notes.push_back(note);
   return {{"score", analysis.integrity.score},
@@ -245,7 +268,8 @@ json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
 
 json json_of(Diagnosis const& diagnosis) {
   json losses = json::array();
-  for (Loss const& loss : diagnosis.losses) losses.push_back({{"what", loss.what}, {"why", loss.why}});
+  for (Loss const& loss : diagnosis.losses)
+    losses.push_back({{"what", loss.what}, {"why", loss.why}});
   return {{"file", diagnosis.file},
           {"bytes", diagnosis.bytes},
           {"events", diagnosis.events},
@@ -288,7 +312,9 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
       print(*run, analysis);
   }
   if (as_json)
-    std::printf("%s\n", json{{"files", files_json}, {"trust", trust}}.dump(2, ' ', true, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json{{"files", files_json}, {"trust", trust}}
+                            .dump(2, ' ', true, json::error_handler_t::replace)
+                            .c_str());
   return code;
 }
 
@@ -302,12 +328,16 @@ Action add_doctor(CLI::App& app) {
 
   auto const options = std::make_shared<Options>();
 
-  app.add_option("RUN", options->runs, "a trace file or a run folder (default: examine this machine)");
+  app.add_option("RUN", options->runs,
+                 "a trace file or a run folder (default: examine this machine)");
   app.add_flag("--json", options->json, "print the result as JSON");
   app.footer(
       "Exit status: 0 the machine is ready or the trace complete; "
       "1 a check failed, or data were lost or damaged; 2 a file cannot be read.");
-  return [options] { return options->runs.empty() ? examine_machine(options->json) : examine(options->runs, options->json); };
+  return [options] {
+    return options->runs.empty() ? examine_machine(options->json)
+                                 : examine(options->runs, options->json);
+  };
 }
 
 }  // namespace stepscope::cli

@@ -15,7 +15,8 @@ constexpr VerdictWords kWords = {"OK", "WARN", "FAIL", "SKIP"};
 
 std::string conclusion(size_t failures, size_t warnings) {
   if (failures > 0) return fmt::format("not ready: {} to fix", failures);
-  return warnings > 0 ? fmt::format("ready, with {} warning{}", warnings, warnings == 1 ? "" : "s") : std::string("ready");
+  return warnings > 0 ? fmt::format("ready, with {} warning{}", warnings, warnings == 1 ? "" : "s")
+                      : std::string("ready");
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ int examine_machine(bool as_json) {
   std::vector<doctor::Check> const checks = doctor::examine(doctor::this_machine(program_folder()));
   auto const count = [&](doctor::Verdict verdict) {
     return static_cast<size_t>(
-        std::count_if(checks.begin(), checks.end(), [&](doctor::Check const& check) { return check.verdict == verdict; }));
+        std::count_if(checks.begin(), checks.end(),
+                      [&](doctor::Check const& check) { return check.verdict == verdict; }));
   };
 
   size_t const failures = count(doctor::Verdict::kFailure);

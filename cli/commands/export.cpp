@@ -54,29 +54,34 @@ std::string format_list() {
 Expected<ExportFormat const*> find_format(ExportOptions const& options) {
   auto const formats = exporting::export_formats();
   auto const found = std::find_if(formats.begin(), formats.end(), [&](ExportFormat const& format) {
-    return options.format.empty() ? options.output.ends_with(format.file_suffix) : format.name == options.format;
+    return options.format.empty() ? options.output.ends_with(format.file_suffix)
+                                  : format.name == options.format;
   });
   if (found != formats.end()) return &*found;
   std::string names;
-  for (ExportFormat const& format : formats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  for (ExportFormat const& format : formats)
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
   return fail("{}: the name tells no format, choose one with --format ({})", options.output, names);
 }
 
-/// Before a large run is read: whether the result can be there. What is there is only replaced when it was asked for.
+/// Before a large run is read: whether the result can be there. What is there is only replaced when
+/// it was asked for.
 Expected<void> check_output(ExportOptions const& options, ExportFormat const& format) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::path const output = options.output;
-  bool const is_folder = fs::is_directory(output, error), names_folder = is_folder || options.output.ends_with('/');
+  bool const is_folder = fs::is_directory(output, error),
+             names_folder = is_folder || options.output.ends_with('/');
   if (names_folder && !format.may_be_folder)
-    return fail("{}: is a folder, {} writes one file: name it, such as -o {}", options.output, format.name,
-                (output / ("run" + std::string(format.file_suffix))).string());
+    return fail("{}: is a folder, {} writes one file: name it, such as -o {}", options.output,
+                format.name, (output / ("run" + std::string(format.file_suffix))).string());
   if (!names_folder && output.has_parent_path() && !fs::is_directory(output.parent_path(), error))
-    return fail("{}: there is no folder {}, make it or choose another place with -o", options.output,
-                output.parent_path().string());
+    return fail("{}: there is no folder {}, make it or choose another place with -o",
+                options.output, output.parent_path().string());
   bool const is_taken = is_folder ? base::has_content(options.output) : fs::exists(output, error);
   if (is_taken && !options.force)
-    return fail("{}: is there already, choose another name with -o or replace it with --force", options.output);
+    return fail("{}: is there already, choose another name with -o or replace it with --force",
+                options.output);
   return {};
 }
 
@@ -88,9 +93,11 @@ Expected<Exported> write_processes(import::RunSources& run, Parts const& parts, 
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     if (!parts[r]) continue;
     import::RankSource& rank = run.ranks[r];
-    auto const trace = is_everything ? std::move(rank.source).load() : read_part(rank.source, *parts[r]);
+    auto const trace =
+        is_everything ? std::move(rank.source).load() : read_part(rank.source, *parts[r]);
     if (!trace) return base::fail_with(trace);
-    if (auto const added = exporter.add(*trace, rank.offset_ns); !added) return base::fail_with(added);
+    if (auto const added = exporter.add(*trace, rank.offset_ns); !added)
+      return base::fail_with(added);
     exported.events += trace->event_count();
     ++exported.processes;
     progress.show(static_cast<double>(r + 1) / static_cast<double>(run.ranks.size()));
@@ -106,11 +113,13 @@ bool becomes_part_of_run(ExportOptions const& options) {
   fs::path const output = fs::weakly_canonical(options.output, error);
   return import::has_trace_name(output.filename().string()) &&
          std::any_of(options.runs.begin(), options.runs.end(), [&](std::string const& run) {
-           return fs::is_directory(run, error) && fs::weakly_canonical(run, error) == output.parent_path();
+           return fs::is_directory(run, error) &&
+                  fs::weakly_canonical(run, error) == output.parent_path();
          });
 }
 
-/// Two exports to one file: the second must not wait for hours to find the first one's. A folder is locked by who writes into it.
+/// Two exports to one file: the second must not wait for hours to find the first one's. A folder is
+/// locked by who writes into it.
 Expected<std::optional<base::LockFile>> lock_output(std::string const& output) {
   std::error_code error;
   auto const status = std::filesystem::status(output, error);
@@ -129,7 +138,9 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
   if (is_source(options.output, sources))
     return fail("{}: is where the run itself lies, choose another place with -o", options.output);
   if (becomes_part_of_run(options))
-    return fail("{}: would be taken for a rank of the run in that folder, choose another place with -o", options.output);
+    return fail(
+        "{}: would be taken for a rank of the run in that folder, choose another place with -o",
+        options.output);
   size_t const processes = run->ranks.size();
   auto const parts = choose_parts(*run, options.part);
   if (!parts) return base::fail_with(parts);
@@ -155,13 +166,17 @@ int export_run(ExportOptions const& options) {
   if (auto const free = check_output(options, **format); !free) return report_error(free.error());
   auto const exported = export_into(options, **format);
   if (!exported) return report_error(exported.error());
-  std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n", base::format_count(exported->events, "event").c_str(),
-               exported->processes == 1 ? "1 process" : (base::format_count(exported->processes) + " processes").c_str(),
+  std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n",
+               base::format_count(exported->events, "event").c_str(),
+               exported->processes == 1
+                   ? "1 process"
+                   : (base::format_count(exported->processes) + " processes").c_str(),
                base::printable(options.output).c_str());
   if (exported->removed > 0)
     std::fprintf(stderr, "stepscope: removed %s of a larger run that lay there\n",
                  base::format_count(exported->removed, "file").c_str());
-  if (!exported->note.empty()) std::fprintf(stderr, "stepscope: %s\n", base::printable(exported->note).c_str());
+  if (!exported->note.empty())
+    std::fprintf(stderr, "stepscope: %s\n", base::printable(exported->note).c_str());
   return kGood;
 }
 
@@ -169,9 +184,9 @@ int export_run(ExportOptions const& options) {
 
 Action add_export(CLI::App& app) {
   auto const options = std::make_shared<ExportOptions>();
-  app.footer(
-      format_list() +
-      "What each of them keeps: docs/reference/EXPORT.md. Times are those of the run, with the ranks' clocks brought together.");
+  app.footer(format_list() +
+             "What each of them keeps: docs/reference/EXPORT.md. Times are those of the run, with "
+             "the ranks' clocks brought together.");
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the file or folder to write")->required();
   app.add_option("--format", options->format, "the format, where the file's name does not tell it")

@@ -1,4 +1,5 @@
-// stepscope import FILE… -o RUN: traces of other tools as a run folder, which opens at once and in part.
+// stepscope import FILE… -o RUN: traces of other tools as a run folder, which opens at once and in
+// part.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -29,14 +30,16 @@ struct ImportOptions {
 
 /// Keeps of a process what identifies its capture: its description, and one event as long as all of
 /// its events. Stores `place`, the index among the processes, as the command.
-import::RankSource outline_of(model::Trace const& trace, std::string const& file, size_t place){model::TraceBuilder builder;
+import::RankSource outline_of(model::Trace const& trace, std::string const& file,
+                              size_t place){model::TraceBuilder builder;
 builder.info() = trace.info();
 builder.info().command = std::to_string(place);
 if (!trace.devices().empty()) builder.add_device(trace.devices().front());
 
 auto const [first, last] = trace.time_range();
 if (trace.event_count() > 0) {
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "", 1, -1, model::StreamKind::kCompute, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "", 1, -1, model::StreamKind::kCompute, 0});
   builder.events(thread).add(model::EventKind::kRange, first, last - first, builder.intern(""));
 }
 
@@ -49,28 +52,32 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
     uint64_t count;
     char const* what;
   };
-  std::array const losses = {LossLine{log.dropped, "events lost while recording, or unreadable"},
-                             LossLine{log.lost_blocks, "damaged blocks skipped"},
-                             LossLine{log.unknown_events, "events of unknown kinds skipped"},
-                             LossLine{log.negative_durations, "negative durations, set to 0"},
-                             LossLine{log.impossible_times, "impossible times, adjusted"},
-                             LossLine{log.unmatched_launches, "launches without their device op"},
-                             LossLine{log.doubled_launches, "launches with the id of an earlier one"},
-                             LossLine{log.unmatched_ops, "device ops without their launch"},
-                             LossLine{log.negative_latencies, "device ops that begin before their launch"},
-                             LossLine{log.overlapping_slices, "device ops that overlap another on their stream"}};
+  std::array const losses = {
+      LossLine{log.dropped, "events lost while recording, or unreadable"},
+      LossLine{log.lost_blocks, "damaged blocks skipped"},
+      LossLine{log.unknown_events, "events of unknown kinds skipped"},
+      LossLine{log.negative_durations, "negative durations, set to 0"},
+      LossLine{log.impossible_times, "impossible times, adjusted"},
+      LossLine{log.unmatched_launches, "launches without their device op"},
+      LossLine{log.doubled_launches, "launches with the id of an earlier one"},
+      LossLine{log.unmatched_ops, "device ops without their launch"},
+      LossLine{log.negative_latencies, "device ops that begin before their launch"},
+      LossLine{log.overlapping_slices, "device ops that overlap another on their stream"}};
 
   std::vector<std::string> lines;
-  if (log.truncated) lines.emplace_back("the file is truncated: everything before that point was kept");
+  if (log.truncated)
+    lines.emplace_back("the file is truncated: everything before that point was kept");
   for (LossLine const& loss : losses)
-    if (loss.count > 0) lines.push_back(fmt::format("{} {}", base::format_count(loss.count), loss.what));
+    if (loss.count > 0)
+      lines.push_back(fmt::format("{} {}", base::format_count(loss.count), loss.what));
 
   lines.insert(lines.end(), log.notes.begin(), log.notes.end());
   return lines;
 }
 
 /// Its processes are written and dropped before the next file is opened.
-Expected<void> import_file(std::string const& file, PartialRun& run, std::vector<import::RankSource>& outlines) {
+Expected<void> import_file(std::string const& file, PartialRun& run,
+                           std::vector<import::RankSource>& outlines) {
   auto sources = import::TraceSource::open(file);
   if (!sources) return base::fail_with(sources);
 
@@ -88,7 +95,8 @@ Expected<void> import_file(std::string const& file, PartialRun& run, std::vector
     std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
                  rank < 0 ? "" : fmt::format(" of rank {}", rank).c_str());
     for (std::string const& loss : losses)
-      std::fprintf(stderr, "stepscope: %s:   %s\n", printable(file).c_str(), printable(loss).c_str());
+      std::fprintf(stderr, "stepscope: %s:   %s\n", printable(file).c_str(),
+                   printable(loss).c_str());
   }
   return {};
 }
@@ -107,22 +115,25 @@ Expected<import::RunFiles> files_to_import(std::vector<std::string> const& paths
 
 /// Keeps the newest of captures from different times, as opening the files does. Returns notes for
 /// the user. Errors: several paths have different times.
-Expected<std::vector<std::string>> keep_newest_capture(std::vector<import::RankSource> outlines, bool are_several_paths,
-                                                       PartialRun& run) {
+Expected<std::vector<std::string>> keep_newest_capture(std::vector<import::RankSource> outlines,
+                                                       bool are_several_paths, PartialRun& run) {
   std::set<size_t> left_out;
   for (size_t place = 0; place < outlines.size(); ++place) left_out.insert(place);
 
   import::RunSources sources;
   sources.ranks = std::move(outlines);
-  if (auto const separated = import::separate_captures(sources, are_several_paths); !separated) return base::fail_with(separated);
+  if (auto const separated = import::separate_captures(sources, are_several_paths); !separated)
+    return base::fail_with(separated);
 
-  for (import::RankSource const& kept : sources.ranks) left_out.erase(std::stoul(kept.source.info().command));
+  for (import::RankSource const& kept : sources.ranks)
+    left_out.erase(std::stoul(kept.source.info().command));
   if (auto const dropped = run.drop(left_out); !dropped) return base::fail_with(dropped);
   return sources.notes;
 }
 
 void say_notes(std::vector<std::string> const& notes) {
-  for (std::string const& note : notes) std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
+  for (std::string const& note : notes)
+    std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
 }
 
 int import_run(ImportOptions const& options) {
@@ -134,7 +145,8 @@ int import_run(ImportOptions const& options) {
   std::vector<std::string> sources = options.files;
   sources.insert(sources.end(), files.begin(), files.end());
   if (is_source(options.output, sources))
-    return report_error({fmt::format("{}: is the folder of the traces, choose another folder with -o", options.output)});
+    return report_error({fmt::format(
+        "{}: is the folder of the traces, choose another folder with -o", options.output)});
 
   PartialRun run(options.output, options.force);
 
@@ -149,7 +161,9 @@ int import_run(ImportOptions const& options) {
   }
 
   if (run.events() == 0) {
-    return unreadable > 0 ? kWrongUse : report_error({fmt::format("{}: has no events, nothing was imported", options.files[0])});
+    return unreadable > 0 ? kWrongUse
+                          : report_error({fmt::format("{}: has no events, nothing was imported",
+                                                      options.files[0])});
   }
 
   if (!options.one_run) {
@@ -163,11 +177,13 @@ int import_run(ImportOptions const& options) {
   if (auto const finished = run.finish(); !finished) return report_error(finished.error());
   say_notes(*guessed);
 
-  std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n", base::format_count(run.events(), "event").c_str(),
+  std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n",
+               base::format_count(run.events(), "event").c_str(),
                base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());
 
   if (unreadable == 0) return kGood;
-  return report_error({fmt::format("{} of {} could not be read and are missing from {}", base::format_count(unreadable),
+  return report_error({fmt::format("{} of {} could not be read and are missing from {}",
+                                   base::format_count(unreadable),
                                    base::format_count(files.size(), "file"), options.output)});
 }
 
@@ -181,7 +197,9 @@ Action add_import(CLI::App& app) {
       "It reads the files one after the other and skips a file that it cannot read; "
       "the exit status is then 2.");
 
-  app.add_option("FILE", options->files, "traces of the PyTorch profiler or of other tools, or folders of them")->required();
+  app.add_option("FILE", options->files,
+                 "traces of the PyTorch profiler or of other tools, or folders of them")
+      ->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_one_run_option(app, options->one_run);
   app.add_flag("--force", options->force, "overwrite an existing run");

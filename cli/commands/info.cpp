@@ -1,4 +1,5 @@
-// stepscope info RUN: who recorded what, where and how much of it there is. Reads indexes and descriptions, no events.
+// stepscope info RUN: who recorded what, where and how much of it there is. Reads indexes and
+// descriptions, no events.
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -27,7 +28,9 @@ char const* kind_of(model::Track const& track) {
   return "track";
 }
 
-uint64_t sum_of(std::vector<uint64_t> const& counts) { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }
+uint64_t sum_of(std::vector<uint64_t> const& counts) {
+  return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+}
 
 nlohmann::json json_of(import::RankSource const& rank) {
   import::TraceSource const& source = rank.source;
@@ -37,7 +40,10 @@ nlohmann::json json_of(import::RankSource const& rank) {
   nlohmann::json tracks = nlohmann::json::array();
   for (size_t t = 0; t < events.size(); ++t) {
     model::Track const& track = source.tracks()[t];
-    tracks.push_back({{"kind", kind_of(track)}, {"name", track.name}, {"events", events[t]}, {"dropped", track.dropped}});
+    tracks.push_back({{"kind", kind_of(track)},
+                      {"name", track.name},
+                      {"events", events[t]},
+                      {"dropped", track.dropped}});
   }
   return {{"file", rank.file},        {"rank", info.rank},
           {"host", info.host},        {"command", info.command},
@@ -56,22 +62,28 @@ void print(import::RankSource const& rank) {
   std::vector<uint64_t> const events = source.event_counts();
   std::printf("%s\n", printable(rank.file).c_str());
   auto const line = [](std::string const& key, std::string const& value) {
-    if (!value.empty()) std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(), shown(value, kMostShownBytes).c_str());
+    if (!value.empty())
+      std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(),
+                  shown(value, kMostShownBytes).c_str());
   };
   line("rank", fmt::format("{} of {}", info.rank, info.world_size));
   line("host", info.host);
   line("command", info.command);
   line("recorded by", info.tool);
-  line("events",
-       fmt::format("{} over {}", base::format_count(sum_of(events)), base::format_duration(source.time_range().length())));
-  if (uint64_t const dropped = source.log().dropped; dropped > 0) line("dropped", base::format_count(dropped));
+  line("events", fmt::format("{} over {}", base::format_count(sum_of(events)),
+                             base::format_duration(source.time_range().length())));
+  if (uint64_t const dropped = source.log().dropped; dropped > 0)
+    line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key, value);
   for (model::Device const& device : source.devices())
     line("device", fmt::format("{} {}{}", device.id, device.name,
-                               device.capacity_bytes > 0 ? ", memory " + base::format_bytes(device.capacity_bytes) : ""));
+                               device.capacity_bytes > 0
+                                   ? ", memory " + base::format_bytes(device.capacity_bytes)
+                                   : ""));
   for (size_t t = 0; t < events.size(); ++t) {
     model::Track const& track = source.tracks()[t];
-    line(kind_of(track), fmt::format("{:>10} events  {}", base::format_count(events[t]), track.name));
+    line(kind_of(track),
+         fmt::format("{:>10} events  {}", base::format_count(events[t]), track.name));
   }
 }
 
@@ -96,7 +108,8 @@ Action add_info(CLI::App& app) {
       else
         print(rank);
     }
-    if (options->json) std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
+    if (options->json)
+      std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     return kGood;
   };
 }

@@ -42,14 +42,20 @@ int analyze_and_report(std::string const& folder) {
   constexpr auto kReplace = base::PartialFile::Links::kReplace;
   std::string const html = folder + "/report.html";
   std::string const json = folder + "/analysis.json";
-  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis), kReplace); !written)
+  if (auto const written =
+          base::write_file_atomically(html, reports::report_html(*run, analysis), kReplace);
+      !written)
     return report_error(written.error());
-  if (auto const written = base::write_file_atomically(json, reports::analysis_json(*run, analysis), kReplace); !written)
+  if (auto const written =
+          base::write_file_atomically(json, reports::analysis_json(*run, analysis), kReplace);
+      !written)
     return report_error(written.error());
 
-  std::fputs(reports::analysis_text(*run, analysis, {use_color(), terminal_width()}).c_str(), stdout);
-  std::printf("\nReport   %s\nFacts    %s\nTimeline stepscope view %s\n", base::printable(html).c_str(),
-              base::printable(json).c_str(), base::printable(folder).c_str());
+  std::fputs(reports::analysis_text(*run, analysis, {use_color(), terminal_width()}).c_str(),
+             stdout);
+  std::printf("\nReport   %s\nFacts    %s\nTimeline stepscope view %s\n",
+              base::printable(html).c_str(), base::printable(json).c_str(),
+              base::printable(folder).c_str());
   return kGood;
 }
 
@@ -79,16 +85,20 @@ Action add_profile(CLI::App& app) {
   auto const options = std::make_shared<ProfileOptions>();
 
   app.allow_extras();
-  app.add_option("WORKLOAD", options->workload, "the workload to train, see stepscope run --help")->required();
+  app.add_option("WORKLOAD", options->workload, "the workload to train, see stepscope run --help")
+      ->required();
   app.add_option("-o,--output", options->record.output,
                  "the run folder to write (default: name of the workload and current time)");
 
   app.add_option("--trace-steps", options->record.steps, "record only steps first:last");
-  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not yet written (MiB)")
+  app.add_option("--buffer-mb", options->record.buffer_mb,
+                 "memory for events that are not yet written (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for CUPTI activity records (MiB)")
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb,
+                 "memory for CUPTI activity records (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each CUPTI buffer (KiB)")
+  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb,
+                 "size of each CUPTI buffer (KiB)")
       ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
   app.add_flag("--force", options->record.force, "overwrite an existing run");
   app.footer("All other options go to the workload, see stepscope run WORKLOAD --help");

@@ -50,7 +50,8 @@ std::unique_ptr<query::ResultWriter> writer_of(std::string const& format) {
 /// A file or folder in its place is one more run.
 bool is_question_missing(std::vector<std::string> const& words) {
   std::error_code ignored;
-  return words.size() < 2 || (words.back() != "-" && std::filesystem::exists(words.back(), ignored));
+  return words.size() < 2 ||
+         (words.back() != "-" && std::filesystem::exists(words.back(), ignored));
 }
 
 int query_run(QueryOptions const& options) {
@@ -64,14 +65,16 @@ int query_run(QueryOptions const& options) {
          "\"select name, sum(dur_ns) from kernels group by name order by 2 desc\". "
          "stepscope query --tables lists all tables"});
   std::string sql = options.words.back();
-  if (sql == "-") sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  if (sql == "-")
+    sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   query::Part part{.rank = options.rank};
   if (!options.steps.empty()) {
     auto const steps = parse_steps(options.steps);
     if (!steps) return report_error(steps.error());
     part.steps = *steps;
   }
-  auto const run = open_run_and_warn({options.words.begin(), options.words.end() - 1}, options.is_one_run);
+  auto const run =
+      open_run_and_warn({options.words.begin(), options.words.end() - 1}, options.is_one_run);
   if (!run) return report_error(run.error());
   auto database = query::Database::open(*run, part);
   if (!database) return report_error({"query: " + database.error().message});
@@ -92,12 +95,12 @@ int query_run(QueryOptions const& options) {
 Action add_query(CLI::App& app) {
   auto const options = std::make_shared<QueryOptions>();
   app.footer(
-      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. "
-      "Only SELECT "
+      "stepscope query RUN... SQL\nTables, their columns and useful queries: "
+      "docs/reference/QUERY.md. Times are ns of the run. Only SELECT "
       "is possible.");
-  app.add_option(
-      "RUN", options->words,
-      "trace files or a run folder; the last is the question: a SELECT in SQLite's SQL, - reads it from the standard input");
+  app.add_option("RUN", options->words,
+                 "trace files or a run folder; the last is the question: a SELECT in SQLite's SQL, "
+                 "- reads it from the standard input");
   app.add_option("--format", options->format, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();

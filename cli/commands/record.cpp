@@ -15,7 +15,8 @@
 namespace stepscope::cli {
 namespace {
 
-base::Expected<void> set_time(std::string const& text, std::string_view option, std::optional<int64_t>& ns) {
+base::Expected<void> set_time(std::string const& text, std::string_view option,
+                              std::optional<int64_t>& ns) {
   if (text.empty()) return {};
   auto const parsed = base::parse_duration(text, option);
   if (!parsed) return base::fail_with(parsed);
@@ -25,11 +26,13 @@ base::Expected<void> set_time(std::string const& text, std::string_view option, 
 
 bool is_one_folder(std::string const& first, std::string const& second) {
   std::error_code error;
-  return std::filesystem::weakly_canonical(first + "/", error) == std::filesystem::weakly_canonical(second + "/", error);
+  return std::filesystem::weakly_canonical(first + "/", error) ==
+         std::filesystem::weakly_canonical(second + "/", error);
 }
 
 /// The commands are separated as mpirun has it.
-base::Expected<int> record_two(tracer::RecordOptions const& options, std::string const& second_output, int64_t turn_steps,
+base::Expected<int> record_two(tracer::RecordOptions const& options,
+                               std::string const& second_output, int64_t turn_steps,
                                std::vector<std::string> const& commands) {
   auto const colon = std::find(commands.begin(), commands.end(), ":");
   tracer::TurnProgram const first = {options.output, {commands.begin(), colon}};
@@ -64,23 +67,30 @@ struct RecordCommand {
 
 void add_time_options(CLI::App& app, RecordCommand& options) {
   app.add_option("--steps", options.record.steps, "record only steps first:last");
-  app.add_option("--range", options.record.range, "record only while the first NVTX range NAME or NAME@DOMAIN is open");
+  app.add_option("--range", options.record.range,
+                 "record only while the first NVTX range NAME or NAME@DOMAIN is open");
   app.add_option("--delay", options.delay,
                  "start this long after the program's first use of CUDA or NVTX, "
                  "such as 30 (seconds) or 500ms");
-  app.add_option("--duration", options.duration, "stop after this time, such as 30 (seconds) or 500ms");
+  app.add_option("--duration", options.duration,
+                 "stop after this time, such as 30 (seconds) or 500ms");
   app.add_flag("--from-code", options.record.from_code,
-               "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of tracer/api/capture.h");
+               "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of "
+               "tracer/api/capture.h");
 }
 
 void add_source_options(CLI::App& app, RecordCommand& options) {
-  app.add_option("--buffer-mb", options.record.buffer_mb, "memory for events that are not yet written (MiB)")
+  app.add_option("--buffer-mb", options.record.buffer_mb,
+                 "memory for events that are not yet written (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-mb", options.record.cuda_buffer_mb, "memory for CUPTI activity records (MiB)")
+  app.add_option("--cuda-buffer-mb", options.record.cuda_buffer_mb,
+                 "memory for CUPTI activity records (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-kb", options.record.cuda_buffer_kb, "size of each CUPTI buffer (KiB)")
+  app.add_option("--cuda-buffer-kb", options.record.cuda_buffer_kb,
+                 "size of each CUPTI buffer (KiB)")
       ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
-  app.add_option("--sample-ms", options.record.sample_ms, "sampling interval of the GPU counters (ms); 0 = do not sample")
+  app.add_option("--sample-ms", options.record.sample_ms,
+                 "sampling interval of the GPU counters (ms); 0 = do not sample")
       ->check(whole_number(0, tracer::kMaxSampleMs))
       ->default_str("100");
   app.add_option("--nccl", options.record.nccl,
@@ -95,7 +105,8 @@ void add_turn_options(CLI::App& app, RecordCommand& options) {
   auto* const in_turn = app.add_option("--in-turn", options.in_turn,
                                        "interleave the training steps of two programs, CMD : CMD; "
                                        "this is the run folder of the second");
-  app.add_option("--turn-steps", options.turn_steps, "steps per turn; the first step of each turn is not measured")
+  app.add_option("--turn-steps", options.turn_steps,
+                 "steps per turn; the first step of each turn is not measured")
       ->check(whole_number(2, 1'000'000))
       ->needs(in_turn)
       ->capture_default_str();
@@ -106,12 +117,14 @@ int record(RecordCommand& options) {
   if (!steps) return report_error(steps.error());
   options.record.steps = *steps;
 
-  if (auto const set = set_time(options.delay, "--delay", options.record.delay_ns); !set) return report_error(set.error());
+  if (auto const set = set_time(options.delay, "--delay", options.record.delay_ns); !set)
+    return report_error(set.error());
   if (auto const set = set_time(options.duration, "--duration", options.record.duration_ns); !set)
     return report_error(set.error());
 
   auto const code = options.in_turn.empty() ? record_alone(options.record, options.command)
-                                            : record_two(options.record, options.in_turn, options.turn_steps, options.command);
+                                            : record_two(options.record, options.in_turn,
+                                                         options.turn_steps, options.command);
   return code ? *code : report_error(code.error());
 }
 
@@ -120,14 +133,17 @@ int record(RecordCommand& options) {
 Action add_record(CLI::App& app) {
   auto const options = std::make_shared<RecordCommand>();
   options->record.output = "stepscope-run";
-  app.footer("CMD and its arguments follow after --: stepscope record -o my-run -- python3 train.py");
+  app.footer(
+      "CMD and its arguments follow after --: stepscope record -o my-run -- python3 train.py");
 
-  app.add_option("-o,--output", options->record.output, "the run folder to write")->capture_default_str();
+  app.add_option("-o,--output", options->record.output, "the run folder to write")
+      ->capture_default_str();
   add_time_options(app, *options);
   add_source_options(app, *options);
   add_turn_options(app, *options);
   app.add_flag("--force", options->record.force, "overwrite an existing run");
-  app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();
+  app.add_option("CMD", options->command, "the program to record and its arguments, after --")
+      ->required();
 
   return [options] { return record(*options); };
 }

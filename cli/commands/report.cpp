@@ -1,4 +1,5 @@
-// stepscope report RUN: one self-contained page of a run, or of runs on different numbers of devices, which is a scaling report.
+// stepscope report RUN: one self-contained page of a run, or of runs on different numbers of
+// devices, which is a scaling report.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -53,7 +54,8 @@ base::Expected<std::string> page_of(ReportCommand const& command) {
   if (!analyzed) return base::fail_with(analyzed);
 
   reports::ReportOptions const options = page_options(command);
-  if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read, options);
+  if (analyzed->read)
+    return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read, options);
   return reports::report_html(analyzed->run, analyzed->analysis, options);
 }
 
@@ -68,7 +70,8 @@ int report_one_run(ReportCommand const& command) {
   if (!html) return report_error(html.error());
 
   std::string const output = command.output.empty() ? "report.html" : command.output;
-  if (auto const written = base::write_file_atomically(output, *html); !written) return report_error(written.error());
+  if (auto const written = base::write_file_atomically(output, *html); !written)
+    return report_error(written.error());
   tell_written(output);
   return kGood;
 }
@@ -77,11 +80,14 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   auto samples = read_samples(paths, {});
   if (!samples) return report_error(samples.error());
 
-  std::fprintf(stderr, "stepscope: %zu runs form a scaling series (--one-run reads them as one run)\n", paths.size());
+  std::fprintf(stderr,
+               "stepscope: %zu runs form a scaling series (--one-run reads them as one run)\n",
+               paths.size());
 
   analyzer::ScalingOptions options;
   if (!command.scaling.empty())
-    options.kind = command.scaling == "strong" ? analyzer::ScalingKind::kStrong : analyzer::ScalingKind::kWeak;
+    options.kind =
+        command.scaling == "strong" ? analyzer::ScalingKind::kStrong : analyzer::ScalingKind::kWeak;
   options.samples = command.samples;
 
   analyzer::ScalingSeries const series = analyzer::scale_series(std::move(*samples), options);
@@ -101,7 +107,9 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
 
 int report_runs(ReportCommand const& command) {
   using enum import::PathsAre;
-  auto const found = import::find_runs(command.runs, command.are_runs ? kRuns : command.is_one_run ? kOneRun : kFound);
+  auto const found = import::find_runs(command.runs, command.are_runs     ? kRuns
+                                                     : command.is_one_run ? kOneRun
+                                                                          : kFound);
   if (!found) return report_error(found.error());
   return found->is_series ? report_series(command, found->paths) : report_one_run(command);
 }
@@ -117,21 +125,31 @@ Action add_report(CLI::App& app) {
       "several runs on the same number are repeats. "
       "docs/guide/REPORT.md, docs/guide/SCALING.md");
 
-  app.add_option("RUN", command->runs, "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
+  app.add_option(
+         "RUN", command->runs,
+         "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
       ->required();
-  app.add_option("-o,--output", command->output, "the file to write (default: report.html, for a scaling series scaling.html)");
-  app.add_option("--lang", command->language, "language of the page: en (default) or zh (Simplified Chinese)")
+  app.add_option("-o,--output", command->output,
+                 "the file to write (default: report.html, for a scaling series scaling.html)");
+  app.add_option("--lang", command->language,
+                 "language of the page: en (default) or zh (Simplified Chinese)")
       ->check(CLI::IsMember({"en", "zh"}));
-  auto* const series = app.add_flag("--series", command->are_runs, "treat each RUN as one run of a scaling series");
-  app.add_flag("--one-run", command->is_one_run, "treat all RUNs as parts of one run")->excludes(series);
+  auto* const series =
+      app.add_flag("--series", command->are_runs, "treat each RUN as one run of a scaling series");
+  app.add_flag("--one-run", command->is_one_run, "treat all RUNs as parts of one run")
+      ->excludes(series);
 
-  app.add_option("--scaling", command->scaling, "scaling series: strong or weak scaling (default: detect)")
+  app.add_option("--scaling", command->scaling,
+                 "scaling series: strong or weak scaling (default: detect)")
       ->check(CLI::IsMember({"strong", "weak"}));
-  app.add_option("--samples", command->samples,
-                 "scaling series: samples per step of the job (strong) or per step of a device (weak)")
+  app.add_option(
+         "--samples", command->samples,
+         "scaling series: samples per step of the job (strong) or per step of a device (weak)")
       ->check(whole_number(1, 1'000'000'000));
-  app.add_option("--json", command->json, "scaling series: write its numbers as JSON to this file (docs/guide/SCALING.md)");
-  app.add_option("--markdown", command->markdown, "scaling series: write its summary as Markdown to this file");
+  app.add_option("--json", command->json,
+                 "scaling series: write its numbers as JSON to this file (docs/guide/SCALING.md)");
+  app.add_option("--markdown", command->markdown,
+                 "scaling series: write its summary as Markdown to this file");
 
   return [command] { return report_runs(*command); };
 }

@@ -13,8 +13,8 @@ std::string workload_list() {
   for (workloads::Workload const& workload : workloads::workloads())
     text += fmt::format("  {:<12} {}\n", workload.name, workload.description);
   return text +
-         "\nWith --scale 1,2,4 a training runs on as many devices, one run after the other, each recorded into a folder of its "
-         "own\n"
+         "\nWith --scale 1,2,4 a training runs on as many devices, one run after the other, each "
+         "recorded into a folder of its own\n"
          "(-o FOLDER: FOLDER/1, FOLDER/2 and so on; --force replaces runs that are there).\n";
 }
 
@@ -24,7 +24,8 @@ int run_named(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   auto const series = parse_scale(arguments);
   if (!series) return report_error({fmt::format("run {}: {}", name, series.error().message)});
-  auto const code = series->is_asked() ? run_scale(name, *series) : workloads::run_workload(name, arguments);
+  auto const code =
+      series->is_asked() ? run_scale(name, *series) : workloads::run_workload(name, arguments);
   return code ? *code : report_error(code.error());
 }
 

@@ -1,4 +1,5 @@
-// The scaling series; see scale.h. Each run is a process of its own, recorded as `stepscope record` does it.
+// The scaling series; see scale.h. Each run is a process of its own, recorded as `stepscope record`
+// does it.
 #include "cli/commands/scale.h"
 
 #include <algorithm>
@@ -55,7 +56,9 @@ base::Expected<ScaleSeries> parse_scale(std::vector<std::string> const& argument
 
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string const name = arguments[i].substr(0, arguments[i].find('='));
-    std::optional<std::string>* const target = name == "--scale" ? &scale : name == "--device" ? &device : nullptr;
+    std::optional<std::string>* const target = name == "--scale"    ? &scale
+                                               : name == "--device" ? &device
+                                                                    : nullptr;
     bool const is_output = name == "-o" || name == "--output";
 
     if (name == "--force") {
@@ -87,13 +90,17 @@ base::Expected<ScaleSeries> parse_scale(std::vector<std::string> const& argument
   series.devices = *devices;
 
   if (device && device->find_first_of(":,") != std::string::npos)
-    return base::fail("--device {}: --scale says how many devices there are, give the backend alone: --device {}", *device,
-                      device->substr(0, device->find(':')));
+    return base::fail(
+        "--device {}: --scale says how many devices there are, give the backend alone: --device {}",
+        *device, device->substr(0, device->find(':')));
   if (device) series.backend = *device;
 
-  if (workloads::launch_from_environment()) return base::fail("--scale: a series is started once, not by mpirun or srun");
-  if (char const* const folder = std::getenv("STEPSCOPE_OUTPUT"); folder != nullptr && *folder != '\0')
-    return base::fail("--scale: each run of the series is recorded on its own, start it with stepscope run");
+  if (workloads::launch_from_environment())
+    return base::fail("--scale: a series is started once, not by mpirun or srun");
+  if (char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
+      folder != nullptr && *folder != '\0')
+    return base::fail(
+        "--scale: each run of the series is recorded on its own, start it with stepscope run");
 
   return series;
 }
@@ -103,15 +110,21 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return base::fail("{}: cannot make the folder ({}), choose another with -o", folder, error.message());
+  if (error)
+    return base::fail("{}: cannot make the folder ({}), choose another with -o", folder,
+                      error.message());
   auto const folder_of = [&](int count) { return fmt::format("{}/{}", folder, count); };
 
-  // All of them first: the last must not be refused after hours of the others. Nothing is removed before its run begins.
+  // All of them first: the last must not be refused after hours of the others. Nothing is removed
+  // before its run begins.
 
   for (int const count : series.devices) {
-    if (!series.force && std::filesystem::exists(folder_of(count), error) && !std::filesystem::is_empty(folder_of(count), error))
-      return base::fail("{}: exists and is not empty, choose another folder with -o or replace the runs with --force",
-                        folder_of(count));
+    if (!series.force && std::filesystem::exists(folder_of(count), error) &&
+        !std::filesystem::is_empty(folder_of(count), error))
+      return base::fail(
+          "{}: exists and is not empty, choose another folder with -o or replace the runs with "
+          "--force",
+          folder_of(count));
   }
   for (int const count : series.devices) {
     std::vector<std::string> command = {program_folder() + "/stepscope", "run", workload};
@@ -122,14 +135,16 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
     record.output = folder_of(count);
     record.force = series.force;
 
-    std::fprintf(stderr, "stepscope: %s on %d device%s\n", base::printable(workload).c_str(), count, count == 1 ? "" : "s");
+    std::fprintf(stderr, "stepscope: %s on %d device%s\n", base::printable(workload).c_str(), count,
+                 count == 1 ? "" : "s");
     auto const code = record_alone(record, command);
     if (!code) return base::fail_with(code);
     if (*code != kGood) return *code;
   }
 
   if (series.devices.size() > 1)
-    std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n", base::printable(folder).c_str());
+    std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n",
+                 base::printable(folder).c_str());
   return kGood;
 }
 

@@ -1,5 +1,5 @@
-// stepscope selftest: runs programs whose work is known under the tracer and says whether their traces are right. See
-// selftest/selftest.h.
+// stepscope selftest: runs programs whose work is known under the tracer and says whether their
+// traces are right. See selftest/selftest.h.
 #include "selftest/selftest.h"
 
 #include <cstdio>
@@ -69,11 +69,13 @@ struct Tally {
 int run_selftest(SelftestOptions const& options) {
   Workspace const workspace(options.keep);
   if (!workspace.is_made())
-    return report_error({workspace.path() + ": cannot be made, set TMPDIR to a folder that can be written"});
+    return report_error(
+        {workspace.path() + ": cannot be made, set TMPDIR to a folder that can be written"});
 
   std::string const here = program_folder();
-  selftest::Setup const setup = {here + "/stepscope", here + "/../libexec/stepscope/stepscope-cuda-probe", options.device,
-                                 workspace.path()};
+  selftest::Setup const setup = {here + "/stepscope",
+                                 here + "/../libexec/stepscope/stepscope-cuda-probe",
+                                 options.device, workspace.path()};
 
   std::vector<doctor::Check> checks;
   Tally tally;
@@ -101,7 +103,8 @@ int run_selftest(SelftestOptions const& options) {
 
 Action add_selftest(CLI::App& app) {
   auto const options = std::make_shared<SelftestOptions>();
-  app.add_option("--device", options->device, "host:N, cuda or cuda:N (default: host:2 and, where there is a GPU, cuda)");
+  app.add_option("--device", options->device,
+                 "host:N, cuda or cuda:N (default: host:2 and, where there is a GPU, cuda)");
   app.add_option("--keep", options->keep, "keep the recordings in this folder");
   app.add_flag("--json", options->json, "print the result as JSON");
   app.footer("Exit status: 0 no check failed, 1 a check failed, 2 wrong use.");

@@ -1,4 +1,5 @@
-// stepscope slice RUN -o OUT: a small part of a run to share: some steps, some time, one rank, without names.
+// stepscope slice RUN -o OUT: a small part of a run to share: some steps, some time, one rank,
+// without names.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -43,7 +44,8 @@ class Anonymizer {
         earliest_ns_ = std::min(earliest_ns_, info.origin_epoch_ns);
   }
   model::Trace operator()(model::Trace const& trace) {
-    constexpr int64_t kAnonymousEpochNs = 1'000'000'000;  // one second after 1970: the time of no recording
+    constexpr int64_t kAnonymousEpochNs =
+        1'000'000'000;  // one second after 1970: the time of no recording
     return model::anonymize(trace, pseudonyms_, kAnonymousEpochNs - earliest_ns_);
   }
 
@@ -52,13 +54,15 @@ class Anonymizer {
   int64_t earliest_ns_ = INT64_MAX;
 };
 
-Expected<void> write_parts(import::RunSources const& run, Parts const& parts, bool anonymous, PartialRun& output) {
+Expected<void> write_parts(import::RunSources const& run, Parts const& parts, bool anonymous,
+                           PartialRun& output) {
   Anonymizer anonymizer(run);
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     if (!parts[r]) continue;
     auto trace = read_part(run.ranks[r].source, *parts[r]);
     if (!trace) return base::fail_with(trace);
-    if (auto const added = output.add(anonymous ? anonymizer(*trace) : std::move(*trace)); !added) return added;
+    if (auto const added = output.add(anonymous ? anonymizer(*trace) : std::move(*trace)); !added)
+      return added;
   }
   return {};
 }
@@ -69,22 +73,29 @@ Expected<void> slice_into(SliceOptions const& options, PartialRun& output) {
   int64_t const length_ns = import::time_range(*run).length();
   auto const parts = choose_parts(*run, options.part);
   if (!parts) return base::fail_with(parts);
-  if (auto const written = write_parts(*run, *parts, options.anonymize, output); !written) return written;
+  if (auto const written = write_parts(*run, *parts, options.anonymize, output); !written)
+    return written;
   if (output.events() == 0)
-    return fail("nothing to keep: no event lies there, the run has {:.6f} s", static_cast<double>(length_ns) / 1e9);
+    return fail("nothing to keep: no event lies there, the run has {:.6f} s",
+                static_cast<double>(length_ns) / 1e9);
   return {};
 }
 
 int slice_run(SliceOptions const& options) {
   if (options.part.is_everything() && !options.anonymize)
-    return report_error({"slice: say what to keep with --steps, --time or --rank, or what to take out with --anonymize"});
+    return report_error(
+        {"slice: say what to keep with --steps, --time or --rank, or what to take out with "
+         "--anonymize"});
   if (is_source(options.output, options.runs))
-    return report_error({fmt::format("{}: is where the run itself lies, choose another folder with -o", options.output)});
+    return report_error({fmt::format(
+        "{}: is where the run itself lies, choose another folder with -o", options.output)});
   PartialRun output(options.output, options.force);
   if (auto const sliced = slice_into(options, output); !sliced) return report_error(sliced.error());
   if (auto const finished = output.finish(); !finished) return report_error(finished.error());
-  std::fprintf(stderr, "stepscope: kept %s of %s, in %s\n", base::format_count(output.events(), "event").c_str(),
-               base::format_count(output.ranks(), "rank").c_str(), base::printable(options.output).c_str());
+  std::fprintf(stderr, "stepscope: kept %s of %s, in %s\n",
+               base::format_count(output.events(), "event").c_str(),
+               base::format_count(output.ranks(), "rank").c_str(),
+               base::printable(options.output).c_str());
   return kGood;
 }
 
@@ -101,7 +112,8 @@ Action add_slice(CLI::App& app) {
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_part_options(app, options->part);
-  app.add_flag("--anonymize", options->anonymize, "replace every name: of ranges, kernels, threads, hosts, devices");
+  app.add_flag("--anonymize", options->anonymize,
+               "replace every name: of ranges, kernels, threads, hosts, devices");
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "overwrite an existing run");
   return [options] { return slice_run(*options); };

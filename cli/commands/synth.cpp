@@ -27,7 +27,8 @@ std::vector<std::string> pattern_names() {
 
 std::string lists() {
   std::string text = "Patterns:\n";
-  for (synth::Pattern const& pattern : synth::patterns()) text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
+  for (synth::Pattern const& pattern : synth::patterns())
+    text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
 
   text += "Faults, each with its default amount:\n";
   for (synth::FaultKind const& kind : synth::fault_kinds()) {
@@ -47,7 +48,8 @@ int make_run(SynthOptions options) {
   }
 
   options.run.pattern = synth::find_pattern(options.pattern);
-  if (auto const possible = synth::check_fault(options.run); !possible) return report_error(possible.error());
+  if (auto const possible = synth::check_fault(options.run); !possible)
+    return report_error(possible.error());
 
   auto output = base::take_run_folder(options.output, options.force);
   if (!output) return report_error(output.error());
@@ -61,7 +63,8 @@ int make_run(SynthOptions options) {
   if (!summary) return report_error(output->in_place(summary.error()));
   if (auto const published = output->publish(base::old_run_files(options.output)); !published)
     return report_error(published.error());
-  std::fprintf(stderr, "stepscope: made %s in %s of %s, in %s\n", base::format_count(summary->events, "event").c_str(),
+  std::fprintf(stderr, "stepscope: made %s in %s of %s, in %s\n",
+               base::format_count(summary->events, "event").c_str(),
                base::format_count(static_cast<uint64_t>(summary->steps), "step").c_str(),
                base::format_count(static_cast<uint64_t>(options.run.ranks), "rank").c_str(),
                base::printable(options.output).c_str());
@@ -81,17 +84,20 @@ Action add_synth(CLI::App& app) {
   app.add_option("--ranks", options->run.ranks, "number of processes, with one device each")
       ->check(whole_number(1, synth::kMaxRanks))
       ->default_val(4);
-  app.add_option("--events", options->run.events_per_rank, "events per rank; the step that reaches this number is completed")
+  app.add_option("--events", options->run.events_per_rank,
+                 "events per rank; the step that reaches this number is completed")
       ->check(whole_number(1, synth::kMaxEventsPerRank))
       ->default_val(1'000'000);
   app.add_option("--steps", options->run.steps, "number of steps, instead of --events")
       ->check(whole_number(1, synth::kMaxSteps))
       ->excludes("--events");
 
-  app.add_option("--fault", options->fault,
-                 "NAME or NAME=X: one of the faults below, in every step, as the only fault (default: "
-                 "a fixed cycle of faults that repeats every 24 steps)");
-  app.add_option("--seed", options->run.seed, "seed of the random numbers; the same seed gives the same bytes")
+  app.add_option(
+      "--fault", options->fault,
+      "NAME or NAME=X: one of the faults below, in every step, as the only fault (default: "
+      "a fixed cycle of faults that repeats every 24 steps)");
+  app.add_option("--seed", options->run.seed,
+                 "seed of the random numbers; the same seed gives the same bytes")
       ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();
   app.add_flag("--force", options->force, "overwrite an existing run");

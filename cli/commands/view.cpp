@@ -17,7 +17,8 @@ int view_run(std::vector<std::string> arguments) {
   argv.push_back(nullptr);
   ::execv(program.c_str(), argv.data());
   return report_error(
-      {fmt::format("{}: cannot start the viewer ({}), build it with Dear ImGui and GLFW installed, or use stepscope report",
+      {fmt::format("{}: cannot start the viewer ({}), build it with Dear ImGui and GLFW installed, "
+                   "or use stepscope report",
                    program, std::strerror(errno))});
 }
 

@@ -1,5 +1,5 @@
-// Stands in for run, record, profile, selftest and the examination of the machine where the NVTX headers were not found at build
-// time: says so instead of missing silently.
+// Stands in for run, record, profile, selftest and the examination of the machine where the NVTX
+// headers were not found at build time: says so instead of missing silently.
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 int explain() {
   return report_error(
-      {"this build has no tracer and no workloads: install a CUDA toolkit or configure with -DSTEPSCOPE_FETCH_NVTX=ON, and "
-       "oneDNN"});
+      {"this build has no tracer and no workloads: install a CUDA toolkit or configure with "
+       "-DSTEPSCOPE_FETCH_NVTX=ON, and oneDNN"});
 }
 
 Action explain(CLI::App& app) {

@@ -1,5 +1,6 @@
-// A training loop of your own, made visible to Stepscope by four kinds of ranges. Run it as it is and they cost nothing; run
-// `stepscope record -o run -- ./my_loop` and `stepscope analyze run` knows its steps, phases and waits.
+// A training loop of your own, made visible to Stepscope by four kinds of ranges. Run it as it is
+// and they cost nothing; run `stepscope record -o run -- ./my_loop` and `stepscope analyze run`
+// knows its steps, phases and waits.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +17,8 @@ int main() {
   constexpr int64_t kSteps = 20;
   std::vector<double> weights;
   {
-    MemoryCategory category("weights");  // device memory that is allocated in here counts as weights
+    MemoryCategory category(
+        "weights");  // device memory that is allocated in here counts as weights
     weights.assign(100'000, 0.0);
   }
   for (int64_t step = 0; step < kSteps; ++step) {

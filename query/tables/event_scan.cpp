@@ -10,7 +10,8 @@ EventFilter::Range in_trace_time(EventFilter::Range range, int64_t offset_ns) {
   auto const shift = [&](int64_t bound) {
     if (bound == INT64_MIN || bound == INT64_MAX) return bound;
     int64_t shifted = 0;
-    if (__builtin_sub_overflow(bound, offset_ns, &shifted)) return bound < 0 ? INT64_MIN : INT64_MAX;
+    if (__builtin_sub_overflow(bound, offset_ns, &shifted))
+      return bound < 0 ? INT64_MIN : INT64_MAX;
     return shifted;
   };
   return {shift(range.low), shift(range.high)};
@@ -58,8 +59,11 @@ bool EventScan::matches(uint32_t row) const {
   model::Trace const& trace = processes_[process_]->trace();
   if (!table_.has(trace, row)) return false;
   if (kind_ && trace.kind(row) != *kind_) return false;
-  if (filter_.name && std::find(names_.begin(), names_.end(), trace.columns().name[row]) == names_.end()) return false;
-  return start_.has(trace.start(row)) && end_.has(trace.end(row)) && filter_.dur.has(trace.columns().dur[row]);
+  if (filter_.name &&
+      std::find(names_.begin(), names_.end(), trace.columns().name[row]) == names_.end())
+    return false;
+  return start_.has(trace.start(row)) && end_.has(trace.end(row)) &&
+         filter_.dur.has(trace.columns().dur[row]);
 }
 
 void EventScan::find_row() {
@@ -79,7 +83,8 @@ bool EventScan::enter_process() {
   lookup_ = false;
   if (process.trace().event_count() == 0) return false;
   for (EventFilter::Equal const& equal : filter_.equal)
-    if (equal.column->of == model::ColumnOf::kProcess && !equal.holds(process.cells(), 0)) return false;
+    if (equal.column->of == model::ColumnOf::kProcess && !equal.holds(process.cells(), 0))
+      return false;
   if (filter_.name) {
     names_ = process.ids_of(*filter_.name);
     if (names_.empty()) return false;
@@ -100,16 +105,20 @@ void EventScan::enter_lookup() {
   auto const add = [&](uint32_t row) {
     for (EventFilter::Equal const& equal : filter_.equal)
       if (!equal.holds(process.cells(), row)) return;
-    if (within(process.kept_starts(trace.columns().track[row].value), start_of_process_).has(trace.start(row)))
+    if (within(process.kept_starts(trace.columns().track[row].value), start_of_process_)
+            .has(trace.start(row)))
       found_.push_back(row);
   };
   if (filter_.id) {
     auto const row = static_cast<uint64_t>(*filter_.id);
     bool const there = row < trace.event_count();
-    if (there && (!filter_.correlation || trace.columns().correlation[row] == static_cast<uint64_t>(*filter_.correlation)))
+    if (there && (!filter_.correlation ||
+                  trace.columns().correlation[row] == static_cast<uint64_t>(*filter_.correlation)))
       add(static_cast<uint32_t>(row));
   } else {
-    for (uint32_t const row : process.rows_of_correlation(static_cast<uint64_t>(*filter_.correlation))) add(row);
+    for (uint32_t const row :
+         process.rows_of_correlation(static_cast<uint64_t>(*filter_.correlation)))
+      add(row);
   }
   last_ = static_cast<uint32_t>(found_.size());
 }
@@ -129,7 +138,8 @@ bool EventScan::enter_track() {
   auto const rows = trace.rows_of(model::TrackId{track});
   if (rows.size() == 0 || !process.has_table(track, table_.detail)) return false;
   for (EventFilter::Equal const& equal : filter_.equal)
-    if (equal.column->of == model::ColumnOf::kTrack && !equal.holds(process.cells(), rows.first)) return false;
+    if (equal.column->of == model::ColumnOf::kTrack && !equal.holds(process.cells(), rows.first))
+      return false;
   start_ = within(process.kept_starts(track), start_of_process_);
   at_ = rows.first;
   last_ = rows.last;

@@ -39,7 +39,8 @@ struct EventFilter {
 class EventScan {
  public:
   /// `table` of TableRows::kEvents; processes and table outlive the scan.
-  EventScan(Processes const& processes, model::TraceTable const& table) : processes_(processes), table_(table) {}
+  EventScan(Processes const& processes, model::TraceTable const& table)
+      : processes_(processes), table_(table) {}
 
   /// Begins anew.
   void start(EventFilter filter);

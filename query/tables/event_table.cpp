@@ -22,8 +22,10 @@ Use use_of(model::TraceTable const& table, TableColumn const& column) {
   if (table.rows != TableRows::kEvents) return Use::kNone;
   if (column.of == ColumnOf::kProcess || column.of == ColumnOf::kTrack) return Use::kEqual;
   if (column.of == ColumnOf::kDetail) return Use::kNone;
-  if (column.name == "start_ns" || column.name == "end_ns" || column.name == "dur_ns") return Use::kRange;
-  bool const found = column.name == "id" || column.name == "correlation" || column.name == "kind" || column.name == "name";
+  if (column.name == "start_ns" || column.name == "end_ns" || column.name == "dur_ns")
+    return Use::kRange;
+  bool const found = column.name == "id" || column.name == "correlation" || column.name == "kind" ||
+                     column.name == "name";
   return found ? Use::kEqual : Use::kNone;
 }
 
@@ -49,41 +51,52 @@ void narrow(EventFilter::Range& range, char op, int64_t value) {
   bool const is_low = op == '>' || op == 'g' || op == '=';
   bool const is_high = op == '<' || op == 'l' || op == '=';
   if (is_low) range.low = std::max(range.low, op == '>' && value != INT64_MAX ? value + 1 : value);
-  if (is_high) range.high = std::min(range.high, op == '<' && value != INT64_MIN ? value - 1 : value);
+  if (is_high)
+    range.high = std::min(range.high, op == '<' && value != INT64_MIN ? value - 1 : value);
 }
 
 void narrow(EventFilter::Range& range, char op, double value) {
   constexpr double kLimit = 9.2e18;  // below 2^63, with room for rounding
   bool const is_low = op == '>' || op == 'g' || op == '=';
   bool const is_high = op == '<' || op == 'l' || op == '=';
-  if (value == std::floor(value) && std::fabs(value) < kLimit) return narrow(range, op, static_cast<int64_t>(value));
-  if (is_low && value > -kLimit) narrow(range, 'g', value > kLimit ? INT64_MAX : static_cast<int64_t>(std::ceil(value)));
-  if (is_high && value < kLimit) narrow(range, 'l', value < -kLimit ? INT64_MIN : static_cast<int64_t>(std::floor(value)));
+  if (value == std::floor(value) && std::fabs(value) < kLimit)
+    return narrow(range, op, static_cast<int64_t>(value));
+  if (is_low && value > -kLimit)
+    narrow(range, 'g', value > kLimit ? INT64_MAX : static_cast<int64_t>(std::ceil(value)));
+  if (is_high && value < kLimit)
+    narrow(range, 'l', value < -kLimit ? INT64_MIN : static_cast<int64_t>(std::floor(value)));
 }
 
 std::string text_of(sqlite3_value* value) {
   auto const* const text = reinterpret_cast<char const*>(sqlite3_value_text(value));
-  return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+  return text == nullptr ? std::string()
+                         : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
-/// A whole number, also one that is written as 1e3 or '1000', which SQLite compares as such; else nothing.
+/// A whole number, also one that is written as 1e3 or '1000', which SQLite compares as such; else
+/// nothing.
 std::optional<int64_t> integer_of(sqlite3_value* value) {
   int const type = sqlite3_value_numeric_type(value);
   if (type == SQLITE_INTEGER) return sqlite3_value_int64(value);
   double const number = type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0.5;
   constexpr double kLimit = 9.2e18;
-  return number == std::floor(number) && std::fabs(number) < kLimit ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
+  return number == std::floor(number) && std::fabs(number) < kLimit
+             ? std::optional(static_cast<int64_t>(number))
+             : std::nullopt;
 }
 
 /// Applies one condition of the plan. A value of an unexpected type (text for numbers) is left to
 /// SQLite. SQLite knew the column's type when it planned, and skips its own check only for values
 /// of that type.
-void add_condition(EventFilter& filter, TableColumn const& column, Use use, char op, sqlite3_value* value) {
+void add_condition(EventFilter& filter, TableColumn const& column, Use use, char op,
+                   sqlite3_value* value) {
   bool const is_text = column.type == ColumnType::kText;
   int const type = is_text ? sqlite3_value_type(value) : sqlite3_value_numeric_type(value);
   if (type == SQLITE_NULL) filter.nothing = true;  // nothing compares with NULL
   if (use == Use::kRange) {
-    EventFilter::Range& range = column.name == "start_ns" ? filter.start : column.name == "end_ns" ? filter.end : filter.dur;
+    EventFilter::Range& range = column.name == "start_ns" ? filter.start
+                                : column.name == "end_ns" ? filter.end
+                                                          : filter.dur;
     if (type == SQLITE_INTEGER) narrow(range, op, int64_t{sqlite3_value_int64(value)});
     if (type == SQLITE_FLOAT) narrow(range, op, sqlite3_value_double(value));
     return;
@@ -119,7 +132,8 @@ class EventCursor final : public Cursor {
       size_t column = 0;
       auto const [after, error] = std::from_chars(plan, end, column);
       if (error != std::errc() || after == end || column >= table_.columns.size()) break;
-      add_condition(filter, table_.columns[column], use_of(table_, table_.columns[column]), *after, value);
+      add_condition(filter, table_.columns[column], use_of(table_, table_.columns[column]), *after,
+                    value);
       plan = after + 1;
     }
     scan_.start(std::move(filter));
@@ -142,7 +156,8 @@ class EventCursor final : public Cursor {
 /// All rows of processes, devices and tracks, which are few.
 class PlainCursor final : public Cursor {
  public:
-  PlainCursor(Processes const& processes, model::TraceTable const& table) : processes_(processes), table_(table) {}
+  PlainCursor(Processes const& processes, model::TraceTable const& table)
+      : processes_(processes), table_(table) {}
   void start(char const*, std::span<sqlite3_value*>) override {
     process_ = 0;
     row_ = 0;
@@ -156,11 +171,14 @@ class PlainCursor final : public Cursor {
   [[nodiscard]] Cell column(size_t index) const override {
     return table_.columns[index].read(processes_[process_]->cells(), row_);
   }
-  [[nodiscard]] int64_t row_id() const override { return static_cast<int64_t>((static_cast<uint64_t>(process_) << 32U) | row_); }
+  [[nodiscard]] int64_t row_id() const override {
+    return static_cast<int64_t>((static_cast<uint64_t>(process_) << 32U) | row_);
+  }
 
  private:
   void skip_empty() {
-    for (; !at_end() && row_ >= table_.row_count(processes_[process_]->trace()); ++process_) row_ = 0;
+    for (; !at_end() && row_ >= table_.row_count(processes_[process_]->trace()); ++process_)
+      row_ = 0;
   }
 
   Processes const& processes_;
@@ -169,7 +187,8 @@ class PlainCursor final : public Cursor {
   uint32_t row_ = 0;
 };
 
-/// How many rows a condition leaves, of what there is: guesses, good enough to choose which table is walked first.
+/// How many rows a condition leaves, of what there is: guesses, good enough to choose which table
+/// is walked first.
 double share_of(TableColumn const& column, Use use, char op, double rows) {
   if (use == Use::kRange) return op == '=' ? 1 / std::max(rows, 1.0) : 0.25;
   if (column.name == "id") return 1 / std::max(rows, 1.0);
@@ -179,7 +198,8 @@ double share_of(TableColumn const& column, Use use, char op, double rows) {
 
 }  // namespace
 
-EventTable::EventTable(Processes const& processes, model::TraceTable const& table) : processes_(processes), table_(table) {
+EventTable::EventTable(Processes const& processes, model::TraceTable const& table)
+    : processes_(processes), table_(table) {
   std::pair<int64_t, int64_t> before{INT64_MIN, 0};
   for (auto const& process : processes) {
     model::TraceInfo const& info = process->trace().info();
@@ -193,7 +213,8 @@ EventTable::EventTable(Processes const& processes, model::TraceTable const& tabl
 
 std::vector<VirtualColumn> EventTable::columns() const {
   std::vector<VirtualColumn> columns;
-  for (TableColumn const& column : table_.columns) columns.push_back({std::string(column.name), column.type});
+  for (TableColumn const& column : table_.columns)
+    columns.push_back({std::string(column.name), column.type});
   return columns;
 }
 
@@ -208,7 +229,9 @@ bool EventTable::gives_order(sqlite3_index_info const& info, std::vector<bool> c
     return has_value(name) || (name == "process" && ranks_differ_ && has_value("rank"));
   };
   // If several processes have one rank, they keep their order within it.
-  auto const may_skip = [&](std::string_view name) { return is_fixed(name) || (name == "process" && ranks_differ_); };
+  auto const may_skip = [&](std::string_view name) {
+    return is_fixed(name) || (name == "process" && ranks_differ_);
+  };
   if (table_.rows != TableRows::kEvents || (processes_.size() > 1 && !by_process_)) return false;
   size_t next = 0;
   for (int i = 0; i < info.nOrderBy; ++i) {
@@ -240,14 +263,17 @@ void EventTable::best_index(sqlite3_index_info& info) {
     if (is_text && sqlite3_stricmp(sqlite3_vtab_collation(&info, i), "BINARY") != 0) continue;
     plan += std::to_string(index) + op;
     info.aConstraintUsage[i].argvIndex = ++taken;
-    // Where the value is known and of the column's type the scan is exact: SQLite need not look at every row again.
+    // Where the value is known and of the column's type the scan is exact: SQLite need not look at
+    // every row again.
     sqlite3_value* value = nullptr;
     if (sqlite3_vtab_rhs_value(&info, i, &value) == SQLITE_OK && value != nullptr)
-      info.aConstraintUsage[i].omit = sqlite3_value_type(value) == (is_text ? SQLITE_TEXT : SQLITE_INTEGER) ? 1 : 0;
+      info.aConstraintUsage[i].omit =
+          sqlite3_value_type(value) == (is_text ? SQLITE_TEXT : SQLITE_INTEGER) ? 1 : 0;
     fixed[index] = fixed[index] || op == '=';
     double const share = share_of(column, use, op, rows_);
     rows *= share;
-    if (column.name != "name" && column.name != "kind" && column.name != "dur_ns") looked_at *= share;
+    if (column.name != "name" && column.name != "kind" && column.name != "dur_ns")
+      looked_at *= share;
   }
   give_plan(info, plan);
   info.estimatedRows = static_cast<sqlite3_int64>(std::max(rows, 1.0));

@@ -1,5 +1,6 @@
-// A table of the trace (trace/model/tables.h) for SQL: reads the columns where they are. Conditions on process, track, kind,
-// name, id, correlation and times are found by EventScan, not looked for row by row.
+// A table of the trace (trace/model/tables.h) for SQL: reads the columns where they are. Conditions
+// on process, track, kind, name, id, correlation and times are found by EventScan, not looked for
+// row by row.
 #pragma once
 
 #include "query/tables/event_scan.h"
@@ -16,7 +17,8 @@ class EventTable final : public VirtualTable {
   std::unique_ptr<Cursor> open() override;
 
  private:
-  [[nodiscard]] bool gives_order(sqlite3_index_info const& info, std::vector<bool> const& fixed) const;
+  [[nodiscard]] bool gives_order(sqlite3_index_info const& info,
+                                 std::vector<bool> const& fixed) const;
 
   Processes const& processes_;
   model::TraceTable const& table_;

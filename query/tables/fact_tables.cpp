@@ -23,7 +23,9 @@ using enum model::ColumnType;
 
 Cell integer(int64_t value) { return Cell::of(value); }
 Cell count(uint64_t value) { return Cell::of(value); }
-Cell real(std::optional<double> value) { return value && std::isfinite(*value) ? Cell::of(*value) : Cell{}; }
+Cell real(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Cell::of(*value) : Cell{};
+}
 template <class T>
 Cell or_nothing(std::optional<T> const& value) {
   return value ? Cell::of(*value) : Cell{};
@@ -41,8 +43,9 @@ void add_interval(model::Interval when, Rows& rows) {
 }
 
 constexpr std::array<std::string_view, analyzer::kIdleCauseCount> kIdleColumns = {
-    "idle_profiler_ns", "idle_allocation_ns", "idle_sync_ns",           "idle_input_ns",          "idle_dependency_ns",
-    "idle_peer_ns",     "idle_graph_ns",      "idle_launch_starved_ns", "idle_launch_latency_ns", "idle_unexplained_ns"};
+    "idle_profiler_ns",       "idle_allocation_ns", "idle_sync_ns",  "idle_input_ns",
+    "idle_dependency_ns",     "idle_peer_ns",       "idle_graph_ns", "idle_launch_starved_ns",
+    "idle_launch_latency_ns", "idle_unexplained_ns"};
 
 void append_idle(std::vector<FactColumn>& columns) {
   for (std::string_view const name : kIdleColumns)
@@ -52,49 +55,54 @@ void add_idle(analyzer::IdleSplit const& split, Rows& rows) {
   for (int64_t const part : split) rows.add(integer(part));
 }
 
-// ---- device_time ----
+// Device_time.
 
 FactTable device_time_table() {
-  FactTable table{"device_time",
-                  "how each device spent its window, first start to last end of its ops",
-                  {{"rank", kInteger, "rank of the process in the job"},
-                   {"device", kInteger, "device number in the process"},
-                   {"name", kText, "of the device"},
-                   {"start_ns", kInteger, "begin of the window, run time"},
-                   {"window_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
-                   {"busy_ns", kInteger, "union of all ops over all streams"},
-                   {"idle_ns", kInteger, "the rest of the window"},
-                   {"compute_ns", kInteger, "union of compute"},
-                   {"comm_ns", kInteger, "union of communication"},
-                   {"copy_ns", kInteger, "union of copies"},
-                   {"exposed_comm_ns", kInteger, "communication that no compute hides"},
-                   {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
-                   {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting for peers"},
-                   {"exposed_late_ns", kInteger, "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
-                   {"overlap", kReal, "share of communication that compute hides"},
-                   {"utilization", kReal, "busy / window"},
-                   {"kernels", kInteger, "ops but memcpys"},
-                   {"copies", kInteger, "memcpys"},
-                   {"collectives", kInteger, "of the kernels"},
-                   {"launches", kInteger, "launch calls of these ops"},
-                   {"capacity_bytes", kInteger, "memory of the device"},
-                   {"peak_allocated_bytes", kInteger, "most bytes allocated at once"},
-                   {"peak_reserved_bytes", kInteger, "most bytes reserved from the driver"},
-                   {"floor_growth_bytes_per_step", kReal, "slope of the minimum of allocated bytes in each step"}},
-                  nullptr};
+  FactTable table{
+      "device_time",
+      "how each device spent its window, first start to last end of its ops",
+      {{"rank", kInteger, "rank of the process in the job"},
+       {"device", kInteger, "device number in the process"},
+       {"name", kText, "of the device"},
+       {"start_ns", kInteger, "begin of the window, run time"},
+       {"window_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
+       {"busy_ns", kInteger, "union of all ops over all streams"},
+       {"idle_ns", kInteger, "the rest of the window"},
+       {"compute_ns", kInteger, "union of compute"},
+       {"comm_ns", kInteger, "union of communication"},
+       {"copy_ns", kInteger, "union of copies"},
+       {"exposed_comm_ns", kInteger, "communication that no compute hides"},
+       {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
+       {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting for peers"},
+       {"exposed_late_ns", kInteger,
+        "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
+       {"overlap", kReal, "share of communication that compute hides"},
+       {"utilization", kReal, "busy / window"},
+       {"kernels", kInteger, "ops but memcpys"},
+       {"copies", kInteger, "memcpys"},
+       {"collectives", kInteger, "of the kernels"},
+       {"launches", kInteger, "launch calls of these ops"},
+       {"capacity_bytes", kInteger, "memory of the device"},
+       {"peak_allocated_bytes", kInteger, "most bytes allocated at once"},
+       {"peak_reserved_bytes", kInteger, "most bytes reserved from the driver"},
+       {"floor_growth_bytes_per_step", kReal,
+        "slope of the minimum of allocated bytes in each step"}},
+      nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
     for (analyzer::DeviceStats const& device : analysis.devices) {
       analyzer::TimeSplit const& time = device.time;
       add_place(run, device.ref, rows);
       rows.add_text(base::printable(device.name));
-      for (int64_t const ns :
-           {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns, time.compute_ns, time.comm_ns, time.copy_ns,
-            time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
+      for (int64_t const ns : {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns,
+                               time.compute_ns, time.comm_ns, time.copy_ns, time.exposed_comm_ns,
+                               time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
         rows.add(integer(ns));
       rows.add(real(time.overlap()));
       rows.add(real(time.utilization()));
-      for (uint64_t const number : {device.kernels, device.copies, device.collectives, device.launches}) rows.add(count(number));
+      for (uint64_t const number :
+           {device.kernels, device.copies, device.collectives, device.launches})
+        rows.add(count(number));
       rows.add(or_nothing(device.memory.capacity_bytes));
       rows.add(or_nothing(device.memory.peak_allocated_bytes));
       rows.add(or_nothing(device.memory.peak_reserved_bytes));
@@ -105,27 +113,28 @@ FactTable device_time_table() {
   return table;
 }
 
-// ---- steps and gaps ----
+// Steps and gaps.
 
 FactTable step_table() {
-  FactTable table{"steps",
-                  "exact breakdown of every step on every device",
-                  {{"rank", kInteger, "rank of the process in the job"},
-                   {"device", kInteger, "device number in the process"},
-                   {"step", kInteger, "number of the step"},
-                   {"start_ns", kInteger, "begin of its device window, run time"},
-                   {"dur_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
-                   {"end_ns", kInteger, "start_ns + dur_ns"},
-                   {"compute_ns", kInteger, "union of compute"},
-                   {"exposed_comm_ns", kInteger, "communication that no compute hides"},
-                   {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
-                   {"idle_ns", kInteger, "the rest"},
-                   {"host_start_ns", kInteger, "begin of the host's range, run time"},
-                   {"host_dur_ns", kInteger, "its length"},
-                   {"warmup", kInteger, "1 = left out of statistics and findings"},
-                   {"period_start_ns", kInteger, "begin of the window, including the idle time before it"},
-                   {"period_ns", kInteger, "its length: the step time"}},
-                  nullptr};
+  FactTable table{
+      "steps",
+      "exact breakdown of every step on every device",
+      {{"rank", kInteger, "rank of the process in the job"},
+       {"device", kInteger, "device number in the process"},
+       {"step", kInteger, "number of the step"},
+       {"start_ns", kInteger, "begin of its device window, run time"},
+       {"dur_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
+       {"end_ns", kInteger, "start_ns + dur_ns"},
+       {"compute_ns", kInteger, "union of compute"},
+       {"exposed_comm_ns", kInteger, "communication that no compute hides"},
+       {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
+       {"idle_ns", kInteger, "the rest"},
+       {"host_start_ns", kInteger, "begin of the host's range, run time"},
+       {"host_dur_ns", kInteger, "its length"},
+       {"warmup", kInteger, "1 = left out of statistics and findings"},
+       {"period_start_ns", kInteger, "begin of the window, including the idle time before it"},
+       {"period_ns", kInteger, "its length: the step time"}},
+      nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
     for (analyzer::StepPeriod const& period : analyzer::step_periods(analysis)) {
@@ -134,8 +143,9 @@ FactTable step_table() {
       rows.add(integer(step.step));
       add_interval({step.window.begin, step.window.begin + step.time.window_ns}, rows);
       for (int64_t const ns :
-           {step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns, step.time.idle_ns, step.host_window.begin,
-            step.host_window.length(), int64_t{step.warmup}, period.when.begin, period.when.length()})
+           {step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns,
+            step.time.idle_ns, step.host_window.begin, step.host_window.length(),
+            int64_t{step.warmup}, period.when.begin, period.when.length()})
         rows.add(integer(ns));
       add_idle(step.time.idle_by_cause, rows);
     }
@@ -143,18 +153,21 @@ FactTable step_table() {
   return table;
 }
 
-/// The analysis also explains what is before and after; of the window it is what device_time counts as idle.
+/// The analysis also explains what is before and after; of the window it is what device_time counts
+/// as idle.
 model::Interval part_in_window(Analysis const& analysis, analyzer::IdleGap const& gap) {
-  auto const device =
-      std::lower_bound(analysis.devices.begin(), analysis.devices.end(), gap.ref,
-                       [](analyzer::DeviceStats const& facts, analyzer::DeviceRef ref) { return facts.ref < ref; });
+  auto const device = std::lower_bound(
+      analysis.devices.begin(), analysis.devices.end(), gap.ref,
+      [](analyzer::DeviceStats const& facts, analyzer::DeviceRef ref) { return facts.ref < ref; });
   if (device == analysis.devices.end() || device->ref != gap.ref) return {};
-  return {std::max(gap.when.begin, device->window.begin), std::min(gap.when.end, device->window.end)};
+  return {std::max(gap.when.begin, device->window.begin),
+          std::min(gap.when.end, device->window.end)};
 }
 
 FactTable gap_table() {
   return {"idle_gaps",
-          "every gap in a device's window, or part of one, with its cause; their sum is idle_ns of device_time",
+          "every gap in a device's window, or part of one, with its cause; their sum is idle_ns of "
+          "device_time",
           {{"rank", kInteger, "rank of the process in the job"},
            {"device", kInteger, "device number in the process"},
            {"start_ns", kInteger, "begin, run time"},
@@ -176,7 +189,7 @@ FactTable gap_table() {
           }};
 }
 
-// ---- Communication ----
+// Communication.
 
 /// Rank of a participant in its communicator, if its event says it.
 Cell communicator_rank(analyzer::CollectiveStats::Participant const& participant) {
@@ -185,15 +198,19 @@ Cell communicator_rank(analyzer::CollectiveStats::Participant const& participant
 
 /// Columns of a collective or link. A value that the trace lacks is NULL, as in `collectives`.
 Cell operation(model::CollectiveOp op) {
-  return op == model::CollectiveOp::kUnknown ? Cell{} : Cell::of(std::string_view(model::to_string(op)));
+  return op == model::CollectiveOp::kUnknown ? Cell{}
+                                             : Cell::of(std::string_view(model::to_string(op)));
 }
-Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
+Cell communicator_cell(uint64_t communicator) {
+  return communicator == 0 ? Cell{} : Cell::address(communicator);
+}
 Cell message_bytes(analyzer::CollectiveStats const& collective) {
   bool const is_unknown = !model::is_message_size_known(collective.op, collective.bytes);
   return is_unknown ? Cell{} : count(collective.bytes);
 }
 
-void add_participants(Run const& run, analyzer::CollectiveStats const& collective, size_t number, Rows& rows) {
+void add_participants(Run const& run, analyzer::CollectiveStats const& collective, size_t number,
+                      Rows& rows) {
   for (size_t i = 0; i < collective.participants.size(); ++i) {
     auto const& participant = collective.participants[i];
     rows.add(count(number));
@@ -210,38 +227,41 @@ void add_participants(Run const& run, analyzer::CollectiveStats const& collectiv
     rows.add(integer(collective.skew_ns));
     rows.add(integer(static_cast<int64_t>(i) == collective.last_participant ? 1 : 0));
     rows.add(count(collective.participants.size()));
-    rows.add(collective.expected_participants == 0 ? Cell{} : count(collective.expected_participants));
+    rows.add(collective.expected_participants == 0 ? Cell{}
+                                                   : count(collective.expected_participants));
     rows.add(real(collective.busbw_gbps));
   }
 }
 
 FactTable collective_table() {
-  return {"matched_collectives",
-          "collectives joined over all their participants, one row per participant",
-          {{"collective", kInteger, "number of the collective in the run, by first start"},
-           {"communicator", kText, "the same on every participant"},
-           {"sequence", kInteger,
-            "number in the communicator; "
-            "if events have none, their order among events of the same kind, from 0"},
-           {"op", kText, "'all_reduce', 'all_gather', …"},
-           {"bytes", kInteger, "message bytes; NULL if unknown"},
-           {"rank", kInteger, "of the participant's process in the job"},
-           {"device", kInteger, "of the participant"},
-           {"communicator_rank", kInteger, "of the participant in the communicator"},
-           {"id", kInteger, "of the participant's event"},
-           {"start_ns", kInteger, "of the participant, run time"},
-           {"dur_ns", kInteger, "of the participant"},
-           {"end_ns", kInteger, "start_ns + dur_ns"},
-           {"transfer_ns", kInteger, "the shortest participant's duration"},
-           {"wait_ns", kInteger, "dur_ns − transfer_ns: waiting for the others, needs no common clock"},
-           {"skew_ns", kInteger, "last start − first start, needs aligned clocks"},
-           {"is_last", kInteger, "1 = it started last"},
-           {"participants", kInteger, "that were found"},
-           {"expected_participants", kInteger, "expected participants"},
-           {"busbw_gbps", kReal, "bus bandwidth, 1e9 bytes per second"}},
-          [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (size_t i = 0; i < analysis.collectives.size(); ++i) add_participants(run, analysis.collectives[i], i, rows);
-          }};
+  return {
+      "matched_collectives",
+      "collectives joined over all their participants, one row per participant",
+      {{"collective", kInteger, "number of the collective in the run, by first start"},
+       {"communicator", kText, "the same on every participant"},
+       {"sequence", kInteger,
+        "number in the communicator; "
+        "if events have none, their order among events of the same kind, from 0"},
+       {"op", kText, "'all_reduce', 'all_gather', …"},
+       {"bytes", kInteger, "message bytes; NULL if unknown"},
+       {"rank", kInteger, "of the participant's process in the job"},
+       {"device", kInteger, "of the participant"},
+       {"communicator_rank", kInteger, "of the participant in the communicator"},
+       {"id", kInteger, "of the participant's event"},
+       {"start_ns", kInteger, "of the participant, run time"},
+       {"dur_ns", kInteger, "of the participant"},
+       {"end_ns", kInteger, "start_ns + dur_ns"},
+       {"transfer_ns", kInteger, "the shortest participant's duration"},
+       {"wait_ns", kInteger, "dur_ns − transfer_ns: waiting for the others, needs no common clock"},
+       {"skew_ns", kInteger, "last start − first start, needs aligned clocks"},
+       {"is_last", kInteger, "1 = it started last"},
+       {"participants", kInteger, "that were found"},
+       {"expected_participants", kInteger, "expected participants"},
+       {"busbw_gbps", kReal, "bus bandwidth, 1e9 bytes per second"}},
+      [](Run const& run, Analysis const& analysis, Rows& rows) {
+        for (size_t i = 0; i < analysis.collectives.size(); ++i)
+          add_participants(run, analysis.collectives[i], i, rows);
+      }};
 }
 
 FactTable link_table() {
@@ -257,13 +277,14 @@ FactTable link_table() {
             for (analyzer::LinkFit const& link : analysis.links) {
               rows.add(communicator_cell(link.communicator));
               rows.add(operation(link.op));
-              for (double const number : {link.alpha_us, link.beta_gbps, link.half_bandwidth_bytes}) rows.add(real(number));
+              for (double const number : {link.alpha_us, link.beta_gbps, link.half_bandwidth_bytes})
+                rows.add(real(number));
               rows.add(count(link.samples));
             }
           }};
 }
 
-// ---- Findings ----
+// Findings.
 
 FactTable finding_table() {
   return {"findings",
@@ -336,9 +357,11 @@ FactTable evidence_table() {
 
 std::span<FactTable const> fact_tables() {
   static std::vector<FactTable> const tables = [] {
-    std::vector<FactTable> all = {device_time_table(), step_table(), gap_table(), collective_table(), link_table()};
+    std::vector<FactTable> all = {device_time_table(), step_table(), gap_table(),
+                                  collective_table(), link_table()};
     for (FactTable const& table : host_tables()) all.push_back(table);
-    for (FactTable const& table : {finding_table(), metric_table(), evidence_table()}) all.push_back(table);
+    for (FactTable const& table : {finding_table(), metric_table(), evidence_table()})
+      all.push_back(table);
     return all;
   }();
   return tables;

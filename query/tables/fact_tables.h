@@ -1,5 +1,6 @@
-// What the analysis says, as tables: the numbers of `stepscope analyze --json` (docs/reference/ANALYSIS_JSON.md) under their
-// names there, but for instants, which are start_ns here as in all tables.
+// What the analysis says, as tables: the numbers of `stepscope analyze --json`
+// (docs/reference/ANALYSIS_JSON.md) under their names there, but for instants, which are start_ns
+// here as in all tables.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,8 @@ struct FactTable {
   void (*fill)(model::Run const& run, analyzer::Analysis const& analysis, Rows& rows);
 };
 
-/// device_time, steps, idle_gaps, matched_collectives, links, host_steps, host_ranges, host_threads, negotiations, findings,
-/// finding_metrics, finding_evidence.
+/// device_time, steps, idle_gaps, matched_collectives, links, host_steps, host_ranges,
+/// host_threads, negotiations, findings, finding_metrics, finding_evidence.
 std::span<FactTable const> fact_tables();
 
 }  // namespace stepscope::query

@@ -17,14 +17,17 @@ void add_rank(Run const& run, int32_t rank_index, Rows& rows) {
 
 void add_thread(Run const& run, int32_t rank_index, uint32_t track, Rows& rows) {
   rows.add(Cell::of(uint64_t{track}));
-  rows.add_text(base::printable(run.ranks[static_cast<size_t>(rank_index)].trace.tracks()[track].name));
+  rows.add_text(
+      base::printable(run.ranks[static_cast<size_t>(rank_index)].trace.tracks()[track].name));
 }
 
 void add_wholes(std::initializer_list<int64_t> values, Rows& rows) {
   for (int64_t const value : values) rows.add(Cell::of(value));
 }
 
-void add_known(std::optional<int64_t> const& value, Rows& rows) { rows.add(value ? Cell::of(*value) : Cell{}); }
+void add_known(std::optional<int64_t> const& value, Rows& rows) {
+  rows.add(value ? Cell::of(*value) : Cell{});
+}
 
 FactTable host_step_table() {
   return {"host_steps",
@@ -36,7 +39,8 @@ FactTable host_step_table() {
            {"start_ns", kInteger, "begin of the annotated range, run time"},
            {"dur_ns", kInteger, "its length"},
            {"end_ns", kInteger, "start_ns + dur_ns"},
-           {"period_start_ns", kInteger, "end of the previous step if its number is the previous one, else start_ns"},
+           {"period_start_ns", kInteger,
+            "end of the previous step if its number is the previous one, else start_ns"},
            {"period_ns", kInteger, "from there to end_ns: the step time"},
            {"input_ns", kInteger, "part of period_ns in which the thread waited for data"},
            {"warmup", kInteger, "1 = left out of means and findings"},
@@ -46,8 +50,9 @@ FactTable host_step_table() {
               for (analyzer::HostStepStats const& step : host.steps) {
                 add_rank(run, host.rank_index, rows);
                 add_thread(run, host.rank_index, step.track, rows);
-                add_wholes({step.step, step.range.begin, step.range.length(), step.range.end, step.period.begin,
-                            step.period.length(), step.input_ns, int64_t{step.warmup}, int64_t{step.outlier}},
+                add_wholes({step.step, step.range.begin, step.range.length(), step.range.end,
+                            step.period.begin, step.period.length(), step.input_ns,
+                            int64_t{step.warmup}, int64_t{step.outlier}},
                            rows);
               }
           }};
@@ -108,38 +113,41 @@ FactTable host_thread_table() {
 }
 
 FactTable negotiation_table() {
-  return {"negotiations",
-          "ranks that were ready last for collectives, from a Horovod timeline; "
-          "one row per rank, latest first",
-          {{"recorded_by", kInteger, "rank of the process whose file has this row"},
-           {"negotiations", kInteger, "whose record names every rank"},
-           {"incomplete", kInteger, "others"},
-           {"rank", kInteger, "rank that this row describes"},
-           {"last", kInteger, "negotiations in which it was last"},
-           {"late_ns", kInteger, "union, over these, from the last but one to it"},
-           {"mean_late_ns", kInteger, "of one of these"},
-           {"longest_late_ns", kInteger, "of one of these"},
-           {"moments", kInteger, "number of intervals in late_ns"},
-           {"worst_start_ns", kInteger, "begin of the longest interval, run time; NULL without one"},
-           {"worst_ns", kInteger, "its length"}},
-          [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::NegotiationStats const& facts : analysis.negotiations)
-              for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
-                add_rank(run, facts.rank_index, rows);
-                rows.add(Cell::of(facts.count));
-                rows.add(Cell::of(facts.incomplete));
-                rows.add(Cell::of(rank.rank));
-                rows.add(Cell::of(rank.last));
-                add_wholes({rank.late_ns, rank.mean_ns, rank.longest_ns}, rows);
-                rows.add(Cell::of(rank.moments));
-                rows.add(rank.moments > 0 ? Cell::of(rank.worst.begin) : Cell{});
-                rows.add(rank.moments > 0 ? Cell::of(rank.worst.length()) : Cell{});
-              }
-          }};
+  return {
+      "negotiations",
+      "ranks that were ready last for collectives, from a Horovod timeline; "
+      "one row per rank, latest first",
+      {{"recorded_by", kInteger, "rank of the process whose file has this row"},
+       {"negotiations", kInteger, "whose record names every rank"},
+       {"incomplete", kInteger, "others"},
+       {"rank", kInteger, "rank that this row describes"},
+       {"last", kInteger, "negotiations in which it was last"},
+       {"late_ns", kInteger, "union, over these, from the last but one to it"},
+       {"mean_late_ns", kInteger, "of one of these"},
+       {"longest_late_ns", kInteger, "of one of these"},
+       {"moments", kInteger, "number of intervals in late_ns"},
+       {"worst_start_ns", kInteger, "begin of the longest interval, run time; NULL without one"},
+       {"worst_ns", kInteger, "its length"}},
+      [](Run const& run, Analysis const& analysis, Rows& rows) {
+        for (analyzer::NegotiationStats const& facts : analysis.negotiations)
+          for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
+            add_rank(run, facts.rank_index, rows);
+            rows.add(Cell::of(facts.count));
+            rows.add(Cell::of(facts.incomplete));
+            rows.add(Cell::of(rank.rank));
+            rows.add(Cell::of(rank.last));
+            add_wholes({rank.late_ns, rank.mean_ns, rank.longest_ns}, rows);
+            rows.add(Cell::of(rank.moments));
+            rows.add(rank.moments > 0 ? Cell::of(rank.worst.begin) : Cell{});
+            rows.add(rank.moments > 0 ? Cell::of(rank.worst.length()) : Cell{});
+          }
+      }};
 }
 
 }  // namespace
 
-std::vector<FactTable> host_tables() { return {host_step_table(), host_range_table(), host_thread_table(), negotiation_table()}; }
+std::vector<FactTable> host_tables() {
+  return {host_step_table(), host_range_table(), host_thread_table(), negotiation_table()};
+}
 
 }  // namespace stepscope::query

@@ -1,4 +1,5 @@
-// A table whose rows are in memory, made when they are first read: what the analysis says, sums of groups.
+// A table whose rows are in memory, made when they are first read: what the analysis says, sums of
+// groups.
 #pragma once
 
 #include <deque>
@@ -15,9 +16,13 @@ class Rows {
   explicit Rows(size_t columns) : columns_(columns) {}
   /// As many cells as there are columns, one after the other.
   void add(model::Cell cell) { cells_.push_back(cell); }
-  void add_text(std::string text) { add(model::Cell::of(std::string_view(texts_.emplace_back(std::move(text))))); }
+  void add_text(std::string text) {
+    add(model::Cell::of(std::string_view(texts_.emplace_back(std::move(text)))));
+  }
   [[nodiscard]] size_t count() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
-  [[nodiscard]] model::Cell const& cell(size_t row, size_t column) const { return cells_[row * columns_ + column]; }
+  [[nodiscard]] model::Cell const& cell(size_t row, size_t column) const {
+    return cells_[row * columns_ + column];
+  }
 
  private:
   size_t columns_;
@@ -28,7 +33,8 @@ class Rows {
 class RowsTable final : public VirtualTable {
  public:
   using Make = std::function<Rows()>;
-  RowsTable(std::vector<VirtualColumn> columns, Make make) : columns_(std::move(columns)), make_(std::move(make)) {}
+  RowsTable(std::vector<VirtualColumn> columns, Make make)
+      : columns_(std::move(columns)), make_(std::move(make)) {}
   [[nodiscard]] std::vector<VirtualColumn> columns() const override { return columns_; }
   void best_index(sqlite3_index_info& info) override;
   std::unique_ptr<Cursor> open() override;

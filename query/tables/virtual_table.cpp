@@ -41,7 +41,8 @@ char const* type_name(model::ColumnType type) {
   return "";
 }
 
-int connect(sqlite3* database, void* context, int, char const* const*, sqlite3_vtab** result, char**) {
+int connect(sqlite3* database, void* context, int, char const* const*, sqlite3_vtab** result,
+            char**) {
   int declared = SQLITE_OK;
   int const made = without_exceptions([&] {
     auto* const table = static_cast<VirtualTable*>(context);
@@ -84,7 +85,9 @@ int close_cursor(sqlite3_vtab_cursor* cursor) {
 Cursor& of(sqlite3_vtab_cursor* cursor) { return *static_cast<OpenCursor*>(cursor)->cursor; }
 
 int filter(sqlite3_vtab_cursor* cursor, int, char const* plan, int count, sqlite3_value** values) {
-  return without_exceptions([&] { of(cursor).start(plan == nullptr ? "" : plan, {values, static_cast<size_t>(count)}); });
+  return without_exceptions([&] {
+    of(cursor).start(plan == nullptr ? "" : plan, {values, static_cast<size_t>(count)});
+  });
 }
 
 int next(sqlite3_vtab_cursor* cursor) {
@@ -109,8 +112,8 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int index) {
       sqlite3_result_double(context, cell.real());
       break;
     case model::Cell::Type::kText:
-      sqlite3_result_text64(context, cell.text.data() == nullptr ? "" : cell.text.data(), cell.text.size(), SQLITE_STATIC,
-                            SQLITE_UTF8);
+      sqlite3_result_text64(context, cell.text.data() == nullptr ? "" : cell.text.data(),
+                            cell.text.size(), SQLITE_STATIC, SQLITE_UTF8);
       break;
     case model::Cell::Type::kAddress:
       return without_exceptions([&] {

@@ -1,4 +1,5 @@
-// SQLite's virtual tables as C++ classes: what a table is, how a part of it is read. Read-only, and no exception reaches SQLite.
+// SQLite's virtual tables as C++ classes: what a table is, how a part of it is read. Read-only, and
+// no exception reaches SQLite.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,8 @@ class Cursor {
   Cursor(Cursor const&) = delete;
   Cursor& operator=(Cursor const&) = delete;
   virtual ~Cursor() = default;
-  /// Begins anew: as VirtualTable::best_index() decided, with the values of the constraints that it took, in their order.
+  /// Begins anew: as VirtualTable::best_index() decided, with the values of the constraints that it
+  /// took, in their order.
   virtual void start(char const* plan, std::span<sqlite3_value*> values) = 0;
   virtual void next() = 0;
   [[nodiscard]] virtual bool at_end() const = 0;
@@ -42,12 +44,14 @@ class VirtualTable {
   VirtualTable& operator=(VirtualTable const&) = delete;
   virtual ~VirtualTable() = default;
   [[nodiscard]] virtual std::vector<VirtualColumn> columns() const = 0;
-  /// As SQLite's xBestIndex; the plan's text goes into idxStr (see give_plan). What is not understood is left alone.
+  /// As SQLite's xBestIndex; the plan's text goes into idxStr (see give_plan). What is not
+  /// understood is left alone.
   virtual void best_index(sqlite3_index_info& info) = 0;
   virtual std::unique_ptr<Cursor> open() = 0;
 };
 
-/// Puts a table of that name into a database; it is there without being created, and outlives the connection.
+/// Puts a table of that name into a database; it is there without being created, and outlives the
+/// connection.
 void add_table(sqlite3* database, std::string const& name, VirtualTable& table);
 
 /// Sets idxStr. Out of memory: an empty plan, which allows everything.

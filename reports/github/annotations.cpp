@@ -42,7 +42,8 @@ std::string place_of(analyzer::GateResult const& result, analyzer::GateAnswer co
   if (answer.question != analyzer::GateQuestion::kBudget) return {};
   analyzer::Budget const& budget = result.budgets[answer.index].budget;
   if (budget.line == 0) return {};
-  return fmt::format(",file={},line={},col={}", command_property(budget.file), budget.line, budget.column);
+  return fmt::format(",file={},line={},col={}", command_property(budget.file), budget.line,
+                     budget.column);
 }
 
 }  // namespace
@@ -51,15 +52,17 @@ std::string gate_annotations(analyzer::GateResult const& result) {
   std::string text;
   for (analyzer::GateAnswer const& answer : result.answers) {
     if (answer.verdict == analyzer::GateVerdict::kPassed) continue;
-    std::string_view const command = answer.verdict == analyzer::GateVerdict::kFailed ? "error" : "warning";
-    std::string const title =
-        fmt::format("{}: {} {}", shown(result.name), answer_title(result, answer), gate_word(answer.verdict));
-    text += fmt::format("::{} title={}{}::{}\n", command, command_property(title), place_of(result, answer),
-                        command_data(answer_message(result, answer)));
+    std::string_view const command =
+        answer.verdict == analyzer::GateVerdict::kFailed ? "error" : "warning";
+    std::string const title = fmt::format("{}: {} {}", shown(result.name),
+                                          answer_title(result, answer), gate_word(answer.verdict));
+    text += fmt::format("::{} title={}{}::{}\n", command, command_property(title),
+                        place_of(result, answer), command_data(answer_message(result, answer)));
   }
   if (!result.history) return text;
   for (analyzer::LevelChange const& change : result.history->changes)
-    text += fmt::format("::notice title={}::{}\n", command_property(shown(result.name) + ": step time changed"),
+    text += fmt::format("::notice title={}::{}\n",
+                        command_property(shown(result.name) + ": step time changed"),
                         command_data(level_change_text(*result.history, change)));
   return text;
 }

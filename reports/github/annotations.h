@@ -1,4 +1,5 @@
-// What a gate found as workflow commands of GitHub Actions: annotations on the run and, of budgets, on the line of the file.
+// What a gate found as workflow commands of GitHub Actions: annotations on the run and, of budgets,
+// on the line of the file.
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace stepscope::reports {
 
-/// A line each for what failed (error), is unclear (warning) or changed in the history (notice), none for what passed.
+/// A line each for what failed (error), is unclear (warning) or changed in the history (notice),
+/// none for what passed.
 std::string gate_annotations(analyzer::GateResult const& result);
 
 /// Text that a workflow prints but must not obey: what stands between "::stop-commands::TOKEN" and

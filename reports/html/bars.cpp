@@ -22,15 +22,19 @@ int64_t sum_of(std::vector<BarPart> const& parts) {
 
 std::string html_bar(std::vector<BarPart> const& parts, int64_t whole_ns) {
   int64_t const sum = sum_of(parts);
-  if (sum <= 0 || whole_ns <= 0) return fmt::format("<span class=\"none\">{}</span>", tr("no time"));
+  if (sum <= 0 || whole_ns <= 0)
+    return fmt::format("<span class=\"none\">{}</span>", tr("no time"));
   std::string spans, words;
   for (BarPart const& each : parts) {
     if (each.ns <= 0) continue;
     double const share = static_cast<double>(each.ns) / static_cast<double>(sum);
-    double const width = static_cast<double>(each.ns) / static_cast<double>(std::max(whole_ns, sum));
+    double const width =
+        static_cast<double>(each.ns) / static_cast<double>(std::max(whole_ns, sum));
     std::string const label =
-        escape(fmt::format("{} {} ({})", tr(each.part->label), base::format_share(share), base::format_duration(each.ns)));
-    spans += fmt::format("<i class=\"p p-{}\" style=\"width:{:.3f}%\" title=\"{}\"></i>", each.part->key, width * 100, label);
+        escape(fmt::format("{} {} ({})", tr(each.part->label), base::format_share(share),
+                           base::format_duration(each.ns)));
+    spans += fmt::format("<i class=\"p p-{}\" style=\"width:{:.3f}%\" title=\"{}\"></i>",
+                         each.part->key, width * 100, label);
     words += (words.empty() ? "" : ", ") + label;
   }
   return fmt::format("<span class=\"bar\" role=\"img\" aria-label=\"{}\">{}</span>", words, spans);
@@ -43,23 +47,27 @@ Cell bar_cell_of(std::vector<BarPart> const& parts, int64_t whole_ns) {
 std::string bar_key(std::vector<BarPart> const& parts, int64_t whole_ns, bool of_device_time) {
   std::string items;
   for (BarPart const& each : parts)
-    if (each.ns > 0 && static_cast<double>(each.ns) >= kLeastShownShare * static_cast<double>(whole_ns))
-      items += fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>", escape(tr(each.part->meaning)), each.part->key,
-                           of_device_time && each.part->idle ? tr("idle: ") : "", escape(tr(each.part->label)));
+    if (each.ns > 0 &&
+        static_cast<double>(each.ns) >= kLeastShownShare * static_cast<double>(whole_ns))
+      items += fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>",
+                           escape(tr(each.part->meaning)), each.part->key,
+                           of_device_time && each.part->idle ? tr("idle: ") : "",
+                           escape(tr(each.part->label)));
   return fmt::format("<ul class=\"key\">{}</ul>\n", items);
 }
 
 Cell part_cell(Part const& part) {
-  return {fmt::format("<span class=\"nw\" title=\"{}\"><i class=\"p p-{}\"></i>{}</span>", escape(tr(part.meaning)), part.key,
-                      escape(tr(part.label))),
+  return {fmt::format("<span class=\"nw\" title=\"{}\"><i class=\"p p-{}\"></i>{}</span>",
+                      escape(tr(part.meaning)), part.key, escape(tr(part.label))),
           std::nullopt};
 }
 
 std::string and_more(size_t shown_rows, size_t all_rows, std::string_view noun) {
   if (shown_rows >= all_rows) return {};
-  return fmt::format("<p class=\"note\">{}</p>\n",
-                     tr("… and {}; {} has all.", counted(all_rows - shown_rows, "more " + std::string(noun)),
-                        "<code>stepscope analyze --json</code>"));
+  return fmt::format(
+      "<p class=\"note\">{}</p>\n",
+      tr("… and {}; {} has all.", counted(all_rows - shown_rows, "more " + std::string(noun)),
+         "<code>stepscope analyze --json</code>"));
 }
 
 int64_t saturated_sum(int64_t a, int64_t b) {

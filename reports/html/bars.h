@@ -1,4 +1,5 @@
-// Bars drawn by styles alone: they print, need no script, and say their numbers to those who cannot see them.
+// Bars drawn by styles alone: they print, need no script, and say their numbers to those who cannot
+// see them.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,13 @@ struct BarPart {
   int64_t ns;
 };
 
-/// A stacked bar as long as its parts are of `whole_ns`; what they do not fill stays empty. Parts without time are left out.
+/// A stacked bar as long as its parts are of `whole_ns`; what they do not fill stays empty. Parts
+/// without time are left out.
 std::string html_bar(std::vector<BarPart> const& parts, int64_t whole_ns);
 /// The bar in a cell, sorted by the sum of the parts.
 Cell bar_cell_of(std::vector<BarPart> const& parts, int64_t whole_ns);
-/// The colour key of the parts that can be seen: those of at least kLeastShownShare of `whole_ns`. "idle: " before idle ones only
-/// where the bars are of a device's time.
+/// The colour key of the parts that can be seen: those of at least kLeastShownShare of `whole_ns`.
+/// "idle: " before idle ones only where the bars are of a device's time.
 std::string bar_key(std::vector<BarPart> const& parts, int64_t whole_ns, bool of_device_time);
 /// A part's mark and label.
 Cell part_cell(Part const& part);

@@ -1,5 +1,5 @@
-// What all pages are: one self-contained HTML document. Nothing may be loaded, sent or framed; the one script is named by its
-// hash, so text of a trace can never become one.
+// What all pages are: one self-contained HTML document. Nothing may be loaded, sent or framed; the
+// one script is named by its hash, so text of a trace can never become one.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace stepscope::reports {
 
 struct DocumentSection {
   std::string_view id, title;  ///< id is plain ASCII; title: in the navigation, as tr() takes it
-  std::string html;            ///< a whole <section>; empty: there is nothing of the kind, and no link
+  std::string html;  ///< a whole <section>; empty: there is nothing of the kind, and no link
 };
 
 struct Document {

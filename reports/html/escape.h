@@ -1,4 +1,5 @@
-// Turns foreign text into HTML and into JSON inside a script element. Nothing of a trace reaches the page on another way.
+// Turns foreign text into HTML and into JSON inside a script element. Nothing of a trace reaches
+// the page on another way.
 #pragma once
 
 #include <string>
@@ -6,9 +7,11 @@
 
 namespace stepscope::reports {
 
-/// Printable, cut at `limit` bytes, with & < > " ' as entities: safe as text and inside quoted attributes.
+/// Printable, cut at `limit` bytes, with & < > " ' as entities: safe as text and inside quoted
+/// attributes.
 std::string escape(std::string_view text, size_t limit = 300);
-/// JSON with < > & and U+2028/2029 as \u escapes: cannot end its script element, and is the same JSON.
+/// JSON with < > & and U+2028/2029 as \u escapes: cannot end its script element, and is the same
+/// JSON.
 std::string script_safe(std::string_view json);
 
 }  // namespace stepscope::reports

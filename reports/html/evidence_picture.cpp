@@ -24,16 +24,17 @@ constexpr double kContext = 0.4;
 constexpr double kNamedShare = 0.03;
 
 /// Indexed by SpanClass: the colour's name in report.css, and what the span is.
-constexpr std::array<std::pair<char const*, char const*>, kSpanClassCount> kClassWords{{{"compute", "compute"},
-                                                                                        {"exposed_comm", "communication"},
-                                                                                        {"exposed_copy", "copy"},
-                                                                                        {"input", "input wait"},
-                                                                                        {"sync", "blocking sync"},
-                                                                                        {"allocation", "memory call"},
-                                                                                        {"profiler", "profiler overhead"},
-                                                                                        {"phase", "phase"},
-                                                                                        {"step", "step"},
-                                                                                        {"launch", "launch call"}}};
+constexpr std::array<std::pair<char const*, char const*>, kSpanClassCount> kClassWords{
+    {{"compute", "compute"},
+     {"exposed_comm", "communication"},
+     {"exposed_copy", "copy"},
+     {"input", "input wait"},
+     {"sync", "blocking sync"},
+     {"allocation", "memory call"},
+     {"profiler", "profiler overhead"},
+     {"phase", "phase"},
+     {"step", "step"},
+     {"launch", "launch call"}}};
 
 struct Lane {
   std::string label;
@@ -45,8 +46,12 @@ class Picture {
  public:
   Picture(model::RankTrace const& rank, model::Interval window) : rank_(rank), window_(window) {}
 
-  void add_lane(std::string label, model::TrackId track, RowContent content, std::vector<Lane>& lanes) const {
-    Lane lane{std::move(label), thinned_spans(rank_.trace, rank_.trace.rows_of(track), content, window_, kPictureColumns), 0};
+  void add_lane(std::string label, model::TrackId track, RowContent content,
+                std::vector<Lane>& lanes) const {
+    Lane lane{
+        std::move(label),
+        thinned_spans(rank_.trace, rank_.trace.rows_of(track), content, window_, kPictureColumns),
+        0};
     for (Span const& span : lane.spans) lane.busy_ns += span.end - span.begin;
     if (!lane.spans.empty()) lanes.push_back(std::move(lane));
   }
@@ -57,19 +62,24 @@ class Picture {
       auto const& [colour, words] = kClassWords[static_cast<size_t>(span.cls)];
       std::string hint;
       if (span.count == 1 && share(span.end - span.begin) >= kNamedShare)
-        hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80), tr(words),
-                           base::format_duration(span.end - span.begin));
-      spans += fmt::format("<i class=\"c-{}\"{}{}></i>", colour, place({span.begin, span.end}), hint);
+        hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80),
+                           tr(words), base::format_duration(span.end - span.begin));
+      spans +=
+          fmt::format("<i class=\"c-{}\"{}{}></i>", colour, place({span.begin, span.end}), hint);
     }
-    return fmt::format("<div class=\"lane\"><span>{}</span><div>{}<b{}></b></div></div>", escape(lane.label, 40), spans,
-                       place(mark));
+    return fmt::format("<div class=\"lane\"><span>{}</span><div>{}<b{}></b></div></div>",
+                       escape(lane.label, 40), spans, place(mark));
   }
 
  private:
-  [[nodiscard]] double share(int64_t ns) const { return static_cast<double>(ns) / static_cast<double>(window_.length()); }
+  [[nodiscard]] double share(int64_t ns) const {
+    return static_cast<double>(ns) / static_cast<double>(window_.length());
+  }
   [[nodiscard]] std::string place(model::Interval when) const {
-    int64_t const begin = std::clamp(when.begin, window_.begin, window_.end), end = std::clamp(when.end, begin, window_.end);
-    return fmt::format(" style=\"left:{:.2f}%;width:{:.2f}%\"", share(begin - window_.begin) * 100, share(end - begin) * 100);
+    int64_t const begin = std::clamp(when.begin, window_.begin, window_.end),
+                  end = std::clamp(when.end, begin, window_.end);
+    return fmt::format(" style=\"left:{:.2f}%;width:{:.2f}%\"", share(begin - window_.begin) * 100,
+                       share(end - begin) * 100);
   }
   model::RankTrace const& rank_;
   model::Interval window_;  ///< trace time
@@ -86,26 +96,33 @@ std::vector<Lane> stream_lanes(Picture const& picture, model::Trace const& trace
   if (lanes.size() > kPictureStreams) {
     std::vector<int64_t> busy;
     for (Lane const& lane : lanes) busy.push_back(lane.busy_ns);
-    std::nth_element(busy.begin(), busy.begin() + kPictureStreams - 1, busy.end(), std::greater<>());
-    std::erase_if(lanes, [&](Lane const& lane) { return lane.busy_ns < busy[kPictureStreams - 1]; });
+    std::nth_element(busy.begin(), busy.begin() + kPictureStreams - 1, busy.end(),
+                     std::greater<>());
+    std::erase_if(lanes,
+                  [&](Lane const& lane) { return lane.busy_ns < busy[kPictureStreams - 1]; });
     lanes.resize(std::min(lanes.size(), kPictureStreams));
   }
   return lanes;
 }
 
 /// The marked place, and what the colours mean.
-std::string key_of(Page const& page, analyzer::Finding::Evidence const& place, std::vector<Lane> const& lanes) {
+std::string key_of(Page const& page, analyzer::Finding::Evidence const& place,
+                   std::vector<Lane> const& lanes) {
   std::array<bool, kSpanClassCount> is_seen{};
   for (Lane const& lane : lanes)
     for (Span const& span : lane.spans) is_seen[static_cast<size_t>(span.cls)] = true;
-  std::string items = fmt::format("<li><b class=\"mark\"></b>{}</li>", tr("{} on {}", base::format_duration(place.when.length()),
-                                                                          escape(device_label(page.run, place.ref))));
+  std::string items = fmt::format("<li><b class=\"mark\"></b>{}</li>",
+                                  tr("{} on {}", base::format_duration(place.when.length()),
+                                     escape(device_label(page.run, place.ref))));
   for (size_t i = 0; i < is_seen.size(); ++i)
-    if (is_seen[i]) items += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", kClassWords[i].first, tr(kClassWords[i].second));
+    if (is_seen[i])
+      items += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", kClassWords[i].first,
+                           tr(kClassWords[i].second));
   return fmt::format("<ul class=\"key\">{}</ul>", items);
 }
 
-std::string picture_of(Page const& page, model::RankTrace const& rank, analyzer::Finding::Evidence const& place) {
+std::string picture_of(Page const& page, model::RankTrace const& rank,
+                       analyzer::Finding::Evidence const& place) {
   model::Trace const& trace = rank.trace;
   model::Interval const shown = widened(place.when, kContext, 1000, page.range);
   if (shown.length() <= 0) return {};
@@ -116,25 +133,29 @@ std::string picture_of(Page const& page, model::RankTrace const& rank, analyzer:
   if (place.track && *place.track < trace.tracks().size()) {
     model::Track const& track = trace.tracks()[*place.track];
     if (track.kind == model::TrackKind::kThread)
-      picture.add_lane(track.name.empty() ? std::string(tr("thread")) : track.name, model::TrackId{*place.track},
-                       RowContent::kHostWaits, lanes);
+      picture.add_lane(track.name.empty() ? std::string(tr("thread")) : track.name,
+                       model::TrackId{*place.track}, RowContent::kHostWaits, lanes);
   }
-  for (Lane& lane : stream_lanes(picture, trace, place.ref.device)) lanes.push_back(std::move(lane));
+  for (Lane& lane : stream_lanes(picture, trace, place.ref.device))
+    lanes.push_back(std::move(lane));
   if (lanes.empty()) return {};
   std::string html;
   for (Lane const& lane : lanes) html += picture.html(lane, mark);
   return fmt::format(
       "<div class=\"scene\" role=\"img\" aria-label=\"{}\">{}"
-      "<div class=\"lane ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
+      "<div class=\"lane "
+      "ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
       tr("{}, {} before and after the marked {}", escape(device_label(page.run, place.ref)),
-         base::format_duration(place.when.begin - shown.begin), base::format_duration(place.when.length())),
-      html, format_instant(shown.begin - page.range.begin), format_instant(shown.end - page.range.begin),
-      key_of(page, place, lanes));
+         base::format_duration(place.when.begin - shown.begin),
+         base::format_duration(place.when.length())),
+      html, format_instant(shown.begin - page.range.begin),
+      format_instant(shown.end - page.range.begin), key_of(page, place, lanes));
 }
 
 }  // namespace
 
-void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank, std::vector<EvidencePictures>& pictures) {
+void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank,
+                   std::vector<EvidencePictures>& pictures) {
   auto const& findings = page.analysis.findings;
   pictures.resize(std::min(findings.size(), kPicturedFindings));
   for (size_t f = 0; f < pictures.size(); ++f) {

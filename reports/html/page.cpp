@@ -12,8 +12,10 @@
 namespace stepscope::reports {
 
 std::string section(std::string_view id, std::string_view title, std::string_view body) {
-  return fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n", id,
-                     escape(tr(title)), body);
+  return fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 "
+      "id=\"{0}-title\">{1}</h2>\n{2}</section>\n",
+      id, escape(tr(title)), body);
 }
 
 std::string folded(std::string_view title, std::string_view body) {
@@ -24,28 +26,35 @@ std::string tabbed(std::string_view label, std::vector<Tab> const& tabs) {
   if (tabs.size() == 1) return tabs[0].body;
   std::string out;
   for (Tab const& tab : tabs)
-    out += fmt::format("<div id=\"{}\" data-tab=\"{}\"><h3>{}</h3>\n{}</div>\n", tab.id, escape(tr(tab.title)),
-                       escape(tr(tab.title)), tab.body);
+    out += fmt::format("<div id=\"{}\" data-tab=\"{}\"><h3>{}</h3>\n{}</div>\n", tab.id,
+                       escape(tr(tab.title)), escape(tr(tab.title)), tab.body);
   return fmt::format("<div data-tabs=\"{}\">{}</div>\n", escape(tr(label)), out);
 }
 
 std::string how_computed(std::string_view text) {
-  return fmt::format("<details class=\"how\"><summary>{}</summary><p>{}</p></details>\n", tr("How computed"),
-                     escape(tr(text), 2000));
+  return fmt::format("<details class=\"how\"><summary>{}</summary><p>{}</p></details>\n",
+                     tr("How computed"), escape(tr(text), 2000));
 }
 
 std::string chart(std::string_view name, std::string_view title, std::string_view how) {
   return fmt::format(
-      "<figure class=\"chart\"><figcaption>{0}</figcaption><div class=\"plot\" data-chart=\"{1}\" role=\"img\" "
-      "aria-label=\"{2}\"></div></figure>\n{3}",
-      escape(tr(title)), name, tr("Chart: {}. Its data follow as a table.", escape(tr(title))), how_computed(how));
+      "<figure class=\"chart\"><figcaption>{0}</figcaption><div class=\"plot\" data-chart=\"{1}\" "
+      "role=\"img\" aria-label=\"{2}\"></div></figure>\n{3}",
+      escape(tr(title)), name, tr("Chart: {}. Its data follow as a table.", escape(tr(title))),
+      how_computed(how));
 }
 
-std::string empty_note(std::string_view text) { return fmt::format("<p class=\"empty\">{}</p>\n", escape(tr(text), 2000)); }
+std::string empty_note(std::string_view text) {
+  return fmt::format("<p class=\"empty\">{}</p>\n", escape(tr(text), 2000));
+}
 
-std::string subheading(std::string_view title) { return fmt::format("<h3>{}</h3>\n", escape(tr(title))); }
+std::string subheading(std::string_view title) {
+  return fmt::format("<h3>{}</h3>\n", escape(tr(title)));
+}
 
-std::string note(std::string_view text) { return fmt::format("<p class=\"note\">{}</p>\n", escape(tr(text), 2000)); }
+std::string note(std::string_view text) {
+  return fmt::format("<p class=\"note\">{}</p>\n", escape(tr(text), 2000));
+}
 
 std::string split_bar(analyzer::TimeSplit const& split) {
   std::vector<BarPart> parts;
@@ -57,14 +66,17 @@ std::string split_key(Summary const& summary) {
   std::string items;
   for (int i = 0; i < kPartCount; ++i)
     if (summary.share(i) >= kLeastShownShare)
-      items += fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>", escape(part(i).meaning), part(i).key,
-                           part(i).idle ? tr("idle: ") : "", escape(part(i).label));
+      items +=
+          fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>", escape(part(i).meaning),
+                      part(i).key, part(i).idle ? tr("idle: ") : "", escape(part(i).label));
   return fmt::format("<ul class=\"key\">{}</ul>\n", items);
 }
 
 analyzer::TimeSplit mean_split(Summary const& summary) {
   analyzer::TimeSplit split;
-  auto const rounded = [&](size_t i) { return static_cast<int64_t>(std::llround(summary.parts_ns[i])); };
+  auto const rounded = [&](size_t i) {
+    return static_cast<int64_t>(std::llround(summary.parts_ns[i]));
+  };
   split.compute_ns = rounded(0);
   split.exposed_comm_ns = rounded(1);
   split.exposed_copy_ns = rounded(2);
@@ -84,7 +96,9 @@ model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t numbe
     if (step.step != number) continue;
     for (model::Interval const& part : {step.host_window, step.window}) {
       if (part.length() <= 0) continue;
-      extent = extent ? model::Interval{std::min(extent->begin, part.begin), std::max(extent->end, part.end)} : part;
+      extent = extent ? model::Interval{std::min(extent->begin, part.begin),
+                                        std::max(extent->end, part.end)}
+                      : part;
     }
   }
   return extent.value_or(model::Interval{});
@@ -92,12 +106,15 @@ model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t numbe
 
 }  // namespace
 
-model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit) {
-  int64_t const margin = std::max(static_cast<int64_t>(static_cast<double>(when.length()) * share), at_least_ns);
+model::Interval widened(model::Interval when, double share, int64_t at_least_ns,
+                        model::Interval limit) {
+  int64_t const margin =
+      std::max(static_cast<int64_t>(static_cast<double>(when.length()) * share), at_least_ns);
   return {std::max(when.begin - margin, limit.begin), std::min(when.end + margin, limit.end)};
 }
 
-std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range) {
+std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis,
+                                         model::Interval range) {
   std::vector<TimelineView> views;
   if (range.length() <= 0) return views;
   views.push_back({"run", std::string(tr("Whole run")), range, std::nullopt});
@@ -111,8 +128,8 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
     views.push_back({"typical", tr("Typical step ({}, of median length)", typical),
                      widened(extent_of_step(analysis, typical), 0.05, 0, range), std::nullopt});
     if (slowest != typical)
-      views.push_back({"slowest", tr("Slowest step ({})", slowest), widened(extent_of_step(analysis, slowest), 0.05, 0, range),
-                       std::nullopt});
+      views.push_back({"slowest", tr("Slowest step ({})", slowest),
+                       widened(extent_of_step(analysis, slowest), 0.05, 0, range), std::nullopt});
   }
   for (size_t i = 0; i < std::min(analysis.findings.size(), kMaxEvidenceViews); ++i) {
     if (analysis.findings[i].evidence.empty()) continue;
@@ -120,7 +137,8 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
     // A gap alone says little: show as much again on both sides, and at least 50 µs.
     model::Interval const when = widened(place.when, 1.0, 50'000, range);
     if (when.length() <= 0) continue;
-    views.push_back({evidence_view_id(i), tr("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
+    views.push_back({evidence_view_id(i),
+                     tr("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
                      run.ranks.size() > 1 ? std::optional(place.ref.rank_index) : std::nullopt});
   }
   std::erase_if(views, [](TimelineView const& view) { return view.when.length() <= 0; });

@@ -30,8 +30,8 @@ struct Timeline {
     uint64_t operations = 0;
     model::Interval when;  ///< first start to last end, run time
   };
-  std::vector<Stream> streams;             ///< that have operations, by process; at most kMaxTableRows
-  std::string json;                        ///< {"rows", "names", "views"}: see reports/web/src/data.ts
+  std::vector<Stream> streams;  ///< that have operations, by process; at most kMaxTableRows
+  std::string json;             ///< {"rows", "names", "views"}: see reports/web/src/data.ts
   std::vector<EvidencePictures> pictures;  ///< of the first findings, by finding
 };
 
@@ -42,11 +42,13 @@ struct Page {
   ReportOptions const& options;
   Summary summary;
   model::Interval range;
-  std::vector<TimelineView> views;  ///< whole run, typical step, slowest step, then evidence of findings
+  std::vector<TimelineView>
+      views;  ///< whole run, typical step, slowest step, then evidence of findings
   Timeline timeline;
 };
 
-/// How many rows tables of events have at most; the JSON has all. Browsers lay out tables of thousands of rows slowly.
+/// How many rows tables of events have at most; the JSON has all. Browsers lay out tables of
+/// thousands of rows slowly.
 inline constexpr size_t kMaxTableRows = 500;
 /// The same of tables with a row a device and many columns.
 inline constexpr size_t kMaxDeviceRows = 64;
@@ -55,12 +57,16 @@ inline constexpr size_t kMaxEvidenceViews = 8;
 
 /// "finding-3", the view of finding 3's first evidence.
 std::string evidence_view_id(size_t finding);
-/// The stretch with a share of its length, but at least so much, before and behind it, within `limit`.
-model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit);
-std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range);
+/// The stretch with a share of its length, but at least so much, before and behind it, within
+/// `limit`.
+model::Interval widened(model::Interval when, double share, int64_t at_least_ns,
+                        model::Interval limit);
+std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis,
+                                         model::Interval range);
 
 /// One function a section; each returns a whole <section>, or nothing where the run has nothing of
-/// the kind (one device never waits for another). Missing data of the recording are named in the section.
+/// the kind (one device never waits for another). Missing data of the recording are named in the
+/// section.
 std::string summary_section(Page const& page);
 std::string findings_section(Page const& page);
 std::string programs_section(Page const& page);
@@ -84,14 +90,16 @@ std::string quality_section(Page const& page);
 /// No device worked, and something is known of the host: sections about devices stay away.
 bool is_about_host(Page const& page);
 
-/// Parts of the section of idle time: exposed time that a late host costs beyond it, and what the host did meanwhile. Each may be
-/// empty.
+/// Parts of the section of idle time: exposed time that a late host costs beyond it, and what the
+/// host did meanwhile. Each may be empty.
 std::string unhidden_block(Page const& page);
 std::string host_ops_block(Page const& page);
 
-/// Titles, labels and notes of all of these are as tr() takes them. <section> with a heading; `body` is HTML.
+/// Titles, labels and notes of all of these are as tr() takes them. <section> with a heading;
+/// `body` is HTML.
 std::string section(std::string_view id, std::string_view title, std::string_view body);
-/// The place of a chart that the script draws, with a title; `how` says in plain text how its numbers are computed.
+/// The place of a chart that the script draws, with a title; `how` says in plain text how its
+/// numbers are computed.
 std::string chart(std::string_view name, std::string_view title, std::string_view how);
 /// A closed block that opens on demand; `body` is HTML.
 std::string folded(std::string_view title, std::string_view body);

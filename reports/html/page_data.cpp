@@ -19,14 +19,16 @@ using PageJson = nlohmann::json;
 /// Bars that a chart of 1,000 px can tell apart; more steps are averaged in groups of neighbours.
 constexpr size_t kMaxBars = 400;
 constexpr size_t kMemoryBuckets = 400;
-/// Pages of large jobs stay small: so many bars of all devices' steps together, though each has 16 at least.
+/// Pages of large jobs stay small: so many bars of all devices' steps together, though each has 16
+/// at least.
 constexpr size_t kAllBars = 12'800, kLeastBars = 16;
 constexpr size_t kMaxBandwidthPoints = 1'500;
 constexpr int kFitPoints = 40;
 /// Bars of devices below each other; more are a screen of their own.
 constexpr std::ptrdiff_t kMaxWaitBars = 32;
 
-PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods, analyzer::DeviceRef ref) {
+PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods,
+                  analyzer::DeviceRef ref) {
   size_t const bars = std::clamp(kAllBars / page.analysis.devices.size(), kLeastBars, kMaxBars);
   std::vector<StepPeriod const*> steps;
   for (StepPeriod const& period : periods)
@@ -41,16 +43,21 @@ PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods, anal
     for (int p = 0; p < kPartCount; ++p) {
       int64_t sum = 0;
       for (size_t k = i; k < end; ++k) sum += steps[k]->parts_ns[static_cast<size_t>(p)];
-      parts[static_cast<size_t>(p)].push_back(sum / static_cast<int64_t>(std::max<size_t>(end - i, 1)));
+      parts[static_cast<size_t>(p)].push_back(sum /
+                                              static_cast<int64_t>(std::max<size_t>(end - i, 1)));
     }
   }
   PageJson by_part = PageJson::object();
   for (int p = 0; p < kPartCount; ++p) {
     PageJson& values = parts[static_cast<size_t>(p)];
-    if (std::any_of(values.begin(), values.end(), [](PageJson const& ns) { return ns.get<int64_t>() != 0; }))
+    if (std::any_of(values.begin(), values.end(),
+                    [](PageJson const& ns) { return ns.get<int64_t>() != 0; }))
       by_part[std::string(part(p).key)] = std::move(values);
   }
-  return {{"device", device_label(page.run, ref)}, {"first", first}, {"last", last}, {"parts", by_part}};
+  return {{"device", device_label(page.run, ref)},
+          {"first", first},
+          {"last", last},
+          {"parts", by_part}};
 }
 
 PageJson steps_data(Page const& page) {
@@ -78,7 +85,8 @@ PageJson memory_data(Page const& page) {
     }
     PageJson by_purpose = PageJson::object();
     for (size_t p = 0; p < purposes.size(); ++p)
-      if (std::any_of(purposes[p].begin(), purposes[p].end(), [](PageJson const& bytes) { return bytes.get<uint64_t>() != 0; }))
+      if (std::any_of(purposes[p].begin(), purposes[p].end(),
+                      [](PageJson const& bytes) { return bytes.get<uint64_t>() != 0; }))
         by_purpose[model::to_string(static_cast<model::MemoryPurpose>(p))] = std::move(purposes[p]);
     auto const& capacity = device.memory.capacity_bytes;
     devices.push_back({{"device", device_label(page.run, device.ref)},
@@ -93,9 +101,11 @@ PageJson memory_data(Page const& page) {
 
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
-  if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0)) return line;
+  if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0))
+    return line;
   for (int i = 0; i <= kFitPoints; ++i) {
-    double const bytes = smallest * std::pow(largest / smallest, static_cast<double>(i) / kFitPoints);
+    double const bytes =
+        smallest * std::pow(largest / smallest, static_cast<double>(i) / kFitPoints);
     double const fitted = analyzer::fitted_bandwidth(link, factor, bytes);
     if (fitted > 0) line.push_back({bytes, fitted});
   }
@@ -109,11 +119,13 @@ PageJson bandwidth_data(Page const& page) {
   };
   std::map<std::pair<uint64_t, model::CollectiveOp>, Series> groups;
   for (analyzer::CollectiveStats const& collective : page.analysis.collectives) {
-    if (!collective.busbw_gbps || !std::isfinite(*collective.busbw_gbps) || collective.bytes == 0 || collective.transfer_ns <= 0)
+    if (!collective.busbw_gbps || !std::isfinite(*collective.busbw_gbps) || collective.bytes == 0 ||
+        collective.transfer_ns <= 0)
       continue;
     Series& series = groups[{collective.communicator, collective.op}];
     series.points.emplace_back(static_cast<double>(collective.bytes), *collective.busbw_gbps);
-    if (series.factor <= 0) series.factor = model::bus_factor(collective.op, collective.expected_participants);
+    if (series.factor <= 0)
+      series.factor = model::bus_factor(collective.op, collective.expected_participants);
   }
   PageJson result = PageJson::array();
   for (auto const& [key, series] : groups) {
@@ -129,8 +141,10 @@ PageJson bandwidth_data(Page const& page) {
     for (analyzer::LinkFit const& link : page.analysis.links)
       if (link.communicator == key.first && link.op == key.second && largest > smallest)
         line = fit_line(link, series.factor, smallest, largest);
-    result.push_back(
-        {{"op", model::to_string(key.second)}, {"communicator", std::to_string(key.first)}, {"points", points}, {"fit", line}});
+    result.push_back({{"op", model::to_string(key.second)},
+                      {"communicator", std::to_string(key.first)},
+                      {"points", points},
+                      {"fit", line}});
   }
   return result;
 }
@@ -161,7 +175,10 @@ PageJson path_data(Page const& page) {
     parts.push_back({{"key", words.key}, {"label", words.label}, {"idle", words.idle}});
     by_part[std::string(words.key)] = std::move(values);
   }
-  return {{"parts", parts}, {"steps", {{"device", tr("critical path")}, {"first", first}, {"last", last}, {"parts", by_part}}}};
+  return {
+      {"parts", parts},
+      {"steps",
+       {{"device", tr("critical path")}, {"first", first}, {"last", last}, {"parts", by_part}}}};
 }
 
 PageJson waits_data(Page const& page) {
@@ -169,13 +186,17 @@ PageJson waits_data(Page const& page) {
   std::vector<analyzer::DeviceWait> devices = analyzer::waits_by_device(page.analysis);
   if (std::ssize(devices) > kMaxWaitBars) {
     std::nth_element(devices.begin(), devices.begin() + kMaxWaitBars, devices.end(),
-                     [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.wait_ns > b.wait_ns; });
+                     [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) {
+                       return a.wait_ns > b.wait_ns;
+                     });
     devices.resize(kMaxWaitBars);
-    std::sort(devices.begin(), devices.end(),
-              [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.ref < b.ref; });
+    std::sort(
+        devices.begin(), devices.end(),
+        [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.ref < b.ref; });
   }
   for (analyzer::DeviceWait const& wait : devices) {
-    auto const per = page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
+    auto const per =
+        page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
     waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.wait_ns / per}});
   }
   return waits;
@@ -186,7 +207,8 @@ PageJson step_waits_data(Page const& page) {
   analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
   if (matrix.rows.empty()) return nullptr;
 
-  PageJson first = PageJson::array(), last = PageJson::array(), devices = PageJson::array(), ns = PageJson::array();
+  PageJson first = PageJson::array(), last = PageJson::array(), devices = PageJson::array(),
+           ns = PageJson::array();
   for (analyzer::StepWaitMatrix::Column const& column : matrix.columns) {
     first.push_back(column.first);
     last.push_back(column.last);
@@ -201,9 +223,10 @@ PageJson step_waits_data(Page const& page) {
 PageJson parts_data() {
   PageJson parts = PageJson::array();
   for (int i = 0; i < kPartCount; ++i)
-    parts.push_back({{"key", part(i).key},
-                     {"label", std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label)},
-                     {"idle", part(i).idle}});
+    parts.push_back(
+        {{"key", part(i).key},
+         {"label", std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label)},
+         {"idle", part(i).idle}});
   return parts;
 }
 

@@ -1,4 +1,5 @@
-// What the page's script draws, as JSON: arrays thinned to what a screen can show. Times are ns since the run's first event.
+// What the page's script draws, as JSON: arrays thinned to what a screen can show. Times are ns
+// since the run's first event.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace stepscope::reports {
 /// The whole data set of the page; not yet safe inside a script element.
 std::string page_data(Page const& page);
 
-/// Indices of the points to draw: at most about 2 × buckets, the largest allocation of every bucket and the last point among
-/// them.
+/// Indices of the points to draw: at most about 2 × buckets, the largest allocation of every bucket
+/// and the last point among them.
 std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_t buckets);
 
 /// Memory curves of a page; pages of large jobs stay small.

@@ -16,7 +16,8 @@ using analyzer::Estimate;
 using analyzer::ScalingSeries;
 using analyzer::StepPart;
 
-/// Models are drawn up to so many times the devices that were measured: further they say little, and points would be crowded.
+/// Models are drawn up to so many times the devices that were measured: further they say little,
+/// and points would be crowded.
 constexpr double kDrawnBeyond = 4;
 constexpr int kPointsOfLine = 60;
 
@@ -30,7 +31,9 @@ std::string_view colour_of(StepPart part) {
 
 /// [value, low, high]; without an interval both are null.
 ChartJson with_bounds(Estimate const& estimate) {
-  auto const or_null = [](std::optional<double> value) { return value ? ChartJson(*value) : ChartJson(nullptr); };
+  auto const or_null = [](std::optional<double> value) {
+    return value ? ChartJson(*value) : ChartJson(nullptr);
+  };
   return {estimate.value, or_null(estimate.low), or_null(estimate.high)};
 }
 
@@ -41,7 +44,8 @@ ChartJson chart_points(ScalingSeries const& series) {
     ChartJson parts = ChartJson::array(), factors = ChartJson::object();
     for (double const ns : point.parts_ns) parts.push_back(ns);
     for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
-      factors[analyzer::to_string(static_cast<analyzer::ScalingFactor>(f))] = point.factors.by_factor[f];
+      factors[analyzer::to_string(static_cast<analyzer::ScalingFactor>(f))] =
+          point.factors.by_factor[f];
     factors["parallel"] = point.factors.parallel;
     points.push_back({{"devices", point.devices},
                       {"runs", point.runs.size()},
@@ -84,14 +88,17 @@ ChartJson chart_fits(ScalingSeries const& series) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
     ChartJson line = ChartJson::array();
     for (int step = 0; step <= kPointsOfLine; ++step) {
-      double const devices = first * std::pow(last / first, static_cast<double>(step) / kPointsOfLine);
+      double const devices =
+          first * std::pow(last / first, static_cast<double>(step) / kPointsOfLine);
       Estimate const cost = fit.cost.predict(devices);
       auto const rate = [&](std::optional<double> of) {
-        return of ? ChartJson(series.throughput_at(devices, *of) / devices / of_one) : ChartJson(nullptr);
+        return of ? ChartJson(series.throughput_at(devices, *of) / devices / of_one)
+                  : ChartJson(nullptr);
       };
       line.push_back({devices, rate(cost.value), rate(cost.high), rate(cost.low)});
     }
-    fits.push_back({{"label", model_label(fit.model)}, {"best", series.fits.best == i}, {"line", line}});
+    fits.push_back(
+        {{"label", model_label(fit.model)}, {"best", series.fits.best == i}, {"line", line}});
   }
   return fits;
 }
@@ -102,7 +109,9 @@ std::string scaling_page_data(ScalingSeries const& series) {
   ChartJson parts = ChartJson::array();
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
     auto const part = static_cast<StepPart>(p);
-    parts.push_back({{"key", colour_of(part)}, {"label", step_part_label(part)}, {"idle", part >= StepPart::kFirstIdle}});
+    parts.push_back({{"key", colour_of(part)},
+                     {"label", step_part_label(part)},
+                     {"idle", part >= StepPart::kFirstIdle}});
   }
   ChartJson const data = {{"scaling",
                            {{"unit", throughput_unit(series)},

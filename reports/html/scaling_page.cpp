@@ -22,7 +22,8 @@ using analyzer::LostTime;
 using analyzer::ScalingPoint;
 using analyzer::ScalingSeries;
 
-/// Parts of less than this share of every step are left out of the table of parts: the JSON has them.
+/// Parts of less than this share of every step are left out of the table of parts: the JSON has
+/// them.
 constexpr double kLeastRowShare = 0.0005;
 
 Cell optional_time(std::optional<double> ns) { return ns ? duration_cell(*ns) : none_cell(); }
@@ -34,22 +35,26 @@ Cell exponent_cell(std::optional<double> exponent) {
 }
 /// A sentence: never narrower than a few words.
 Cell prose_cell(std::string_view text) {
-  return {fmt::format("<span class=\"prose\">{}</span>", escape(with_joined_units(text), 2000)), std::nullopt};
+  return {fmt::format("<span class=\"prose\">{}</span>", escape(with_joined_units(text), 2000)),
+          std::nullopt};
 }
 Cell signed_cell(double ns) { return number_cell(signed_duration(ns), ns); }
 Cell interval_cell(Estimate const& estimate) {
   return estimate.low ? number_cell(share_interval(estimate), *estimate.low) : none_cell();
 }
-std::string paragraph(std::string_view text) { return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 4000)); }
+std::string paragraph(std::string_view text) {
+  return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 4000));
+}
 std::string note_list(std::vector<std::string> const& lines, std::string_view title) {
   if (lines.empty()) return {};
   std::string items;
-  for (std::string const& line : lines) items += fmt::format("<li>{}</li>", escape(with_joined_units(line), 2000));
+  for (std::string const& line : lines)
+    items += fmt::format("<li>{}</li>", escape(with_joined_units(line), 2000));
   return fmt::format("<h3>{}</h3><ul>{}</ul>\n", escape(tr(title)), items);
 }
 std::string key_tile(std::string_view value, std::string_view label, std::string_view hint) {
-  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(tr(hint)), escape(value),
-                     escape(tr(label)));
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>",
+                     escape(tr(hint)), escape(value), escape(tr(label)));
 }
 void number_for_each_size(Table& table, ScalingSeries const& series, std::string_view hint = {}) {
   for (ScalingPoint const& point : series.points) table.number(devices_text(point.devices), hint);
@@ -58,24 +63,31 @@ void number_for_each_size(Table& table, ScalingSeries const& series, std::string
 std::string verdict_section(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
   std::string const most = devices_text(last.devices), least = devices_text(first.devices);
-  std::string tiles = key_tile(base::format_share(last.efficiency.value), tr("efficiency on {}", most),
-                               tr("Speed-up over {} / ideal speed-up", least));
+  std::string tiles =
+      key_tile(base::format_share(last.efficiency.value), tr("efficiency on {}", most),
+               tr("Speed-up over {} / ideal speed-up", least));
   tiles += key_tile(plain_number(last.speedup.value) + " ×", tr("the work of {}", least),
-                    tr("Ideal: {}", plain_number(static_cast<double>(last.devices) / static_cast<double>(first.devices))));
-  tiles += key_tile(plain_number(last.throughput.value), tr("{} on {}", throughput_unit(series), most),
-                    tr("On {}: {}", least, plain_number(first.throughput.value)));
-  tiles += key_tile(base::format_share(last.factors.parallel), tr("of the time of {}: compute", most),
-                    "Parallel efficiency: compute time / (devices × elapsed)");
+                    tr("Ideal: {}", plain_number(static_cast<double>(last.devices) /
+                                                 static_cast<double>(first.devices))));
+  tiles +=
+      key_tile(plain_number(last.throughput.value), tr("{} on {}", throughput_unit(series), most),
+               tr("On {}: {}", least, plain_number(first.throughput.value)));
+  tiles +=
+      key_tile(base::format_share(last.factors.parallel), tr("of the time of {}: compute", most),
+               "Parallel efficiency: compute time / (devices × elapsed)");
   if (series.fits.best)
-    tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to), "devices: doubling pays off up to here",
+    tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to),
+                      "devices: doubling pays off up to here",
                       tr("Up to this number a doubling gives at least {} times the throughput, "
                          "according to the model that predicts best",
                          analyzer::kLeastDoublingGain));
   std::string body = note_list(scaling_differences(series), tr("Not the same as on {}", least));
-  body += fmt::format("<p class=\"verdict\">{}</p>\n", escape(with_joined_units(scaling_headline(series)), 4000));
+  body += fmt::format("<p class=\"verdict\">{}</p>\n",
+                      escape(with_joined_units(scaling_headline(series)), 4000));
   body += fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
   body += paragraph(scaling_kind_text(series)) + paragraph(scaling_pay_off_text(series));
-  return section("summary", "Verdict", body + note_list(scaling_notes(series), "Notes on these numbers"));
+  return section("summary", "Verdict",
+                 body + note_list(scaling_notes(series), "Notes on these numbers"));
 }
 
 std::string speed_section(ScalingSeries const& series) {
@@ -89,12 +101,15 @@ std::string speed_section(ScalingSeries const& series) {
   table.number("Efficiency", "Speed-up / ideal").number("95 % interval");
   double const first = static_cast<double>(series.points.front().devices);
   for (ScalingPoint const& point : series.points) {
-    Cell const step_interval = point.step_ns.low ? number_cell(half_interval(point.step_ns),
-                                                               (*point.step_ns.high - *point.step_ns.low) / point.step_ns.value)
-                                                 : none_cell();
+    Cell const step_interval =
+        point.step_ns.low
+            ? number_cell(half_interval(point.step_ns),
+                          (*point.step_ns.high - *point.step_ns.low) / point.step_ns.value)
+            : none_cell();
     table.row({count_cell(point.devices), count_cell(point.runs.size()), count_cell(point.steps),
-               duration_cell(point.step_ns.value), step_interval, plain_cell(point.throughput.value),
-               plain_cell(point.speedup.value), plain_cell(static_cast<double>(point.devices) / first),
+               duration_cell(point.step_ns.value), step_interval,
+               plain_cell(point.throughput.value), plain_cell(point.speedup.value),
+               plain_cell(static_cast<double>(point.devices) / first),
                share_cell(point.efficiency.value), interval_cell(point.efficiency)});
   }
   std::string const how =
@@ -105,12 +120,13 @@ std::string speed_section(ScalingSeries const& series) {
       "over the runs if a number of devices has several; "
       "else over the steps, or over blocks of steps if neighbours are alike. "
       "Intervals of ratios are computed on their logarithms.";
-  std::string body = "<div class=\"panels\"><div class=\"panel\">" + chart("speedup", "Speed-up, by number of devices", how) +
-                     "</div><div class=\"panel\">" +
-                     chart("efficiency", "Efficiency, by number of devices",
-                           "Speed-up over the fewest devices, divided by the ratio of the numbers of devices. "
-                           "100 % is ideal; more is possible if smaller parts of the work fit caches better.") +
-                     "</div></div>\n";
+  std::string body =
+      "<div class=\"panels\"><div class=\"panel\">" +
+      chart("speedup", "Speed-up, by number of devices", how) + "</div><div class=\"panel\">" +
+      chart("efficiency", "Efficiency, by number of devices",
+            "Speed-up over the fewest devices, divided by the ratio of the numbers of devices. "
+            "100 % is ideal; more is possible if smaller parts of the work fit caches better.") +
+      "</div></div>\n";
   return section("speed", "Speed-up and efficiency", body + table.html());
 }
 
@@ -119,12 +135,14 @@ std::string factors_section(ScalingSeries const& series) {
   table.text("Factor");
   number_for_each_size(table, series);
   auto const add = [&](FactorWords const& words, auto const& value) {
-    std::vector<Cell> cells = {
-        {fmt::format("<span title=\"{}\">{}</span>", escape(tr(words.meaning)), escape(tr(words.label))), std::nullopt}};
+    std::vector<Cell> cells = {{fmt::format("<span title=\"{}\">{}</span>",
+                                            escape(tr(words.meaning)), escape(tr(words.label))),
+                                std::nullopt}};
     for (ScalingPoint const& point : series.points) cells.push_back(share_cell(value(point)));
     table.row(std::move(cells));
   };
-  add({"parallel efficiency", "compute time / (devices × elapsed): the product of the next three factors"},
+  add({"parallel efficiency",
+       "compute time / (devices × elapsed): the product of the next three factors"},
       [](ScalingPoint const& point) { return point.factors.parallel; });
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     add(factor_words(static_cast<analyzer::ScalingFactor>(f)),
@@ -155,23 +173,28 @@ std::string pair_text(ScalingSeries const& series, LostTime const& loss) {
 std::string loss_section(ScalingSeries const& series) {
   Table table("loss-table", "Time lost per step against ideal scaling: exact breakdown");
   table.text("Part");
-  for (LostTime const& loss : series.losses) table.number(pair_text(series, loss), "Numbers of devices that are compared");
+  for (LostTime const& loss : series.losses)
+    table.number(pair_text(series, loss), "Numbers of devices that are compared");
   table.text("Most of it", "From the fewest to the most devices");
   LostTime const& whole = series.losses[series.points.size() - 2];
   for (size_t p = 0; p < analyzer::kLostPartCount; ++p) {
     auto const part = static_cast<analyzer::LostPart>(p);
-    if (std::all_of(series.losses.begin(), series.losses.end(), [p](LostTime const& loss) { return loss.parts_ns[p] == 0; }))
+    if (std::all_of(series.losses.begin(), series.losses.end(),
+                    [p](LostTime const& loss) { return loss.parts_ns[p] == 0; }))
       continue;
-    std::vector<Cell> cells = {{fmt::format("<span class=\"nw\" title=\"{}\">{}</span>", escape(lost_part_words(part).meaning),
-                                            escape(lost_part_words(part).label)),
-                                std::nullopt}};
-    for (LostTime const& loss : series.losses) cells.push_back(signed_cell(static_cast<double>(loss.parts_ns[p])));
+    std::vector<Cell> cells = {
+        {fmt::format("<span class=\"nw\" title=\"{}\">{}</span>",
+                     escape(lost_part_words(part).meaning), escape(lost_part_words(part).label)),
+         std::nullopt}};
+    for (LostTime const& loss : series.losses)
+      cells.push_back(signed_cell(static_cast<double>(loss.parts_ns[p])));
     std::string const reason = lost_part_reason(whole, part);
     cells.push_back(reason.empty() ? Cell{"", std::nullopt} : prose_cell(reason));
     table.row(std::move(cells));
   }
   std::vector<Cell> sums = {{fmt::format("<b>{}</b>", tr("lost in all")), std::nullopt}};
-  for (LostTime const& loss : series.losses) sums.push_back(signed_cell(static_cast<double>(loss.step_ns - loss.ideal_ns)));
+  for (LostTime const& loss : series.losses)
+    sums.push_back(signed_cell(static_cast<double>(loss.step_ns - loss.ideal_ns)));
   sums.push_back({"", std::nullopt});
   table.row(std::move(sums));
   std::string const how =
@@ -181,7 +204,9 @@ std::string loss_section(ScalingSeries const& series) {
       "which sum to it to the nanosecond. "
       "Waiting is split by the reason why devices were late; "
       "if the reason is compute, it is imbalance.";
-  return section("loss", "Lost time", chart("loss", "Time lost per step against ideal scaling, by cause", how) + table.html());
+  return section(
+      "loss", "Lost time",
+      chart("loss", "Time lost per step against ideal scaling, by cause", how) + table.html());
 }
 
 std::string parts_section(ScalingSeries const& series) {
@@ -192,20 +217,23 @@ std::string parts_section(ScalingSeries const& series) {
                "Exponent by least squares of the logarithms; ideal: "
                "0 for weak scaling, -1 for strong scaling");
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
-    bool const is_seen = std::any_of(series.points.begin(), series.points.end(), [p](ScalingPoint const& point) {
-      return point.parts_ns[p] > kLeastRowShare * point.step_ns.value;
-    });
+    bool const is_seen =
+        std::any_of(series.points.begin(), series.points.end(), [p](ScalingPoint const& point) {
+          return point.parts_ns[p] > kLeastRowShare * point.step_ns.value;
+        });
     if (!is_seen) continue;
     std::vector<Cell> cells = {label_cell(step_part_label(static_cast<analyzer::StepPart>(p)))};
-    for (ScalingPoint const& point : series.points) cells.push_back(duration_cell(point.parts_ns[p]));
+    for (ScalingPoint const& point : series.points)
+      cells.push_back(duration_cell(point.parts_ns[p]));
     cells.push_back(exponent_cell(series.part_exponents[p]));
     table.row(std::move(cells));
   }
-  return section("parts", "Step",
-                 chart("step-parts", "Parts of a step, by number of devices",
-                       "Exact breakdown of the mean steady step, as in the report of a run. "
-                       "The mark is the ideal step: the step of the fewest devices × share of the work.") +
-                     table.html());
+  return section(
+      "parts", "Step",
+      chart("step-parts", "Parts of a step, by number of devices",
+            "Exact breakdown of the mean steady step, as in the report of a run. "
+            "The mark is the ideal step: the step of the fewest devices × share of the work.") +
+          table.html());
 }
 
 std::string collectives_block(ScalingSeries const& series) {
@@ -216,7 +244,8 @@ std::string collectives_block(ScalingSeries const& series) {
   table.number("Exponent of n").number("A step", "On the most devices");
   for (analyzer::CollectiveGrowth const& row : series.collectives) {
     if (table.size() == kMaxTableRows) break;
-    std::vector<Cell> cells = {text_cell(model::to_string(row.op)), row.bytes > 0 ? bytes_cell(row.bytes) : none_cell()};
+    std::vector<Cell> cells = {text_cell(model::to_string(row.op)),
+                               row.bytes > 0 ? bytes_cell(row.bytes) : none_cell()};
     for (auto const& ns : row.transfer_ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(row.exponent));
     cells.push_back(measure_cell(row.per_step.back(), ""));
@@ -238,11 +267,13 @@ std::string growth_section(ScalingSeries const& series) {
   table.number("Lost", "Time on the most devices − time on the fewest × share of the work");
   for (analyzer::KernelGrowth const& kernel : series.kernels) {
     if (table.size() == kMaxTableRows) break;
-    std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all other kernels together")) : name_cell(kernel.name)};
+    std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all other kernels together"))
+                                                   : name_cell(kernel.name)};
     for (auto const& ns : kernel.ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(kernel.exponent));
     cells.push_back(measure_cell(kernel.calls.back(), ""));
-    cells.push_back(kernel.ns.front() && kernel.ns.back() ? signed_cell(kernel.lost_ns) : none_cell());
+    cells.push_back(kernel.ns.front() && kernel.ns.back() ? signed_cell(kernel.lost_ns)
+                                                          : none_cell());
     table.row(std::move(cells));
   }
   table.searchable();
@@ -250,7 +281,9 @@ std::string growth_section(ScalingSeries const& series) {
       "A kernel belongs to the step in whose window it begins. "
       "Times are sums of durations, so kernels that overlap count twice. "
       "A dash means that the kernel does not occur there.");
-  return section("kernels", "Kernels", (table.size() > 0 ? table.html() + how : std::string()) + collectives_block(series));
+  return section(
+      "kernels", "Kernels",
+      (table.size() > 0 ? table.html() + how : std::string()) + collectives_block(series));
 }
 
 std::string predictions_table(ScalingSeries const& series) {
@@ -260,7 +293,8 @@ std::string predictions_table(ScalingSeries const& series) {
     table.number(fmt::format("{}, {}", model_label(fit.model), throughput_unit(series)));
     table.number("95 % interval", "For one more run").if_known();
   }
-  for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices; devices *= 2) {
+  for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices;
+       devices *= 2) {
     auto const n = static_cast<double>(devices);
     std::vector<Cell> cells = {count_cell(devices)};
     for (analyzer::ScalingFit const& fit : series.fits.fits) {
@@ -270,8 +304,10 @@ std::string predictions_table(ScalingSeries const& series) {
         cells.push_back(none_cell());
         continue;
       }
-      double const low = series.throughput_at(n, *cost.high), high = series.throughput_at(n, *cost.low);
-      cells.push_back(number_cell(fmt::format("{} … {}", plain_number(low), plain_number(high)), low));
+      double const low = series.throughput_at(n, *cost.high),
+                   high = series.throughput_at(n, *cost.low);
+      cells.push_back(
+          number_cell(fmt::format("{} … {}", plain_number(low), plain_number(high)), low));
     }
     table.row(std::move(cells));
   }
@@ -279,7 +315,8 @@ std::string predictions_table(ScalingSeries const& series) {
 }
 
 std::string fits_section(ScalingSeries const& series) {
-  if (series.fits.fits.empty()) return section("fits", "More devices", empty_note("No model fits these runs."));
+  if (series.fits.fits.empty())
+    return section("fits", "More devices", empty_note("No model fits these runs."));
   Table table("fits-table", "Models of the cost of a unit of work");
   table.text("Model").text("Result");
   table
@@ -296,12 +333,15 @@ std::string fits_section(ScalingSeries const& series) {
       .if_known();
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
-    Cell const interval = fit.pays_to_low && fit.pays_to_high
-                              ? number_cell(pay_off_interval(fit), static_cast<double>(fit.pays_to_low->devices))
-                              : none_cell();
-    table.row({text_cell(fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? tr(" (predicts best)") : "")),
+    Cell const interval =
+        fit.pays_to_low && fit.pays_to_high
+            ? number_cell(pay_off_interval(fit), static_cast<double>(fit.pays_to_low->devices))
+            : none_cell();
+    table.row({text_cell(fmt::format("{}{}", model_label(fit.model),
+                                     series.fits.best == i ? tr(" (predicts best)") : "")),
                prose_cell(fit_text(fit)), share_cell(fit.loo_error), share_cell(fit.residual_share),
-               number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)), interval});
+               number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)),
+               interval});
   }
   std::string const how =
       "The models describe the device time of a unit of work, "
@@ -316,14 +356,19 @@ std::string fits_section(ScalingSeries const& series) {
       "Beyond the measured numbers of devices a model can miss effects that appear only "
       "there.";
   return section("fits", "More devices",
-                 paragraph(scaling_pay_off_text(series)) + chart("fits", "Efficiency, measured and modelled", how) +
-                     table.html() + folded("Data as a table", predictions_table(series)));
+                 paragraph(scaling_pay_off_text(series)) +
+                     chart("fits", "Efficiency, measured and modelled", how) + table.html() +
+                     folded("Data as a table", predictions_table(series)));
 }
 
 std::string runs_section(ScalingSeries const& series) {
   Table table("runs-table", "The runs");
-  table.number("Devices").text("Run").number("Steps", "Steady steps of all runs with this number of devices");
-  table.number("Warm-up").number("Slow start").number("Outliers").number("Incomplete", "Not steady on all devices");
+  table.number("Devices").text("Run").number(
+      "Steps", "Steady steps of all runs with this number of devices");
+  table.number("Warm-up")
+      .number("Slow start")
+      .number("Outliers")
+      .number("Incomplete", "Not steady on all devices");
   table.number("Copied in", "Per step and device");
   for (ScalingPoint const& point : series.points) {
     std::string names;
@@ -335,7 +380,8 @@ std::string runs_section(ScalingSeries const& series) {
                count_cell(point.slow_start_steps),
                count_cell(point.outlier_steps),
                count_cell(point.incomplete_steps),
-               point.copied_in_bytes > 0 ? bytes_cell(static_cast<uint64_t>(point.copied_in_bytes)) : none_cell()});
+               point.copied_in_bytes > 0 ? bytes_cell(static_cast<uint64_t>(point.copied_in_bytes))
+                                         : none_cell()});
   }
   return section("runs", "Runs", table.html());
 }
@@ -347,10 +393,14 @@ std::string scaling_html(ScalingSeries const& series, ReportOptions const& optio
   Document document;
   document.title = options.title.empty() ? tr("Scaling") : std::string_view(options.title);
   document.version = options.version;
-  document.sections = {{"summary", "Verdict", verdict_section(series)}, {"speed", "Speed-up", speed_section(series)},
-                       {"factors", "Factors", factors_section(series)}, {"loss", "Lost time", loss_section(series)},
-                       {"parts", "Step", parts_section(series)},        {"kernels", "Kernels", growth_section(series)},
-                       {"fits", "More devices", fits_section(series)},  {"runs", "Runs", runs_section(series)}};
+  document.sections = {{"summary", "Verdict", verdict_section(series)},
+                       {"speed", "Speed-up", speed_section(series)},
+                       {"factors", "Factors", factors_section(series)},
+                       {"loss", "Lost time", loss_section(series)},
+                       {"parts", "Step", parts_section(series)},
+                       {"kernels", "Kernels", growth_section(series)},
+                       {"fits", "More devices", fits_section(series)},
+                       {"runs", "Runs", runs_section(series)}};
   document.footer =
       "docs/guide/SCALING.md and docs/reference/DEFINITIONS.md define the numbers. "
       "Times are means over steady steps; the parts of a step sum to its length.";

@@ -13,16 +13,23 @@
 namespace stepscope::reports {
 
 Cell text_cell(std::string_view text) { return {escape(text), std::nullopt}; }
-Cell label_cell(std::string_view text) { return {fmt::format("<span class=\"nw\">{}</span>", escape(text)), std::nullopt}; }
-Cell name_cell(std::string_view text) { return {fmt::format("<code>{}</code>", escape(text)), std::nullopt}; }
+Cell label_cell(std::string_view text) {
+  return {fmt::format("<span class=\"nw\">{}</span>", escape(text)), std::nullopt};
+}
+Cell name_cell(std::string_view text) {
+  return {fmt::format("<code>{}</code>", escape(text)), std::nullopt};
+}
 Cell count_cell(uint64_t count) { return {base::format_count(count), static_cast<double>(count)}; }
 Cell duration_cell(double ns) { return {base::format_duration(std::llround(ns)), ns}; }
-Cell ns_cell(std::optional<int64_t> ns) { return ns ? duration_cell(static_cast<double>(*ns)) : none_cell(); }
+Cell ns_cell(std::optional<int64_t> ns) {
+  return ns ? duration_cell(static_cast<double>(*ns)) : none_cell();
+}
 Cell bytes_cell(std::optional<uint64_t> bytes) {
   return bytes ? Cell{base::format_bytes(*bytes), static_cast<double>(*bytes)} : none_cell();
 }
 Cell share_cell(std::optional<double> fraction) {
-  return fraction && std::isfinite(*fraction) ? Cell{base::format_share(*fraction), *fraction} : none_cell();
+  return fraction && std::isfinite(*fraction) ? Cell{base::format_share(*fraction), *fraction}
+                                              : none_cell();
 }
 Cell number_cell(std::string_view text, double sort) { return {escape(text), sort}; }
 Cell measure_cell(std::optional<double> value, std::string_view unit) {
@@ -34,13 +41,15 @@ Cell measure_cell(std::optional<double> value, std::string_view unit) {
                                                         : fmt::format("{:#.3g}", *value);
   return number_cell(fmt::format("{}{}{}", digits, unit.empty() ? "" : " ", unit), *value);
 }
-Cell none_cell() { return {fmt::format("<span class=\"none\" title=\"{}\">–</span>", tr("not known")), -1.0, false}; }
+Cell none_cell() {
+  return {fmt::format("<span class=\"none\" title=\"{}\">–</span>", tr("not known")), -1.0, false};
+}
 Cell meter_cell(std::string_view key, double share) {
   double const width = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) * 100 : 0;
-  return {
-      fmt::format("<span class=\"meter\"><i class=\"p p-{}\" style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
-                  key, width, base::format_share(share)),
-      share};
+  return {fmt::format("<span class=\"meter\"><i class=\"p p-{}\" "
+                      "style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
+                      key, width, base::format_share(share)),
+          share};
 }
 
 Table& Table::text(std::string_view title, std::string_view hint) {
@@ -60,7 +69,8 @@ Table& Table::if_known() {
 
 bool Table::is_shown(size_t column) const {
   return !columns_[column].if_known ||
-         std::any_of(rows_.begin(), rows_.end(), [&](auto const& cells) { return cells[column].is_known; });
+         std::any_of(rows_.begin(), rows_.end(),
+                     [&](auto const& cells) { return cells[column].is_known; });
 }
 
 void Table::row(std::vector<Cell> cells) {
@@ -76,20 +86,23 @@ std::string Table::html() const {
     if (filter_ == i) filter = columns.size();
     columns.push_back(i);
   }
-  std::string out = fmt::format("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
-                                escape(tr(caption_)), id_, search_ ? " data-search" : "",
-                                filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
+  std::string out = fmt::format(
+      "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
+      escape(tr(caption_)), id_, search_ ? " data-search" : "",
+      filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
   out += fmt::format("<caption>{}</caption><thead><tr>", escape(tr(caption_)));
   for (size_t const i : columns)
-    out += fmt::format("<th scope=\"col\"{}{}>{}</th>", columns_[i].numeric ? " class=\"num\"" : "",
-                       columns_[i].hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(columns_[i].hint)),
-                       escape(columns_[i].title));
+    out += fmt::format(
+        "<th scope=\"col\"{}{}>{}</th>", columns_[i].numeric ? " class=\"num\"" : "",
+        columns_[i].hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(columns_[i].hint)),
+        escape(columns_[i].title));
   out += "</tr></thead>\n<tbody>";
   for (auto const& cells : rows_) {
     out += "<tr>";
     for (size_t const i : columns)
       out += fmt::format("<td{}{}>{}</td>", columns_[i].numeric ? " class=\"num\"" : "",
-                         cells[i].sort ? fmt::format(" data-v=\"{}\"", *cells[i].sort) : "", cells[i].html);
+                         cells[i].sort ? fmt::format(" data-v=\"{}\"", *cells[i].sort) : "",
+                         cells[i].html);
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";

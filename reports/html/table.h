@@ -16,7 +16,7 @@ struct Cell {
 };
 Cell text_cell(std::string_view text);
 Cell label_cell(std::string_view text);  ///< a short label that must not break
-Cell name_cell(std::string_view text);   ///< a kernel's or range's name: monospaced, breaks anywhere
+Cell name_cell(std::string_view text);  ///< a kernel's or range's name: monospaced, breaks anywhere
 Cell count_cell(uint64_t count);
 Cell duration_cell(double ns);
 Cell ns_cell(std::optional<int64_t> ns);
@@ -31,15 +31,18 @@ Cell meter_cell(std::string_view key, double share);
 
 class Table {
  public:
-  /// `caption` is read out by screen readers and printed. It, titles and hints are plain text as tr() takes it.
+  /// `caption` is read out by screen readers and printed. It, titles and hints are plain text as
+  /// tr() takes it.
   Table(std::string_view id, std::string_view caption) : id_(id), caption_(caption) {}
   /// `hint`: how the column is defined, shown when pointed at.
   Table& text(std::string_view title, std::string_view hint = {});
   Table& number(std::string_view title, std::string_view hint = {});
-  /// The column just added is left out of the page when no row knows it: columns of dashes say nothing.
+  /// The column just added is left out of the page when no row knows it: columns of dashes say
+  /// nothing.
   Table& if_known();
   void row(std::vector<Cell> cells);
-  /// The script offers a search field over all text, and a filter by the distinct values of this column.
+  /// The script offers a search field over all text, and a filter by the distinct values of this
+  /// column.
   void searchable() { search_ = true; }
   void filter_by(size_t column) { filter_ = column; }
   [[nodiscard]] size_t size() const { return rows_.size(); }

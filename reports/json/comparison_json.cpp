@@ -14,7 +14,9 @@ using CompareJson = nlohmann::ordered_json;
 using analyzer::Comparison;
 
 /// JSON has no NaN and no infinity: a number that does not exist is null.
-CompareJson finite(double value) { return std::isfinite(value) ? CompareJson(value) : CompareJson(nullptr); }
+CompareJson finite(double value) {
+  return std::isfinite(value) ? CompareJson(value) : CompareJson(nullptr);
+}
 
 CompareJson whole_names(std::vector<std::string> const& names) {
   CompareJson json = CompareJson::array();
@@ -42,7 +44,8 @@ CompareJson differences_json(Comparison const& comparison) {
     };
     differences.push_back(
         {{"condition", analyzer::to_string(difference.condition)},
-         {"name", difference.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(difference.name))},
+         {"name", difference.name.empty() ? CompareJson(nullptr)
+                                          : CompareJson(base::printable(difference.name))},
          {"base", side(difference.base_number, difference.base)},
          {"new", side(difference.candidate_number, difference.candidate)},
          {"text", difference_text(difference)}});
@@ -53,10 +56,13 @@ CompareJson differences_json(Comparison const& comparison) {
 CompareJson metric_json(analyzer::Metric const& metric) {
   analyzer::Change const& change = metric.change;
   bool const is_tested = change.method != analyzer::CompareMethod::kNone;
-  auto const tested = [&](double value) { return is_tested ? finite(value) : CompareJson(nullptr); };
+  auto const tested = [&](double value) {
+    return is_tested ? finite(value) : CompareJson(nullptr);
+  };
   return {{"family", analyzer::to_string(metric.family)},
           {"name", base::printable(metric.name)},
-          {"bytes", metric.family == analyzer::MetricFamily::kCollective ? CompareJson(metric.bytes) : CompareJson(nullptr)},
+          {"bytes", metric.family == analyzer::MetricFamily::kCollective ? CompareJson(metric.bytes)
+                                                                         : CompareJson(nullptr)},
           {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
           {"verdict", verdict_word(metric)},
           {"base", finite(change.base_mean)},
@@ -67,13 +73,15 @@ CompareJson metric_json(analyzer::Metric const& metric) {
           {"p", tested(change.p)},
           {"adjusted_p", tested(metric.adjusted_p)},
           {"least", finite(metric.least)},
-          {"method", is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
+          {"method",
+           is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
           {"value", analyzer::to_string(change.unit)},
           {"base_values", change.base_values},
           {"new_values", change.candidate_values},
-          {"steps_per_value", change.unit == analyzer::CompareUnit::kRun || change.unit == analyzer::CompareUnit::kPair
-                                  ? CompareJson(nullptr)
-                                  : CompareJson(change.steps_per_value)},
+          {"steps_per_value",
+           change.unit == analyzer::CompareUnit::kRun || change.unit == analyzer::CompareUnit::kPair
+               ? CompareJson(nullptr)
+               : CompareJson(change.steps_per_value)},
           {"drifts", change.drifts}};
 }
 
@@ -95,15 +103,20 @@ CompareJson kernels_compared(Comparison const& comparison) {
   CompareJson kernels = CompareJson::array();
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
     using Where = analyzer::KernelChange::Where;
-    char const* const where = kernel.where == Where::kNew ? "new" : kernel.where == Where::kVanished ? "base" : "both";
-    kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(kernel.name))},
+    char const* const where = kernel.where == Where::kNew        ? "new"
+                              : kernel.where == Where::kVanished ? "base"
+                                                                 : "both";
+    kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr)
+                                                    : CompareJson(base::printable(kernel.name))},
                        {"in", where},
                        {"base_calls", finite(kernel.base_calls)},
                        {"new_calls", finite(kernel.candidate_calls)},
                        {"base_ns", finite(kernel.base_ns)},
                        {"new_ns", finite(kernel.candidate_ns)},
-                       {"speed_ns", kernel.where == Where::kBoth ? finite(kernel.speed_ns) : CompareJson(nullptr)},
-                       {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns) : CompareJson(nullptr)}});
+                       {"speed_ns", kernel.where == Where::kBoth ? finite(kernel.speed_ns)
+                                                                 : CompareJson(nullptr)},
+                       {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns)
+                                                                 : CompareJson(nullptr)}});
   }
   return kernels;
 }
@@ -124,7 +137,8 @@ CompareJson late_compared(Comparison const& comparison) {
     rows.push_back({{"rank", late.rank},
                     {"device", late.device},
                     {"cause", late.cause},
-                    {"host_op", late.host_op.empty() ? CompareJson(nullptr) : CompareJson(base::printable(late.host_op))},
+                    {"host_op", late.host_op.empty() ? CompareJson(nullptr)
+                                                     : CompareJson(base::printable(late.host_op))},
                     {"base_ns", finite(late.base_ns)},
                     {"new_ns", finite(late.candidate_ns)}});
   return rows;
@@ -140,7 +154,9 @@ CompareJson ranges_compared(Comparison const& comparison) {
   return rows;
 }
 
-bool has_ns(analyzer::Caveat caveat) { return caveat == analyzer::Caveat::kOutliers || caveat == analyzer::Caveat::kInTurn; }
+bool has_ns(analyzer::Caveat caveat) {
+  return caveat == analyzer::Caveat::kOutliers || caveat == analyzer::Caveat::kInTurn;
+}
 
 }  // namespace
 

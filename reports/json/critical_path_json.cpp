@@ -37,7 +37,8 @@ PathJson slacks_json(std::vector<analyzer::PathSlack> const& slacks) {
 
 }  // namespace
 
-nlohmann::ordered_json critical_path_json(model::Run const& run, analyzer::Analysis const& analysis) {
+nlohmann::ordered_json critical_path_json(model::Run const& run,
+                                          analyzer::Analysis const& analysis) {
   if (!analysis.critical_path) return nullptr;
   analyzer::CriticalPathStats const& path = *analysis.critical_path;
   PathJson places = PathJson::array(), contributors = PathJson::array(), steps = PathJson::array();
@@ -52,7 +53,9 @@ nlohmann::ordered_json critical_path_json(model::Run const& run, analyzer::Analy
                             {"count", contributor.count},
                             {"share", contributor.share}});
   for (analyzer::PathStep const& step : path.steps)
-    steps.push_back({{"step", step.step}, {"rank", rank_of(run, {step.rank_index, 0})}, {"ns", path_split_json(step.by_class)}});
+    steps.push_back({{"step", step.step},
+                     {"rank", rank_of(run, {step.rank_index, 0})},
+                     {"ns", path_split_json(step.by_class)}});
   return {{"begin_ns", path.window.begin},
           {"dur_ns", path.window.length()},
           {"ns", path_split_json(path.by_class)},

@@ -8,6 +8,7 @@
 namespace stepscope::reports {
 
 /// null without a path.
-nlohmann::ordered_json critical_path_json(model::Run const& run, analyzer::Analysis const& analysis);
+nlohmann::ordered_json critical_path_json(model::Run const& run,
+                                          analyzer::Analysis const& analysis);
 
 }  // namespace stepscope::reports

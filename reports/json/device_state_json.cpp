@@ -20,14 +20,16 @@ StateJson real_or_null(std::optional<double> value) {
 
 StateJson purposes_json(std::array<uint64_t, 7> const& bytes) {
   StateJson purposes = StateJson::object();
-  for (size_t i = 0; i < bytes.size(); ++i) purposes[model::to_string(static_cast<model::MemoryPurpose>(i))] = bytes[i];
+  for (size_t i = 0; i < bytes.size(); ++i)
+    purposes[model::to_string(static_cast<model::MemoryPurpose>(i))] = bytes[i];
   return purposes;
 }
 
 StateJson owners_json(std::optional<analyzer::MemoryOwners> const& owners) {
   if (!owners) return nullptr;
   StateJson list = StateJson::array();
-  for (auto const& owner : owners->owners) list.push_back({{"name", base::printable(owner.name)}, {"bytes", owner.bytes}});
+  for (auto const& owner : owners->owners)
+    list.push_back({{"name", base::printable(owner.name)}, {"bytes", owner.bytes}});
   return list;
 }
 
@@ -43,41 +45,50 @@ StateJson forecast_json(std::optional<analyzer::MemoryForecast> const& forecast)
 
 StateJson spread_json(std::optional<analyzer::TelemetryStats::Spread> const& spread) {
   if (!spread) return nullptr;
-  return {{"min", real_or_null(spread->min)}, {"median", real_or_null(spread->median)}, {"max", real_or_null(spread->max)}};
+  return {{"min", real_or_null(spread->min)},
+          {"median", real_or_null(spread->median)},
+          {"max", real_or_null(spread->max)}};
 }
 
-StateJson limits_json(std::optional<std::array<int64_t, analyzer::kClockLimitCount>> const& limited) {
+StateJson limits_json(
+    std::optional<std::array<int64_t, analyzer::kClockLimitCount>> const& limited) {
   if (!limited) return nullptr;
   StateJson limits = StateJson::object();
-  for (size_t i = 0; i < limited->size(); ++i) limits[to_string(static_cast<analyzer::ClockLimit>(i))] = (*limited)[i];
+  for (size_t i = 0; i < limited->size(); ++i)
+    limits[to_string(static_cast<analyzer::ClockLimit>(i))] = (*limited)[i];
   return limits;
 }
 
 }  // namespace
 
 StateJson memory_json(analyzer::MemoryStats const& memory) {
-  bool const has_headroom =
-      memory.capacity_bytes && memory.peak_reserved_bytes && *memory.capacity_bytes >= *memory.peak_reserved_bytes;
+  bool const has_headroom = memory.capacity_bytes && memory.peak_reserved_bytes &&
+                            *memory.capacity_bytes >= *memory.peak_reserved_bytes;
   auto const& owners = memory.peak_owners;
-  return {{"capacity_bytes", known_or_null(memory.capacity_bytes)},
-          {"peak_allocated_bytes", known_or_null(memory.peak_allocated_bytes)},
-          {"peak_reserved_bytes", known_or_null(memory.peak_reserved_bytes)},
-          {"headroom_bytes", has_headroom ? StateJson(*memory.capacity_bytes - *memory.peak_reserved_bytes) : StateJson(nullptr)},
-          {"fragmentation", real_or_null(memory.fragmentation)},
-          {"worst_fragmentation", real_or_null(memory.worst_fragmentation)},
-          {"stranded_bytes", known_or_null(memory.stranded_bytes)},
-          {"fragmented_growth_bytes", known_or_null(memory.fragmented_growth_bytes)},
-          {"floor_growth_bytes_per_step", real_or_null(memory.floor_growth_bytes_per_step)},
-          {"floor_forecast", forecast_json(memory.floor_forecast)},
-          {"reserved_growth_bytes_per_step", real_or_null(memory.reserved_growth_bytes_per_step)},
-          {"reserved_forecast", forecast_json(memory.reserved_forecast)},
-          {"retries", known_or_null(memory.retries)},
-          {"batch_factor", real_or_null(memory.batch_factor)},
-          {"pinning_calls_per_step", real_or_null(memory.pinning_calls_per_step)},
-          {"peak_by_purpose_bytes", memory.peak_allocated_bytes ? purposes_json(memory.by_purpose_at_peak) : StateJson(nullptr)},
-          {"peak_owners", owners_json(owners)},
-          {"peak_other_bytes", owners ? StateJson(owners->other_bytes) : StateJson(nullptr)},
-          {"peak_before_recording_bytes", owners ? StateJson(owners->before_recording_bytes) : StateJson(nullptr)}};
+  return {
+      {"capacity_bytes", known_or_null(memory.capacity_bytes)},
+      {"peak_allocated_bytes", known_or_null(memory.peak_allocated_bytes)},
+      {"peak_reserved_bytes", known_or_null(memory.peak_reserved_bytes)},
+      {"headroom_bytes", has_headroom
+                             ? StateJson(*memory.capacity_bytes - *memory.peak_reserved_bytes)
+                             : StateJson(nullptr)},
+      {"fragmentation", real_or_null(memory.fragmentation)},
+      {"worst_fragmentation", real_or_null(memory.worst_fragmentation)},
+      {"stranded_bytes", known_or_null(memory.stranded_bytes)},
+      {"fragmented_growth_bytes", known_or_null(memory.fragmented_growth_bytes)},
+      {"floor_growth_bytes_per_step", real_or_null(memory.floor_growth_bytes_per_step)},
+      {"floor_forecast", forecast_json(memory.floor_forecast)},
+      {"reserved_growth_bytes_per_step", real_or_null(memory.reserved_growth_bytes_per_step)},
+      {"reserved_forecast", forecast_json(memory.reserved_forecast)},
+      {"retries", known_or_null(memory.retries)},
+      {"batch_factor", real_or_null(memory.batch_factor)},
+      {"pinning_calls_per_step", real_or_null(memory.pinning_calls_per_step)},
+      {"peak_by_purpose_bytes",
+       memory.peak_allocated_bytes ? purposes_json(memory.by_purpose_at_peak) : StateJson(nullptr)},
+      {"peak_owners", owners_json(owners)},
+      {"peak_other_bytes", owners ? StateJson(owners->other_bytes) : StateJson(nullptr)},
+      {"peak_before_recording_bytes",
+       owners ? StateJson(owners->before_recording_bytes) : StateJson(nullptr)}};
 }
 
 StateJson health_json(std::optional<analyzer::TelemetryStats> const& telemetry) {

@@ -15,9 +15,13 @@ namespace {
 using GateJson = nlohmann::ordered_json;
 using analyzer::GateResult;
 
-GateJson gate_number(double value) { return std::isfinite(value) ? GateJson(value) : GateJson(nullptr); }
+GateJson gate_number(double value) {
+  return std::isfinite(value) ? GateJson(value) : GateJson(nullptr);
+}
 
-GateJson gate_text_or_null(std::string const& text) { return text.empty() ? GateJson(nullptr) : GateJson(base::printable(text)); }
+GateJson gate_text_or_null(std::string const& text) {
+  return text.empty() ? GateJson(nullptr) : GateJson(base::printable(text));
+}
 
 GateJson budget_json(analyzer::BudgetCheck const& check) {
   auto const bound = [&](double analyzer::MeanInterval::*of) {
@@ -36,11 +40,14 @@ GateJson budget_json(analyzer::BudgetCheck const& check) {
 }
 
 GateJson noise_json(analyzer::Noise const& noise) {
-  return {{"deviation", gate_number(noise.deviation)}, {"sees", gate_number(noise.detectable_change)}};
+  return {{"deviation", gate_number(noise.deviation)},
+          {"sees", gate_number(noise.detectable_change)}};
 }
 
 GateJson more_json(analyzer::MoreValues const& more) {
-  return {{"count", more.count}, {"value", analyzer::to_string(more.unit)}, {"on_both_sides", more.on_both_sides}};
+  return {{"count", more.count},
+          {"value", analyzer::to_string(more.unit)},
+          {"on_both_sides", more.on_both_sides}};
 }
 
 GateJson check_json(GateResult const& result, analyzer::GateAnswer const& answer) {
@@ -64,7 +71,8 @@ GateJson kept_baseline_json(analyzer::KeptBaseline const& kept) {
         {{"name", gate_text_or_null(run.name)},
          {"steps", run.steps},
          {"step_ns", gate_number(run.step_ns)},
-         {"peak_allocated_bytes", run.peak_allocated_bytes ? gate_number(*run.peak_allocated_bytes) : GateJson(nullptr)}});
+         {"peak_allocated_bytes",
+          run.peak_allocated_bytes ? gate_number(*run.peak_allocated_bytes) : GateJson(nullptr)}});
   return {{"file", base::printable(kept.file)},
           {"written", kept.is_written},
           {"replaced", kept.is_written && kept.replaces},
@@ -107,7 +115,8 @@ GateJson history_json(analyzer::HistoryFacts const& history) {
 
 std::string gate_json(GateResult const& result) {
   GateJson checks = GateJson::array();
-  for (analyzer::GateAnswer const& answer : result.answers) checks.push_back(check_json(result, answer));
+  for (analyzer::GateAnswer const& answer : result.answers)
+    checks.push_back(check_json(result, answer));
   GateJson const document = {
       {"schema", 1},
       {"name", base::printable(result.name)},
@@ -115,10 +124,13 @@ std::string gate_json(GateResult const& result) {
       {"headline", gate_headline(result)},
       {"other_machine", result.is_other_machine},
       {"checks", checks},
-      {"comparison", result.comparison ? GateJson::parse(comparison_json(*result.comparison)) : GateJson(nullptr)},
+      {"comparison", result.comparison ? GateJson::parse(comparison_json(*result.comparison))
+                                       : GateJson(nullptr)},
       {"history", result.history ? history_json(*result.history) : GateJson(nullptr)},
-      {"baseline", result.kept_baseline ? kept_baseline_json(*result.kept_baseline) : GateJson(nullptr)},
-      {"appended", result.kept_history ? kept_history_json(*result.kept_history) : GateJson(nullptr)},
+      {"baseline",
+       result.kept_baseline ? kept_baseline_json(*result.kept_baseline) : GateJson(nullptr)},
+      {"appended",
+       result.kept_history ? kept_history_json(*result.kept_history) : GateJson(nullptr)},
       {"notes", gate_notes(result)}};
   return document.dump(1, ' ', false, GateJson::error_handler_t::replace) + "\n";
 }

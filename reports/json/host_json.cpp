@@ -8,18 +8,21 @@ namespace {
 
 using HostJson = nlohmann::ordered_json;
 
-HostJson ns_or_null(std::optional<int64_t> const& ns) { return ns ? HostJson(*ns) : HostJson(nullptr); }
+HostJson ns_or_null(std::optional<int64_t> const& ns) {
+  return ns ? HostJson(*ns) : HostJson(nullptr);
+}
 
 HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
   if (!slow) return nullptr;
-  return {{"outliers", slow->count},
-          {"mean_ns", slow->mean_ns},
-          {"usual_ns", slow->steady_ns},
-          {"slowest_step", slow->worst},
-          {"begin_ns", slow->when.begin},
-          {"dur_ns", slow->when.length()},
-          {"differs", slow->differs ? HostJson(base::printable(*slow->differs)) : HostJson(nullptr)},
-          {"differs_ns", slow->differs_ns}};
+  return {
+      {"outliers", slow->count},
+      {"mean_ns", slow->mean_ns},
+      {"usual_ns", slow->steady_ns},
+      {"slowest_step", slow->worst},
+      {"begin_ns", slow->when.begin},
+      {"dur_ns", slow->when.length()},
+      {"differs", slow->differs ? HostJson(base::printable(*slow->differs)) : HostJson(nullptr)},
+      {"differs_ns", slow->differs_ns}};
 }
 
 HostJson host_steps_json(model::Trace const& trace, analyzer::HostStats const& host) {
@@ -40,15 +43,16 @@ HostJson host_steps_json(model::Trace const& trace, analyzer::HostStats const& h
 HostJson host_ranges_json(analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
   for (analyzer::HostRangeStats const& range : host.ranges)
-    rows.push_back({{"name", range.names == 1 ? HostJson(base::printable(range.name)) : HostJson(nullptr)},
-                    {"kind", analyzer::to_string(range.kind)},
-                    {"names", range.names},
-                    {"count", range.count},
-                    {"inclusive_ns", range.inclusive_ns},
-                    {"exclusive_ns", range.exclusive_ns},
-                    {"longest_ns", range.longest_ns},
-                    {"step_inclusive_ns", ns_or_null(range.step_inclusive_ns)},
-                    {"step_exclusive_ns", ns_or_null(range.step_exclusive_ns)}});
+    rows.push_back(
+        {{"name", range.names == 1 ? HostJson(base::printable(range.name)) : HostJson(nullptr)},
+         {"kind", analyzer::to_string(range.kind)},
+         {"names", range.names},
+         {"count", range.count},
+         {"inclusive_ns", range.inclusive_ns},
+         {"exclusive_ns", range.exclusive_ns},
+         {"longest_ns", range.longest_ns},
+         {"step_inclusive_ns", ns_or_null(range.step_inclusive_ns)},
+         {"step_exclusive_ns", ns_or_null(range.step_exclusive_ns)}});
   return rows;
 }
 
@@ -68,31 +72,33 @@ HostJson host_threads_json(analyzer::HostStats const& host) {
 nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson phases = HostJson::array();
   for (analyzer::PhaseStats const& phase : analysis.phases)
-    phases.push_back({{"rank", rank_of(run, phase.ref)},
-                      {"device", phase.ref.device},
-                      {"name", phase.busy_ns ? HostJson(base::printable(phase.name)) : HostJson(nullptr)},
-                      {"names", phase.names},
-                      {"count", phase.count},
-                      {"host_ns", phase.host_ns},
-                      {"ops", phase.ops},
-                      {"busy_ns", ns_or_null(phase.busy_ns)},
-                      {"compute_ns", ns_or_null(phase.compute_ns)},
-                      {"exposed_comm_ns", ns_or_null(phase.exposed_comm_ns)},
-                      {"median_ns", ns_or_null(phase.median_ns)},
-                      {"p95_ns", ns_or_null(phase.p95_ns)}});
+    phases.push_back(
+        {{"rank", rank_of(run, phase.ref)},
+         {"device", phase.ref.device},
+         {"name", phase.busy_ns ? HostJson(base::printable(phase.name)) : HostJson(nullptr)},
+         {"names", phase.names},
+         {"count", phase.count},
+         {"host_ns", phase.host_ns},
+         {"ops", phase.ops},
+         {"busy_ns", ns_or_null(phase.busy_ns)},
+         {"compute_ns", ns_or_null(phase.compute_ns)},
+         {"exposed_comm_ns", ns_or_null(phase.exposed_comm_ns)},
+         {"median_ns", ns_or_null(phase.median_ns)},
+         {"p95_ns", ns_or_null(phase.p95_ns)}});
   return phases;
 }
 
 nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson rows = HostJson::array();
   for (analyzer::HostOpStats const& row : analysis.host_ops)
-    rows.push_back({{"rank", rank_of(run, row.ref)},
-                    {"device", row.ref.device},
-                    {"cause", analyzer::to_string(row.cause)},
-                    {"host_op", row.host_op ? HostJson(base::printable(*row.host_op)) : HostJson(nullptr)},
-                    {"names", row.names},
-                    {"gaps", row.gaps},
-                    {"idle_ns", row.idle_ns}});
+    rows.push_back(
+        {{"rank", rank_of(run, row.ref)},
+         {"device", row.ref.device},
+         {"cause", analyzer::to_string(row.cause)},
+         {"host_op", row.host_op ? HostJson(base::printable(*row.host_op)) : HostJson(nullptr)},
+         {"names", row.names},
+         {"gaps", row.gaps},
+         {"idle_ns", row.idle_ns}});
   return rows;
 }
 
@@ -116,7 +122,8 @@ nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis cons
   return hosts;
 }
 
-nlohmann::ordered_json negotiations_json(model::Run const& run, analyzer::Analysis const& analysis) {
+nlohmann::ordered_json negotiations_json(model::Run const& run,
+                                         analyzer::Analysis const& analysis) {
   HostJson rows = HostJson::array();
   for (analyzer::NegotiationStats const& facts : analysis.negotiations) {
     HostJson ranks = HostJson::array();

@@ -29,13 +29,17 @@ Json or_null(std::optional<T> const& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 /// JSON has no NaN and no infinity: a number that does not exist is null.
-Json number(std::optional<double> value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); }
+Json number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
 
 /// Names in the page of a person or a script: whole, but valid UTF-8.
 Json text(std::string_view value) { return base::printable(value); }
 
 // What the trace does not say of a collective.
-Json communicator_json(uint64_t communicator) { return communicator == 0 ? Json(nullptr) : Json(communicator); }
+Json communicator_json(uint64_t communicator) {
+  return communicator == 0 ? Json(nullptr) : Json(communicator);
+}
 Json operation_json(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Json(nullptr) : Json(model::to_string(op));
 }
@@ -54,13 +58,15 @@ Json idle_json(analyzer::IdleSplit const& split) {
 Json layers_json(analyzer::Analysis const& analysis) {
   if (!analysis.layers) return nullptr;
   analyzer::RepeatedLayers const& layers = *analysis.layers;
-  return {{"name", text(layers.name)}, {"first", text(layers.first)},   {"last", text(layers.last)},
-          {"count", layers.count},     {"period_ns", layers.period_ns}, {"confidence", number(layers.confidence)}};
+  return {{"name", text(layers.name)},     {"first", text(layers.first)},
+          {"last", text(layers.last)},     {"count", layers.count},
+          {"period_ns", layers.period_ns}, {"confidence", number(layers.confidence)}};
 }
 
 Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::set<std::string> hosts;
-  for (model::RankTrace const& rank : run.ranks) hosts.insert(base::printable(rank.trace.info().host));
+  for (model::RankTrace const& rank : run.ranks)
+    hosts.insert(base::printable(rank.trace.info().host));
   Json notes = Json::array();
   for (std::string const& note : run.notes) notes.push_back(text(note));
   model::Interval const range = run_range(run);
@@ -75,11 +81,12 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
             {"residual_median_ns", or_null(run.clock.residual_median_ns)},
             {"residual_p95_ns", or_null(run.clock.residual_p95_ns)},
             {"collectives", run.clock.collectives}}},
-          {"step_source", analysis.step_source == analyzer::StepSource::kNone
-                              ? Json(nullptr)
-                              : Json(analysis.step_source == analyzer::StepSource::kAnnotation    ? "annotation"
-                                     : analysis.step_source == analyzer::StepSource::kNvtxPattern ? "nvtx_pattern"
-                                                                                                  : "detected")},
+          {"step_source",
+           analysis.step_source == analyzer::StepSource::kNone
+               ? Json(nullptr)
+               : Json(analysis.step_source == analyzer::StepSource::kAnnotation    ? "annotation"
+                      : analysis.step_source == analyzer::StepSource::kNvtxPattern ? "nvtx_pattern"
+                                                                                   : "detected")},
           {"step_confidence", number(analysis.step_confidence)},
           {"layers", layers_json(analysis)},
           {"ops_outside_steps", analysis.ops_outside_steps},
@@ -188,12 +195,14 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
 }
 
 /// The participant's number in its communicator, else its process's rank.
-int32_t communicator_rank(model::Run const& run, analyzer::CollectiveStats::Participant const& participant) {
+int32_t communicator_rank(model::Run const& run,
+                          analyzer::CollectiveStats::Participant const& participant) {
   if (participant.rank >= 0) return participant.rank;
   return rank_of(run, participant.ref);
 }
 
-void write_participants(model::Run const& run, analyzer::CollectiveStats const& collective, JsonLines& to) {
+void write_participants(model::Run const& run, analyzer::CollectiveStats const& collective,
+                        JsonLines& to) {
   to.key("participants");
   to.begin_array();
   for (auto const& participant : collective.participants) {
@@ -207,7 +216,8 @@ void write_participants(model::Run const& run, analyzer::CollectiveStats const& 
   to.end_array();
 }
 
-void write_collective(model::Run const& run, analyzer::CollectiveStats const& collective, JsonLines& to) {
+void write_collective(model::Run const& run, analyzer::CollectiveStats const& collective,
+                      JsonLines& to) {
   auto const& participants = collective.participants;
   auto const last = static_cast<size_t>(collective.last_participant);
   bool const has_last = collective.last_participant >= 0 && last < participants.size();
@@ -228,7 +238,9 @@ void write_collective(model::Run const& run, analyzer::CollectiveStats const& co
   to.put("busbw_gbps", number(collective.busbw_gbps));
   to.put("last_rank", has_last ? Json(communicator_rank(run, participants[last])) : Json(nullptr));
   to.put("skew_ns", collective.skew_ns);
-  to.put("expected_ranks", collective.expected_participants == 0 ? Json(nullptr) : Json(collective.expected_participants));
+  to.put("expected_ranks", collective.expected_participants == 0
+                               ? Json(nullptr)
+                               : Json(collective.expected_participants));
   write_participants(run, collective, to);
   to.end_object();
 }
@@ -246,12 +258,15 @@ Json links_json(analyzer::Analysis const& analysis) {
 }
 
 /// Null: the host of the process.
-Json device_json(analyzer::DeviceRef ref) { return ref.device == analyzer::kHostDevice ? Json(nullptr) : Json(ref.device); }
+Json device_json(analyzer::DeviceRef ref) {
+  return ref.device == analyzer::kHostDevice ? Json(nullptr) : Json(ref.device);
+}
 
 Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evidence) {
   Json track = nullptr;
   auto const index = static_cast<size_t>(evidence.ref.rank_index);
-  if (evidence.track && index < run.ranks.size() && *evidence.track < run.ranks[index].trace.tracks().size())
+  if (evidence.track && index < run.ranks.size() &&
+      *evidence.track < run.ranks[index].trace.tracks().size())
     track = text(run.ranks[index].trace.tracks()[*evidence.track].name);
   return {{"begin_ns", evidence.when.begin},
           {"end_ns", evidence.when.end},
@@ -268,19 +283,20 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
     for (auto const& [key, value] : finding.metrics) metrics[base::printable(key)] = number(value);
     for (auto const& [key, value] : finding.subjects) subjects[base::printable(key)] = text(value);
     for (auto const& place : finding.evidence) evidence.push_back(evidence_json(run, place));
-    findings.push_back({{"rule", text(finding.rule)},
-                        {"severity", analyzer::to_string(finding.severity)},
-                        {"title", words.title},
-                        {"rank", finding.where ? Json(rank_of(run, *finding.where)) : Json(nullptr)},
-                        {"device", finding.where ? device_json(*finding.where) : Json(nullptr)},
-                        {"cost_ns_per_step", or_null(finding.cost_ns_per_step)},
-                        {"gain_ceiling", number(finding.gain_ceiling)},
-                        {"gain_if_hidden", number(finding.gain_if_hidden)},
-                        {"metrics", metrics},
-                        {"subjects", subjects},
-                        {"evidence", evidence},
-                        {"explanation", words.explanation},
-                        {"advice", words.advice}});
+    findings.push_back(
+        {{"rule", text(finding.rule)},
+         {"severity", analyzer::to_string(finding.severity)},
+         {"title", words.title},
+         {"rank", finding.where ? Json(rank_of(run, *finding.where)) : Json(nullptr)},
+         {"device", finding.where ? device_json(*finding.where) : Json(nullptr)},
+         {"cost_ns_per_step", or_null(finding.cost_ns_per_step)},
+         {"gain_ceiling", number(finding.gain_ceiling)},
+         {"gain_if_hidden", number(finding.gain_if_hidden)},
+         {"metrics", metrics},
+         {"subjects", subjects},
+         {"evidence", evidence},
+         {"explanation", words.explanation},
+         {"advice", words.advice}});
   }
   return findings;
 }
@@ -291,14 +307,16 @@ Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
   auto const rounded = [](double ns) { return static_cast<int64_t>(std::llround(ns)); };
   Json idle = Json::object();
   for (int i = 3; i < kPartCount; ++i)
-    idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] = rounded(summary.parts_ns[static_cast<size_t>(i)]);
+    idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] =
+        rounded(summary.parts_ns[static_cast<size_t>(i)]);
   return {{"verdict", text(verdict(run, analysis, summary))},
           {"of", summary.has_steps ? "usual steps" : "windows"},
           {"steps", summary.steps},
           {"warmup_steps", summary.warmup_steps},
           {"unusual_steps", summary.unusual_steps},
           {"mean_ns", rounded(summary.mean_ns)},
-          {"mean_of_all_steps_ns", summary.has_steps ? Json(rounded(summary.mean_of_all_ns)) : Json(nullptr)},
+          {"mean_of_all_steps_ns",
+           summary.has_steps ? Json(rounded(summary.mean_of_all_ns)) : Json(nullptr)},
           {"compute_ns", rounded(summary.parts_ns[0])},
           {"exposed_comm_ns", rounded(summary.parts_ns[1])},
           {"exposed_copy_ns", rounded(summary.parts_ns[2])},
@@ -330,7 +348,8 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   document.put("run", run_json(run, analysis));
   document.put("summary", summary_json(run, analysis));
   document.put("ranks", ranks_json(run, analysis));
-  document.put_rows("steps", periods.size(), [&](size_t i, JsonLines& to) { write_step(run, periods[i], to); });
+  document.put_rows("steps", periods.size(),
+                    [&](size_t i, JsonLines& to) { write_step(run, periods[i], to); });
   document.put_rows("collectives", collectives.size(),
                     [&](size_t i, JsonLines& to) { write_collective(run, collectives[i], to); });
   document.put("waits", waits_json(run, analysis));

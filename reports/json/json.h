@@ -1,5 +1,5 @@
-// The analysis as JSON, schema 1: names and meanings are a contract (docs/reference/DEFINITIONS.md; every key:
-// docs/reference/ANALYSIS_JSON.md).
+// The analysis as JSON, schema 1: names and meanings are a contract (docs/reference/DEFINITIONS.md;
+// every key: docs/reference/ANALYSIS_JSON.md).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace stepscope::reports {
 
-/// UTF-8, indented, ends with a newline. Times are decimal integers, absent facts are null, invalid UTF-8 of the trace becomes
-/// U+FFFD.
+/// UTF-8, indented, ends with a newline. Times are decimal integers, absent facts are null, invalid
+/// UTF-8 of the trace becomes U+FFFD.
 std::string analysis_json(model::Run const& run, analyzer::Analysis const& analysis);
 
 }  // namespace stepscope::reports

@@ -83,7 +83,8 @@ void JsonDocument::put(std::string_view key, Json const& value) {
   append_value(value, 1, text_);
 }
 
-void JsonDocument::put_rows(std::string_view key, size_t count, std::function<void(size_t, JsonLines&)> const& write) {
+void JsonDocument::put_rows(std::string_view key, size_t count,
+                            std::function<void(size_t, JsonLines&)> const& write) {
   begin_member(key);
   if (count == 0) {
     text_ += "[]";
@@ -95,11 +96,13 @@ void JsonDocument::put_rows(std::string_view key, size_t count, std::function<vo
     size_t const rows = std::min(kWave, count - first);
     std::vector<std::string> texts((rows + kRowsAtOnce - 1) / kRowsAtOnce);
     tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
-      size_t const begin = first + i * kRowsAtOnce, end = std::min(begin + kRowsAtOnce, first + rows);
+      size_t const begin = first + i * kRowsAtOnce,
+                   end = std::min(begin + kRowsAtOnce, first + rows);
       JsonLines lines(texts[i], 2);
       for (size_t row = begin; row < end; ++row) write(row, lines);
     });
-    // Later rows will be about as long. Growing as a string does would hold the document three times.
+    // Later rows will be about as long. Growing as a string does would hold the document three
+    // times.
     size_t bytes = 0;
     for (std::string const& text : texts) bytes += text.size() + 1;
     if (first == 0) text_.reserve(text_.size() + (bytes / rows + 1) * count);

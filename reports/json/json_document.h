@@ -1,5 +1,6 @@
-// A large JSON document, made one member at a time: of 100 k steps and collectives the values would take a gigabyte, their text
-// takes a tenth of it. The text is that of nlohmann's dump(1, ' ', false, replace) of the whole.
+// A large JSON document, made one member at a time: of 100 k steps and collectives the values would
+// take a gigabyte, their text takes a tenth of it. The text is that of nlohmann's dump(1, ' ',
+// false, replace) of the whole.
 #pragma once
 
 #include <charconv>
@@ -17,7 +18,8 @@ namespace stepscope::reports {
 class JsonLines {
  public:
   using Json = nlohmann::ordered_json;
-  /// To the end of `text`, as elements of an array whose bracket is there already, at so many spaces.
+  /// To the end of `text`, as elements of an array whose bracket is there already, at so many
+  /// spaces.
   JsonLines(std::string& text, size_t depth) : text_(text), depth_(depth) {}
 
   void begin_object() { begin('{'); }
@@ -61,7 +63,8 @@ class JsonDocument {
   /// Members stand in the order in which they are put. `key`: letters and underscores.
   void put(std::string_view key, Json const& value);
   /// An array. `write` writes each of `count` rows as one value, from several threads at once.
-  void put_rows(std::string_view key, size_t count, std::function<void(size_t, JsonLines&)> const& write);
+  void put_rows(std::string_view key, size_t count,
+                std::function<void(size_t, JsonLines&)> const& write);
   /// With a newline at the end.
   [[nodiscard]] std::string finish() &&;
 

@@ -17,14 +17,20 @@ using analyzer::Estimate;
 using analyzer::ScalingSeries;
 
 /// JSON has no NaN and no infinity: a number that does not exist is null.
-ScalingJson number_or_null(double value) { return std::isfinite(value) ? ScalingJson(value) : ScalingJson(nullptr); }
-ScalingJson number_or_null(std::optional<double> value) { return value ? number_or_null(*value) : ScalingJson(nullptr); }
+ScalingJson number_or_null(double value) {
+  return std::isfinite(value) ? ScalingJson(value) : ScalingJson(nullptr);
+}
+ScalingJson number_or_null(std::optional<double> value) {
+  return value ? number_or_null(*value) : ScalingJson(nullptr);
+}
 ScalingJson text_or_null(std::string const& text) {
   return text.empty() ? ScalingJson(nullptr) : ScalingJson(base::printable(text));
 }
 
 ScalingJson estimate_json(Estimate const& of) {
-  return {{"value", number_or_null(of.value)}, {"low", number_or_null(of.low)}, {"high", number_or_null(of.high)}};
+  return {{"value", number_or_null(of.value)},
+          {"low", number_or_null(of.low)},
+          {"high", number_or_null(of.high)}};
 }
 
 ScalingJson numbers(std::vector<std::optional<double>> const& values) {
@@ -36,7 +42,8 @@ ScalingJson numbers(std::vector<std::optional<double>> const& values) {
 ScalingJson factors_json(analyzer::ScalingFactors const& factors) {
   ScalingJson json = {{"parallel", number_or_null(factors.parallel)}};
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
-    json[analyzer::to_string(static_cast<analyzer::ScalingFactor>(f))] = number_or_null(factors.by_factor[f]);
+    json[analyzer::to_string(static_cast<analyzer::ScalingFactor>(f))] =
+        number_or_null(factors.by_factor[f]);
   return json;
 }
 
@@ -46,7 +53,8 @@ ScalingJson points_json(ScalingSeries const& series) {
     ScalingJson runs = ScalingJson::array(), parts = ScalingJson::object();
     for (std::string const& run : point.runs) runs.push_back(base::printable(run));
     for (size_t p = 0; p < analyzer::kStepPartCount; ++p)
-      parts[analyzer::to_string(static_cast<analyzer::StepPart>(p))] = number_or_null(point.parts_ns[p]);
+      parts[analyzer::to_string(static_cast<analyzer::StepPart>(p))] =
+          number_or_null(point.parts_ns[p]);
     points.push_back({{"devices", point.devices},
                       {"runs", runs},
                       {"steps", point.steps},
@@ -86,7 +94,8 @@ ScalingJson losses_json(ScalingSeries const& series) {
 }
 
 ScalingJson growth_json(ScalingSeries const& series) {
-  ScalingJson parts = ScalingJson::array(), kernels = ScalingJson::array(), collectives = ScalingJson::array();
+  ScalingJson parts = ScalingJson::array(), kernels = ScalingJson::array(),
+              collectives = ScalingJson::array();
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p)
     parts.push_back({{"part", analyzer::to_string(static_cast<analyzer::StepPart>(p))},
                      {"exponent", number_or_null(series.part_exponents[p])}});
@@ -112,9 +121,11 @@ ScalingJson pay_off(std::optional<analyzer::ScalingLimit> const& pays_to) {
 
 ScalingJson predictions_json(ScalingSeries const& series, analyzer::ScalingFit const& fit) {
   ScalingJson predictions = ScalingJson::array();
-  double const first_cost = 1e9 * series.samples.value_or(1) * static_cast<double>(series.points.front().devices) /
+  double const first_cost = 1e9 * series.samples.value_or(1) *
+                            static_cast<double>(series.points.front().devices) /
                             series.points.front().throughput.value;
-  for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices; devices *= 2) {
+  for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices;
+       devices *= 2) {
     auto const n = static_cast<double>(devices);
     Estimate const cost = fit.cost.predict(n);
     auto const by_cost = [&](auto const& of) {
@@ -123,9 +134,10 @@ ScalingJson predictions_json(ScalingSeries const& series, analyzer::ScalingFit c
       if (cost.low) result.high = of(*cost.low);
       return estimate_json(result);
     };
-    predictions.push_back({{"devices", devices},
-                           {"throughput", by_cost([&](double each) { return series.throughput_at(n, each); })},
-                           {"efficiency", by_cost([&](double each) { return first_cost / each; })}});
+    predictions.push_back(
+        {{"devices", devices},
+         {"throughput", by_cost([&](double each) { return series.throughput_at(n, each); })},
+         {"efficiency", by_cost([&](double each) { return first_cost / each; })}});
   }
   return predictions;
 }
@@ -140,12 +152,14 @@ ScalingJson fits_json(ScalingSeries const& series) {
                               {"denominator", fit.term.denominator},
                               {"logs", fit.term.logs},
                               {"constant_ns", number_or_null(fit.cost.coefficient(0))},
-                              {"factor_ns", is_constant ? ScalingJson(0.0) : number_or_null(fit.cost.coefficient(1))}}
+                              {"factor_ns", is_constant ? ScalingJson(0.0)
+                                                        : number_or_null(fit.cost.coefficient(1))}}
                 : ScalingJson(nullptr);
     fits.push_back({{"model", analyzer::to_string(fit.model)},
                     {"one_device_ns", number_or_null(fit.cost.cost(1))},
                     {"sigma", is_pmnf ? ScalingJson(nullptr) : estimate_json(fit.sigma)},
-                    {"kappa", fit.model == analyzer::ScalingModel::kUsl ? estimate_json(fit.kappa) : ScalingJson(nullptr)},
+                    {"kappa", fit.model == analyzer::ScalingModel::kUsl ? estimate_json(fit.kappa)
+                                                                        : ScalingJson(nullptr)},
                     {"term", term},
                     {"residual_share", number_or_null(fit.residual_share)},
                     {"leave_one_out_error", number_or_null(fit.loo_error)},
@@ -158,9 +172,11 @@ ScalingJson fits_json(ScalingSeries const& series) {
                     {"predictions", predictions_json(series, fit)}});
   }
   for (auto const model : series.fits.too_few)
-    too_few.push_back({{"model", analyzer::to_string(model)}, {"needs", analyzer::fewest_sizes(model)}});
+    too_few.push_back(
+        {{"model", analyzer::to_string(model)}, {"needs", analyzer::fewest_sizes(model)}});
   auto const best = series.fits.best;
-  return {{"best", best ? ScalingJson(analyzer::to_string(series.fits.fits[*best].model)) : ScalingJson(nullptr)},
+  return {{"best", best ? ScalingJson(analyzer::to_string(series.fits.fits[*best].model))
+                        : ScalingJson(nullptr)},
           {"models", fits},
           {"too_few_devices", too_few},
           {"text", scaling_pay_off_text(series)}};
@@ -177,7 +193,8 @@ ScalingJson broken_json(ScalingSeries const& series) {
 ScalingJson caveats_json(ScalingSeries const& series) {
   ScalingJson caveats = ScalingJson::array();
   for (analyzer::SeriesCaveatFacts const& caveat : series.caveats)
-    caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)}, {"devices", caveat.devices}});
+    caveats.push_back(
+        {{"caveat", analyzer::to_string(caveat.caveat)}, {"devices", caveat.devices}});
   return caveats;
 }
 

@@ -16,7 +16,8 @@ nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis cons
     waits.push_back({{"rank", rank_of(run, row.ref)},
                      {"device", row.ref.device},
                      {"cause", analyzer::cause_of(row)},
-                     {"host_op", row.host_op.empty() ? WaitJson(nullptr) : WaitJson(base::printable(row.host_op))},
+                     {"host_op", row.host_op.empty() ? WaitJson(nullptr)
+                                                     : WaitJson(base::printable(row.host_op))},
                      {"gpu_ns", row.gpu_ns},
                      {"exposed_ns", row.exposed_ns},
                      {"collectives", row.collectives}});
@@ -35,7 +36,8 @@ nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis 
                         {"bubble_ns", stage.bubble_ns},
                         {"compute_ns", stage.compute_ns}});
     bool const is_known = pipeline.schedule != analyzer::PipelineSchedule::kUnknown;
-    pipelines.push_back({{"schedule", is_known ? WaitJson(analyzer::to_string(pipeline.schedule)) : WaitJson(nullptr)},
+    pipelines.push_back({{"schedule", is_known ? WaitJson(analyzer::to_string(pipeline.schedule))
+                                               : WaitJson(nullptr)},
                          {"micro_batches", pipeline.micro_batches},
                          {"bubble_share", pipeline.bubble_share},
                          {"ideal_share", pipeline.ideal_share},

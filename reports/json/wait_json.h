@@ -1,4 +1,5 @@
-// The part of the JSON about devices that wait for each other: who causes it, and pipelines (docs/reference/ANALYSIS_JSON.md).
+// The part of the JSON about devices that wait for each other: who causes it, and pipelines
+// (docs/reference/ANALYSIS_JSON.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -65,8 +65,12 @@ nlohmann::ordered_json launch_json(analyzer::LaunchStats const& launch) {
 }
 
 nlohmann::ordered_json slow_json(analyzer::SlowTime const& slow) {
-  return {{"simt_matrix", slow.simt_matrix_ns}, {"small_grid", slow.small_grid_ns}, {"small_grid_lost", slow.small_grid_lost_ns},
-          {"serialized", slow.serialized_ns},   {"slow_copy", slow.slow_copy_ns},   {"device_copy", slow.device_copy_ns}};
+  return {{"simt_matrix", slow.simt_matrix_ns},
+          {"small_grid", slow.small_grid_ns},
+          {"small_grid_lost", slow.small_grid_lost_ns},
+          {"serialized", slow.serialized_ns},
+          {"slow_copy", slow.slow_copy_ns},
+          {"device_copy", slow.device_copy_ns}};
 }
 
 nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -97,14 +101,16 @@ nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis co
 nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson ops = WorkJson::array();
   for (analyzer::OpStats const& op : analysis.ops)
-    ops.push_back({{"rank", rank_of(run, op.ref)},
-                   {"device", op.ref.device},
-                   {"level", op.level == analyzer::OpStats::Level::kOp ? "op" : "layer"},
-                   {"what", name_of(op.what)},
-                   {"name", op.what == analyzer::OpStats::What::kRange ? WorkJson(base::printable(op.name)) : WorkJson(nullptr)},
-                   {"count", op.count},
-                   {"total_ns", op.total_ns},
-                   {"share", finite_or_null(op.share)}});
+    ops.push_back(
+        {{"rank", rank_of(run, op.ref)},
+         {"device", op.ref.device},
+         {"level", op.level == analyzer::OpStats::Level::kOp ? "op" : "layer"},
+         {"what", name_of(op.what)},
+         {"name", op.what == analyzer::OpStats::What::kRange ? WorkJson(base::printable(op.name))
+                                                             : WorkJson(nullptr)},
+         {"count", op.count},
+         {"total_ns", op.total_ns},
+         {"share", finite_or_null(op.share)}});
   return ops;
 }
 
@@ -126,18 +132,19 @@ nlohmann::ordered_json copies_json(model::Run const& run, analyzer::Analysis con
   WorkJson copies = WorkJson::array();
   for (analyzer::CopyStats const& copy : analysis.copies) {
     bool const is_known = copy.direction != model::CopyDirection::kUnknown;
-    copies.push_back({{"rank", rank_of(run, copy.ref)},
-                      {"device", copy.ref.device},
-                      {"direction", is_known ? WorkJson(model::to_string(copy.direction)) : WorkJson(nullptr)},
-                      {"count", copy.count},
-                      {"bytes", copy.bytes},
-                      {"total_ns", copy.total_ns},
-                      {"gbps", finite_or_null(copy.gbps)},
-                      {"small_count", copy.small_count},
-                      {"pageable_count", told_or_null(copy.pageable_count)},
-                      {"pageable_bytes", told_or_null(copy.pageable_bytes)},
-                      {"blocking_count", copy.blocking_count},
-                      {"both_ways_ns", copy.both_ways_ns}});
+    copies.push_back(
+        {{"rank", rank_of(run, copy.ref)},
+         {"device", copy.ref.device},
+         {"direction", is_known ? WorkJson(model::to_string(copy.direction)) : WorkJson(nullptr)},
+         {"count", copy.count},
+         {"bytes", copy.bytes},
+         {"total_ns", copy.total_ns},
+         {"gbps", finite_or_null(copy.gbps)},
+         {"small_count", copy.small_count},
+         {"pageable_count", told_or_null(copy.pageable_count)},
+         {"pageable_bytes", told_or_null(copy.pageable_bytes)},
+         {"blocking_count", copy.blocking_count},
+         {"both_ways_ns", copy.both_ways_ns}});
   }
   return copies;
 }

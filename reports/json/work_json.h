@@ -1,4 +1,5 @@
-// The part of the JSON about what devices did: launches, slow time, kernels, host ranges, graphs and copies.
+// The part of the JSON about what devices did: launches, slow time, kernels, host ranges, graphs
+// and copies.
 #pragma once
 
 #include <nlohmann/json.hpp>

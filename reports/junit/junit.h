@@ -1,4 +1,5 @@
-// A gate's verdict as JUnit XML, one test case a check, valid against the schema of Ant's JUnit tasks and that of Jenkins.
+// A gate's verdict as JUnit XML, one test case a check, valid against the schema of Ant's JUnit
+// tasks and that of Jenkins.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 namespace stepscope::reports {
 
 struct JunitOptions {
-  std::string timestamp = "1970-01-01T00:00:00";  ///< when it was checked, UTC, without a zone: the schema allows none
+  std::string timestamp =
+      "1970-01-01T00:00:00";  ///< when it was checked, UTC, without a zone: the schema allows none
   std::string host = "localhost";
 };
 
@@ -17,7 +19,8 @@ struct JunitOptions {
 /// neither passes. UTF-8.
 std::string gate_junit(analyzer::GateResult const& result, JunitOptions const& options = {});
 
-/// Text as XML 1.0 holds it, inside elements and quoted attributes: what is no character there becomes U+FFFD.
+/// Text as XML 1.0 holds it, inside elements and quoted attributes: what is no character there
+/// becomes U+FFFD.
 std::string xml_escape(std::string_view text);
 
 }  // namespace stepscope::reports

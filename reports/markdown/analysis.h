@@ -1,4 +1,5 @@
-// What a run did as Markdown, for a pull request, an issue or a wiki: verdict, where the time goes, findings.
+// What a run did as Markdown, for a pull request, an issue or a wiki: verdict, where the time goes,
+// findings.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace stepscope::reports {
 
-/// UTF-8, ends with a newline. Tables are GitHub's. The first kMarkdownFindings findings; the text says how many more there are.
+/// UTF-8, ends with a newline. Tables are GitHub's. The first kMarkdownFindings findings; the text
+/// says how many more there are.
 std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis);
 inline constexpr size_t kMarkdownFindings = 10;
 

@@ -6,8 +6,8 @@ namespace stepscope::reports {
 namespace {
 
 bool is_ascii_punctuation(char byte) {
-  return (byte >= '!' && byte <= '/') || (byte >= ':' && byte <= '@') || (byte >= '[' && byte <= '`') ||
-         (byte >= '{' && byte <= '~');
+  return (byte >= '!' && byte <= '/') || (byte >= ':' && byte <= '@') ||
+         (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
 }
 
 /// Whether a sign means nothing there. `before`: the text to its left.
@@ -23,13 +23,15 @@ bool is_plain(char byte, std::string_view before) {
 }  // namespace
 
 std::string markdown_escape(std::string_view text, size_t limit) {
-  // Mentions and references are found in what is left after Markdown: they need their name right behind the sign.
+  // Mentions and references are found in what is left after Markdown: they need their name right
+  // behind the sign.
   constexpr std::string_view kWordJoiner = "\xE2\x81\xA0";
   std::string const clean = shown(text, limit);
   std::string result;
   for (size_t i = 0; i < clean.size(); ++i) {
     // A backslash takes its meaning from any ASCII punctuation.
-    if (is_ascii_punctuation(clean[i]) && !is_plain(clean[i], std::string_view(clean).substr(0, i))) result += '\\';
+    if (is_ascii_punctuation(clean[i]) && !is_plain(clean[i], std::string_view(clean).substr(0, i)))
+      result += '\\';
     result += clean[i];
     if (clean[i] == '@' || clean[i] == '#') result += kWordJoiner;
   }

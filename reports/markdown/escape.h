@@ -1,4 +1,5 @@
-// Turns foreign text into Markdown as GitHub and GitLab read it. Nothing of a trace reaches a comment on another way.
+// Turns foreign text into Markdown as GitHub and GitLab read it. Nothing of a trace reaches a
+// comment on another way.
 #pragma once
 
 #include <string>

@@ -38,8 +38,10 @@ std::string table_row(std::vector<std::string> const& cells) {
 
 std::string bulleted(std::vector<std::string> const& lines) {
   std::string text;
-  for (size_t i = 0; i < std::min(lines.size(), kMostListed); ++i) text += "- " + md(lines[i]) + "\n";
-  if (lines.size() > kMostListed) text += fmt::format("- … and {} more\n", lines.size() - kMostListed);
+  for (size_t i = 0; i < std::min(lines.size(), kMostListed); ++i)
+    text += "- " + md(lines[i]) + "\n";
+  if (lines.size() > kMostListed)
+    text += fmt::format("- … and {} more\n", lines.size() - kMostListed);
   return text;
 }
 
@@ -48,7 +50,8 @@ std::string folded(std::string_view summary, std::string const& content) {
 }
 
 std::string metric_amount(Metric const& metric, double value) {
-  if (metric.family == MetricFamily::kMemory) return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
+  if (metric.family == MetricFamily::kMemory)
+    return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
   return base::format_duration(std::llround(std::clamp(value, -9e18, 9e18)));
 }
 
@@ -60,11 +63,13 @@ std::string metric_line(Metric const& metric) {
   return table_row({md(metric_label(metric)), md(metric_amount(metric, change.base_mean)),
                     md(metric_amount(metric, change.candidate_mean)),
                     md(signed_share(change.candidate_mean - change.base_mean, change.base_mean)),
-                    has_interval ? md(interval_text(change)) : "–", is_worse ? "**" + verdict + "**" : verdict});
+                    has_interval ? md(interval_text(change)) : "–",
+                    is_worse ? "**" + verdict + "**" : verdict});
 }
 
 std::string metric_table_heading(std::string_view name) {
-  return table_row({std::string(name), "base", "new", "change", "95 % interval", "verdict"}) + "|---|--:|--:|--:|--:|---|\n";
+  return table_row({std::string(name), "base", "new", "change", "95 % interval", "verdict"}) +
+         "|---|--:|--:|--:|--:|---|\n";
 }
 
 /// The step, memory, and parts that are worth a line.
@@ -72,7 +77,8 @@ std::string numbers_table(Comparison const& comparison) {
   std::string text = metric_table_heading("per step");
   double const least = 5 * kLeastListedShare * comparison.step().change.base_mean;
   for (Metric const& metric : comparison.metrics) {
-    bool const is_main = metric.family == MetricFamily::kStep || metric.family == MetricFamily::kMemory;
+    bool const is_main =
+        metric.family == MetricFamily::kStep || metric.family == MetricFamily::kMemory;
     bool const is_large = metric.change.base_mean >= least || metric.change.candidate_mean >= least;
     if (is_main || (metric.family == MetricFamily::kPart && is_large)) text += metric_line(metric);
   }
@@ -80,7 +86,8 @@ std::string numbers_table(Comparison const& comparison) {
 }
 
 /// Only metrics that changed significantly.
-std::string changed_table(Comparison const& comparison, MetricFamily family, std::string_view heading) {
+std::string changed_table(Comparison const& comparison, MetricFamily family,
+                          std::string_view heading) {
   std::string rows;
   size_t count = 0;
   for (Metric const& metric : comparison.metrics) {
@@ -89,7 +96,8 @@ std::string changed_table(Comparison const& comparison, MetricFamily family, std
     if (++count <= kMostListed) rows += metric_line(metric);
   }
   if (count == 0) return {};
-  std::string const rest = count > kMostListed ? fmt::format("\n… and {} more\n", count - kMostListed) : std::string();
+  std::string const rest =
+      count > kMostListed ? fmt::format("\n… and {} more\n", count - kMostListed) : std::string();
   return "\n" + metric_table_heading(heading) + rows + rest;
 }
 
@@ -97,8 +105,10 @@ std::string why_list(Comparison const& comparison) {
   auto const& parts = comparison.parts_ns;
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
-  double const least = std::max(1.0, kLeastListedShare * static_cast<double>(comparison.base.mean_ns));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
+  double const least =
+      std::max(1.0, kLeastListedShare * static_cast<double>(comparison.base.mean_ns));
   std::vector<std::string> lines;
   int64_t rest = 0;
   for (size_t const i : order) {
@@ -108,38 +118,45 @@ std::string why_list(Comparison const& comparison) {
       continue;
     }
     std::string const reason = change_part_reason(comparison, part);
-    lines.push_back(fmt::format("{} {}{}{}", signed_duration(static_cast<double>(parts[i])), change_part_label(part, parts[i]),
-                                reason.empty() ? "" : ": ", reason));
+    lines.push_back(fmt::format("{} {}{}{}", signed_duration(static_cast<double>(parts[i])),
+                                change_part_label(part, parts[i]), reason.empty() ? "" : ": ",
+                                reason));
   }
   if (rest != 0)
-    lines.push_back(signed_duration(static_cast<double>(rest)) + (lines.empty() ? " everything" : " everything else"));
+    lines.push_back(signed_duration(static_cast<double>(rest)) +
+                    (lines.empty() ? " everything" : " everything else"));
   if (lines.empty()) return {};
   auto const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
-  return fmt::format("\n**Why**: exact breakdown of the {} of the mean step\n\n{}", md(signed_duration(change)), bulleted(lines));
+  return fmt::format("\n**Why**: exact breakdown of the {} of the mean step\n\n{}",
+                     md(signed_duration(change)), bulleted(lines));
 }
 
 std::string differences_list(Comparison const& comparison) {
   if (comparison.differences.empty()) return {};
   std::vector<std::string> lines;
-  for (analyzer::Difference const& difference : comparison.differences) lines.push_back(difference_text(difference));
+  for (analyzer::Difference const& difference : comparison.differences)
+    lines.push_back(difference_text(difference));
   return "\n**Not the same on both sides**\n\n" + bulleted(lines);
 }
 
 std::string side_names(analyzer::SideFacts const& side) {
-  std::string const name = side.runs.size() == 1 ? shown(side.runs.front(), 80) : base::format_count(side.runs.size(), "run");
+  std::string const name = side.runs.size() == 1 ? shown(side.runs.front(), 80)
+                                                 : base::format_count(side.runs.size(), "run");
   return fmt::format("{} ({})", name, base::format_count(side.steps, "step"));
 }
 
 /// Below the verdict.
 std::string comparison_body(Comparison const& comparison) {
   std::string text = differences_list(comparison) + why_list(comparison);
-  std::string const details = numbers_table(comparison) +
-                              changed_table(comparison, MetricFamily::kKernel, "time of a kernel call") +
-                              changed_table(comparison, MetricFamily::kCollective, "transfer of a collective");
+  std::string const details =
+      numbers_table(comparison) +
+      changed_table(comparison, MetricFamily::kKernel, "time of a kernel call") +
+      changed_table(comparison, MetricFamily::kCollective, "transfer of a collective");
   text += folded("Numbers", details);
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += folded("What the verdicts leave out", bulleted(notes));
-  text += fmt::format("\nBase: {}. New: {}.\n", md(side_names(comparison.base)), md(side_names(comparison.candidate)));
+  text += fmt::format("\nBase: {}. New: {}.\n", md(side_names(comparison.base)),
+                      md(side_names(comparison.candidate)));
   return text;
 }
 
@@ -152,7 +169,8 @@ std::string history_list(GateResult const& result) {
   std::string const whole = history_text(result);
   if (whole.empty()) return {};
   std::vector<std::string> lines;
-  for (analyzer::LevelChange const& change : result.history->changes) lines.push_back(level_change_text(*result.history, change));
+  for (analyzer::LevelChange const& change : result.history->changes)
+    lines.push_back(level_change_text(*result.history, change));
   return "\n" + md(whole) + "\n" + (lines.empty() ? "" : "\n" + bulleted(lines));
 }
 
@@ -180,13 +198,16 @@ std::string gate_markdown(GateResult const& result) {
   if (!result.answers.empty()) {
     text += "\n" + table_row({"check", "found", "verdict"}) + "|---|---|---|\n";
     for (analyzer::GateAnswer const& answer : result.answers)
-      text += table_row({md(answer_title(result, answer)), md(answer_summary(result, answer)), bold_verdict(answer.verdict)});
+      text += table_row({md(answer_title(result, answer)), md(answer_summary(result, answer)),
+                         bold_verdict(answer.verdict)});
     text += "\n";
     for (analyzer::GateAnswer const& answer : result.answers)
-      if (answer.verdict != analyzer::GateVerdict::kPassed) text += "- " + md(answer_message(result, answer)) + "\n";
+      if (answer.verdict != analyzer::GateVerdict::kPassed)
+        text += "- " + md(answer_message(result, answer)) + "\n";
   }
   if (result.comparison) text += comparison_body(*result.comparison);
-  if (result.kept_baseline && result.kept_baseline->is_written) text += baseline_body(*result.kept_baseline);
+  if (result.kept_baseline && result.kept_baseline->is_written)
+    text += baseline_body(*result.kept_baseline);
   text += history_list(result);
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n" + bulleted(notes);

@@ -1,4 +1,5 @@
-// A comparison and a gate's verdict as Markdown for a pull request: verdict, a table, why, and the rest folded away.
+// A comparison and a gate's verdict as Markdown for a pull request: verdict, a table, why, and the
+// rest folded away.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A gate's verdict as SARIF 2.1.0, for code scanning: a result for each check that failed or is unclear, on the line of the
-// budget or on the baseline.
+// A gate's verdict as SARIF 2.1.0, for code scanning: a result for each check that failed or is
+// unclear, on the line of the budget or on the baseline.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 namespace stepscope::reports {
 
 struct SarifOptions {
-  std::string version;   ///< of Stepscope
-  std::string artifact;  ///< the file that results without a line are on: the baseline, else the new run
+  std::string version;  ///< of Stepscope
+  std::string
+      artifact;  ///< the file that results without a line are on: the baseline, else the new run
 };
 
 /// For a result without refusal. Valid UTF-8, ends with a newline.

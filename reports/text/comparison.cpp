@@ -27,7 +27,8 @@ constexpr double kLeastPartShare = 0.001;
 constexpr size_t kMostKernelColumns = 48;
 
 std::string side_text(analyzer::SideFacts const& side) {
-  std::string name = side.runs.size() == 1 ? shown(side.runs.front(), 60) : base::format_count(side.runs.size(), "run");
+  std::string name = side.runs.size() == 1 ? shown(side.runs.front(), 60)
+                                           : base::format_count(side.runs.size(), "run");
   if (name.empty()) name = "run";
   return fmt::format("{} ({})", name, base::format_count(side.steps, "step"));
 }
@@ -36,7 +37,8 @@ std::string differences_text(Comparison const& comparison, Paint const& paint, i
   if (comparison.differences.empty()) return {};
   std::string text = "\n" + paint.bold("Not the same on both sides") + "\n";
   size_t const told = std::min(comparison.differences.size(), kMostDifferenceLines);
-  for (size_t i = 0; i < told; ++i) text += wrapped(difference_text(comparison.differences[i]), width, "  - ", "    ");
+  for (size_t i = 0; i < told; ++i)
+    text += wrapped(difference_text(comparison.differences[i]), width, "  - ", "    ");
   if (told < comparison.differences.size())
     text += fmt::format("  … and {} more (--json has all)\n", comparison.differences.size() - told);
   return text;
@@ -46,7 +48,8 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
   std::vector<size_t> order(analyzer::kChangePartCount);
   std::iota(order.begin(), order.end(), size_t{0});
   auto const& parts = comparison.parts_ns;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
   auto const least = kLeastPartShare * static_cast<double>(comparison.base.mean_ns);
   int64_t rest = 0;
   size_t rest_count = 0;
@@ -59,20 +62,26 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
     }
     auto const part = static_cast<ChangePart>(i);
     std::string const reason = change_part_reason(comparison, part);
-    lines += wrapped(fmt::format("{}{}{}", change_part_label(part, parts[i]), reason.empty() ? "" : ": ", reason), width,
-                     fmt::format("  {:>10}  ", signed_duration(static_cast<double>(parts[i]))), "              ");
+    lines +=
+        wrapped(fmt::format("{}{}{}", change_part_label(part, parts[i]), reason.empty() ? "" : ": ",
+                            reason),
+                width, fmt::format("  {:>10}  ", signed_duration(static_cast<double>(parts[i]))),
+                "              ");
   }
   if (rest_count > 0)
     lines += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(rest)),
                          lines.empty() ? "everything" : "everything else");
   if (lines.empty()) return {};
   double const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
-  return "\n" + paint.bold(fmt::format("Why: exact breakdown of the {} of the mean step", signed_duration(change))) + "\n" +
-         lines;
+  return "\n" +
+         paint.bold(fmt::format("Why: exact breakdown of the {} of the mean step",
+                                signed_duration(change))) +
+         "\n" + lines;
 }
 
 std::string amount(Metric const& metric, double value) {
-  if (metric.family == MetricFamily::kMemory) return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
+  if (metric.family == MetricFamily::kMemory)
+    return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
   return base::format_duration(std::llround(std::clamp(value, -9e18, 9e18)));
 }
 
@@ -93,7 +102,8 @@ std::vector<std::string> metric_row(Metric const& metric, double least_share) {
     interval = change.base_mean > 0
                    ? fmt::format("{} … {}", signed_share(lower_shift(change), change.base_mean),
                                  signed_share(change.shift.high, change.base_mean))
-                   : fmt::format("{} … {}", signed_duration(change.shift.low), signed_duration(change.shift.high));
+                   : fmt::format("{} … {}", signed_duration(change.shift.low),
+                                 signed_duration(change.shift.high));
   return {metric_label(metric),
           amount(metric, change.base_mean),
           amount(metric, change.candidate_mean),
@@ -122,12 +132,14 @@ std::string numbers_text(Comparison const& comparison, Paint const& paint) {
 }
 
 /// Metrics that changed; all others are only counted.
-std::string changed_text(Comparison const& comparison, MetricFamily family, std::string const& heading, Paint const& paint) {
+std::string changed_text(Comparison const& comparison, MetricFamily family,
+                         std::string const& heading, Paint const& paint) {
   std::vector<Metric const*> changed;
   size_t same = 0, unclear = 0;
   for (Metric const& metric : comparison.metrics) {
     if (metric.family != family) continue;
-    if (metric.verdict == Verdict::kLess || metric.verdict == Verdict::kMore) changed.push_back(&metric);
+    if (metric.verdict == Verdict::kLess || metric.verdict == Verdict::kMore)
+      changed.push_back(&metric);
     same += metric.verdict == Verdict::kSame ? 1 : 0;
     unclear += metric.verdict == Verdict::kUnclear ? 1 : 0;
   }
@@ -135,12 +147,14 @@ std::string changed_text(Comparison const& comparison, MetricFamily family, std:
   // What changes the step most first.
   auto const size = [&](Metric const* metric) {
     for (auto const& kernel : comparison.kernels)
-      if (family == MetricFamily::kKernel && kernel.name == metric->name) return std::abs(kernel.speed_ns);
+      if (family == MetricFamily::kKernel && kernel.name == metric->name)
+        return std::abs(kernel.speed_ns);
     return std::abs(metric->change.shift.estimate);
   };
   std::vector<std::pair<double, Metric const*>> order;
   for (Metric const* metric : changed) order.emplace_back(size(metric), metric);
-  std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto const& a, auto const& b) { return a.first > b.first; });
   std::string text = "\n";
   if (!changed.empty()) {
     std::vector<std::vector<std::string>> rows = {metric_heading(heading)};
@@ -148,41 +162,51 @@ std::string changed_text(Comparison const& comparison, MetricFamily family, std:
       rows.push_back(metric_row(*order[i].second, comparison.least_share));
     text += aligned(rows, paint);
   }
-  text += fmt::format("  {}: {} changed, {} the same, {} unclear\n", heading, changed.size(), same, unclear);
+  text += fmt::format("  {}: {} changed, {} the same, {} unclear\n", heading, changed.size(), same,
+                      unclear);
   return text;
 }
 
 /// For programs without a device. Shows means, since a recording has no other value per range.
 std::string ranges_text(Comparison const& comparison, Paint const& paint) {
-  std::vector<std::vector<std::string>> rows = {{"own time of a range, a step", "base", "new", "change"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"own time of a range, a step", "base", "new", "change"}};
   for (analyzer::RangeChange const& range : comparison.ranges) {
     if (rows.size() > kMostChangedRows) break;
     double const change = range.candidate_ns - range.base_ns;
-    if (std::abs(change) < std::max(1.0, kLeastPartShare * comparison.step().change.base_mean)) continue;
-    rows.push_back({shown(range.name, kMostKernelColumns), base::format_duration(std::llround(range.base_ns)),
-                    base::format_duration(std::llround(range.candidate_ns)), signed_share(change, range.base_ns)});
+    if (std::abs(change) < std::max(1.0, kLeastPartShare * comparison.step().change.base_mean))
+      continue;
+    rows.push_back({shown(range.name, kMostKernelColumns),
+                    base::format_duration(std::llround(range.base_ns)),
+                    base::format_duration(std::llround(range.candidate_ns)),
+                    signed_share(change, range.base_ns)});
   }
   return rows.size() == 1 ? std::string() : "\n" + aligned(rows, paint);
 }
 
-std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChange::Where where, std::string_view heading,
-                             int width) {
+std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChange::Where where,
+                             std::string_view heading, int width) {
   std::string text;
   size_t count = 0;
   double ns = 0;
   for (auto const& kernel : comparison.kernels) {
     if (kernel.where != where) continue;
-    double const of_kernel = where == analyzer::KernelChange::Where::kNew ? kernel.candidate_ns : kernel.base_ns;
-    double const calls = where == analyzer::KernelChange::Where::kNew ? kernel.candidate_calls : kernel.base_calls;
+    double const of_kernel =
+        where == analyzer::KernelChange::Where::kNew ? kernel.candidate_ns : kernel.base_ns;
+    double const calls =
+        where == analyzer::KernelChange::Where::kNew ? kernel.candidate_calls : kernel.base_calls;
     if (count < kMostChangedRows)
       text +=
-          wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, 2 * kMostKernelColumns), calls, calls == 1 ? "call" : "calls"),
-                  width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))), "              ");
+          wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, 2 * kMostKernelColumns), calls,
+                              calls == 1 ? "call" : "calls"),
+                  width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
+                  "              ");
     ++count;
     ns += of_kernel;
   }
   if (count == 0) return {};
-  if (count > kMostChangedRows) text += fmt::format("  … and {} more (--json has all)\n", count - kMostChangedRows);
+  if (count > kMostChangedRows)
+    text += fmt::format("  … and {} more (--json has all)\n", count - kMostChangedRows);
   return fmt::format("\n{}: {}, {} a step\n{}", heading, base::format_count(count, "kernel"),
                      base::format_duration(std::llround(ns)), text);
 }
@@ -193,7 +217,8 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   Paint const paint{options.color};
   int const width = std::max(options.width, 60);
   using Where = analyzer::KernelChange::Where;
-  std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base), side_text(comparison.candidate));
+  std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base),
+                                 side_text(comparison.candidate));
   text += differences_text(comparison, paint, width);
   text += "\n" + wrapped(headline(comparison), width, "", "");
   text += why_text(comparison, paint, width);

@@ -29,10 +29,13 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
   for (analyzer::GateAnswer const& answer : result.answers) {
     std::string const mark(marker(answer.verdict));
     bool const is_good = answer.verdict == analyzer::GateVerdict::kPassed;
-    text += wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)), width,
-                    fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
-    bool const is_in_comparison = answer.question == analyzer::GateQuestion::kStepTime && !result.is_other_machine;
-    std::string const more = is_in_comparison ? noise_text(result, answer) : answer_message(result, answer);
+    text +=
+        wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)),
+                width, fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
+    bool const is_in_comparison =
+        answer.question == analyzer::GateQuestion::kStepTime && !result.is_other_machine;
+    std::string const more =
+        is_in_comparison ? noise_text(result, answer) : answer_message(result, answer);
     if (!is_good && !more.empty()) text += wrapped(more, width, "           ", "           ");
   }
   return text;
@@ -64,7 +67,8 @@ std::string gate_text(analyzer::GateResult const& result, TextOptions const& opt
   std::string const answers = answers_text(result, paint, width);
   if (!answers.empty()) text += "\n" + answers;
   if (result.comparison) text += "\n" + comparison_text(*result.comparison, options);
-  if (result.kept_baseline && result.kept_baseline->is_written) text += baseline_section(*result.kept_baseline, paint, width);
+  if (result.kept_baseline && result.kept_baseline->is_written)
+    text += baseline_section(*result.kept_baseline, paint, width);
   text += history_section(result, width);
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n";

@@ -1,4 +1,5 @@
-// A gate's verdict as a person reads it in the log of a CI: verdict, one line a check, then the comparison and the history.
+// A gate's verdict as a person reads it in the log of a CI: verdict, one line a check, then the
+// comparison and the history.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The tables of processes that used no device: time by range, busy threads, who came last to negotiations.
+// The tables of processes that used no device: time by range, busy threads, who came last to
+// negotiations.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 namespace stepscope::reports {
 
 /// Empty where nothing of a host is known.
-std::string hosts_text(model::Run const& run, analyzer::Analysis const& analysis, Paint const& paint, int width);
+std::string hosts_text(model::Run const& run, analyzer::Analysis const& analysis,
+                       Paint const& paint, int width);
 
 }  // namespace stepscope::reports

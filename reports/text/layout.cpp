@@ -8,7 +8,8 @@
 namespace stepscope::reports {
 namespace {
 
-// Blocks tell the parts apart without colour; idle causes are light. 256-colour codes near the report's palette.
+// Blocks tell the parts apart without colour; idle causes are light. 256-colour codes near the
+// report's palette.
 struct Mark {
   std::string_view block;
   int color;
@@ -27,7 +28,9 @@ constexpr std::array<Mark, kPartCount> kMarks = {{{"█", 25},
                                                   {"l", 250},
                                                   {"░", 243}}};
 
-std::string escape_code(std::string_view code, std::string_view text) { return fmt::format("\x1b[{}m{}\x1b[0m", code, text); }
+std::string escape_code(std::string_view code, std::string_view text) {
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
 
 std::string repeat(std::string_view text, int count) {
   std::string result;
@@ -37,8 +40,12 @@ std::string repeat(std::string_view text, int count) {
 
 }  // namespace
 
-std::string Paint::bold(std::string_view text) const { return color ? escape_code("1", text) : std::string(text); }
-std::string Paint::dim(std::string_view text) const { return color ? escape_code("2", text) : std::string(text); }
+std::string Paint::bold(std::string_view text) const {
+  return color ? escape_code("1", text) : std::string(text);
+}
+std::string Paint::dim(std::string_view text) const {
+  return color ? escape_code("2", text) : std::string(text);
+}
 
 std::string Paint::severity(analyzer::Severity severity) const {
   switch (severity) {
@@ -56,10 +63,12 @@ std::string part_marks(int part_index, int count, Paint const& paint) {
   if (count <= 0) return {};
   Mark const& mark = kMarks[static_cast<size_t>(part_index)];
   // With colour the hue tells parts apart and full blocks read best.
-  return paint.color ? escape_code(fmt::format("38;5;{}", mark.color), repeat("█", count)) : repeat(mark.block, count);
+  return paint.color ? escape_code(fmt::format("38;5;{}", mark.color), repeat("█", count))
+                     : repeat(mark.block, count);
 }
 
-std::string stacked_bar(std::array<double, kPartCount> const& shares, int width, Paint const& paint) {
+std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
+                        Paint const& paint) {
   std::array<int, kPartCount> cells{};
   std::array<double, kPartCount> rest{};
   int used = 0;
@@ -70,7 +79,8 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
     used += cells[i];
   }
   for (; used < width; ++used) {
-    auto const most = static_cast<size_t>(std::max_element(rest.begin(), rest.end()) - rest.begin());
+    auto const most =
+        static_cast<size_t>(std::max_element(rest.begin(), rest.end()) - rest.begin());
     if (rest[most] <= 0) break;
     ++cells[most];
     rest[most] = 0;
@@ -81,8 +91,9 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
 }
 
 size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint) {
@@ -104,7 +115,8 @@ std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint con
   return text;
 }
 
-std::string wrapped(std::string_view all, int width, std::string_view first_indent, std::string_view next_indent) {
+std::string wrapped(std::string_view all, int width, std::string_view first_indent,
+                    std::string_view next_indent) {
   std::string const joined = with_joined_units(all);
   std::string_view text = joined;
   std::string result, line(first_indent);
@@ -125,7 +137,8 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
   }
   result += line + "\n";
   // Terminals get plain blanks.
-  for (size_t at = result.find("\u00A0"); at != std::string::npos; at = result.find("\u00A0", at)) result.replace(at, 2, " ");
+  for (size_t at = result.find("\u00A0"); at != std::string::npos; at = result.find("\u00A0", at))
+    result.replace(at, 2, " ");
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Terminal layout: colours, aligned columns, wrapped paragraphs and bars of blocks. Widths count code points, not bytes.
+// Terminal layout: colours, aligned columns, wrapped paragraphs and bars of blocks. Widths count
+// code points, not bytes.
 #pragma once
 
 #include <array>
@@ -21,12 +22,15 @@ struct Paint {
 
 /// `count` of the block that stands for a part, coloured if asked.
 std::string part_marks(int part_index, int count, Paint const& paint);
-/// `width` columns of blocks, in proportion to the shares (which sum to 1). Largest remainder: the widths always sum up.
-std::string stacked_bar(std::array<double, kPartCount> const& shares, int width, Paint const& paint);
+/// `width` columns of blocks, in proportion to the shares (which sum to 1). Largest remainder: the
+/// widths always sum up.
+std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
+                        Paint const& paint);
 /// Rows of equal size: the first column left, the others right aligned; the first row is a heading.
 std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint);
 /// Text broken at blanks to lines of at most `width` columns, each ended by a newline.
-std::string wrapped(std::string_view text, int width, std::string_view first_indent, std::string_view next_indent);
+std::string wrapped(std::string_view text, int width, std::string_view first_indent,
+                    std::string_view next_indent);
 /// Code points of a UTF-8 text.
 size_t columns_of(std::string_view text);
 

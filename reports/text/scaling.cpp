@@ -25,8 +25,9 @@ std::string loss_text(ScalingSeries const& series, int width) {
   LossLines const lines = loss_lines(loss, kLeastLossShare);
   std::string text = "\n" + wrapped(loss_heading(series, loss), width, "", "");
   for (LossLine const& line : lines.lines)
-    text += wrapped(fmt::format("{}{}{}", line.label, line.reason.empty() ? "" : ": ", line.reason), width,
-                    fmt::format("  {:>10}  ", signed_duration(static_cast<double>(line.ns))), "              ");
+    text += wrapped(fmt::format("{}{}{}", line.label, line.reason.empty() ? "" : ": ", line.reason),
+                    width, fmt::format("  {:>10}  ", signed_duration(static_cast<double>(line.ns))),
+                    "              ");
   if (lines.has_rest)
     text += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(lines.rest_ns)),
                         lines.lines.empty() ? "everything" : "everything else");
@@ -38,7 +39,8 @@ std::string fits_text(ScalingSeries const& series, Paint const& paint, int width
   if (series.fits.fits.empty()) return text;
   text += aligned(fit_table(series), paint);
   for (analyzer::ScalingFit const& fit : series.fits.fits)
-    text += wrapped(fmt::format("{}: {}", model_label(fit.model), fit_text(fit)), width, "  ", "    ");
+    text +=
+        wrapped(fmt::format("{}: {}", model_label(fit.model), fit_text(fit)), width, "  ", "    ");
   return text;
 }
 
@@ -50,7 +52,9 @@ std::string scaling_text(ScalingSeries const& series, TextOptions const& options
   std::string text;
   std::vector<std::string> const differences = scaling_differences(series);
   if (!differences.empty()) {
-    text += paint.bold(fmt::format("Not the same as on {}", devices_text(series.points.front().devices))) + "\n";
+    text += paint.bold(
+                fmt::format("Not the same as on {}", devices_text(series.points.front().devices))) +
+            "\n";
     for (std::string const& line : differences) text += wrapped(line, width, "  - ", "    ");
     text += "\n";
   }

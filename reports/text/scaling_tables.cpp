@@ -22,7 +22,9 @@ using analyzer::ScalingSeries;
 constexpr double kLeastTablePart = 0.001;
 constexpr size_t kMostKernelText = 48;
 
-std::string ns_text(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
+std::string ns_text(double ns) {
+  return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
+}
 std::string optional_ns(std::optional<double> ns) { return ns ? ns_text(*ns) : "–"; }
 std::string exponent_text(std::optional<double> exponent) {
   if (!exponent) return "–";
@@ -38,14 +40,15 @@ std::vector<std::string> devices_heading(ScalingSeries const& series, std::strin
 }  // namespace
 
 TextTable speed_table(ScalingSeries const& series) {
-  TextTable table = {
-      {"devices", "runs", "step", "±", std::string(throughput_unit(series)), "speed-up", "ideal", "efficiency", "95 % interval"}};
+  TextTable table = {{"devices", "runs", "step", "±", std::string(throughput_unit(series)),
+                      "speed-up", "ideal", "efficiency", "95 % interval"}};
   double const first = static_cast<double>(series.points.front().devices);
   for (ScalingPoint const& point : series.points)
-    table.push_back({base::format_count(point.devices), base::format_count(point.runs.size()), ns_text(point.step_ns.value),
-                     half_interval(point.step_ns), plain_number(point.throughput.value), plain_number(point.speedup.value),
-                     plain_number(static_cast<double>(point.devices) / first), base::format_share(point.efficiency.value),
-                     share_interval(point.efficiency)});
+    table.push_back({base::format_count(point.devices), base::format_count(point.runs.size()),
+                     ns_text(point.step_ns.value), half_interval(point.step_ns),
+                     plain_number(point.throughput.value), plain_number(point.speedup.value),
+                     plain_number(static_cast<double>(point.devices) / first),
+                     base::format_share(point.efficiency.value), share_interval(point.efficiency)});
   return table;
 }
 
@@ -60,7 +63,8 @@ TextTable factor_table(ScalingSeries const& series) {
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     std::string const indent = factor == analyzer::ScalingFactor::kComputation ? "" : "  ";
-    add(indent + std::string(factor_words(factor).label), [&](ScalingPoint const& point) { return point.factors.of(factor); });
+    add(indent + std::string(factor_words(factor).label),
+        [&](ScalingPoint const& point) { return point.factors.of(factor); });
   }
   return table;
 }
@@ -69,9 +73,10 @@ TextTable step_part_table(ScalingSeries const& series) {
   TextTable table = {devices_heading(series, "of a step")};
   table[0].emplace_back("grows as");
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
-    bool const is_shown = std::any_of(series.points.begin(), series.points.end(), [&](ScalingPoint const& point) {
-      return point.parts_ns[p] >= kLeastTablePart * point.step_ns.value;
-    });
+    bool const is_shown =
+        std::any_of(series.points.begin(), series.points.end(), [&](ScalingPoint const& point) {
+          return point.parts_ns[p] >= kLeastTablePart * point.step_ns.value;
+        });
     if (!is_shown) continue;
     std::vector<std::string> row = {step_part_label(static_cast<analyzer::StepPart>(p))};
     for (ScalingPoint const& point : series.points) row.push_back(ns_text(point.parts_ns[p]));
@@ -87,7 +92,8 @@ TextTable kernel_growth_table(ScalingSeries const& series, size_t rows) {
   table[0].emplace_back("lost");
   for (size_t k = 0; k < std::min(rows, series.kernels.size()); ++k) {
     analyzer::KernelGrowth const& kernel = series.kernels[k];
-    std::vector<std::string> row = {kernel.name.empty() ? "all others" : shown(kernel.name, kMostKernelText)};
+    std::vector<std::string> row = {kernel.name.empty() ? "all others"
+                                                        : shown(kernel.name, kMostKernelText)};
     for (auto const& ns : kernel.ns) row.push_back(optional_ns(ns));
     row.push_back(exponent_text(kernel.exponent));
     row.push_back(ns_text(kernel.lost_ns));
@@ -98,15 +104,19 @@ TextTable kernel_growth_table(ScalingSeries const& series, size_t rows) {
 
 TextTable fit_table(ScalingSeries const& series) {
   uint64_t const next = 2 * series.points.back().devices;
-  TextTable table = {
-      {"model", "error", "pays off up to", fmt::format("{} at {}", throughput_unit(series), next), "95 % interval"}};
+  TextTable table = {{"model", "error", "pays off up to",
+                      fmt::format("{} at {}", throughput_unit(series), next), "95 % interval"}};
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
     Estimate const cost = fit.cost.predict(static_cast<double>(next));
-    auto const rate = [&](double of_cost) { return plain_number(series.throughput_at(static_cast<double>(next), of_cost)); };
-    table.push_back({fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? " (best)" : ""),
-                     fit.loo_error ? base::format_share(*fit.loo_error) : "–", pay_off_number(fit.pays_to), rate(cost.value),
-                     cost.low ? fmt::format("{} … {}", rate(*cost.high), rate(*cost.low)) : "–"});
+    auto const rate = [&](double of_cost) {
+      return plain_number(series.throughput_at(static_cast<double>(next), of_cost));
+    };
+    table.push_back(
+        {fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? " (best)" : ""),
+         fit.loo_error ? base::format_share(*fit.loo_error) : "–", pay_off_number(fit.pays_to),
+         rate(cost.value),
+         cost.low ? fmt::format("{} … {}", rate(*cost.high), rate(*cost.low)) : "–"});
   }
   return table;
 }
@@ -114,8 +124,9 @@ TextTable fit_table(ScalingSeries const& series) {
 LossLines loss_lines(analyzer::LostTime const& loss, double least_share) {
   std::vector<size_t> order(analyzer::kLostPartCount);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return std::abs(loss.parts_ns[a]) > std::abs(loss.parts_ns[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::abs(loss.parts_ns[a]) > std::abs(loss.parts_ns[b]);
+  });
   LossLines result;
   for (size_t const p : order) {
     int64_t const ns = loss.parts_ns[p];
@@ -126,7 +137,8 @@ LossLines loss_lines(analyzer::LostTime const& loss, double least_share) {
       result.has_rest = true;
       continue;
     }
-    result.lines.push_back({part, ns, std::string(lost_part_words(part).label), lost_part_reason(loss, part)});
+    result.lines.push_back(
+        {part, ns, std::string(lost_part_words(part).label), lost_part_reason(loss, part)});
   }
   return result;
 }

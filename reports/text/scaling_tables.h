@@ -1,4 +1,5 @@
-// The tables of a scaling series, cell by cell: text and Markdown lay them out. Cells are plain text.
+// The tables of a scaling series, cell by cell: text and Markdown lay them out. Cells are plain
+// text.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ TextTable factor_table(analyzer::ScalingSeries const& series);
 TextTable step_part_table(analyzer::ScalingSeries const& series);
 /// Kernels that lose most to the work's share, at most `rows`, with what is not told apart.
 TextTable kernel_growth_table(analyzer::ScalingSeries const& series, size_t rows);
-/// Each model: what it says, how well it predicts, up to where devices pay off, what doubled devices would give.
+/// Each model: what it says, how well it predicts, up to where devices pay off, what doubled
+/// devices would give.
 TextTable fit_table(analyzer::ScalingSeries const& series);
 
 /// One line of the lost time, largest first.

@@ -33,17 +33,22 @@ std::string duration(double ns) { return base::format_duration(std::llround(ns))
 std::string host_steps_heading(analyzer::Analysis const& analysis) {
   HostSummary const hosts = summarize_hosts(analysis);
   if (!hosts.mean_ns) return " · no steps found";
-  std::string text = fmt::format(" · {} ({})", base::format_count(hosts.steps, "step"), step_source_label(analysis));
-  return hosts.warmup_steps == 0 ? text : text + fmt::format(", {} warm-up left out", hosts.warmup_steps);
+  std::string text = fmt::format(" · {} ({})", base::format_count(hosts.steps, "step"),
+                                 step_source_label(analysis));
+  return hosts.warmup_steps == 0 ? text
+                                 : text + fmt::format(", {} warm-up left out", hosts.warmup_steps);
 }
 
-std::string heading(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
+std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
+                    Summary const& summary, Paint const& paint) {
   std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
   text += " · " + base::format_count(count_devices(run, analysis), "device");
   if (run.ranks.size() > 1) text += " · " + base::format_count(count_ranks(run), "rank");
   if (summary.has_steps) {
-    text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis));
-    if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);
+    text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"),
+                        step_source_label(analysis));
+    if (summary.warmup_steps > 0)
+      text += fmt::format(", {} warm-up left out", summary.warmup_steps);
   } else if (analysis.layers) {
     text += " · " + layers_label(*analysis.layers);
   } else {
@@ -59,34 +64,51 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
   std::string text = "  " + stacked_bar(shares, width - 4, paint) + "\n";
   for (int i = 0; i < kPartCount; ++i) {
     if (summary.share(i) < kLeastShownShare) continue;
-    text += fmt::format("  {} {:>8} {:>10}  {}{}\n", part_marks(i, 1, paint), base::format_share(summary.share(i)),
-                        duration(summary.parts_ns[static_cast<size_t>(i)]), part(i).idle ? "idle: " : "", part(i).label);
+    text += fmt::format("  {} {:>8} {:>10}  {}{}\n", part_marks(i, 1, paint),
+                        base::format_share(summary.share(i)),
+                        duration(summary.parts_ns[static_cast<size_t>(i)]),
+                        part(i).idle ? "idle: " : "", part(i).label);
   }
   return text;
 }
 
-std::string share_text(double part, double whole) { return whole > 0 ? base::format_share(part / whole) : "–"; }
-std::string optional_share(std::optional<double> share) { return share ? base::format_share(*share) : "–"; }
+std::string share_text(double part, double whole) {
+  return whole > 0 ? base::format_share(part / whole) : "–";
+}
+std::string optional_share(std::optional<double> share) {
+  return share ? base::format_share(*share) : "–";
+}
 
 std::string peak_text(analyzer::DeviceStats const& device) {
   auto const& memory = device.memory;
-  std::string peak = memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
-  if (memory.peak_reserved_bytes && memory.capacity_bytes) peak += " of " + base::format_bytes(*memory.capacity_bytes);
+  std::string peak =
+      memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
+  if (memory.peak_reserved_bytes && memory.capacity_bytes)
+    peak += " of " + base::format_bytes(*memory.capacity_bytes);
   return peak;
 }
 
 /// Window and busy time of the whole recording.
 std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats const& device) {
   analyzer::TimeSplit const& time = device.time;
-  auto const share = [&](int64_t ns) { return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns)); };
-  return {device_label(run, device.ref), base::format_duration(time.window_ns), optional_share(time.utilization()),
-          share(time.compute_ns),        share(time.exposed_comm_ns),           share(time.exposed_copy_ns),
-          share(time.idle_ns),           optional_share(time.overlap()),        peak_text(device)};
+  auto const share = [&](int64_t ns) {
+    return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns));
+  };
+  return {device_label(run, device.ref),
+          base::format_duration(time.window_ns),
+          optional_share(time.utilization()),
+          share(time.compute_ns),
+          share(time.exposed_comm_ns),
+          share(time.exposed_copy_ns),
+          share(time.idle_ns),
+          optional_share(time.overlap()),
+          peak_text(device)};
 }
 
 /// Means over the steady steps, as in the verdict and the findings; then the busy share of the
 /// device in the whole recording.
-std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device, DeviceMean const& mean) {
+std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device,
+                                   DeviceMean const& mean) {
   auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
   return {device_label(run, device.ref),
           mean.steps > 0 ? duration(mean.step_ns) : "–",
@@ -100,26 +122,31 @@ std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats 
           peak_text(device)};
 }
 
-std::string device_rows_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
+std::string device_rows_text(model::Run const& run, analyzer::Analysis const& analysis,
+                             Summary const& summary, Paint const& paint) {
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   if (summary.has_steps)
-    rows.push_back({"device", "step", "compute", "exp. comm", "exp. copy", "idle", "overlap", "window", "busy", "peak reserved"});
+    rows.push_back({"device", "step", "compute", "exp. comm", "exp. copy", "idle", "overlap",
+                    "window", "busy", "peak reserved"});
   else
-    rows.push_back({"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak reserved"});
+    rows.push_back({"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle",
+                    "overlap", "peak reserved"});
 
   size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
   std::vector<DeviceMean> const means = device_means(analysis);
   for (size_t i = 0; i < shown_devices; ++i)
-    rows.push_back(summary.has_steps ? steps_row(run, analysis.devices[i], means[i]) : window_row(run, analysis.devices[i]));
+    rows.push_back(summary.has_steps ? steps_row(run, analysis.devices[i], means[i])
+                                     : window_row(run, analysis.devices[i]));
 
   std::string text =
-      summary.has_steps ? "  In the steps; window and busy: in the whole recording, from the first to the last device operation\n"
+      summary.has_steps ? "  In the steps; window and busy: in the whole recording, from the first "
+                          "to the last device operation\n"
                         : "  In the whole recording, from the first to the last device operation\n";
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
-    text +=
-        fmt::format("  … and {} (--json has all)\n", base::format_count(analysis.devices.size() - shown_devices, "more device"));
+    text += fmt::format("  … and {} (--json has all)\n",
+                        base::format_count(analysis.devices.size() - shown_devices, "more device"));
   return text;
 }
 
@@ -128,22 +155,28 @@ std::string evidence_text(model::Run const& run, analyzer::Finding const& findin
   std::string text;
   for (size_t i = 0; i < std::min(finding.evidence.size(), kMaxEvidenceLines); ++i) {
     auto const& place = finding.evidence[i];
-    text += fmt::format("{}{} on {}", i == 0 ? "" : "; ", format_range(place.when.begin - begin, place.when.end - begin),
+    text += fmt::format("{}{} on {}", i == 0 ? "" : "; ",
+                        format_range(place.when.begin - begin, place.when.end - begin),
                         device_label(run, place.ref));
   }
-  if (finding.evidence.size() > kMaxEvidenceLines) text += fmt::format("; {} more", finding.evidence.size() - kMaxEvidenceLines);
+  if (finding.evidence.size() > kMaxEvidenceLines)
+    text += fmt::format("; {} more", finding.evidence.size() - kMaxEvidenceLines);
   return text;
 }
 
-std::string finding_text(model::Run const& run, analyzer::Analysis const& analysis, size_t index, Paint const& paint, int width) {
+std::string finding_text(model::Run const& run, analyzer::Analysis const& analysis, size_t index,
+                         Paint const& paint, int width) {
   analyzer::Finding const& finding = analysis.findings[index];
   FindingWords const words = words_of(run, analysis, finding);
-  std::string text = fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
-                                 paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
+  std::string text =
+      fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
+                  paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
   text += wrapped(words.explanation, width, "    ", "    ");
-  if (std::string const gains = gains_of(finding); !gains.empty()) text += wrapped(gains, width, "    → ", "      ");
+  if (std::string const gains = gains_of(finding); !gains.empty())
+    text += wrapped(gains, width, "    → ", "      ");
   text += wrapped(words.advice, width, "    → ", "      ");
-  if (!finding.evidence.empty()) text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
+  if (!finding.evidence.empty())
+    text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
   return text;
 }
 
@@ -151,14 +184,17 @@ std::string quality_text(model::Run const& run, analyzer::Analysis const& analys
   analyzer::TraceIntegrity const& integrity = analysis.integrity;
   std::string text;
   if (integrity.score < 100) text += fmt::format("Trace quality {} of 100.\n", integrity.score);
-  for (std::string const& note : run_notes(run, analysis)) text += wrapped(note, width, "  - ", "    ");
-  for (std::string const& note : integrity.notes) text += wrapped(shown(note, kLongestNote), width, "  - ", "    ");
+  for (std::string const& note : run_notes(run, analysis))
+    text += wrapped(note, width, "  - ", "    ");
+  for (std::string const& note : integrity.notes)
+    text += wrapped(shown(note, kLongestNote), width, "  - ", "    ");
   return text.empty() ? text : "\n" + text;
 }
 
 }  // namespace
 
-std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis, TextOptions const& options) {
+std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis,
+                          TextOptions const& options) {
   Paint const paint{options.color};
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
@@ -168,10 +204,13 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
   text += hosts_text(run, analysis, paint, width);
-  bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
+  bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns ||
+                         !analysis.negotiations.empty();
   if (is_judged || !analysis.findings.empty()) text += "\n" + paint.bold("Findings") + "\n";
-  if (is_judged && analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
-  for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);
+  if (is_judged && analysis.findings.empty())
+    text += "  none: no rule found anything worth changing\n";
+  for (size_t i = 0; i < analysis.findings.size(); ++i)
+    text += finding_text(run, analysis, i, paint, width);
   return text + quality_text(run, analysis, width);
 }
 

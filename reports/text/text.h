@@ -1,4 +1,5 @@
-// The analysis as a person reads it in a terminal in 20 seconds: verdict, step split, devices, findings.
+// The analysis as a person reads it in a terminal in 20 seconds: verdict, step split, devices,
+// findings.
 #pragma once
 
 #include <string>
@@ -13,6 +14,7 @@ struct TextOptions {
 };
 
 /// UTF-8, ends with a newline. Text from the trace is made printable.
-std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis, TextOptions const& options = {});
+std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis,
+                          TextOptions const& options = {});
 
 }  // namespace stepscope::reports

@@ -20,12 +20,15 @@ constexpr double kLeastWaiting = 0.01;
 constexpr double kLeastCause = 0.05;
 constexpr size_t kMostCauses = 3;
 
-/// A finding says which device the others wait for, with its share and its reason: here it is not said again.
+/// A finding says which device the others wait for, with its share and its reason: here it is not
+/// said again.
 bool has_straggler(analyzer::Analysis const& analysis) {
-  return std::any_of(analysis.findings.begin(), analysis.findings.end(), [](analyzer::Finding const& finding) {
-    return finding.rule == "straggler" &&
-           std::any_of(finding.metrics.begin(), finding.metrics.end(), [](auto const& m) { return m.first == "share_of_waits"; });
-  });
+  return std::any_of(
+      analysis.findings.begin(), analysis.findings.end(), [](analyzer::Finding const& finding) {
+        return finding.rule == "straggler" &&
+               std::any_of(finding.metrics.begin(), finding.metrics.end(),
+                           [](auto const& m) { return m.first == "share_of_waits"; });
+      });
 }
 
 std::string cause_words(analyzer::WaitStats const& row) {
@@ -46,13 +49,16 @@ std::string waits_sentence(model::Run const& run, analyzer::Analysis const& anal
     double const share = static_cast<double>(row.exposed_ns) / summary->exposed_ns;
     if (share < kLeastCause) break;
     causes += i == 0 ? tr(", caused by ") : tr(", ");
-    causes += tr("{} ({}) {}", device_label(run, row.ref), cause_words(row), base::format_share(share));
+    causes +=
+        tr("{} ({}) {}", device_label(run, row.ref), cause_words(row), base::format_share(share));
   }
 
   std::string each;
   if (summary->step_and_device_ns)
-    each = tr("{} a step and device, ", base::format_duration(std::llround(*summary->step_and_device_ns)));
-  return tr("Waiting for peers: {}{} of the time{}.", each, base::format_share(summary->share()), causes);
+    each = tr("{} a step and device, ",
+              base::format_duration(std::llround(*summary->step_and_device_ns)));
+  return tr("Waiting for peers: {}{} of the time{}.", each, base::format_share(summary->share()),
+            causes);
 }
 
 std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {

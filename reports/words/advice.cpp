@@ -9,41 +9,48 @@ namespace stepscope::reports {
 namespace {
 
 bool has_subject(analyzer::Finding const& finding, std::string_view key, std::string_view name) {
-  return std::any_of(finding.subjects.begin(), finding.subjects.end(),
-                     [&](auto const& subject) { return subject.first == key && subject.second == name; });
+  return std::any_of(finding.subjects.begin(), finding.subjects.end(), [&](auto const& subject) {
+    return subject.first == key && subject.second == name;
+  });
 }
 
-/// XLA launches what it has compiled: a program changes what it hands over, not how kernels are launched. Traces of JAX and
-/// TensorFlow in Chrome's format are known by their derived rows.
+/// XLA launches what it has compiled: a program changes what it hands over, not how kernels are
+/// launched. Traces of JAX and TensorFlow in Chrome's format are known by their derived rows.
 bool is_of_xla(model::Run const& run) {
   auto const is_row_of_xla = [](model::Track const& track) {
     return track.name.starts_with("XLA Ops") || track.name.starts_with("XLA Modules");
   };
   return std::any_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
     auto const& tracks = rank.trace.tracks();
-    return rank.trace.info().tool.starts_with("XLA profiler") || std::any_of(tracks.begin(), tracks.end(), is_row_of_xla);
+    return rank.trace.info().tool.starts_with("XLA profiler") ||
+           std::any_of(tracks.begin(), tracks.end(), is_row_of_xla);
   });
 }
 
 /// A trace may call its devices "GPU 2" and tell by its calls alone whose they are.
 bool launches_by_hip(model::RankTrace const& rank) {
-  constexpr std::array<std::string_view, 3> kCalls = {"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel"};
-  return std::any_of(kCalls.begin(), kCalls.end(),
-                     [&](std::string_view call) { return rank.trace.strings().find(call).valid(); });
+  constexpr std::array<std::string_view, 3> kCalls = {"hipLaunchKernel", "hipModuleLaunchKernel",
+                                                      "hipExtModuleLaunchKernel"};
+  return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view call) {
+    return rank.trace.strings().find(call).valid();
+  });
 }
 
 bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
   if (std::any_of(run.ranks.begin(), run.ranks.end(), launches_by_hip)) return true;
   constexpr std::array<std::string_view, 4> kNames = {"AMD", "Instinct", "Radeon", "gfx"};
-  return std::any_of(analysis.devices.begin(), analysis.devices.end(), [&](analyzer::DeviceStats const& device) {
-    return std::any_of(kNames.begin(), kNames.end(),
-                       [&](std::string_view name) { return device.name.find(name) != std::string::npos; });
-  });
+  return std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                     [&](analyzer::DeviceStats const& device) {
+                       return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view name) {
+                         return device.name.find(name) != std::string::npos;
+                       });
+                     });
 }
 
 bool has_role(analyzer::Finding const& finding, std::string_view role) {
-  return std::any_of(finding.subjects.begin(), finding.subjects.end(),
-                     [&](auto const& subject) { return subject.first == role && !subject.second.empty(); });
+  return std::any_of(finding.subjects.begin(), finding.subjects.end(), [&](auto const& subject) {
+    return subject.first == role && !subject.second.empty();
+  });
 }
 
 /// Advice that depends on what is known of the ranks.
@@ -96,18 +103,20 @@ constexpr std::array kForXla = {
              "(XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), "
              "choose shardings that move less data, communicate in bfloat16, "
              "and check that the links reach their bandwidth."},
-    AdviceOf{"small-buckets",
-             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
-             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
-    AdviceOf{"unbucketed-gradients",
-             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
-             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{
+        "small-buckets",
+        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for "
+        "all-gather and reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{
+        "unbucketed-gradients",
+        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for "
+        "all-gather and reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
     AdviceOf{"pageable-copies",
-             "Put the next batch on the devices while this one computes (a prefetching iterator around jax.device_put, tf.data's "
-             "prefetch to the device), and fetch results rarely."},
+             "Put the next batch on the devices while this one computes (a prefetching iterator "
+             "around jax.device_put, tf.data's prefetch to the device), and fetch results rarely."},
     AdviceOf{"serialized-copies",
-             "Put the next batch on the devices while this one computes (a prefetching iterator around jax.device_put, tf.data's "
-             "prefetch to the device), and fetch results rarely."},
+             "Put the next batch on the devices while this one computes (a prefetching iterator "
+             "around jax.device_put, tf.data's prefetch to the device), and fetch results rarely."},
 };
 /// Nothing is learned: there are no gradients, checkpoints and evaluations.
 constexpr std::array kForInference = {
@@ -131,14 +140,16 @@ constexpr std::array kForInference = {
 
 template <size_t N>
 std::string_view find_advice(std::array<AdviceOf, N> const& list, std::string_view rule) {
-  auto const found = std::find_if(list.begin(), list.end(), [&](AdviceOf const& advice) { return advice.rule == rule; });
+  auto const found = std::find_if(list.begin(), list.end(),
+                                  [&](AdviceOf const& advice) { return advice.rule == rule; });
   return found == list.end() ? std::string_view() : found->advice;
 }
 
 /// Empty where the rule's own advice fits.
 std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
-  if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread")) return advice_on_workers();
+  if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
+    return advice_on_workers();
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
     return "Move this work off the launching thread: "
            "prepare the next batch in worker processes or a prefetching thread while the device "
@@ -150,8 +161,10 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
            "or let a compiler fuse the copy with its neighbours. "
            "Otherwise run them on a separate stream.";
   if (has_subject(finding, "program", "inference"))
-    if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty()) return advice;
-  if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run)) return advice;
+    if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty())
+      return advice;
+  if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run))
+    return advice;
   bool const is_pinned = has_subject(finding, "memory", "pinned");
   if (finding.rule == "serialized-copies" && is_pinned)
     return "The host memory is already page-locked: "
@@ -167,11 +180,13 @@ std::string for_amd(std::string advice) {
   struct Name {
     std::string_view cuda, hip;
   };
-  constexpr std::array kNames = {Name{"(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)", "(amd-smi metric)"},
-                                 Name{"cudaHostAlloc", "hipHostMalloc"}, Name{"cudaStreamNonBlocking", "hipStreamNonBlocking"},
-                                 Name{"CUDA", "HIP"}};
+  constexpr std::array kNames = {
+      Name{"(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)", "(amd-smi metric)"},
+      Name{"cudaHostAlloc", "hipHostMalloc"}, Name{"cudaStreamNonBlocking", "hipStreamNonBlocking"},
+      Name{"CUDA", "HIP"}};
   for (Name const& name : kNames)
-    for (size_t at = advice.find(name.cuda); at != std::string::npos; at = advice.find(name.cuda, at + name.hip.size()))
+    for (size_t at = advice.find(name.cuda); at != std::string::npos;
+         at = advice.find(name.cuda, at + name.hip.size()))
       advice.replace(at, name.cuda.size(), name.hip);
   return advice;
 }
@@ -184,8 +199,8 @@ std::string_view advice_on_workers() {
          "Then check that the storage keeps up.";
 }
 
-std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding,
-                         std::string_view steady) {
+std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis,
+                         analyzer::Finding const& finding, std::string_view steady) {
   std::string_view const better = better_advice(run, finding);
   std::string advice(tr(better.empty() ? steady : better));
   return is_amd(run, analysis) ? for_amd(std::move(advice)) : advice;

@@ -12,8 +12,9 @@ namespace stepscope::reports {
 /// About a loader that runs in the training thread, in English.
 std::string_view advice_on_workers();
 
-/// `usual`: the rule's advice in English. Returns it, or the one that fits better, in the language of the report.
-std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding,
-                         std::string_view steady);
+/// `usual`: the rule's advice in English. Returns it, or the one that fits better, in the language
+/// of the report.
+std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis,
+                         analyzer::Finding const& finding, std::string_view steady);
 
 }  // namespace stepscope::reports

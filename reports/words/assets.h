@@ -1,4 +1,5 @@
-// The catalogues that are built into the program: JSON, {"program": {"English": "said instead"}, "script": {…}}.
+// The catalogues that are built into the program: JSON, {"program": {"English": "said instead"},
+// "script": {…}}.
 #pragma once
 
 #include <string_view>

@@ -7,13 +7,16 @@ namespace stepscope::reports {
 std::string cost_of(FindingContext const& seen) {
   if (!seen.finding.cost_ns_per_step) return {};
   std::string text = tr("{} a step", base::format_duration(*seen.finding.cost_ns_per_step));
-  if (auto const share = seen.metric("share")) text += tr(" ({} of it)", base::format_share(*share));
+  if (auto const share = seen.metric("share"))
+    text += tr(" ({} of it)", base::format_share(*share));
   return text;
 }
 
 std::string loss_of(FindingContext const& seen) {
   std::string const cost = cost_of(seen);
-  return !cost.empty() ? cost : seen.metric("share") ? tr("{} of its time", seen.text("share")) : "";
+  return !cost.empty()          ? cost
+         : seen.metric("share") ? tr("{} of its time", seen.text("share"))
+                                : "";
 }
 
 std::string with_capital(std::string text) {

@@ -29,12 +29,14 @@ struct FindingContext {
   /// A name from the trace, quoted; empty when there is none.
   [[nodiscard]] std::string subject(std::string_view key) const {
     for (auto const& [role, name] : finding.subjects)
-      if (role == key && !name.empty()) return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
+      if (role == key && !name.empty())
+        return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
     return {};
   }
   [[nodiscard]] bool has_subject(std::string_view key, std::string_view name) const {
-    return std::any_of(finding.subjects.begin(), finding.subjects.end(),
-                       [&](auto const& subject) { return subject.first == key && subject.second == name; });
+    return std::any_of(finding.subjects.begin(), finding.subjects.end(), [&](auto const& subject) {
+      return subject.first == key && subject.second == name;
+    });
   }
   [[nodiscard]] std::string where() const {
     return finding.where ? device_label(run, *finding.where) : std::string(tr("the devices"));

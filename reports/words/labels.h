@@ -1,4 +1,5 @@
-// What things are called in every output: devices, the parts of a step's time, instants. One spelling for text, JSON and pages.
+// What things are called in every output: devices, the parts of a step's time, instants. One
+// spelling for text, JSON and pages.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ using analyzer::kPartCount;
 /// The words of a part of a TimeSplit (analyzer/results/time_split.h).
 Part const& part(int index);
 
-/// What the critical path did, as a part of its time: the key is the CSS class of the part it looks like; `idle` = it is not on a
-/// device.
+/// What the critical path did, as a part of its time: the key is the CSS class of the part it looks
+/// like; `idle` = it is not on a device.
 Part const& path_part(analyzer::PathClass path_class);
 /// What a device did that made others wait; the key as that of path_part. Without the host's op.
 Part const& wait_part(analyzer::WaitStats const& waits);
@@ -38,27 +39,31 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref);
 /// The job's rank number of a device's process.
 int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref);
 /// The facts of a device, or null.
-analyzer::DeviceStats const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref);
+analyzer::DeviceStats const* find_device(analyzer::Analysis const& analysis,
+                                         analyzer::DeviceRef ref);
 
-/// First start and last end over all events of the run, in run time; people read instants relative to the first.
+/// First start and last end over all events of the run, in run time; people read instants relative
+/// to the first.
 model::Interval run_range(model::Run const& run);
 /// "12.345 ms": an instant, to the µs below a second, to the ms above.
 std::string format_instant(int64_t since_begin_ns);
 /// "0.7407 – 1.0124 s": two instants in one unit, that of the later.
 std::string format_range(int64_t begin_ns, int64_t end_ns);
-/// Where steps came from, e.g. "annotated by the program", "detected as the period of the kernel sequence, 95 % sure".
+/// Where steps came from, e.g. "annotated by the program", "detected as the period of the kernel
+/// sequence, 95 % sure".
 std::string step_source_label(analyzer::Analysis const& analysis);
-/// What repeats where no whole step was recorded: "repeats every 16.6 ms: one layer (blocks.N, 3 to 19), 94 % sure".
+/// What repeats where no whole step was recorded: "repeats every 16.6 ms: one layer (blocks.N, 3 to
+/// 19), 94 % sure".
 std::string layers_label(analyzer::RepeatedLayers const& layers);
 
-/// "without it: at most 18.0 % faster"; of what can be hidden "hidden: at most 2.0 % faster; done without: at most 18.0 %
-/// faster". Empty where a finding promises nothing.
+/// "without it: at most 18.0 % faster"; of what can be hidden "hidden: at most 2.0 % faster; done
+/// without: at most 18.0 % faster". Empty where a finding promises nothing.
 std::string gains_of(analyzer::Finding const& finding);
 /// Text for a gain of T / (T − cost) − 1: "18.0 % faster", or "2.4 × as fast" from 1 on.
 std::string gain_text(double gain);
 
-/// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void gemm<float, 4>(int, float*)" →
-/// "void gemm<float, 4>".
+/// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void
+/// gemm<float, 4>(int, float*)" → "void gemm<float, 4>".
 std::string_view without_arguments(std::string_view kernel);
 
 /// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).

@@ -20,8 +20,10 @@ Catalogues read_catalogues(std::string_view text) {
   auto const json = nlohmann::json::parse(text, nullptr, false);
   STEPSCOPE_CHECK(json.is_object());
   Catalogues read;
-  for (auto const& [english, said] : json.at("program").items()) read.program.emplace(english, said.get<std::string>());
-  for (auto const& [english, said] : json.at("script").items()) read.script.emplace(english, said.get<std::string>());
+  for (auto const& [english, said] : json.at("program").items())
+    read.program.emplace(english, said.get<std::string>());
+  for (auto const& [english, said] : json.at("script").items())
+    read.script.emplace(english, said.get<std::string>());
   return read;
 }
 
@@ -43,7 +45,9 @@ Language language() { return spoken_language; }
 
 std::string_view html_language() { return spoken_language == Language::kChinese ? "zh-CN" : "en"; }
 
-ScopedLanguage::ScopedLanguage(Language language) : before_(spoken_language) { spoken_language = language; }
+ScopedLanguage::ScopedLanguage(Language language) : before_(spoken_language) {
+  spoken_language = language;
+}
 ScopedLanguage::~ScopedLanguage() { spoken_language = before_; }
 
 std::string_view tr(std::string_view english) {

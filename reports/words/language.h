@@ -38,21 +38,25 @@ class ScopedLanguage {
   Language before_;
 };
 
-/// The text in the language; what its catalogue does not have, such as text of a trace, stays as it is.
+/// The text in the language; what its catalogue does not have, such as text of a trace, stays as it
+/// is.
 std::string_view tr(std::string_view english);
 
-/// The sentence in the language with its arguments. The compiler checks the English one, tests the others (words_test.cpp).
+/// The sentence in the language with its arguments. The compiler checks the English one, tests the
+/// others (words_test.cpp).
 template <class... T>
 requires(sizeof...(T) > 0) std::string tr(fmt::format_string<T...> english, T&&... arguments) {
   fmt::string_view const text = english;
   std::string_view const said = tr(std::string_view(text.data(), text.size()));
-  return fmt::vformat(fmt::string_view(said.data(), said.size()), fmt::make_format_args(arguments...));
+  return fmt::vformat(fmt::string_view(said.data(), said.size()),
+                      fmt::make_format_args(arguments...));
 }
 
 /// "1 rank", "1,234 ranks"; catalogues have the noun as "{} rank".
 std::string counted(uint64_t count, std::string_view noun);
 
-/// English → the language's words: of the program and, apart, of the page's script. English has none.
+/// English → the language's words: of the program and, apart, of the page's script. English has
+/// none.
 using Catalogue = std::map<std::string, std::string, std::less<>>;
 Catalogue const& catalogue(Language language);
 Catalogue const& script_catalogue(Language language);

@@ -86,7 +86,8 @@ bool take_unit(std::string& key, std::string_view unit) {
 
 std::string plain_metric(double value) {
   if (!std::isfinite(value)) return "n/a";
-  if (value >= 0 && value < 1e15 && value == std::floor(value)) return base::format_count(static_cast<uint64_t>(value));
+  if (value >= 0 && value < 1e15 && value == std::floor(value))
+    return base::format_count(static_cast<uint64_t>(value));
   return fmt::format("{:.3g}", value);
 }
 
@@ -123,7 +124,8 @@ MetricWords metric_words(std::string_view key, double value) {
     text = plain_metric(value);
   }
   std::replace(label.begin(), label.end(), '_', ' ');
-  auto const known = std::find_if(kLabels.begin(), kLabels.end(), [&](LabelOf const& entry) { return entry.key == key; });
+  auto const known = std::find_if(kLabels.begin(), kLabels.end(),
+                                  [&](LabelOf const& entry) { return entry.key == key; });
   if (known != kLabels.end()) label = known->label;
   return {std::string(tr(label.empty() ? "value" : label)), text};
 }

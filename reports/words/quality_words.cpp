@@ -21,9 +21,12 @@ constexpr std::array kQualityFaults = {
     QualityFault{"dropped", "{} lost event", "{} lost events"},
     QualityFault{"missing_ranks", "{} missing rank", "{} missing ranks"},
     QualityFault{"truncated", "{} truncated trace", "{} truncated traces"},
-    QualityFault{"unmatched_launches", "{} launch without its device operation", "{} launches without their device operation"},
-    QualityFault{"unmatched_ops", "{} device operation without its launch", "{} device operations without their launch"},
-    QualityFault{"negative_latencies", "{} device operation before its launch", "{} device operations before their launch"},
+    QualityFault{"unmatched_launches", "{} launch without its device operation",
+                 "{} launches without their device operation"},
+    QualityFault{"unmatched_ops", "{} device operation without its launch",
+                 "{} device operations without their launch"},
+    QualityFault{"negative_latencies", "{} device operation before its launch",
+                 "{} device operations before their launch"},
     QualityFault{"overlapping_slices", "{} overlap on one stream", "{} overlaps on one stream"},
 };
 
@@ -40,14 +43,16 @@ std::string faults_text(analyzer::Finding const& finding) {
     if (value < 1) continue;
     auto const count = static_cast<uint64_t>(std::fmin(value, 1e15));
     if (!text.empty()) text += tr(", ");
-    text += fmt::format(fmt::runtime(tr(count == 1 ? fault.one : fault.many)), base::format_count(count));
+    text += fmt::format(fmt::runtime(tr(count == 1 ? fault.one : fault.many)),
+                        base::format_count(count));
   }
   return text;
 }
 
 uint64_t device_ops(analyzer::Analysis const& analysis) {
   uint64_t ops = 0;
-  for (analyzer::DeviceStats const& device : analysis.devices) ops += device.kernels + device.copies;
+  for (analyzer::DeviceStats const& device : analysis.devices)
+    ops += device.kernels + device.copies;
   return ops;
 }
 
@@ -63,7 +68,8 @@ bool has_hardly_launches(analyzer::Analysis const& analysis, analyzer::Finding c
 FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
   std::string explanation;
   FindingWords words;
-  bool const has_lost = quality_metric(finding, "dropped") > 0 || quality_metric(finding, "lost_blocks") > 0;
+  bool const has_lost =
+      quality_metric(finding, "dropped") > 0 || quality_metric(finding, "lost_blocks") > 0;
   bool const is_cut = quality_metric(finding, "truncated") > 0;
   if (!has_lost && quality_metric(finding, "missing_ranks") > 0) {
     words.title = tr("Not all ranks are in this run");
@@ -105,8 +111,9 @@ FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding
         tr("Start and stop the recording between two steps, while the devices are idle. "
            "stepscope doctor reports which conclusions are weaker.");
   }
-  explanation += tr(" It scores {} of 100 points",
-                    base::format_count(static_cast<uint64_t>(std::fmax(quality_metric(finding, "score"), 0))));
+  explanation +=
+      tr(" It scores {} of 100 points",
+         base::format_count(static_cast<uint64_t>(std::fmax(quality_metric(finding, "score"), 0))));
   std::string const faults = faults_text(finding);
   if (!faults.empty()) explanation += tr(": {}", faults);
   words.explanation = explanation.append(tr("."));

@@ -1,4 +1,5 @@
-// The words of the finding trace-quality: what is wrong with the recording decides what it is called and what helps.
+// The words of the finding trace-quality: what is wrong with the recording decides what it is
+// called and what helps.
 #pragma once
 
 #include "reports/words/wording.h"

@@ -29,10 +29,13 @@ std::string how_job_size_is_known(analyzer::JobSize const& size) {
 
 std::string missing_ranks(model::Run const& run, analyzer::TraceIntegrity const& integrity) {
   analyzer::JobSize const size = analyzer::job_size(run);
-  std::vector<int64_t> const missing(integrity.missing_ranks.begin(), integrity.missing_ranks.end());
+  std::vector<int64_t> const missing(integrity.missing_ranks.begin(),
+                                     integrity.missing_ranks.end());
   std::string const known = how_job_size_is_known(size);
-  std::string text = missing.size() == 1 ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
-                                         : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
+  std::string text =
+      missing.size() == 1
+          ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
+          : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
   text +=
       tr(" The time split, idle causes and memory of the other ranks are reliable. "
          "Late ranks, waiting and bandwidth may be wrong: a missing rank may be the cause.");
@@ -40,9 +43,11 @@ std::string missing_ranks(model::Run const& run, analyzer::TraceIntegrity const&
 }
 
 /// Steps of each rank, and the ranks that have just these.
-std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(model::Run const& run, analyzer::Analysis const& analysis) {
+std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(
+    model::Run const& run, analyzer::Analysis const& analysis) {
   std::map<int32_t, std::vector<int64_t>> steps_of;
-  for (analyzer::StepStats const& step : analysis.steps) steps_of[step.ref.rank_index].push_back(step.step);
+  for (analyzer::StepStats const& step : analysis.steps)
+    steps_of[step.ref.rank_index].push_back(step.step);
   std::map<std::vector<int64_t>, std::set<int64_t>> ranks;
   for (auto& [index, steps] : steps_of) {
     std::sort(steps.begin(), steps.end());
@@ -61,8 +66,9 @@ std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> co
       text += tr("; and {} more groups", ranks_of.size() - told);
       break;
     }
-    text += fmt::format("{}{} {} {}", told == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
-                        number_list({ranks.begin(), ranks.end()}), number_list(steps));
+    text +=
+        fmt::format("{}{} {} {}", told == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
+                    number_list({ranks.begin(), ranks.end()}), number_list(steps));
     ++told;
   }
   text +=
@@ -92,8 +98,10 @@ std::string clocks(model::Run const& run) {
 
 std::vector<std::string> run_notes(model::Run const& run, analyzer::Analysis const& analysis) {
   std::vector<std::string> notes;
-  if (!analysis.integrity.missing_ranks.empty()) notes.push_back(missing_ranks(run, analysis.integrity));
-  if (auto const ranks = ranks_by_steps(run, analysis); ranks.size() > 1) notes.push_back(different_steps(ranks));
+  if (!analysis.integrity.missing_ranks.empty())
+    notes.push_back(missing_ranks(run, analysis.integrity));
+  if (auto const ranks = ranks_by_steps(run, analysis); ranks.size() > 1)
+    notes.push_back(different_steps(ranks));
   if (std::string text = clocks(run); !text.empty()) notes.push_back(std::move(text));
   return notes;
 }

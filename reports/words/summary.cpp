@@ -21,18 +21,26 @@ constexpr double kLossWorthNaming = 0.03;
 /// The first finding that is more than a note, as a sentence.
 std::string first_finding(model::Run const& run, analyzer::Analysis const& analysis) {
   auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                  [](analyzer::Finding const& finding) { return finding.severity != analyzer::Severity::kInfo; });
-  return first == analysis.findings.end() ? "" : tr(" Look first at: {}.", words_of(run, analysis, *first).title);
+                                  [](analyzer::Finding const& finding) {
+                                    return finding.severity != analyzer::Severity::kInfo;
+                                  });
+  return first == analysis.findings.end()
+             ? ""
+             : tr(" Look first at: {}.", words_of(run, analysis, *first).title);
 }
 
 std::string rounded_duration(double ns) { return base::format_duration(std::llround(ns)); }
 
 /// How long a usual step is, and how much of it is compute.
 std::string steps_sentence(Summary const& summary) {
-  std::string const step = rounded_duration(summary.mean_ns), compute = base::format_share(summary.share(0));
-  if (summary.steps == 1) return tr("The only measured step takes {}; the devices compute for {} of it.", step, compute);
-  if (summary.unusual_steps == 0) return tr("A step takes {} on average; the devices compute for {} of it.", step, compute);
-  std::string const all = rounded_duration(summary.mean_of_all_ns), count = base::format_count(summary.steps);
+  std::string const step = rounded_duration(summary.mean_ns),
+                    compute = base::format_share(summary.share(0));
+  if (summary.steps == 1)
+    return tr("The only measured step takes {}; the devices compute for {} of it.", step, compute);
+  if (summary.unusual_steps == 0)
+    return tr("A step takes {} on average; the devices compute for {} of it.", step, compute);
+  std::string const all = rounded_duration(summary.mean_of_all_ns),
+                    count = base::format_count(summary.steps);
   if (summary.unusual_steps == 1)
     return tr(
         "A step takes {} on average. One of {} steps is much longer and left out below: "
@@ -44,21 +52,26 @@ std::string steps_sentence(Summary const& summary) {
       all, base::format_count(summary.unusual_steps), count, step, compute);
 }
 
-/// The devices work in a small part of the recording: their windows say little of how the program spent its time.
+/// The devices work in a small part of the recording: their windows say little of how the program
+/// spent its time.
 bool is_mostly_outside_windows(model::Run const& run, Summary const& summary) {
   constexpr double kMostly = 0.5;
-  return !summary.has_steps && summary.mean_ns < kMostly * static_cast<double>(run_range(run).length());
+  return !summary.has_steps &&
+         summary.mean_ns < kMostly * static_cast<double>(run_range(run).length());
 }
 
-std::string windows_sentence(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
-  std::string const window = rounded_duration(summary.mean_ns), compute = base::format_share(summary.share(0));
+std::string windows_sentence(model::Run const& run, analyzer::Analysis const& analysis,
+                             Summary const& summary) {
+  std::string const window = rounded_duration(summary.mean_ns),
+                    compute = base::format_share(summary.share(0));
   if (analysis.layers)
     return tr(
-        "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of recorded device time the "
-        "devices compute for {}.",
+        "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of "
+        "recorded device time the devices compute for {}.",
         analysis.layers->name, base::format_duration(analysis.layers->period_ns), window, compute);
   if (!is_mostly_outside_windows(run, summary))
-    return tr("No steps were found; over {} of recorded device time the devices compute for {}.", window, compute);
+    return tr("No steps were found; over {} of recorded device time the devices compute for {}.",
+              window, compute);
   auto const recorded = static_cast<double>(run_range(run).length());
   return tr(
       "No steps were found. "
@@ -70,8 +83,9 @@ std::string windows_sentence(model::Run const& run, analyzer::Analysis const& an
 
 std::string verdict_without_device(model::Run const& run, analyzer::Analysis const& analysis) {
   auto const is_of = [&](std::string_view tool) {
-    return std::any_of(run.ranks.begin(), run.ranks.end(),
-                       [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
+    return std::any_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
+      return rank.trace.info().tool.starts_with(tool);
+    });
   };
   if (is_of("PyTorch flight recorder"))
     return std::string(tr("The run consists of dumps of PyTorch's flight recorder, "
@@ -82,11 +96,14 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
   if (text.empty()) text = tr("No device activity was recorded, so there is nothing to analyze.");
   uint64_t const launches = analysis.integrity.unmatched_launches;
   if (launches > 0)
-    text += launches == 1
-                ? std::string(tr(" One launch of device work was recorded, but not what it launched."))
-                : tr(" {} launches of device work were recorded, but not what they launched.", base::format_count(launches));
+    text +=
+        launches == 1
+            ? std::string(tr(" One launch of device work was recorded, but not what it launched."))
+            : tr(" {} launches of device work were recorded, but not what they launched.",
+                 base::format_count(launches));
   else if (is_of("PyTorch profiler"))
-    text += tr(" The profiler records device work if its activities include ProfilerActivity.CUDA.");
+    text +=
+        tr(" The profiler records device work if its activities include ProfilerActivity.CUDA.");
   if (is_of("Chrome trace") && !is_judged)
     text +=
         tr(" In Chrome traces, events of the categories kernel, "
@@ -96,9 +113,11 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
 
 }  // namespace
 
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
+std::string verdict(model::Run const& run, analyzer::Analysis const& analysis,
+                    Summary const& summary) {
   if (!has_device_work(analysis)) return verdict_without_device(run, analysis);
-  std::string text = summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
+  std::string text =
+      summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
   if (analyzer::is_benchmark(run))
     return text.append(
         tr(" The program measures single operations: "
@@ -106,11 +125,12 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
            "not losses."));
   int const loss = summary.largest_loss;
   bool const is_small = loss < 0 || summary.share(loss) < kLossWorthNaming;
-  if (is_small && !is_mostly_outside_windows(run, summary)) text += tr(" No single loss stands out.");
+  if (is_small && !is_mostly_outside_windows(run, summary))
+    text += tr(" No single loss stands out.");
   if (is_small) return text + first_finding(run, analysis);
-  text +=
-      tr(" The largest loss is {}: {}{} ({}).", part(loss).label, rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
-         summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
+  text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label,
+             rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
+             summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
   return text + first_finding(run, analysis);
 }
 

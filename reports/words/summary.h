@@ -1,4 +1,5 @@
-// The verdict: the first sentences of every report. The analysis computes the numbers (analyzer/results/run_summary.h).
+// The verdict: the first sentences of every report. The analysis computes the numbers
+// (analyzer/results/run_summary.h).
 #pragma once
 
 #include <string>
@@ -12,7 +13,9 @@ using Summary = analyzer::RunSummary;
 using analyzer::DeviceMean;
 using analyzer::StepPeriod;
 
-/// One or two sentences: how long a step is, how much of it the devices compute, what costs most. `summary`: of the analysis.
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary);
+/// One or two sentences: how long a step is, how much of it the devices compute, what costs most.
+/// `summary`: of the analysis.
+std::string verdict(model::Run const& run, analyzer::Analysis const& analysis,
+                    Summary const& summary);
 
 }  // namespace stepscope::reports

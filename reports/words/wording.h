@@ -1,5 +1,6 @@
-// The words of findings: a rule's numbers as a title, an explanation and an advice. Rules have no prose, outputs have no rules.
-// docs/reference/FINDINGS.md says the same at length, one section a rule.
+// The words of findings: a rule's numbers as a title, an explanation and an advice. Rules have no
+// prose, outputs have no rules. docs/reference/FINDINGS.md says the same at length, one section a
+// rule.
 #pragma once
 
 #include <span>
@@ -16,13 +17,16 @@ struct FindingWords {
   std::string advice;       ///< what to do next, one sentence
 };
 
-/// Also sensible for a rule that has no words yet. Text from the trace in it is made printable and cut.
-FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding);
+/// Also sensible for a rule that has no words yet. Text from the trace in it is made printable and
+/// cut.
+FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
+                      analyzer::Finding const& finding);
 
 /// Every rule that has words of its own.
 std::span<std::string_view const> worded_rules();
 
-/// A metric as people read it: {"wait_ns", 1.2e6} → {"wait", "1.20 ms"}; the unit is in the key (_ns, _us, _bytes, _gbps, share).
+/// A metric as people read it: {"wait_ns", 1.2e6} → {"wait", "1.20 ms"}; the unit is in the key
+/// (_ns, _us, _bytes, _gbps, share).
 struct MetricWords {
   std::string label, value;
 };

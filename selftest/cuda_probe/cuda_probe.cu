@@ -5,9 +5,9 @@
 //   stepscope-cuda-probe MODE [--launches N] [--threads T]
 //
 // MODE: work, graph, streams, long-name, reset, fork, exit, crash, window, empty, rate. `window`
-// prints only work between cudaProfilerStart and …Stop. `empty` does N launches by T threads, `rate`
-// N kernels in graphs on T streams. Exit status 1 and a line on stderr if CUDA fails; 77 without a
-// device.
+// prints only work between cudaProfilerStart and …Stop. `empty` does N launches by T threads,
+// `rate` N kernels in graphs on T streams. Exit status 1 and a line on stderr if CUDA fails; 77
+// without a device.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -31,21 +31,24 @@ constexpr int kNoDevice = 77;
 
 void check(cudaError_t result, char const* call, int line) {
   if (result == cudaSuccess) return;
-  std::fprintf(stderr, "stepscope-cuda-probe: line %d: %s: %s\n", line, call, cudaGetErrorName(result));
+  std::fprintf(stderr, "stepscope-cuda-probe: line %d: %s: %s\n", line, call,
+               cudaGetErrorName(result));
   std::exit(result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver ? kNoDevice : 1);
 }
 #define CHECK(call) check((call), #call, __LINE__)
 
-/// What was asked of CUDA. The functions below count what they do; nothing else in this program does device work.
+/// What was asked of CUDA. The functions below count what they do; nothing else in this program
+/// does device work.
 struct Counts {
   uint64_t kernels = 0, launches = 0;
   uint64_t streams = 0;  ///< with kernels
-  uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0, on_device_bytes = 0;
+  uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0,
+           on_device_bytes = 0;
   uint64_t pinned = 0;  ///< copies whose host side is page-locked
   uint64_t memsets = 0, memset_bytes = 0;
   uint64_t allocations = 0, allocated_bytes = 0, frees = 0;  ///< device memory
-  bool knows_streams = true;                                 ///< the driver may run a graph's nodes on streams of its own
-  bool knows_memory = true;                                  ///< a recorder may need the allocations before its window, too
+  bool knows_streams = true;  ///< the driver may run a graph's nodes on streams of its own
+  bool knows_memory = true;   ///< a recorder may need the allocations before its window, too
   uint64_t stream_waits = 0;
   uint64_t name_bytes = 0;   ///< the longest kernel name is at least this long
   double ns_per_launch = 0;  ///< host time
@@ -77,7 +80,8 @@ void print(char const* mode, Counts const& c) {
   }
   say("stream_waits", c.stream_waits);
   say("name_bytes", c.name_bytes);
-  std::printf("\"ns_per_launch\":%.1f,\"kernels_per_second\":%.0f}\n", c.ns_per_launch, c.kernels_per_second);
+  std::printf("\"ns_per_launch\":%.1f,\"kernels_per_second\":%.0f}\n", c.ns_per_launch,
+              c.kernels_per_second);
   std::fflush(stdout);
 }
 
@@ -131,7 +135,8 @@ class Probe {
     ++counts_.kernels;
     ++counts_.launches;
   }
-  void copy(cudaStream_t stream, void* to, void const* from, size_t bytes, cudaMemcpyKind kind, bool is_pinned) {
+  void copy(cudaStream_t stream, void* to, void const* from, size_t bytes, cudaMemcpyKind kind,
+            bool is_pinned) {
     CHECK(cudaMemcpyAsync(to, from, bytes, kind, stream));
     count_copy(kind, bytes, is_pinned);
     ++counts_.launches;
@@ -179,7 +184,8 @@ class Probe {
 constexpr int kFloats = 1 << 18;
 constexpr size_t kBytes = kFloats * sizeof(float);
 
-/// Kernels on four streams that wait for each other, copies of every kind, fills, memory from cudaMalloc and from a pool.
+/// Kernels on four streams that wait for each other, copies of every kind, fills, memory from
+/// cudaMalloc and from a pool.
 void do_work(Counts& counts, int kernels) {
   constexpr int kStreams = 4, kCopies = 5;
   Probe probe(counts);
@@ -217,7 +223,8 @@ void do_work(Counts& counts, int kernels) {
 }
 
 /// Appends a kernel to a row of nodes; `last` is null for the first.
-void append_kernel(cudaGraph_t graph, cudaGraphNode_t& last, void* function, int blocks, int threads, void** arguments) {
+void append_kernel(cudaGraph_t graph, cudaGraphNode_t& last, void* function, int blocks,
+                   int threads, void** arguments) {
   cudaKernelNodeParams kernel = {};
   kernel.func = function;
   kernel.gridDim = dim3(static_cast<unsigned>(blocks));
@@ -227,8 +234,8 @@ void append_kernel(cudaGraph_t graph, cudaGraphNode_t& last, void* function, int
   CHECK(cudaGraphAddKernelNode(&last, graph, &before, before != nullptr ? 1 : 0, &kernel));
 }
 
-/// A fill, 48 kernels and a copy in a row. Made node by node: launches that a stream capture swallows are no device work, and
-/// none of this program's calls should be.
+/// A fill, 48 kernels and a copy in a row. Made node by node: launches that a stream capture
+/// swallows are no device work, and none of this program's calls should be.
 cudaGraph_t make_graph(float* a, float* b, int kernels) {
   cudaGraph_t graph = nullptr;
   CHECK(cudaGraphCreate(&graph, 0));
@@ -241,7 +248,8 @@ cudaGraph_t make_graph(float* a, float* b, int kernels) {
   CHECK(cudaGraphAddMemsetNode(&last, graph, nullptr, 0, &fill));
   int count = kFloats;
   void* arguments[] = {&a, &count};
-  for (int i = 0; i < kernels; ++i) append_kernel(graph, last, reinterpret_cast<void*>(add_one), kFloats / 128, 128, arguments);
+  for (int i = 0; i < kernels; ++i)
+    append_kernel(graph, last, reinterpret_cast<void*>(add_one), kFloats / 128, 128, arguments);
   cudaGraphNode_t const before = last;
   CHECK(cudaGraphAddMemcpyNode1D(&last, graph, &before, 1, b, a, kBytes, cudaMemcpyDeviceToDevice));
   return graph;
@@ -320,7 +328,8 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
     });
   for (std::thread& launcher : launchers) launcher.join();
   CHECK(cudaDeviceSynchronize());
-  double const ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  double const ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
   counts.kernels += static_cast<uint64_t>((each + 1) * threads);
   counts.launches = counts.kernels;
   counts.ns_per_launch = ns / static_cast<double>(each);
@@ -335,8 +344,10 @@ void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
   cudaGraph_t graph = nullptr;
   CHECK(cudaGraphCreate(&graph, 0));
   cudaGraphNode_t last = nullptr;
-  for (int64_t i = 0; i < kNodes; ++i) append_kernel(graph, last, reinterpret_cast<void*>(empty_kernel), 1, 1, nullptr);
-  std::vector<std::pair<cudaGraphExec_t, cudaStream_t>> replays;  // one instance runs once at a time
+  for (int64_t i = 0; i < kNodes; ++i)
+    append_kernel(graph, last, reinterpret_cast<void*>(empty_kernel), 1, 1, nullptr);
+  std::vector<std::pair<cudaGraphExec_t, cudaStream_t>>
+      replays;  // one instance runs once at a time
   for (int i = 0; i < stream_count; ++i) {
     replays.emplace_back(nullptr, probe.make_stream());
     auto const& [instance, stream] = replays.back();
@@ -349,7 +360,8 @@ void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
   for (int64_t round = 0; round < rounds; ++round)
     for (auto const& [instance, stream] : replays) CHECK(cudaGraphLaunch(instance, stream));
   CHECK(cudaDeviceSynchronize());
-  double const ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  double const ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
   counts.launches += static_cast<uint64_t>((rounds + 1) * stream_count);
   counts.kernels += static_cast<uint64_t>((rounds + 1) * stream_count * kNodes);
   counts.knows_streams = false;

@@ -1,5 +1,5 @@
-// Writes .stepscope files, and beside each a .json of what is in it according to the library's model: what the independent reader
-// is compared with. Usage: write_format_samples FOLDER
+// Writes .stepscope files, and beside each a .json of what is in it according to the library's
+// model: what the independent reader is compared with. Usage: write_format_samples FOLDER
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -36,8 +36,11 @@ json detail_json(model::Trace const& trace, uint32_t row) {
   json detail = nullptr;
   auto const describe = [&]<class Row>(model::DetailColumn<Row> const&) {
     if (model::kind_info(trace.kind(row)).table != model::DetailTableOf<Row>::value) return;
-    std::apply([&](auto const&... field) { ((detail[field.name] = trace.detail<Row>(row).*field.member), ...); },
-               model::detail_fields<Row>);
+    std::apply(
+        [&](auto const&... field) {
+          ((detail[field.name] = trace.detail<Row>(row).*field.member), ...);
+        },
+        model::detail_fields<Row>);
   };
   std::apply([&](auto const&... tables) { (describe(tables), ...); }, model::DetailTables{});
   return detail;
@@ -76,7 +79,8 @@ json description_json(model::Trace const& trace) {
               {"origin_epoch_ns", info.origin_epoch_ns},
               {"facts", info.facts}};
   if (info.whole_steps.count > 0)
-    who.update({{"whole_step_count", info.whole_steps.count}, {"whole_first_step", info.whole_steps.first}});
+    who.update({{"whole_step_count", info.whole_steps.count},
+                {"whole_first_step", info.whole_steps.first}});
   return {{"info", who},
           {"devices", devices},
           {"log",
@@ -89,7 +93,8 @@ json description_json(model::Trace const& trace) {
 
 json trace_json(model::Trace const& trace) {
   json texts = json::array(), tracks = json::array(), events = json::array();
-  for (uint32_t id = 0; id < trace.strings().size(); ++id) texts.push_back(hex(trace.text(model::StringId{id})));
+  for (uint32_t id = 0; id < trace.strings().size(); ++id)
+    texts.push_back(hex(trace.text(model::StringId{id})));
   for (uint32_t id = 0; id < trace.tracks().size(); ++id) {
     model::Track const& track = trace.tracks()[id];
     tracks.push_back({{"kind", track.kind},
@@ -100,13 +105,17 @@ json trace_json(model::Trace const& trace) {
                       {"dropped", track.dropped}});
     events.push_back(rows_json(trace, model::TrackId{id}));
   }
-  return {{"description", description_json(trace)}, {"texts", texts}, {"tracks", tracks}, {"events", events}};
+  return {{"description", description_json(trace)},
+          {"texts", texts},
+          {"tracks", tracks},
+          {"events", events}};
 }
 
 /// More rows than one block takes, most of them where the one before ended.
 model::Trace long_trace() {
   model::TraceBuilder builder;
-  model::TrackId const track = builder.add_track({.kind = model::TrackKind::kStream, .name = "long", .id = 7, .device = 0});
+  model::TrackId const track =
+      builder.add_track({.kind = model::TrackKind::kStream, .name = "long", .id = 7, .device = 0});
   int64_t time = -1'000'000;
   for (uint64_t i = 0; i < 70'000; ++i) {
     int64_t const dur = 1000 * static_cast<int64_t>(1 + i * i % 97);
@@ -122,7 +131,8 @@ model::Trace long_trace() {
   return std::move(builder).finish();
 }
 
-/// What a recorder writes: descriptions and texts in parts, blocks of a track that overlap in time, no summaries.
+/// What a recorder writes: descriptions and texts in parts, blocks of a track that overlap in time,
+/// no summaries.
 Expected<model::Trace> record(std::string const& path, bool finished) {
   auto writer = file::TraceWriter::create(path);
   if (!writer) return base::fail_with(writer);
@@ -139,7 +149,8 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
   check(writer->write_tracks(model::TrackId{0}, tracks));
   for (model::Track const& track : tracks) builder.add_track(track);
   for (uint32_t part = 0; part < 6; ++part) {
-    std::vector<std::string> const texts = {fmt::format("step {}", part), fmt::format("\xff\x01 no UTF-8 {}", part)};
+    std::vector<std::string> const texts = {fmt::format("step {}", part),
+                                            fmt::format("\xff\x01 no UTF-8 {}", part)};
     std::vector<std::string_view> const views(texts.begin(), texts.end());
     model::StringId const first = builder.intern(texts[0]);
     builder.intern(texts[1]);
@@ -147,14 +158,19 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
     model::EventBatch batch;
     for (uint32_t i = 0; i < 500; ++i) {
       auto const kind = static_cast<model::EventKind>(i % model::kKindCount);
-      file::add_random(batch, kind, int64_t{100} * i - int64_t{10'000} * part, static_cast<int64_t>(random() % 900),
-                       {first.value + i % 2}, random() % 4, random);
+      file::add_random(batch, kind, int64_t{100} * i - int64_t{10'000} * part,
+                       static_cast<int64_t>(random() % 900), {first.value + i % 2}, random() % 4,
+                       random);
     }
     model::TrackId const track{part % 2};
     check(writer->write_events(track, batch));
     builder.append(track, std::move(batch));
   }
-  model::Track const known{.kind = model::TrackKind::kCounter, .name = "second, renamed", .id = 8, .device = 3, .dropped = 5};
+  model::Track const known{.kind = model::TrackKind::kCounter,
+                           .name = "second, renamed",
+                           .id = 8,
+                           .device = 3,
+                           .dropped = 5};
   builder.update_track(model::TrackId{1}, known);
   check(writer->write_tracks(model::TrackId{1}, {&known, 1}));
   builder.info().facts = {{"cpu", "x"}};
@@ -169,14 +185,16 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
 /// The .json beside a file that was written.
 bool describe(std::string const& path, Expected<model::Trace> const& trace) {
   Expected<void> const done =
-      trace ? base::write_file_atomically(path + ".json", trace_json(*trace).dump()) : Expected<void>(base::fail_with(trace));
+      trace ? base::write_file_atomically(path + ".json", trace_json(*trace).dump())
+            : Expected<void>(base::fail_with(trace));
   if (!done) std::fprintf(stderr, "write_format_samples: %s\n", done.error().message.c_str());
   return done.has_value();
 }
 
 bool write(std::string const& path, model::Trace trace) {
   auto const written = file::write_trace(trace, path);
-  return describe(path, written ? Expected<model::Trace>(std::move(trace)) : Expected<model::Trace>(base::fail_with(written)));
+  return describe(path, written ? Expected<model::Trace>(std::move(trace))
+                                : Expected<model::Trace>(base::fail_with(written)));
 }
 
 bool write_samples(std::string const& folder) {

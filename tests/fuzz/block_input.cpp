@@ -12,7 +12,9 @@ namespace {
 
 constexpr uint16_t kCompress = 0x8000;
 
-bool is_index(file::BlockHeader const& header) { return header.type == static_cast<uint16_t>(file::BlockType::kIndex); }
+bool is_index(file::BlockHeader const& header) {
+  return header.type == static_cast<uint16_t>(file::BlockType::kIndex);
+}
 
 /// Appends the block to the file and to its entries.
 void append(file::BlockHeader header, base::ByteSpan payload, bool compress, base::ByteWriter& out,
@@ -49,7 +51,8 @@ base::ByteWriter file_of_blocks(base::ByteSpan input) {
     header.type = type & static_cast<uint16_t>(~kCompress);
     header.track = in.get<uint16_t>();
     header.rows = in.get<uint32_t>();
-    base::ByteSpan const payload = in.get_bytes(std::min<size_t>(in.get<uint32_t>(), in.remaining()));
+    base::ByteSpan const payload =
+        in.get_bytes(std::min<size_t>(in.get<uint32_t>(), in.remaining()));
     base::ByteWriter index;
     bool const is_true_index = is_index(header) && payload.empty();
     if (is_true_index) {
@@ -61,7 +64,8 @@ base::ByteWriter file_of_blocks(base::ByteSpan input) {
   return out;
 }
 
-void put_block(base::ByteWriter& input, file::BlockHeader const& header, base::ByteSpan raw_payload) {
+void put_block(base::ByteWriter& input, file::BlockHeader const& header,
+               base::ByteSpan raw_payload) {
   input.put(static_cast<uint16_t>(header.type | (header.compressed == 1 ? kCompress : 0)));
   input.put(static_cast<uint16_t>(header.track));
   input.put(header.rows);

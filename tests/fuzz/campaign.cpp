@@ -1,8 +1,10 @@
-// Fuzzes the reading commands and the viewer for hours, without sanitizers, hundreds to thousands of inputs a second: usage
-//   fuzz_campaign CORPUS FOLDER SECONDS [COMMAND]   appends to FOLDER/campaign.log, leaves faults in FOLDER/faults
-//   fuzz_campaign --replay FAULT                    runs one fault again
-// Commands take turns: the one with the fewest executions in the log is next, so that all come equally far. A fault is a crash,
-// more than 5 s of computing, more than a minute of waiting, or more than 1 GiB of memory; its first byte is the command line.
+// Fuzzes the reading commands and the viewer for hours, without sanitizers, hundreds to thousands
+// of inputs a second: usage
+//   fuzz_campaign CORPUS FOLDER SECONDS [COMMAND]   appends to FOLDER/campaign.log, leaves faults
+//   in FOLDER/faults fuzz_campaign --replay FAULT                    runs one fault again
+// Commands take turns: the one with the fewest executions in the log is next, so that all come
+// equally far. A fault is a crash, more than 5 s of computing, more than a minute of waiting, or
+// more than 1 GiB of memory; its first byte is the command line.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -52,7 +54,8 @@ constexpr int64_t kTurnNs = 20 * kNsPerSecond;
 constexpr int kMuchMemory = 99;  ///< exit code of a worker
 /// Any: the readers' own bounds hold (trace/file/claims.h).
 constexpr uint64_t kMostEvents = UINT64_MAX;
-/// One input of so many may claim so many events: a few bytes can claim millions, which take a second.
+/// One input of so many may claim so many events: a few bytes can claim millions, which take a
+/// second.
 constexpr uint64_t kLargeOneOf = 64;
 
 int64_t now_ns(clockid_t clock) {
@@ -71,15 +74,20 @@ struct Reading {
 std::vector<Reading> make_readings() {
   std::vector<Reading> all;
   for (fuzz::CommandLine const& line : fuzz::command_lines())
-    all.push_back({line.command, fmt::format("{}", fmt::join(line.arguments, " ")),
-                   [&line](fuzz::InputFolder const& folder) { return fuzz::run_command(line, folder); }});
+    all.push_back(
+        {line.command, fmt::format("{}", fmt::join(line.arguments, " ")),
+         [&line](fuzz::InputFolder const& folder) { return fuzz::run_command(line, folder); }});
 #ifdef STEPSCOPE_FUZZ_VIEWER
   auto const add_look = [&](char const* how, bool (*look)(std::string const&)) {
-    all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) { return look(folder.input()) ? 0 : cli::kWrongUse; }});
+    all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) {
+                     return look(folder.input()) ? 0 : cli::kWrongUse;
+                   }});
   };
   add_look("in memory", fuzz::look_in_memory);
-  add_look("out of core", [](std::string const& path) { return fuzz::look_out_of_core(path, false); });
-  add_look("out of core, analyzed", [](std::string const& path) { return fuzz::look_out_of_core(path, true); });
+  add_look("out of core",
+           [](std::string const& path) { return fuzz::look_out_of_core(path, false); });
+  add_look("out of core, analyzed",
+           [](std::string const& path) { return fuzz::look_out_of_core(path, true); });
 #endif
   return all;
 }
@@ -92,7 +100,8 @@ std::vector<Reading> const& readings() {
 /// What the worker does, seen by the process that watches it.
 struct Shared {
   std::atomic<uint64_t> executions, readable;
-  std::atomic<int64_t> begun_ns, computed_ns;  ///< when the input began; what the worker had computed by then
+  std::atomic<int64_t> begun_ns,
+      computed_ns;  ///< when the input began; what the worker had computed by then
   std::atomic<uint32_t> line;
   std::atomic<size_t> size;
   std::byte bytes[fuzz::CampaignInputs::kMostBytes];
@@ -123,12 +132,13 @@ int64_t peak_kb() {
 }
 
 /// Runs one input after the other until it is killed.
-[[noreturn]] void work(Shared& shared, std::vector<uint32_t> const& lines, std::string const& corpus, uint64_t seed,
-                       fuzz::InputFolder& folder) {
+[[noreturn]] void work(Shared& shared, std::vector<uint32_t> const& lines,
+                       std::string const& corpus, uint64_t seed, fuzz::InputFolder& folder) {
   limit(RLIMIT_DATA, kMemoryLimitBytes);
   limit(RLIMIT_FSIZE, kFileLimitBytes);
   limit(RLIMIT_CORE, 0);
-  oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism, 1);
+  oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism,
+                                               1);
   fuzz::CampaignInputs inputs(corpus, seed);
   std::mt19937_64 random(seed);
 
@@ -142,7 +152,8 @@ int64_t peak_kb() {
     shared.begun_ns = now_ns(CLOCK_MONOTONIC);
 
     bool const may_be_large = random() % kLargeOneOf == 0;
-    if (!folder.take(input, false, may_be_large ? kMostEvents : fuzz::InputFolder::kMostEvents)) continue;
+    if (!folder.take(input, false, may_be_large ? kMostEvents : fuzz::InputFolder::kMostEvents))
+      continue;
     int const code = readings()[line].run(folder);
     if (peak_kb() > kMostMemoryKb) _exit(kMuchMemory);
     ++shared.executions;
@@ -158,7 +169,8 @@ class Turn {
  public:
   Turn(std::string command, std::string corpus, fs::path faults)
       : command_(std::move(command)), corpus_(std::move(corpus)), faults_(std::move(faults)) {
-    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) std::abort();
     shared_ = new (memory) Shared();
     for (uint32_t line = 0; line < readings().size(); ++line)
@@ -206,7 +218,8 @@ class Turn {
     if (begun == 0) return false;
     if (now_ns(CLOCK_MONOTONIC) - begun > kMostWaitingNs) return shared_->begun_ns == begun;
     clockid_t clock = 0;
-    return clock_getcpuclockid(worker, &clock) == 0 && now_ns(clock) - computed > kMostComputingNs && shared_->begun_ns == begun;
+    return clock_getcpuclockid(worker, &clock) == 0 &&
+           now_ns(clock) - computed > kMostComputingNs && shared_->begun_ns == begun;
   }
 
   void ended(int status) {
@@ -222,7 +235,8 @@ class Turn {
       if (fs::exists(path)) continue;
       std::ofstream out(path, std::ios::binary);
       out.put(static_cast<char>(shared_->line | 0x80U));
-      out.write(reinterpret_cast<char const*>(shared_->bytes), static_cast<std::streamsize>(shared_->size.load()));
+      out.write(reinterpret_cast<char const*>(shared_->bytes),
+                static_cast<std::streamsize>(shared_->size.load()));
       return;
     }
   }
@@ -235,8 +249,9 @@ class Turn {
 };
 
 std::string line_of(std::string const& command, Counts const& counts) {
-  return fmt::format("{} executions {} readable {} crashes {} hangs {} memory {} seconds {:.1f}", command, counts.executions,
-                     counts.readable, counts.crashes, counts.hangs, counts.much_memory, counts.seconds);
+  return fmt::format("{} executions {} readable {} crashes {} hangs {} memory {} seconds {:.1f}",
+                     command, counts.executions, counts.readable, counts.crashes, counts.hangs,
+                     counts.much_memory, counts.seconds);
 }
 
 /// What the log has of each command so far.
@@ -248,8 +263,9 @@ std::map<std::string, Counts> sum_log(fs::path const& log) {
     std::istringstream words(text);
     std::string when, command, name;
     Counts counts;
-    words >> when >> command >> name >> counts.executions >> name >> counts.readable >> name >> counts.crashes >> name >>
-        counts.hangs >> name >> counts.much_memory >> name >> counts.seconds;
+    words >> when >> command >> name >> counts.executions >> name >> counts.readable >> name >>
+        counts.crashes >> name >> counts.hangs >> name >> counts.much_memory >> name >>
+        counts.seconds;
     if (words && sums.contains(command)) sums[command].add(counts);
   }
   return sums;
@@ -260,7 +276,9 @@ void write_sums(fs::path const& path, std::map<std::string, Counts> const& sums)
   for (auto const& [command, counts] : sums)
     out << line_of(command, counts)
         << fmt::format(" per_minute {:.0f}\n",
-                       counts.seconds > 0 ? static_cast<double>(counts.executions) * 60 / counts.seconds : 0);
+                       counts.seconds > 0
+                           ? static_cast<double>(counts.executions) * 60 / counts.seconds
+                           : 0);
 }
 
 std::string utc_now() {
@@ -281,17 +299,20 @@ int replay(std::string const& path) {
   fmt::print("{} {}\n", reading.command, reading.description);
   std::fflush(stdout);
 
-  oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism, 1);
+  oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism,
+                                               1);
   fuzz::InputFolder folder;
   folder.take(std::as_bytes(std::span(bytes)).subspan(1), false, kMostEvents);
   int64_t const begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
   int const code = reading.run(folder);
   fmt::print("exit code {}, {:.2f} s, {} MiB\n", code,
-             static_cast<double>(now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / kNsPerSecond, peak_kb() >> 10);
+             static_cast<double>(now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / kNsPerSecond,
+             peak_kb() >> 10);
   return 0;
 }
 
-int run_campaign(std::string const& corpus, fs::path const& folder, double seconds, std::string const& only) {
+int run_campaign(std::string const& corpus, fs::path const& folder, double seconds,
+                 std::string const& only) {
   fs::create_directories(folder / "faults");
   int64_t const end = now_ns(CLOCK_MONOTONIC) + static_cast<int64_t>(seconds * kNsPerSecond);
   uint64_t seed = std::random_device()();
@@ -303,11 +324,14 @@ int run_campaign(std::string const& corpus, fs::path const& folder, double secon
     if (!only.empty()) std::erase_if(sums, [&](auto const& sum) { return sum.first != only; });
     if (sums.empty()) return 2;
 
-    auto const next = std::min_element(sums.begin(), sums.end(),
-                                       [](auto const& a, auto const& b) { return a.second.executions < b.second.executions; });
-    Counts const counts = Turn(next->first, corpus, folder / "faults").run(std::min(left, kTurnNs), seed);
+    auto const next = std::min_element(sums.begin(), sums.end(), [](auto const& a, auto const& b) {
+      return a.second.executions < b.second.executions;
+    });
+    Counts const counts =
+        Turn(next->first, corpus, folder / "faults").run(std::min(left, kTurnNs), seed);
     seed += 1'000'003;
-    std::ofstream(folder / "campaign.log", std::ios::app) << utc_now() << ' ' << line_of(next->first, counts) << std::endl;
+    std::ofstream(folder / "campaign.log", std::ios::app)
+        << utc_now() << ' ' << line_of(next->first, counts) << std::endl;
   }
   return 0;
 }

@@ -22,10 +22,11 @@ constexpr size_t kMostReadable = 512;
 constexpr size_t kMostSplicedBytes = 256;
 constexpr size_t kMostBlocks = 64;
 
-/// Folders of the corpus whose files are traces. The files of `commands` begin with a byte that chooses the command.
-constexpr std::pair<char const*, size_t> kFolders[] = {{"commands", 1}, {"trace_reader", 0},    {"chrome_trace", 0},
-                                                       {"nsys", 0},     {"flight_recorder", 0}, {"nccl_inspector", 0},
-                                                       {"xplane", 0}};
+/// Folders of the corpus whose files are traces. The files of `commands` begin with a byte that
+/// chooses the command.
+constexpr std::pair<char const*, size_t> kFolders[] = {
+    {"commands", 1},        {"trace_reader", 0},   {"chrome_trace", 0}, {"nsys", 0},
+    {"flight_recorder", 0}, {"nccl_inspector", 0}, {"xplane", 0}};
 
 std::vector<uint8_t> as_numbers(Input const& input) {
   std::vector<uint8_t> numbers(input.size());
@@ -58,12 +59,14 @@ CampaignInputs::CampaignInputs(std::string const& corpus, uint64_t seed) : rando
   bytes_random().seed(seed + 1);
   for (auto const& [folder, prefix] : kFolders) {
     std::vector<fs::path> files;
-    for (auto const& entry : fs::directory_iterator(fs::path(corpus) / folder)) files.push_back(entry.path());
+    for (auto const& entry : fs::directory_iterator(fs::path(corpus) / folder))
+      files.push_back(entry.path());
     std::sort(files.begin(), files.end());
 
     for (fs::path const& file : files) {
       std::ifstream in(file, std::ios::binary);
-      std::vector<uint8_t> const bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+      std::vector<uint8_t> const bytes{std::istreambuf_iterator<char>(in),
+                                       std::istreambuf_iterator<char>()};
       STEPSCOPE_CHECK(bytes.size() >= prefix);
       Input input = as_input(bytes);
       input.erase(input.begin(), input.begin() + static_cast<ptrdiff_t>(prefix));
@@ -100,7 +103,8 @@ Input CampaignInputs::next() {
 
 void CampaignInputs::mutate_trace(Input& input) {
   auto blocks = take_apart(input);
-  for (uint64_t count = 1 + random_() % 3; count > 0; --count) mutate_blocks(blocks, random_, mutate_in_place);
+  for (uint64_t count = 1 + random_() % 3; count > 0; --count)
+    mutate_blocks(blocks, random_, mutate_in_place);
 
   // A block of another file.
   if (random_() % 8 == 0 && blocks.size() < kMostBlocks) {
@@ -112,7 +116,9 @@ void CampaignInputs::mutate_trace(Input& input) {
   }
 
   uint64_t const form = random_() % 8;
-  IndexForm const index = form == 0 ? IndexForm::kNone : form == 1 ? IndexForm::kFalse : IndexForm::kTrue;
+  IndexForm const index = form == 0   ? IndexForm::kNone
+                          : form == 1 ? IndexForm::kFalse
+                                      : IndexForm::kTrue;
   auto made = put_together(blocks, index, random_);
   input = std::move(made);
 }
@@ -120,7 +126,8 @@ void CampaignInputs::mutate_trace(Input& input) {
 void CampaignInputs::mutate_other(Input& input) {
   if (random_() % 2 == 0) {
     bool is_changed = false;
-    for (uint64_t count = 1 + random_() % 3; count > 0; --count) is_changed = mutate_json(input, random_);
+    for (uint64_t count = 1 + random_() % 3; count > 0; --count)
+      is_changed = mutate_json(input, random_);
     if (is_changed) return;
   }
 
@@ -135,7 +142,8 @@ void CampaignInputs::mutate_other(Input& input) {
   size_t const from = random_() % other.size();
   size_t const size = std::min<size_t>(other.size() - from, 1 + random_() % kMostSplicedBytes);
   auto const place = input.begin() + static_cast<ptrdiff_t>(random_() % (input.size() + 1));
-  input.insert(place, other.begin() + static_cast<ptrdiff_t>(from), other.begin() + static_cast<ptrdiff_t>(from + size));
+  input.insert(place, other.begin() + static_cast<ptrdiff_t>(from),
+               other.begin() + static_cast<ptrdiff_t>(from + size));
 }
 
 }  // namespace stepscope::fuzz

@@ -1,4 +1,5 @@
-// Inputs of the fuzzing campaign: seeds of every format, and mutants of them and of mutants that a command could read.
+// Inputs of the fuzzing campaign: seeds of every format, and mutants of them and of mutants that a
+// command could read.
 #pragma once
 
 #include <cstddef>

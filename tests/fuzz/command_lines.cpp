@@ -26,8 +26,12 @@ std::vector<CommandLine> make_command_lines() {
       {"stream", cli::add_analyze, {"IN", "--stream", "--steps", "1:"}},
       {"report", cli::add_report, {"IN", "-o", "OUT"}},
       {"report", cli::add_report, {"IN", "--lang", "zh", "-o", "OUT"}},
-      {"query", cli::add_query, {"IN", "select name, count(*), sum(dur_ns) from events group by name order by 3 desc"}},
-      {"query", cli::add_query, {"IN", "--format", "json", "--steps", "1:2", "select * from kernels"}},
+      {"query",
+       cli::add_query,
+       {"IN", "select name, count(*), sum(dur_ns) from events group by name order by 3 desc"}},
+      {"query",
+       cli::add_query,
+       {"IN", "--format", "json", "--steps", "1:2", "select * from kernels"}},
       {"query", cli::add_query, {"IN", "--format", "csv", "select * from collectives"}},
       {"compare", cli::add_compare, {"IN", "--vs", "IN"}},
       {"compare", cli::add_compare, {"IN", "--vs", "IN", "--json", "--steps", "0:2"}},
@@ -39,17 +43,21 @@ std::vector<CommandLine> make_command_lines() {
   };
   for (char const* const format : {"perfetto", "chrome", "csv", "sqlite"}) {
     all.push_back({"export", cli::add_export, {"IN", "--format", format, "-o", "OUT"}});
-    all.push_back({"export", cli::add_export, {"IN", "--format", format, "--steps", "1:2", "-o", "OUT"}});
-    all.push_back({"export", cli::add_export, {"IN", "--format", format, "--time", "0:1ms", "-o", "OUT"}});
+    all.push_back(
+        {"export", cli::add_export, {"IN", "--format", format, "--steps", "1:2", "-o", "OUT"}});
+    all.push_back(
+        {"export", cli::add_export, {"IN", "--format", format, "--time", "0:1ms", "-o", "OUT"}});
   }
   return all;
 }
 
-/// What commands print goes nowhere while this lives. (File descriptor 2 stays: a sanitizer writes there.)
+/// What commands print goes nowhere while this lives. (File descriptor 2 stays: a sanitizer writes
+/// there.)
 class Silence {
  public:
   Silence() {
-    static std::FILE* const nowhere = std::getenv("STEPSCOPE_FUZZ_SHOW") == nullptr ? std::fopen("/dev/null", "w") : nullptr;
+    static std::FILE* const nowhere =
+        std::getenv("STEPSCOPE_FUZZ_SHOW") == nullptr ? std::fopen("/dev/null", "w") : nullptr;
     if (nowhere == nullptr) return;
     stdout = nowhere;
     stderr = nowhere;
@@ -80,7 +88,9 @@ int run_command(CommandLine const& line, InputFolder const& folder) {
 
   std::vector<std::string> arguments;
   for (std::string const& argument : line.arguments)
-    arguments.push_back(argument == "IN" ? folder.input() : argument == "OUT" ? folder.output() : argument);
+    arguments.push_back(argument == "IN"    ? folder.input()
+                        : argument == "OUT" ? folder.output()
+                                            : argument);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   app.parse(std::move(arguments));
   return action();

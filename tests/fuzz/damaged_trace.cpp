@@ -18,7 +18,9 @@ using file::BlockHeader;
 using file::BlockType;
 using file::kBlockHeaderSize;
 
-bool is_index_block(BlockHeader const& header) { return header.type == static_cast<uint16_t>(BlockType::kIndex); }
+bool is_index_block(BlockHeader const& header) {
+  return header.type == static_cast<uint16_t>(BlockType::kIndex);
+}
 
 /// A block header as it stands there.
 std::optional<BlockHeader> claimed_header(base::ByteSpan file, size_t offset) {
@@ -39,7 +41,8 @@ std::optional<BlockHeader> claimed_header(base::ByteSpan file, size_t offset) {
   return header;
 }
 
-/// Calls visit(offset, header, payload) for the blocks from the first on; a payload ends with the file.
+/// Calls visit(offset, header, payload) for the blocks from the first on; a payload ends with the
+/// file.
 template <class Visit>
 void walk_blocks(base::ByteSpan file, Visit visit) {
   for (size_t offset = file::kFileHeaderSize; offset < file.size();) {
@@ -84,7 +87,9 @@ void change_entry(file::IndexEntry& entry, std::mt19937_64& random) {
 
 }  // namespace
 
-bool begins_as_trace(base::ByteSpan bytes) { return file::is_stepscope_file(bytes) && bytes.size() >= file::kFileHeaderSize; }
+bool begins_as_trace(base::ByteSpan bytes) {
+  return file::is_stepscope_file(bytes) && bytes.size() >= file::kFileHeaderSize;
+}
 
 void repair_checksums(std::span<std::byte> file) {
   walk_blocks(file, [&](size_t offset, BlockHeader header, base::ByteSpan payload) {
@@ -113,7 +118,8 @@ std::vector<LooseBlock> take_apart(base::ByteSpan file) {
   return blocks;
 }
 
-std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, IndexForm index, std::mt19937_64& random) {
+std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, IndexForm index,
+                                    std::mt19937_64& random) {
   base::ByteWriter out;
   out.put_bytes(std::as_bytes(std::span(file::kFileMagic)));
   out.put(file::kFormatVersion);
@@ -131,11 +137,13 @@ std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, Index
   }
 
   if (index != IndexForm::kNone) {
-    if (index == IndexForm::kFalse && !entries.empty()) change_entry(entries[random() % entries.size()], random);
+    if (index == IndexForm::kFalse && !entries.empty())
+      change_entry(entries[random() % entries.size()], random);
     file::ColumnEncoder columns;
     base::ByteWriter payload;
     file::encode_index(entries, columns, payload);
-    BlockHeader header{.type = static_cast<uint16_t>(BlockType::kIndex), .rows = static_cast<uint32_t>(entries.size())};
+    BlockHeader header{.type = static_cast<uint16_t>(BlockType::kIndex),
+                       .rows = static_cast<uint32_t>(entries.size())};
     header.stored_size = header.raw_size = static_cast<uint32_t>(payload.size());
     uint64_t const offset = out.size();
     out.put_bytes(file::encode_block_header(header, payload.span()).span());
@@ -146,9 +154,17 @@ std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, Index
 }
 
 uint64_t edge_number(uint64_t old, std::mt19937_64& random) {
-  constexpr uint64_t kEdges[] = {0,          1,          2,         7,          0x7F,       0x80,          0xFF,       0x100,
-                                 0x7FFF,     0xFFFF,     0x10000,   0x10001,    1U << 20,   0x7FFFFFFF,    0x80000000, 0xFFFFFFFF,
-                                 1ULL << 32, 1ULL << 61, INT64_MAX, 1ULL << 63, UINT64_MAX, UINT64_MAX - 1};
+  constexpr uint64_t kEdges[] = {0,          1,
+                                 2,          7,
+                                 0x7F,       0x80,
+                                 0xFF,       0x100,
+                                 0x7FFF,     0xFFFF,
+                                 0x10000,    0x10001,
+                                 1U << 20,   0x7FFFFFFF,
+                                 0x80000000, 0xFFFFFFFF,
+                                 1ULL << 32, 1ULL << 61,
+                                 INT64_MAX,  1ULL << 63,
+                                 UINT64_MAX, UINT64_MAX - 1};
   switch (random() % 6) {
     case 0:
       return old + 1;

@@ -1,5 +1,6 @@
-// A .stepscope file taken apart into its blocks and put together again, so that a fuzzer gets past the checksums: it changes what
-// a block holds or claims, and the file that comes of it has sound checksums.
+// A .stepscope file taken apart into its blocks and put together again, so that a fuzzer gets past
+// the checksums: it changes what a block holds or claims, and the file that comes of it has sound
+// checksums.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ struct LooseBlock {
 /// Whether the bytes begin as a .stepscope file with room for a header does.
 bool begins_as_trace(base::ByteSpan bytes);
 
-/// Writes the right checksums into the headers of all blocks that a walk finds, and behind each index the right end.
+/// Writes the right checksums into the headers of all blocks that a walk finds, and behind each
+/// index the right end.
 void repair_checksums(std::span<std::byte> file);
 
 /// The blocks that a walk finds, whatever their checksums; indexes are left out.
@@ -35,13 +37,14 @@ enum class IndexForm : uint8_t {
   kNone    ///< there is none, as a killed program leaves it
 };
 /// A file of these blocks with sound checksums.
-std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, IndexForm index, std::mt19937_64& random);
+std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, IndexForm index,
+                                    std::mt19937_64& random);
 
 /// One of the numbers that lengths, counts and times are compared with, or one near `old`.
 uint64_t edge_number(uint64_t old, std::mt19937_64& random);
 
-/// Changes one thing: what a header claims, a number in a column or in JSON, the blocks' order, or any bytes of a payload, by
-/// `mutate_bytes(data, size, max_size)`, which returns the new size.
+/// Changes one thing: what a header claims, a number in a column or in JSON, the blocks' order, or
+/// any bytes of a payload, by `mutate_bytes(data, size, max_size)`, which returns the new size.
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size));
 

@@ -1,5 +1,5 @@
-// Any bytes as a baseline and as a history: reading never crashes, what was read is written and read back the same, and a run of
-// a read baseline is compared with itself without a fault.
+// Any bytes as a baseline and as a history: reading never crashes, what was read is written and
+// read back the same, and a run of a read baseline is compared with itself without a fault.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Any bytes as a budget file: reading never crashes, every budget is on a known fact and has a finite limit, every mistake has a
-// place.
+// Any bytes as a budget file: reading never crashes, every budget is on a known fact and has a
+// finite limit, every mistake has a place.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
-  auto const budgets = gate::parse_budgets({reinterpret_cast<char const*>(data), size}, "fuzz.toml", "cifar10");
+  auto const budgets =
+      gate::parse_budgets({reinterpret_cast<char const*>(data), size}, "fuzz.toml", "cifar10");
   if (!budgets) {
     STEPSCOPE_CHECK(budgets.error().message.starts_with("fuzz.toml:"));
     return 0;

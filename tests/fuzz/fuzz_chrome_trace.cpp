@@ -1,5 +1,5 @@
-// Any bytes as a trace of Chrome events, packed or not: reading never crashes, the blocks in which it is read change nothing, and
-// what was read can be written and read back.
+// Any bytes as a trace of Chrome events, packed or not: reading never crashes, the blocks in which
+// it is read change nothing, and what was read can be written and read back.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   STEPSCOPE_CHECK(in_small_blocks.has_value() == in_one.has_value());
   if (!in_one) return 0;
   fuzz::check_write_read_identity(*in_one);
-  // After something that is no event, reading goes on where an event may begin: which places are tried depends on the blocks.
-  if (in_one->log().notes.empty()) STEPSCOPE_CHECK(in_small_blocks->event_count() == in_one->event_count());
+  // After something that is no event, reading goes on where an event may begin: which places are
+  // tried depends on the blocks.
+  if (in_one->log().notes.empty())
+    STEPSCOPE_CHECK(in_small_blocks->event_count() == in_one->event_count());
   return 0;
 }

@@ -1,5 +1,6 @@
-// Any bytes as the payload of an event block: decoding never crashes, and what was decoded is encoded and decoded again without a
-// change. In memory, so that millions of inputs are tried in minutes. The first byte chooses the number of rows.
+// Any bytes as the payload of an event block: decoding never crashes, and what was decoded is
+// encoded and decoded again without a change. In memory, so that millions of inputs are tried in
+// minutes. The first byte chooses the number of rows.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +14,8 @@
 namespace {
 
 /// The payload that decodes to `batch` gives the same where rows stay.
-void check_rows_in_place(stepscope::base::ByteSpan bytes, stepscope::model::EventBatch const& batch, bool are_all_known) {
+void check_rows_in_place(stepscope::base::ByteSpan bytes, stepscope::model::EventBatch const& batch,
+                         bool are_all_known) {
   using namespace stepscope;
   if (!are_all_known) return;
   static file::EventDecoder decoder;
@@ -23,12 +25,14 @@ void check_rows_in_place(stepscope::base::ByteSpan bytes, stepscope::model::Even
   placed.name.resize(batch.size());
   placed.kind.resize(batch.size());
   placed.correlation.resize(batch.size());
-  model::RowSpans const rows{placed.start, placed.dur, placed.name, placed.kind, placed.correlation};
+  model::RowSpans const rows{placed.start, placed.dur, placed.name, placed.kind,
+                             placed.correlation};
   STEPSCOPE_CHECK(decoder.decode_rows(bytes, file::current_columns(), {}, rows));
   auto const counts = model::count_details(placed.kind);
   size_t number = 0;
   std::apply([&](auto&... table) { (table.resize(counts[number++]), ...); }, placed.details);
-  STEPSCOPE_CHECK(decoder.decode_details(bytes, file::current_columns(), {}, {}, counts, placed.details));
+  STEPSCOPE_CHECK(
+      decoder.decode_details(bytes, file::current_columns(), {}, {}, counts, placed.details));
   STEPSCOPE_CHECK(fuzz::same_events(batch, placed));
 }
 
@@ -51,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   payload.clear();
   encoder.encode(model::EventView(batch), payload);
   auto const rows = static_cast<uint32_t>(batch.size());
-  STEPSCOPE_CHECK(decoder.decode(payload.span(), rows, file::current_columns(), {}, again, unknown));
+  STEPSCOPE_CHECK(
+      decoder.decode(payload.span(), rows, file::current_columns(), {}, again, unknown));
   STEPSCOPE_CHECK(fuzz::same_events(batch, again));
   return 0;
 }

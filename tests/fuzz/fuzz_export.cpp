@@ -1,5 +1,5 @@
-// Any trace, made from any bytes, is exported: JSON is JSON, of a Perfetto trace every length fits and begins and ends nest, and
-// JSON opens again with as many device ops.
+// Any trace, made from any bytes, is exported: JSON is JSON, of a Perfetto trace every length fits
+// and begins and ends nest, and JSON opens again with as many device ops.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -98,14 +98,17 @@ class Target {
   [[nodiscard]] std::string const& path() const { return path_; }
 
  private:
-  std::string path_ = (std::filesystem::temp_directory_path() / ("stepscope-fuzz-export-" + std::to_string(::getpid()))).string();
+  std::string path_ = (std::filesystem::temp_directory_path() /
+                       ("stepscope-fuzz-export-" + std::to_string(::getpid())))
+                          .string();
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   static Target const target;
-  auto const trace = import::read_chrome_trace(import::Input(std::as_bytes(std::span(data, size)), "rank-1.json"));
+  auto const trace =
+      import::read_chrome_trace(import::Input(std::as_bytes(std::span(data, size)), "rank-1.json"));
   if (!trace) return 0;
   for (exporting::ExportFormat const& format : exporting::export_formats()) {
     if (format.name != "perfetto" && format.name != "chrome") continue;
@@ -116,7 +119,8 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
     if (format.name == "chrome") {
       check_json(written->bytes(), *trace);
     } else {
-      check_perfetto({reinterpret_cast<char const*>(written->bytes().data()), written->bytes().size()});
+      check_perfetto(
+          {reinterpret_cast<char const*>(written->bytes().data()), written->bytes().size()});
     }
   }
   return 0;

@@ -1,5 +1,5 @@
-// Any bytes as a dump of PyTorch's flight recorder, pickle or JSON, packed or not: reading never crashes, whatever they refer to,
-// and what was read can be written and read back.
+// Any bytes as a dump of PyTorch's flight recorder, pickle or JSON, packed or not: reading never
+// crashes, whatever they refer to, and what was read can be written and read back.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
   import::Input const input(std::as_bytes(std::span(data, size)), "nccl_trace_rank_1");
   import::is_flight_recorder_dump(input);
-  if (auto const trace = import::read_flight_recorder_dump(input)) fuzz::check_write_read_identity(*trace);
+  if (auto const trace = import::read_flight_recorder_dump(input))
+    fuzz::check_write_read_identity(*trace);
   return 0;
 }

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 uint64_t claimed_events(base::ByteSpan trace) {
   uint64_t events = 0;
   for (file::IndexEntry const& block : file::find_blocks(trace).blocks)
-    if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents)) events += block.header.rows;
+    if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents))
+      events += block.header.rows;
   return events;
 }
 

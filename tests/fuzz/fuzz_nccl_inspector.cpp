@@ -1,4 +1,5 @@
-// Any bytes as a log of NCCL's inspector, packed or not: reading never crashes, and what was read can be written and read back.
+// Any bytes as a log of NCCL's inspector, packed or not: reading never crashes, and what was read
+// can be written and read back.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
-// Any bytes as an export of Nsight Systems, packed or not: reading ends, never crashes, says the same twice, and what was read
-// can be written and read back.
+// Any bytes as an export of Nsight Systems, packed or not: reading ends, never crashes, says the
+// same twice, and what was read can be written and read back.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,7 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
-  import::Input const input(std::as_bytes(std::span(data, size)), "fuzz/no-such-folder/rank-1.sqlite");
+  import::Input const input(std::as_bytes(std::span(data, size)),
+                            "fuzz/no-such-folder/rank-1.sqlite");
   import::is_nsys_export(input);
   auto const traces = import::read_nsys_export(input);
   if (!traces) {

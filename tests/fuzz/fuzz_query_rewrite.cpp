@@ -1,5 +1,5 @@
-// Any text as SQL: recognizing a statement that is summed over columns never crashes, and what is rewritten has as many rows as
-// what was written.
+// Any text as SQL: recognizing a statement that is summed over columns never crashes, and what is
+// rewritten has as many rows as what was written.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,7 +29,8 @@ bool can_be_long(std::string const& sql) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
-  static model::Run const run = support::make_synthetic_run({.steps = 2, .layers = 2, .process_per_device = true});
+  static model::Run const run =
+      support::make_synthetic_run({.steps = 2, .layers = 2, .process_per_device = true});
   std::string const sql(reinterpret_cast<char const*>(data), size);
   if (!query::rewrite(sql, "groups") || can_be_long(sql)) return 0;
   auto database = query::Database::open(run);

@@ -1,5 +1,5 @@
-// Any bytes as the file in which a view is kept: reading never crashes, what was read is written and read back the same, and a
-// run can be shown with it.
+// Any bytes as the file in which a view is kept: reading never crashes, what was read is written
+// and read back the same, and a run can be shown with it.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,8 @@ namespace {
 using namespace stepscope;
 
 viewer::Scene make_small_scene() {
-  auto run = support::make_synthetic_run({.devices = 2, .steps = 2, .layers = 2, .process_per_device = true});
+  auto run = support::make_synthetic_run(
+      {.devices = 2, .steps = 2, .layers = 2, .process_per_device = true});
   auto analysis = analyzer::analyze(run);
   return viewer::make_scene(std::move(run), std::move(analysis));
 }
@@ -26,7 +27,8 @@ viewer::Scene make_small_scene() {
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   static viewer::Scene const scene = make_small_scene();
-  auto const saved = viewer::parse_saved_view({reinterpret_cast<char const*>(data), size}, "fuzz.json");
+  auto const saved =
+      viewer::parse_saved_view({reinterpret_cast<char const*>(data), size}, "fuzz.json");
   if (!saved) return 0;
   std::string const written = viewer::saved_view_text(*saved);
   auto const again = viewer::parse_saved_view(written, "fuzz.json");

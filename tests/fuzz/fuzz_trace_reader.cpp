@@ -1,4 +1,5 @@
-// Any bytes as a .stepscope file: reading never crashes, and what was read is written and read back without a change.
+// Any bytes as a .stepscope file: reading never crashes, and what was read is written and read back
+// without a change.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
-// Any bytes as a trace that the viewer opens, in memory or out of core. The first byte chooses how it is opened (its highest bit:
-// checksums stay as they are), the rest is the file.
+// Any bytes as a trace that the viewer opens, in memory or out of core. The first byte chooses how
+// it is opened (its highest bit: checksums stay as they are), the rest is the file.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +12,8 @@
 using namespace stepscope;
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
-  static oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism, 1);
+  static oneapi::tbb::global_control const one_thread(
+      oneapi::tbb::global_control::max_allowed_parallelism, 1);
   static fuzz::InputFolder folder;
   if (size == 0) return 0;
   auto const bytes = std::as_bytes(std::span(data, size)).subspan(1);

@@ -1,5 +1,5 @@
-// Any bytes as a profile of XLA, packed or not: reading never crashes, the pieces in which it is read change nothing, and what
-// was read can be written and read back.
+// Any bytes as a profile of XLA, packed or not: reading never crashes, the pieces in which it is
+// read change nothing, and what was read can be written and read back.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -36,7 +36,8 @@ constexpr viewer::Viewport kViewport{300, 400, 1};
 /// Of the whole run, its first thousandth and its end.
 std::array<TimeWindow, 3> windows_of(Scene const& scene) {
   auto const length = static_cast<double>(scene.length);
-  return {TimeWindow{0, length}, TimeWindow{0, length / 1000 + 1}, TimeWindow{length * 0.9, length}};
+  return {TimeWindow{0, length}, TimeWindow{0, length / 1000 + 1},
+          TimeWindow{length * 0.9, length}};
 }
 
 void describe_items(Scene const& scene, viewer::Layout const& layout) {
@@ -53,7 +54,8 @@ void look_at(Scene const& scene) {
     viewer::go_to(state, scene, window);
     if (scene.far) {
       scene.far->tiles().begin_frame();
-      scene.far->tiles().want(viewer::wanted_tiles(scene, state, viewer::lay_out(scene, state, kViewport)));
+      scene.far->tiles().want(
+          viewer::wanted_tiles(scene, state, viewer::lay_out(scene, state, kViewport)));
       scene.far->tiles().finish();
       scene.far->tiles().begin_frame();
     }
@@ -62,7 +64,8 @@ void look_at(Scene const& scene) {
     for (viewer::Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item && !first; ++i)
         if (layout.items[i].kind == viewer::ItemKind::kEvent)
-          first = scene.selection_of(scene.nodes[row.node].rank, row.trace(scene), layout.items[i].index);
+          first = scene.selection_of(scene.nodes[row.node].rank, row.trace(scene),
+                                     layout.items[i].index);
   }
   if (!first) return;
   viewer::select(state, scene, *first);
@@ -81,7 +84,8 @@ void search_out_of_core(Scene const& scene) {
     viewer::find_same_name_in_files(scene, {found.hits.front(), 1, {}}, never);
     viewer::find_same_name_in_files(scene, {found.hits.back(), -1, "op 1"}, never);
   }
-  for (TimeWindow const window : windows_of(scene)) viewer::statistics_of_files(scene, window, never);
+  for (TimeWindow const window : windows_of(scene))
+    viewer::statistics_of_files(scene, window, never);
 }
 
 }  // namespace
@@ -114,7 +118,8 @@ bool look_out_of_core(std::string const& path, bool is_analyzed) {
   viewer::take_analysis(**scene, std::move(*result));
   look_at(**scene);
   search_out_of_core(**scene);
-  for (auto const& device : (*scene)->analysis.devices) viewer::durations_in_files(**scene, {device.ref, "op 1"}, {});
+  for (auto const& device : (*scene)->analysis.devices)
+    viewer::durations_in_files(**scene, {device.ref, "op 1"}, {});
   viewer::PathFeed feed;
   viewer::find_path_in_files(**scene, feed, {}, 1000);
   return true;

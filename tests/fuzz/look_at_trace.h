@@ -1,5 +1,5 @@
-// What fuzzers let the viewer do with a file: it is laid out at several zooms, searched, summed over ranges of time and
-// described.
+// What fuzzers let the viewer do with a file: it is laid out at several zooms, searched, summed
+// over ranges of time and described.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@ namespace stepscope::fuzz {
 
 /// False: it cannot be opened.
 bool look_in_memory(std::string const& path);
-/// False: it cannot be opened, or not so. `is_analyzed`: and once more with its analysis and critical path.
+/// False: it cannot be opened, or not so. `is_analyzed`: and once more with its analysis and
+/// critical path.
 bool look_out_of_core(std::string const& path, bool is_analyzed);
 
 }  // namespace stepscope::fuzz

@@ -1,5 +1,6 @@
-// Writes the first inputs of the fuzzers of commands and of the viewer: usage make_command_corpus FOLDER (tests/fuzz/corpus).
-// Deterministic. Texts stay as they are, so that a fuzzer can change them.
+// Writes the first inputs of the fuzzers of commands and of the viewer: usage make_command_corpus
+// FOLDER (tests/fuzz/corpus). Deterministic. Texts stay as they are, so that a fuzzer can change
+// them.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -44,7 +45,9 @@ Blocks blocks_of(model::Trace const& trace) {
   return blocks;
 }
 
-bool has_type(fuzz::LooseBlock const& block, file::BlockType type) { return block.header.type == static_cast<uint16_t>(type); }
+bool has_type(fuzz::LooseBlock const& block, file::BlockType type) {
+  return block.header.type == static_cast<uint16_t>(type);
+}
 
 /// The list of steps names a track that there is not.
 Blocks with_steps_of_no_track(Blocks blocks) {
@@ -66,7 +69,8 @@ Blocks with_large_summaries(Blocks blocks) {
   for (fuzz::LooseBlock& block : blocks) {
     if (!has_type(block, file::BlockType::kSummary)) continue;
     model::TrackSummary summary;
-    STEPSCOPE_CHECK(file::decode_summary(block.payload, block.header.rows, block.header.max_end, summary));
+    STEPSCOPE_CHECK(
+        file::decode_summary(block.payload, block.header.rows, block.header.max_end, summary));
     for (uint32_t& starts : summary.starts) starts = UINT32_MAX;
     file::ColumnEncoder columns;
     base::ByteWriter payload;
@@ -123,7 +127,8 @@ int main(int argc, char** argv) {
       fs::create_directories(fs::path(argv[1]) / target);
       std::ofstream out(fs::path(argv[1]) / target / seed.name, std::ios::binary);
       out.put(static_cast<char>(seed.choice));
-      out.write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      out.write(reinterpret_cast<char const*>(bytes.data()),
+                static_cast<std::streamsize>(bytes.size()));
     }
   }
   return 0;

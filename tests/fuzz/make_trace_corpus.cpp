@@ -1,4 +1,5 @@
-// Writes the first inputs of the trace fuzzers: usage make_trace_corpus FOLDER (tests/fuzz/corpus). Deterministic.
+// Writes the first inputs of the trace fuzzers: usage make_trace_corpus FOLDER (tests/fuzz/corpus).
+// Deterministic.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -24,7 +25,8 @@ using namespace stepscope;
 void write_bytes(std::filesystem::path const& path, base::ByteSpan bytes) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      .write(reinterpret_cast<char const*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 /// The file's blocks as input of fuzz_trace_blocks.
@@ -32,17 +34,22 @@ base::ByteWriter blocks_of(base::ByteSpan file) {
   base::ByteWriter out;
   uint64_t offset = file::kFileHeaderSize;
   while (auto const block = file::block_at(file, offset)) {
-    auto const raw =
-        block->header.compressed == 1 ? file::Decompressor().decompress(block->payload, block->header.raw_size) : std::nullopt;
+    auto const raw = block->header.compressed == 1
+                         ? file::Decompressor().decompress(block->payload, block->header.raw_size)
+                         : std::nullopt;
     bool const is_index = block->header.type == static_cast<uint16_t>(file::BlockType::kIndex);
-    fuzz::put_block(out, block->header, is_index ? base::ByteSpan() : raw ? base::ByteSpan(*raw) : block->payload);
+    fuzz::put_block(out, block->header,
+                    is_index ? base::ByteSpan()
+                    : raw    ? base::ByteSpan(*raw)
+                             : block->payload);
     offset += file::kBlockHeaderSize + block->header.stored_size;
   }
   return out;
 }
 
 /// The payloads of the trace's events in blocks of up to 200 rows, as input of fuzz_event_payload.
-void write_payloads(std::filesystem::path const& folder, std::string const& name, model::Trace const& trace) {
+void write_payloads(std::filesystem::path const& folder, std::string const& name,
+                    model::Trace const& trace) {
   file::EventEncoder encoder;
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     model::EventView events = trace.events_of(model::TrackId{track});
@@ -66,15 +73,20 @@ int main(int argc, char** argv) {
     char const* name;
     int tracks, events;
   };
-  for (Sample const& sample : {Sample{"empty", 0, 0}, Sample{"one", 1, 1}, Sample{"small", 3, 24}, Sample{"larger", 2, 150}}) {
-    std::filesystem::path const path = folder / "trace_reader" / fmt::format("{}.stepscope", sample.name);
+  for (Sample const& sample : {Sample{"empty", 0, 0}, Sample{"one", 1, 1}, Sample{"small", 3, 24},
+                               Sample{"larger", 2, 150}}) {
+    std::filesystem::path const path =
+        folder / "trace_reader" / fmt::format("{}.stepscope", sample.name);
     std::filesystem::create_directories(path.parent_path());
     std::filesystem::remove(path);
-    if (auto const done = file::write_trace(file::sample_trace(7, sample.tracks, sample.events), path); !done) {
+    if (auto const done =
+            file::write_trace(file::sample_trace(7, sample.tracks, sample.events), path);
+        !done) {
       fmt::print(stderr, "{}\n", done.error().message);
       return 1;
     }
-    write_payloads(folder / "event_payload", sample.name, file::sample_trace(7, sample.tracks, sample.events));
+    write_payloads(folder / "event_payload", sample.name,
+                   file::sample_trace(7, sample.tracks, sample.events));
     auto const bytes = base::MappedFile::open(path);
     write_bytes(folder / "trace_blocks" / sample.name, blocks_of(bytes->bytes()).span());
     // As a killed process leaves it: no index, half a block at the end.

@@ -1,5 +1,5 @@
-// How blocks of a trace are changed so that much of them stays what readers expect: one number of one row, one member of the
-// JSON.
+// How blocks of a trace are changed so that much of them stays what readers expect: one number of
+// one row, one member of the JSON.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -24,13 +24,20 @@ using nlohmann::json;
 constexpr size_t kMostBlocks = 64;
 constexpr uint32_t kMostRows = 4096;
 
-bool has_type(LooseBlock const& block, BlockType type) { return block.header.type == static_cast<uint16_t>(type); }
+bool has_type(LooseBlock const& block, BlockType type) {
+  return block.header.type == static_cast<uint16_t>(type);
+}
 
 template <class T>
 void change(T& number, std::mt19937_64& random) {
   if constexpr (std::is_same_v<T, double>) {
-    constexpr double kValues[] = {
-        0, -1, 1e308, -1e308, 1e-308, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()};
+    constexpr double kValues[] = {0,
+                                  -1,
+                                  1e308,
+                                  -1e308,
+                                  1e-308,
+                                  std::numeric_limits<double>::quiet_NaN(),
+                                  std::numeric_limits<double>::infinity()};
     number = kValues[random() % std::size(kValues)];
   } else {
     number = static_cast<T>(edge_number(static_cast<uint64_t>(number), random));
@@ -65,7 +72,8 @@ template <class Row>
 void change_detail(model::DetailColumn<Row>& rows, std::mt19937_64& random) {
   if (rows.empty()) return;
   Row& row = rows[random() % rows.size()];
-  size_t const chosen = random() % std::tuple_size_v<std::remove_cvref_t<decltype(model::detail_fields<Row>)>>;
+  size_t const chosen =
+      random() % std::tuple_size_v<std::remove_cvref_t<decltype(model::detail_fields<Row>)>>;
   size_t number = 0;
   auto const visit = [&](auto const& field) {
     if (number++ == chosen) change(row.*field.member, random);
@@ -83,7 +91,8 @@ void change_event(model::EventBatch& batch, std::mt19937_64& random) {
       return change(batch.dur[row], random);
     case 2:
       // The encoder's tables grow with the largest id.
-      batch.name[row].value = static_cast<uint32_t>(edge_number(batch.name[row].value, random)) % (1U << 20);
+      batch.name[row].value =
+          static_cast<uint32_t>(edge_number(batch.name[row].value, random)) % (1U << 20);
       return;
     case 3:
       return change(batch.correlation[row], random);
@@ -104,7 +113,9 @@ bool change_events(LooseBlock& block, std::mt19937_64& random) {
   model::EventBatch batch;
   uint64_t unknown = 0;
   if (block.header.rows > kMostRows ||
-      !decoder.decode(block.payload, block.header.rows, file::current_columns(), {}, batch, unknown) || unknown > 0)
+      !decoder.decode(block.payload, block.header.rows, file::current_columns(), {}, batch,
+                      unknown) ||
+      unknown > 0)
     return false;
   for (model::StringId& name : batch.name) name.value %= 1U << 20;
   for (uint64_t count = 1 + random() % 3; count > 0; --count) change_event(batch, random);
@@ -116,7 +127,8 @@ bool change_events(LooseBlock& block, std::mt19937_64& random) {
 
 bool change_steps(LooseBlock& block, std::mt19937_64& random) {
   std::vector<file::StepSpan> steps;
-  if (block.header.rows > kMostRows || !file::decode_steps(block.payload, block.header.rows, steps) || steps.empty())
+  if (block.header.rows > kMostRows ||
+      !file::decode_steps(block.payload, block.header.rows, steps) || steps.empty())
     return false;
   file::StepSpan& step = steps[random() % steps.size()];
   switch (random() % 4) {
@@ -180,7 +192,8 @@ bool change_meaning(LooseBlock& block, std::mt19937_64& random) {
   if (has_type(block, BlockType::kEvents)) return change_events(block, random);
   if (has_type(block, BlockType::kSteps)) return change_steps(block, random);
   if (has_type(block, BlockType::kSummary)) return change_summary(block, random);
-  if (has_type(block, BlockType::kDescription) || has_type(block, BlockType::kTracks)) return mutate_json(block.payload, random);
+  if (has_type(block, BlockType::kDescription) || has_type(block, BlockType::kTracks))
+    return mutate_json(block.payload, random);
   return false;
 }
 
@@ -188,7 +201,8 @@ void change_bytes(LooseBlock& block, size_t (*mutate_bytes)(uint8_t*, size_t, si
   constexpr size_t kMostGrowth = 32;
   size_t const size = block.payload.size();
   block.payload.resize(size + kMostGrowth);
-  block.payload.resize(mutate_bytes(reinterpret_cast<uint8_t*>(block.payload.data()), size, size + kMostGrowth));
+  block.payload.resize(
+      mutate_bytes(reinterpret_cast<uint8_t*>(block.payload.data()), size, size + kMostGrowth));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace stepscope::fuzz {
 namespace {
 
 /// Values that lengths and counts are compared with.
-constexpr uint32_t kEdges[] = {0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+constexpr uint32_t kEdges[] = {0,      1,       0x7F,       0xFF,       0x7FFF,
+                               0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
 
 }  // namespace
 
@@ -34,15 +35,17 @@ void mutate_once(std::vector<uint8_t>& bytes, std::mt19937_64& random) {
       break;
     case 4: {
       size_t const from = at();
-      std::vector<uint8_t> const piece(bytes.begin() + static_cast<ptrdiff_t>(from),
-                                       bytes.begin() + static_cast<ptrdiff_t>(std::min(bytes.size(), from + random() % 64)));
+      std::vector<uint8_t> const piece(
+          bytes.begin() + static_cast<ptrdiff_t>(from),
+          bytes.begin() + static_cast<ptrdiff_t>(std::min(bytes.size(), from + random() % 64)));
       bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at()), piece.begin(), piece.end());
       break;
     }
     default: {
       size_t const from = at();
       size_t const to = std::min(bytes.size(), from + random() % 64);
-      bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(from), bytes.begin() + static_cast<ptrdiff_t>(to));
+      bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(from),
+                  bytes.begin() + static_cast<ptrdiff_t>(to));
       break;
     }
   }

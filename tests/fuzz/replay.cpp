@@ -1,5 +1,6 @@
-// Runs a fuzz target without libFuzzer, the same way every time: over the files of its corpus and over mutations of them
-// (bits, bytes, lengths, cuts, repeats, or the target's own). So every build tests what the fuzzers test, if less of it.
+// Runs a fuzz target without libFuzzer, the same way every time: over the files of its corpus and
+// over mutations of them (bits, bytes, lengths, cuts, repeats, or the target's own). So every build
+// tests what the fuzzers test, if less of it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
 /// Targets with mutations of their own have it (trace_mutator.cpp).
-extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
+extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                                        unsigned seed);
 
 namespace {
 
@@ -44,7 +46,8 @@ Bytes mutated(Bytes bytes, std::mt19937_64& random) {
   }
   size_t const size = bytes.size();
   bytes.resize(std::max(size, kMostBytes));
-  bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), size, bytes.size(), static_cast<unsigned>(random())));
+  bytes.resize(
+      LLVMFuzzerCustomMutator(bytes.data(), size, bytes.size(), static_cast<unsigned>(random())));
   return bytes;
 }
 

@@ -37,7 +37,8 @@ bool same_rows(std::span<Row const> a, std::span<Row const> b) {
 }
 
 template <class... Rows>
-bool same_details(model::Trace const& a, model::Trace const& b, std::tuple<model::DetailColumn<Rows>...> const* /*type*/) {
+bool same_details(model::Trace const& a, model::Trace const& b,
+                  std::tuple<model::DetailColumn<Rows>...> const* /*type*/) {
   return (same_rows(a.details<Rows>(), b.details<Rows>()) && ...);
 }
 
@@ -70,8 +71,8 @@ bool same_events(model::EventBatch const& a, model::EventBatch const& b) {
 }
 
 void check_readable(file::TraceFile const& file) {
-  // A few bytes can say that a column is constant over 65,536 rows: without a limit the fuzzer would find nothing but large
-  // traces.
+  // A few bytes can say that a column is constant over 65,536 rows: without a limit the fuzzer
+  // would find nothing but large traces.
   constexpr uint64_t kMaxEvents = 1 << 18;
   auto const trace = file.read({}, kMaxEvents);
   if (!trace) return;

@@ -1,5 +1,5 @@
-// What the tests of the CUDA backend share: a test with a host device and a CUDA device that do the same, and comparison of what
-// they leave. Skipped with the reason where CUDA cannot be used.
+// What the tests of the CUDA backend share: a test with a host device and a CUDA device that do the
+// same, and comparison of what they leave. Skipped with the reason where CUDA cannot be used.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ template <class T>
 Buffer upload(Device& device, std::vector<T> const& values) {
   static_assert(sizeof(T) == sizeof(float));
   Buffer buffer = device.allocate(values.size() * sizeof(T), MemoryPurpose::kOther, "test").value();
-  device.copy(StreamKind::kCompute, "upload", buffer.data(), values.data(), buffer.bytes(), CopyDirection::kHostToDevice);
+  device.copy(StreamKind::kCompute, "upload", buffer.data(), values.data(), buffer.bytes(),
+              CopyDirection::kHostToDevice);
   device.synchronize();
   return buffer;
 }
@@ -38,20 +39,25 @@ inline Buffer empty(Device& device, size_t count) { return upload(device, Array(
 inline Array download(Device& device, Buffer const& buffer) {
   Array values(buffer.bytes() / sizeof(float));
   device.synchronize();
-  device.copy(StreamKind::kCompute, "download", values.data(), buffer.data(), buffer.bytes(), CopyDirection::kDeviceToHost);
+  device.copy(StreamKind::kCompute, "download", values.data(), buffer.data(), buffer.bytes(),
+              CopyDirection::kDeviceToHost);
   device.synchronize();
   auto const good = device.failure();
   EXPECT_TRUE(good.has_value()) << good.error().message;
   return values;
 }
 
-/// Error relative to the largest expected value: sums of many terms are as exact as their largest ones.
-inline void expect_near(Array const& actual, Array const& expected, double tolerance, std::string const& what) {
+/// Error relative to the largest expected value: sums of many terms are as exact as their largest
+/// ones.
+inline void expect_near(Array const& actual, Array const& expected, double tolerance,
+                        std::string const& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   double largest = 0;
-  for (float const value : expected) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+  for (float const value : expected)
+    largest = std::max(largest, std::fabs(static_cast<double>(value)));
   for (size_t i = 0; i < actual.size(); ++i) {
-    double const difference = std::fabs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
+    double const difference =
+        std::fabs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
     ASSERT_LE(difference, tolerance * std::max(largest, 1e-6))
         << what << " at " << i << ": " << actual[i] << ", not " << expected[i];
   }
@@ -80,7 +86,8 @@ class CudaTest : public ::testing::Test {
   void expect_same(std::function<Results(Device&)> const& work, double tolerance = kFp32Tolerance) {
     Results const expected = work(host()), actual = work(cuda());
     ASSERT_EQ(actual.size(), expected.size());
-    for (size_t i = 0; i < actual.size(); ++i) expect_near(actual[i].second, expected[i].second, tolerance, expected[i].first);
+    for (size_t i = 0; i < actual.size(); ++i)
+      expect_near(actual[i].second, expected[i].second, tolerance, expected[i].first);
   }
 
   Expected<DeviceGroup> cuda_, host_;

@@ -1,6 +1,6 @@
-// Collectives and messages of CUDA devices against plain sums and copies, and whole trainings: CUDA follows the host, logical
-// devices equal one device with the whole batch, replicas have the same bits. Two to four devices share the first GPU; where
-// there are several GPUs, NCCL among them too.
+// Collectives and messages of CUDA devices against plain sums and copies, and whole trainings: CUDA
+// follows the host, logical devices equal one device with the whole batch, replicas have the same
+// bits. Two to four devices share the first GPU; where there are several GPUs, NCCL among them too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,16 +43,20 @@ class CudaGroup : public ::testing::TestWithParam<char const*> {
     for (uint32_t rank = 0; rank < members(); ++rank) threads.emplace_back(work, rank);
     for (std::thread& thread : threads) thread.join();
   }
-  void run(uint32_t rank, Collective const& what) { device(rank).collective("test", *group_->communicator, what); }
+  void run(uint32_t rank, Collective const& what) {
+    device(rank).collective("test", *group_->communicator, what);
+  }
   /// After uploads, which use the compute stream and are over.
   std::vector<Array> downloads(std::vector<Buffer> const& buffers) {
     std::vector<Array> arrays;
-    for (uint32_t rank = 0; rank < members(); ++rank) arrays.push_back(download(device(rank), buffers[rank]));
+    for (uint32_t rank = 0; rank < members(); ++rank)
+      arrays.push_back(download(device(rank), buffers[rank]));
     return arrays;
   }
   std::vector<Buffer> uploads(std::vector<Array> const& arrays) {
     std::vector<Buffer> buffers;
-    for (uint32_t rank = 0; rank < members(); ++rank) buffers.push_back(upload(device(rank), arrays[rank]));
+    for (uint32_t rank = 0; rank < members(); ++rank)
+      buffers.push_back(upload(device(rank), arrays[rank]));
     return buffers;
   }
   std::vector<Array> random_arrays(size_t count) {
@@ -78,7 +82,9 @@ TEST_P(CudaGroup, AllReduceGivesAllTheSameBitsOfTheMean) {
   for (size_t const count : parts()) {
     std::vector<Array> const start = random_arrays(count);
     std::vector<Buffer> const data = uploads(start);
-    on_all([&](uint32_t rank) { run(rank, {CollectiveOp::kAllReduce, data[rank].floats(), data[rank].floats(), count}); });
+    on_all([&](uint32_t rank) {
+      run(rank, {CollectiveOp::kAllReduce, data[rank].floats(), data[rank].floats(), count});
+    });
     std::vector<Array> const result = downloads(data);
     expect_near(result.front(), mean(start), 1e-6, "mean");
     EXPECT_THAT(result, ::testing::Each(result.front())) << count;
@@ -105,7 +111,9 @@ TEST_P(CudaGroup, BroadcastGivesTheRootsArrayToAll) {
   for (uint32_t root = 0; root < members(); ++root) {
     std::vector<Array> const start = random_arrays(1'001);
     std::vector<Buffer> const data = uploads(start);
-    on_all([&](uint32_t rank) { run(rank, {CollectiveOp::kBroadcast, data[rank].floats(), data[rank].floats(), 1'001, root}); });
+    on_all([&](uint32_t rank) {
+      run(rank, {CollectiveOp::kBroadcast, data[rank].floats(), data[rank].floats(), 1'001, root});
+    });
     EXPECT_THAT(downloads(data), ::testing::Each(start[root]));
   }
 }
@@ -122,8 +130,10 @@ TEST_P(CudaGroup, ManyMessagesArriveInOrderAndASendWaitsForNoReceive) {
       arrived.push_back(empty(d, kCount));
     }
     // All send everything before anybody receives.
-    for (size_t m = 0; m < kMessages; ++m) run(rank, {CollectiveOp::kSend, sent[m].floats(), nullptr, kCount, next});
-    for (size_t m = 0; m < kMessages; ++m) run(rank, {CollectiveOp::kReceive, nullptr, arrived[m].floats(), kCount, previous});
+    for (size_t m = 0; m < kMessages; ++m)
+      run(rank, {CollectiveOp::kSend, sent[m].floats(), nullptr, kCount, next});
+    for (size_t m = 0; m < kMessages; ++m)
+      run(rank, {CollectiveOp::kReceive, nullptr, arrived[m].floats(), kCount, previous});
     for (Buffer const& buffer : arrived) received[rank].push_back(download(d, buffer));
   });
   for (uint32_t rank = 0; rank < members(); ++rank) {
@@ -153,7 +163,8 @@ TEST_P(CudaGroup, ManyCollectivesInARowDoNotDisturbEachOther) {
 }
 
 TEST_P(CudaGroup, TheBenchmarkFindsNoWrongElement) {
-  for (char const* const op : {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "sendrecv"}) {
+  for (char const* const op :
+       {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "sendrecv"}) {
     AllReduceOptions o;
     o.device = GetParam();
     o.op = op;
@@ -169,10 +180,10 @@ TEST_P(CudaGroup, TheBenchmarkFindsNoWrongElement) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, CudaGroup,
-                         ::testing::Values("cuda:0,cuda:0", "cuda:0,cuda:0,cuda:0", "cuda:0,cuda:0,cuda:0,cuda:0", "cuda:all"));
+                         ::testing::Values("cuda:0,cuda:0", "cuda:0,cuda:0,cuda:0",
+                                           "cuda:0,cuda:0,cuda:0,cuda:0", "cuda:all"));
 
-// ---- Whole trainings
-// ------------------------------------------------------------------------------------------------------------
+// Whole trainings.
 
 class CudaTraining : public CudaTest {
  protected:
@@ -208,14 +219,17 @@ class CudaTraining : public CudaTest {
     return std::move(*result);
   }
   /// Step by step, relative.
-  static void expect_losses_near(TrainingResult const& a, TrainingResult const& b, double tolerance) {
+  static void expect_losses_near(TrainingResult const& a, TrainingResult const& b,
+                                 double tolerance) {
     ASSERT_EQ(a.loss.size(), b.loss.size());
-    for (size_t step = 0; step < a.loss.size(); ++step) EXPECT_NEAR(a.loss[step], b.loss[step], tolerance * a.loss[step]) << step;
+    for (size_t step = 0; step < a.loss.size(); ++step)
+      EXPECT_NEAR(a.loss[step], b.loss[step], tolerance * a.loss[step]) << step;
   }
 };
 
 TEST_F(CudaTraining, Cifar10FollowsTheHost) {
-  TrainingResult const expected = cifar10(options("host", 32, 5)), actual = cifar10(options("cuda", 32, 5));
+  TrainingResult const expected = cifar10(options("host", 32, 5)),
+                       actual = cifar10(options("cuda", 32, 5));
   expect_losses_near(expected, actual, 1e-3);
   EXPECT_LT(relative_difference(expected.weights.at(0), actual.weights.at(0)), 1e-3);
 }
@@ -223,7 +237,8 @@ TEST_F(CudaTraining, Cifar10FollowsTheHost) {
 TEST_F(CudaTraining, GptFollowsTheHost) {
   TrainingResult const expected = gpt(options("host", 4, 5)), actual = gpt(options("cuda", 4, 5));
   expect_losses_near(expected, actual, 1e-3);
-  EXPECT_LT(relative_difference(expected.weights.at(0), actual.weights.at(0)), 1e-2);  // Adam divides by small squares
+  EXPECT_LT(relative_difference(expected.weights.at(0), actual.weights.at(0)),
+            1e-2);  // Adam divides by small squares
 }
 
 TEST_F(CudaTraining, TheSameTrainingTwiceGivesTheSameBits) {
@@ -232,11 +247,13 @@ TEST_F(CudaTraining, TheSameTrainingTwiceGivesTheSameBits) {
 }
 
 TEST_F(CudaTraining, LogicalDevicesEqualOneWithTheWholeBatchAndHaveTheSameBits) {
-  TrainingResult const one = cifar10(options("cuda", 64, 10)), two = cifar10(options("cuda:0,cuda:0", 32, 10));
+  TrainingResult const one = cifar10(options("cuda", 64, 10)),
+                       two = cifar10(options("cuda:0,cuda:0", 32, 10));
   ASSERT_EQ(two.weights.size(), 2U);
   EXPECT_EQ(two.weights[0], two.weights[1]);
   EXPECT_LT(relative_difference(one.weights.at(0), two.weights[0]), 1e-3);
-  TrainingResult const gpt_one = gpt(options("cuda", 8, 10)), gpt_two = gpt(options("cuda:0,cuda:0", 4, 10));
+  TrainingResult const gpt_one = gpt(options("cuda", 8, 10)),
+                       gpt_two = gpt(options("cuda:0,cuda:0", 4, 10));
   ASSERT_EQ(gpt_two.weights.size(), 2U);
   EXPECT_EQ(gpt_two.weights[0], gpt_two.weights[1]);
   EXPECT_LT(relative_difference(gpt_one.weights.at(0), gpt_two.weights[0]), 1e-2);
@@ -248,12 +265,14 @@ TEST_F(CudaTraining, LearnsInEveryPrecision) {
     o.precision = precision;
     TrainingResult const result = cifar10(o);
     ASSERT_EQ(result.loss.size(), 100U);
-    EXPECT_LT(std::accumulate(result.loss.end() - 10, result.loss.end(), 0.0) / 10, 1.2) << precision_name(precision);
+    EXPECT_LT(std::accumulate(result.loss.end() - 10, result.loss.end(), 0.0) / 10, 1.2)
+        << precision_name(precision);
   }
 }
 
 TEST_F(CudaTraining, GraphsGiveTheSameBitsWithFewerLaunches) {
-  auto const expect_same = [](std::function<TrainingResult(TrainOptions const&)> const& train, TrainOptions o) {
+  auto const expect_same = [](std::function<TrainingResult(TrainOptions const&)> const& train,
+                              TrainOptions o) {
     TrainingResult const plain = train(o);
     o.graphs = true;
     TrainingResult const graphed = train(o);
@@ -300,9 +319,11 @@ TEST_F(CudaTraining, PipelinesAndLayersCutOverDevicesGiveTheWeightsOfOneDevice) 
     o.batch = 32;
     o.steps = 3;
     o.log_every = 0;
-    return train_split(o, describe_cnn(static_cast<int64_t>(kCropSide), 3, kCifarClasses, {}), images(), nullptr);
+    return train_split(o, describe_cnn(static_cast<int64_t>(kCropSide), 3, kCifarClasses, {}),
+                       images(), nullptr);
   };
-  auto const one = train("cuda:0", 1, false), two = train("cuda:0,cuda:0", 4, false), cut = train("cuda:0,cuda:0", 1, true);
+  auto const one = train("cuda:0", 1, false), two = train("cuda:0,cuda:0", 4, false),
+             cut = train("cuda:0,cuda:0", 1, true);
   ASSERT_TRUE(one.has_value()) << one.error().message;
   ASSERT_TRUE(two.has_value()) << two.error().message;
   EXPECT_LT(relative_difference(one->weights, two->weights), 1e-3);

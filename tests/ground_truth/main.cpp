@@ -1,5 +1,6 @@
-// Ground truth: makes a run of every fault of `stepscope synth`, analyzes it and prints whether the first finding names the fault
-// and states its cost. Exit status 1 when it does not do so often enough.
+// Ground truth: makes a run of every fault of `stepscope synth`, analyzes it and prints whether the
+// first finding names the fault and states its cost. Exit status 1 when it does not do so often
+// enough.
 //   ground_truth [--list] [--only TEXT] [--keep FOLDER] [--workloads --stepscope PROGRAM]
 #include <stdlib.h>
 
@@ -26,7 +27,8 @@ struct Options {
 class WorkFolder {
  public:
   WorkFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stepscope-ground-truth-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stepscope-ground-truth-XXXXXX").string();
     if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~WorkFolder() {
@@ -79,7 +81,8 @@ int run(Options const& options) {
   }
   if (options.list) return 0;
   if (options.workloads)
-    for (Outcome& outcome : play_workloads(options.stepscope, base, options.only)) outcomes.push_back(std::move(outcome));
+    for (Outcome& outcome : play_workloads(options.stepscope, base, options.only))
+      outcomes.push_back(std::move(outcome));
   return print_table(outcomes) ? 0 : 1;
 }
 
@@ -88,7 +91,9 @@ int run(Options const& options) {
 int main(int count, char** arguments) {
   Options options;
   if (!parse(count, arguments, options)) {
-    fmt::print(stderr, "usage: ground_truth [--list] [--only TEXT] [--keep FOLDER] [--workloads --stepscope PROGRAM]\n");
+    fmt::print(stderr,
+               "usage: ground_truth [--list] [--only TEXT] [--keep FOLDER] [--workloads "
+               "--stepscope PROGRAM]\n");
     return 2;
   }
   return run(options);

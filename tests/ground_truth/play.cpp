@@ -22,7 +22,8 @@ constexpr double kCostTolerance = 0.10;
 
 void note_truth(nlohmann::json const& fault, Outcome& outcome) {
   if (fault.at("expected_finding").is_string()) outcome.expected = fault.at("expected_finding");
-  if (fault.at("cost_ns_per_step").is_number()) outcome.injected_ns = fault.at("cost_ns_per_step").get<int64_t>();
+  if (fault.at("cost_ns_per_step").is_number())
+    outcome.injected_ns = fault.at("cost_ns_per_step").get<int64_t>();
   if (fault.at("rank").is_number()) outcome.expected_rank = fault.at("rank").get<int32_t>();
 }
 
@@ -33,8 +34,9 @@ void note_findings(analyzer::Analysis const& analysis, model::Run const& run, Ou
     if (auto const where = findings.front().where)
       outcome.found_rank = run.ranks[static_cast<size_t>(where->rank_index)].trace.info().rank;
   }
-  auto const expected =
-      std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) { return finding.rule == outcome.expected; });
+  auto const expected = std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) {
+    return finding.rule == outcome.expected;
+  });
   if (expected != findings.end()) outcome.stated_ns = expected->cost_ns_per_step;
 }
 
@@ -61,7 +63,9 @@ std::string try_play(Scenario const& scenario, std::string const& folder, Outcom
 
 }  // namespace
 
-bool Outcome::is_right() const { return error.empty() && expected == found && (!expected_rank || expected_rank == found_rank); }
+bool Outcome::is_right() const {
+  return error.empty() && expected == found && (!expected_rank || expected_rank == found_rank);
+}
 
 bool Outcome::is_cost_right() const {
   if (!injected_ns) return true;

@@ -4,7 +4,9 @@
 
 namespace stepscope::ground_truth {
 
-std::string Scenario::name() const { return fmt::format("{} {} {} #{}", pattern, ranks, fault, seed); }
+std::string Scenario::name() const {
+  return fmt::format("{} {} {} #{}", pattern, ranks, fault, seed);
+}
 
 std::vector<Scenario> scenarios() {
   return {
@@ -76,7 +78,8 @@ std::vector<Scenario> scenarios() {
       {"moe", 4, "tensor-cores=3", 2},
       {"pipeline", 2, "tensor-cores=2.2", 3},
       {"pipeline", 4, "tensor-cores=3", 4},
-      {"dp", 2, "tensor-cores=3", 4},  // no other kernel tells what tensor cores would gain: half is stated
+      {"dp", 2, "tensor-cores=3",
+       4},  // no other kernel tells what tensor cores would gain: half is stated
       {"dp", 4, "small-grids=40"},
       {"dp", 1, "small-grids=16", 2},
       {"dp", 4, "serialized-streams"},

@@ -1,4 +1,5 @@
-// The jobs whose first finding is known: what `stepscope synth` makes of each fault, in patterns, sizes and amounts that differ.
+// The jobs whose first finding is known: what `stepscope synth` makes of each fault, in patterns,
+// sizes and amounts that differ.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,10 @@ std::vector<Scenario> scenarios();
 /// What was known of a run, and what the analyzer said.
 struct Outcome {
   std::string scenario;
-  std::string expected;                              ///< a rule; empty = nothing above info
-  std::string found;                                 ///< rule of the first finding above info; empty = none
-  std::optional<int64_t> injected_ns, stated_ns;     ///< per step; of the expected rule's finding, wherever it stands
+  std::string expected;  ///< a rule; empty = nothing above info
+  std::string found;     ///< rule of the first finding above info; empty = none
+  std::optional<int64_t> injected_ns,
+      stated_ns;  ///< per step; of the expected rule's finding, wherever it stands
   std::optional<int32_t> expected_rank, found_rank;  ///< where the fault is one rank's
   std::string error;                                 ///< the run could not be made or read
 
@@ -37,10 +39,13 @@ struct Outcome {
 /// Makes the run in `folder`, which must be empty, and analyzes it.
 Outcome play(Scenario const& scenario, std::string const& folder);
 
-/// A line an outcome, then precision, recall and the share of right costs. Returns whether all are as they must be.
+/// A line an outcome, then precision, recall and the share of right costs. Returns whether all are
+/// as they must be.
 bool print_table(std::vector<Outcome> const& outcomes);
 
-/// The workloads with each of their pathologies on two host devices, by the program `stepscope`, their runs below `folder`.
-std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder, std::string const& only);
+/// The workloads with each of their pathologies on two host devices, by the program `stepscope`,
+/// their runs below `folder`.
+std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder,
+                                    std::string const& only);
 
 }  // namespace stepscope::ground_truth

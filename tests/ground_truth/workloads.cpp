@@ -1,5 +1,5 @@
-// The pathologies of the bundled workloads, trained on host devices and analyzed by the stepscope program. What they cost
-// depends on the machine, so they are shown and not counted against a cost.
+// The pathologies of the bundled workloads, trained on host devices and analyzed by the stepscope
+// program. What they cost depends on the machine, so they are shown and not counted against a cost.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -16,10 +16,12 @@ namespace {
 struct Workload {
   char const* fault_injection;
   char const* training;
-  int devices = 2;  ///< one where the fault needs no second: with as many devices as cores the launching threads slow one of them
+  int devices = 2;  ///< one where the fault needs no second: with as many devices as cores the
+                    ///< launching threads slow one of them
 };
-// Small trainings in which the pathology costs enough to be seen (docs/guide/WORKLOADS.md, "Known faults"). Without
-// tiny-kernels and pageable-copies: on host devices a launch and a copy cost next to nothing.
+// Small trainings in which the pathology costs enough to be seen (docs/guide/WORKLOADS.md, "Known
+// faults"). Without tiny-kernels and pageable-copies: on host devices a launch and a copy cost next
+// to nothing.
 constexpr char kCifar[] = "cifar10 --batch 4 --steps 12";
 constexpr char kLargeMessages[] = "cifar10 --batch 1 --bucket-mb 4 --steps 40";
 constexpr char kManyMessages[] = "gpt --batch 1 --steps 12";  // 54 parameters: cifar10 has nine
@@ -35,8 +37,8 @@ constexpr Workload kWorkloads[] = {{"slow-input=150", kCifar},
                                    {"no-overlap=4", kLargeMessages},
                                    {"small-buckets", kManyMessages},
                                    {"fragmentation", "cifar10 --batch 16 --steps 40", 1}};
-/// Other programs take the cores of a machine now and then, which is then the largest loss of a training of a second. What most
-/// of so many trainings show is the fault's.
+/// Other programs take the cores of a machine now and then, which is then the largest loss of a
+/// training of a second. What most of so many trainings show is the fault's.
 constexpr int kTrainings = 3;
 
 nlohmann::json read_json(std::string const& path) {
@@ -46,50 +48,64 @@ nlohmann::json read_json(std::string const& path) {
 
 /// Returns what went wrong, or nothing.
 std::string read_run(std::string const& folder, Outcome& outcome) {
-  nlohmann::json const analysis = read_json(folder + "/analysis.json"), injected = read_json(folder + "/pathology.json");
-  if (!analysis.is_object() || !injected.is_object()) return fmt::format("{} lacks analysis.json or pathology.json", folder);
+  nlohmann::json const analysis = read_json(folder + "/analysis.json"),
+                       injected = read_json(folder + "/pathology.json");
+  if (!analysis.is_object() || !injected.is_object())
+    return fmt::format("{} lacks analysis.json or pathology.json", folder);
   outcome.expected = injected.at("pathologies").at(0).at("expected_finding");
   auto const& findings = analysis.at("findings");
-  if (!findings.empty() && findings.front().at("severity") != "info") outcome.found = findings.front().at("rule");
+  if (!findings.empty() && findings.front().at("severity") != "info")
+    outcome.found = findings.front().at("rule");
   for (auto const& finding : findings)
-    if (finding.at("rule") == outcome.expected && finding.at("cost_ns_per_step").is_number() && !outcome.stated_ns)
+    if (finding.at("rule") == outcome.expected && finding.at("cost_ns_per_step").is_number() &&
+        !outcome.stated_ns)
       outcome.stated_ns = finding.at("cost_ns_per_step").get<int64_t>();
   return {};
 }
 
 /// One training with the fault.
-Outcome train(Workload const& workload, std::string const& stepscope, std::string const& run, std::string const& scenario) {
+Outcome train(Workload const& workload, std::string const& stepscope, std::string const& run,
+              std::string const& scenario) {
   Outcome outcome;
   outcome.scenario = scenario;
-  std::string const command =
-      fmt::format("'{}' profile {} --no-evaluate --log-every 0 -o '{}' --force --device host:{} --pathology {} >'{}.log' 2>&1",
-                  stepscope, workload.training, run, workload.devices, workload.fault_injection, run);
+  std::string const command = fmt::format(
+      "'{}' profile {} --no-evaluate --log-every 0 -o '{}' --force --device host:{} --pathology {} "
+      ">'{}.log' 2>&1",
+      stepscope, workload.training, run, workload.devices, workload.fault_injection, run);
   int const status = std::system(command.c_str());
-  outcome.error = status == 0 ? read_run(run, outcome) : fmt::format("status {}: {}", status, command);
+  outcome.error =
+      status == 0 ? read_run(run, outcome) : fmt::format("status {}: {}", status, command);
   return outcome;
 }
 
-/// One of those trainings that most agree with: a right one if most are, else a wrong one. Says how many are right.
+/// One of those trainings that most agree with: a right one if most are, else a wrong one. Says how
+/// many are right.
 Outcome most_of(std::vector<Outcome> const& trained) {
-  auto const right = std::count_if(trained.begin(), trained.end(), [](Outcome const& outcome) { return outcome.is_right(); });
+  auto const right = std::count_if(trained.begin(), trained.end(),
+                                   [](Outcome const& outcome) { return outcome.is_right(); });
   bool const are_right = 2 * static_cast<size_t>(right) > trained.size();
-  Outcome outcome = *std::find_if(trained.begin(), trained.end(), [&](Outcome const& o) { return o.is_right() == are_right; });
+  Outcome outcome = *std::find_if(trained.begin(), trained.end(),
+                                  [&](Outcome const& o) { return o.is_right() == are_right; });
   outcome.scenario += fmt::format(" ({} of {})", right, trained.size());
   return outcome;
 }
 
 }  // namespace
 
-std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder, std::string const& only) {
+std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder,
+                                    std::string const& only) {
   std::vector<Outcome> outcomes;
   std::filesystem::create_directories(folder);
   for (Workload const& workload : kWorkloads) {
     std::string const training = workload.training;
-    std::string const scenario = fmt::format("{} {}", training.substr(0, training.find(' ')), workload.fault_injection);
+    std::string const scenario =
+        fmt::format("{} {}", training.substr(0, training.find(' ')), workload.fault_injection);
     if (scenario.find(only) == std::string::npos) continue;
     std::vector<Outcome> trained;
     for (int i = 0; i < kTrainings; ++i)
-      trained.push_back(train(workload, stepscope, fmt::format("{}/{}-{}", folder, workload.fault_injection, i + 1), scenario));
+      trained.push_back(train(workload, stepscope,
+                              fmt::format("{}/{}-{}", folder, workload.fault_injection, i + 1),
+                              scenario));
     outcomes.push_back(most_of(trained));
   }
   return outcomes;

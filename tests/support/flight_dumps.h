@@ -1,4 +1,5 @@
-// Made dumps of PyTorch's flight recorder, as JSON and as the pickle that PyTorch writes of the same data.
+// Made dumps of PyTorch's flight recorder, as JSON and as the pickle that PyTorch writes of the
+// same data.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +95,8 @@ class FlightPickle {
 };
 
 /// An entry of the default group, completed: created at `created_ns`, seen to be over 150 ms later.
-inline Json flight_entry(int64_t record, std::string const& name, int64_t sequence, int64_t created_ns) {
+inline Json flight_entry(int64_t record, std::string const& name, int64_t sequence,
+                         int64_t created_ns) {
   return {{"record_id", record},
           {"pg_id", 0},
           {"process_group", {"0", "default_pg"}},
@@ -125,7 +127,8 @@ inline Json pending(Json entry, std::string const& state = "scheduled") {
 
 /// `ranks`: "[0, 1]", of the default group.
 inline Json flight_dump(Json entries, std::string const& ranks) {
-  if (entries.is_object()) entries = Json::array({entries});  // one alone: compilers differ in what braces make of it
+  if (entries.is_object())
+    entries = Json::array({entries});  // one alone: compilers differ in what braces make of it
   return {{"version", "2.4"},
           {"nccl_version", "2.26.6"},
           {"pg_config", {{"0", {{"name", "0"}, {"desc", "default_pg"}, {"ranks", ranks}}}}},

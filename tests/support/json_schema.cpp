@@ -23,31 +23,37 @@ class Validator {
   explicit Validator(Json const& root) : root_(root) {}
 
   void check(Json const& schema, Json const& value, std::string const& at) {
-    static constexpr std::array kKnown{"type",  "const", "enum", "properties",  "required", "additionalProperties",
-                                       "items", "anyOf", "$ref", "description", "title",    "$schema",
-                                       "$defs"};
+    static constexpr std::array kKnown{
+        "type",  "const", "enum", "properties",  "required", "additionalProperties",
+        "items", "anyOf", "$ref", "description", "title",    "$schema",
+        "$defs"};
     for (auto const& [keyword, rule] : schema.items())
-      if (std::find(kKnown.begin(), kKnown.end(), keyword) == kKnown.end()) fault(at, "unknown keyword " + keyword);
+      if (std::find(kKnown.begin(), kKnown.end(), keyword) == kKnown.end())
+        fault(at, "unknown keyword " + keyword);
     if (schema.contains("$ref")) {
       Json::json_pointer const target(schema["$ref"].get<std::string>().substr(1));
       return check(root_.at(target), value, at);
     }
     if (schema.contains("anyOf")) return check_any(schema["anyOf"], value, at);
-    if (schema.contains("const") && schema["const"] != value) fault(at, "is " + value.dump() + ", not " + schema["const"].dump());
-    if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
+    if (schema.contains("const") && schema["const"] != value)
+      fault(at, "is " + value.dump() + ", not " + schema["const"].dump());
+    if (schema.contains("enum") &&
+        std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
       fault(at, value.dump() + " is none of " + schema["enum"].dump());
     if (schema.contains("type") && !has_type(schema["type"], value))
       return fault(at, std::string("is ") + value.type_name() + ", not " + schema["type"].dump());
     if (value.is_object() && schema.value("type", "") == "object") check_object(schema, value, at);
     if (value.is_array() && schema.contains("items"))
-      for (size_t i = 0; i < value.size(); ++i) check(schema["items"], value[i], at + "/" + std::to_string(i));
+      for (size_t i = 0; i < value.size(); ++i)
+        check(schema["items"], value[i], at + "/" + std::to_string(i));
   }
   std::vector<std::string> faults() && { return std::move(faults_); }
 
  private:
   static bool has_type(Json const& types, Json const& value) {
     if (types.is_string()) return is_of_type(value, types);
-    return std::any_of(types.begin(), types.end(), [&](Json const& type) { return is_of_type(value, type); });
+    return std::any_of(types.begin(), types.end(),
+                       [&](Json const& type) { return is_of_type(value, type); });
   }
 
   /// The faults of the first alternative, when none holds: in ours the second is null.
@@ -76,7 +82,9 @@ class Validator {
     }
   }
 
-  void fault(std::string const& at, std::string const& what) { faults_.push_back((at.empty() ? "/" : at) + ": " + what); }
+  void fault(std::string const& at, std::string const& what) {
+    faults_.push_back((at.empty() ? "/" : at) + ": " + what);
+  }
 
   Json const& root_;
   std::vector<std::string> faults_;

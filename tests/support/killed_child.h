@@ -10,7 +10,8 @@
 
 namespace stepscope::support {
 
-/// A child that has run `reach` and waits, with what `reach` made still alive. Killed by the destructor unless kill() was called.
+/// A child that has run `reach` and waits, with what `reach` made still alive. Killed by the
+/// destructor unless kill() was called.
 class WaitingChild {
  public:
   /// `reach` gets a function to call when the state is reached; it does not return.

@@ -17,7 +17,8 @@ constexpr double kStepUs = 1000;
 /// Writes the events of one process.
 class JobWriter {
  public:
-  JobWriter(KinetoJob const& job, int process, json& events) : job_(job), process_(process), events_(events) {}
+  JobWriter(KinetoJob const& job, int process, json& events)
+      : job_(job), process_(process), events_(events) {}
 
   void write() {
     for (int step = 0; step < job_.steps; ++step) write_step(step);
@@ -26,8 +27,15 @@ class JobWriter {
  private:
   [[nodiscard]] int pid() const { return 100 + process_; }
 
-  json& add(std::string const& category, std::string const& name, json const& pid, json const& tid, double ts, double dur) {
-    events_.push_back({{"ph", "X"}, {"cat", category}, {"name", name}, {"pid", pid}, {"tid", tid}, {"ts", ts}, {"dur", dur}});
+  json& add(std::string const& category, std::string const& name, json const& pid, json const& tid,
+            double ts, double dur) {
+    events_.push_back({{"ph", "X"},
+                       {"cat", category},
+                       {"name", name},
+                       {"pid", pid},
+                       {"tid", tid},
+                       {"ts", ts},
+                       {"dur", dur}});
     return events_.back();
   }
 
@@ -37,8 +45,10 @@ class JobWriter {
     add("cpu_op", "aten::copy_", pid(), 1, begin + 5, 30);
     launch("cudaMemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 7, begin + 10, 60);
     for (int kernel = 0; kernel < job_.kernels_per_step; ++kernel)
-      launch("cudaLaunchKernel", "kernel", fmt::format("gemm_{}", kernel % 3), 7, begin + 60 + kernel * 40, 90 + kernel);
-    json& reduce = launch("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, begin + 400, 150);
+      launch("cudaLaunchKernel", "kernel", fmt::format("gemm_{}", kernel % 3), 7,
+             begin + 60 + kernel * 40, 90 + kernel);
+    json& reduce = launch("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                          20, begin + 400, 150);
     reduce["args"].update({{"Collective name", "allreduce"},
                            {"In msg nelems", 1 << 18},
                            {"Out msg nelems", 1 << 18},
@@ -52,11 +62,15 @@ class JobWriter {
   }
 
   /// Returns the device op.
-  json& launch(std::string const& call, std::string const& category, std::string const& name, int stream, double at, double dur) {
+  json& launch(std::string const& call, std::string const& category, std::string const& name,
+               int stream, double at, double dur) {
     int const device = std::max(job_.rank, 0) + process_;
     add("cuda_runtime", call, pid(), 1, at, 8)["args"] = {{"correlation", ++correlation_}};
     json& op = add(category, name, device, stream, std::max(at + 12, stream_end_), dur);
-    op["args"] = {{"correlation", correlation_}, {"device", device}, {"stream", stream}, {"grid", {80, 1, 1}}};
+    op["args"] = {{"correlation", correlation_},
+                  {"device", device},
+                  {"stream", stream},
+                  {"grid", {80, 1, 1}}};
     if (stream == 7) stream_end_ = op["ts"].get<double>() + dur + 1;
     return op;
   }
@@ -74,14 +88,16 @@ auto const& any_of(Container const& values, Random& random) {
 }
 
 json any_number(Random& random) {
-  static std::array<json, 10> const kNumbers = {0, -1, 1, 1e300, INT64_MAX, 1e18, -1e18, 4294967296.0, nullptr, "x"};
+  static std::array<json, 10> const kNumbers = {
+      0, -1, 1, 1e300, INT64_MAX, 1e18, -1e18, 4294967296.0, nullptr, "x"};
   return any_of(kNumbers, random);
 }
 
 std::string any_category(Random& random) {
-  static std::array<char const*, 9> const kCategories = {"kernel",     "cuda_runtime",    "cpu_op",
-                                                         "gpu_memcpy", "user_annotation", "gpu_user_annotation",
-                                                         "cuda_sync",  "overhead",        "unheard_of"};
+  static std::array<char const*, 9> const kCategories = {
+      "kernel",     "cuda_runtime",    "cpu_op",
+      "gpu_memcpy", "user_annotation", "gpu_user_annotation",
+      "cuda_sync",  "overhead",        "unheard_of"};
   return any_of(kCategories, random);
 }
 
@@ -142,11 +158,13 @@ void damage_event(json& events, Random& random) {
       event["name"] = any_name(random);
       break;
     case 5:
-      if (event.contains("args") && event["args"].is_object()) event["args"]["correlation"] = random() % 40;
+      if (event.contains("args") && event["args"].is_object())
+        event["args"]["correlation"] = random() % 40;
       break;
     case 6:
-      event["ph"] =
-          any_of(std::string_view("XBEiMCsf"), random) == 'X' ? "X" : std::string(1, any_of(std::string_view("BEiMC"), random));
+      event["ph"] = any_of(std::string_view("XBEiMCsf"), random) == 'X'
+                        ? "X"
+                        : std::string(1, any_of(std::string_view("BEiMC"), random));
       break;
     case 7:
       take_from(event, json(any_of(events, random)), random);
@@ -163,9 +181,11 @@ json kineto_job(KinetoJob const& job) {
                {"baseTimeNanoseconds", int64_t{1'700'000'000'000'000'000}},
                {"deviceProperties", json::array()},
                {"traceEvents", json::array()}};
-  if (job.rank >= 0) file["distributedInfo"] = {{"backend", "nccl"}, {"rank", job.rank}, {"world_size", job.ranks}};
+  if (job.rank >= 0)
+    file["distributedInfo"] = {{"backend", "nccl"}, {"rank", job.rank}, {"world_size", job.ranks}};
   for (int process = 0; process < job.processes; ++process) {
-    file["deviceProperties"].push_back({{"id", std::max(job.rank, 0) + process}, {"name", "GPU"}, {"numSms", 108}});
+    file["deviceProperties"].push_back(
+        {{"id", std::max(job.rank, 0) + process}, {"name", "GPU"}, {"numSms", 108}});
     JobWriter(job, process, file["traceEvents"]).write();
   }
   return file;
@@ -174,7 +194,8 @@ json kineto_job(KinetoJob const& job) {
 void damage_events(json& file, Random& random) {
   static std::array<size_t, 4> const kChanges = {1, 3, 10, 40};
   json& events = file["traceEvents"];
-  for (size_t left = any_of(kChanges, random); left > 0 && !events.empty(); --left) damage_event(events, random);
+  for (size_t left = any_of(kChanges, random); left > 0 && !events.empty(); --left)
+    damage_event(events, random);
   if (random() % 8 == 0) file.erase("distributedInfo");
 }
 

@@ -1,4 +1,5 @@
-// A small PyTorch job as its profiler exports it, and damaged copies of that export: what a hostile or broken file may say.
+// A small PyTorch job as its profiler exports it, and damaged copies of that export: what a hostile
+// or broken file may say.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,12 @@ struct KinetoJob {
   int ranks = 2;
 };
 
-/// {"traceEvents": [...], ...} of a job that copies, launches kernels on two streams, reduces gradients and waits for its device.
+/// {"traceEvents": [...], ...} of a job that copies, launches kernels on two streams, reduces
+/// gradients and waits for its device.
 nlohmann::json kineto_job(KinetoJob const& job);
 
-/// Changes some events: numbers, times, categories, names, threads and processes; drops, doubles and moves others.
+/// Changes some events: numbers, times, categories, names, threads and processes; drops, doubles
+/// and moves others.
 void damage_events(nlohmann::json& file, Random& random);
 
 /// Changes, drops and doubles bytes, or cuts the rest.

@@ -114,8 +114,9 @@ INSERT INTO CUBLAS_EVENTS VALUES (960, 1140, 0, {tid}, 24);
 INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (3960, 3980, {tid}, 25, 1, 44, 0, 8, 8, NULL);
 INSERT INTO PROFILER_OVERHEAD VALUES (3990, 3995, {tid}, 26, 3);
 )sql",
-      arg("p", process), arg("pid", nsys_process(process)), arg("tid", nsys_thread(process, process + 1)), arg("d", device),
-      arg("c", device + 1), arg("none", "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"));
+      arg("p", process), arg("pid", nsys_process(process)),
+      arg("tid", nsys_thread(process, process + 1)), arg("d", device), arg("c", device + 1),
+      arg("none", "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"));
 }
 
 }  // namespace
@@ -141,14 +142,16 @@ INSERT INTO GPU_METRICS VALUES (0, 2000, 256, 3, 50), (0, 2100, 257, 3, 75), (0,
   sql += nsys_process_sql(101, 1);
   // A shell that was not traced.
   sql += fmt::format("INSERT INTO PROCESSES VALUES ({}, 99, 'bash');", nsys_process(99));
-  sql += fmt::format("INSERT INTO OSRT_API VALUES (10, 20, 0, {}, 23, 0, 0, 0, 0);", nsys_thread(99, 99));
+  sql += fmt::format("INSERT INTO OSRT_API VALUES (10, 20, 0, {}, 23, 0, 0, 0, 0);",
+                     nsys_thread(99, 99));
   return sql;
 }
 
 std::string nsys_database(std::string_view sql, int page_bytes) {
   sqlite3* connection = nullptr;
   STEPSCOPE_CHECK(sqlite3_open(":memory:", &connection) == SQLITE_OK);
-  std::string const all = fmt::format("PRAGMA page_size={}; BEGIN; ", page_bytes) + std::string(sql) + "; COMMIT;";
+  std::string const all =
+      fmt::format("PRAGMA page_size={}; BEGIN; ", page_bytes) + std::string(sql) + "; COMMIT;";
   char* message = nullptr;
   if (sqlite3_exec(connection, all.c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
     fmt::print(stderr, "{}\n", message);

@@ -1,5 +1,5 @@
-// Where test programs find the sources (documents, data) and what the build made (bin/, lib/, tests/). Relative paths in the
-// bundle.
+// Where test programs find the sources (documents, data) and what the build made (bin/, lib/,
+// tests/). Relative paths in the bundle.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Runs of several processes with every kind of event, random details and hostile names, small enough to be looked at row by row.
+// Runs of several processes with every kind of event, random details and hostile names, small
+// enough to be looked at row by row.
 #pragma once
 
 #include <random>
@@ -43,14 +44,17 @@ inline model::Track random_track(std::mt19937_64& random, int number) {
   return track;
 }
 
-inline model::Trace random_process(std::mt19937_64& random, RandomRanks const& options, int32_t rank) {
+inline model::Trace random_process(std::mt19937_64& random, RandomRanks const& options,
+                                   int32_t rank) {
   model::TraceBuilder builder;
   builder.info().rank = rank;
   builder.info().world_size = options.ranks;
   builder.info().process_id = rank % 2 == 0 ? 0 : 100 + rank;
   builder.info().host = "host\x1b[31m";
-  builder.add_device({.id = 0, .name = "device \x01", .capacity_bytes = 1000, .threads = 2, .peak_flops = 1e12});
-  builder.add_device({.id = 1, .name = "unknown", .capacity_bytes = 0, .threads = 0, .peak_flops = 0});
+  builder.add_device(
+      {.id = 0, .name = "device \x01", .capacity_bytes = 1000, .threads = 2, .peak_flops = 1e12});
+  builder.add_device(
+      {.id = 1, .name = "unknown", .capacity_bytes = 0, .threads = 0, .peak_flops = 0});
   for (int t = 0; t < options.tracks; ++t) {
     model::TrackId const track = builder.add_track(random_track(random, t));
     int const events = t == 1 ? 0 : options.events_per_track;
@@ -58,7 +62,9 @@ inline model::Trace random_process(std::mt19937_64& random, RandomRanks const& o
       auto const kind = static_cast<model::EventKind>(random() % model::kKindCount);
       auto const start = static_cast<int64_t>(random() % 2000) - 500;
       // Few correlations, so that they meet; now and then one that no signed number holds.
-      uint64_t const correlation = random() % 4 == 0 ? 0 : random() % 50 == 0 ? UINT64_MAX - random() % 2 : random() % 20;
+      uint64_t const correlation = random() % 4 == 0    ? 0
+                                   : random() % 50 == 0 ? UINT64_MAX - random() % 2
+                                                        : random() % 20;
       file::add_random(builder.events(track), kind, start, static_cast<int64_t>(random() % 300),
                        builder.intern(random_name(random)), correlation, random);
     }

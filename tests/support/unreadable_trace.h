@@ -15,7 +15,8 @@
 
 namespace stepscope::support {
 
-/// Rewrites the index of the trace at `path`: it claims more events than any memory holds. A file as large as that needs a hole.
+/// Rewrites the index of the trace at `path`: it claims more events than any memory holds. A file
+/// as large as that needs a hole.
 inline void make_unreadable(std::string const& path) {
   std::vector<file::IndexEntry> blocks;
   {
@@ -33,7 +34,8 @@ inline void make_unreadable(std::string const& path) {
   claimed.header.rows = file::kMaxBlockRows;
   claimed.offset = std::filesystem::file_size(path);
   claimed.size = file::kBlockHeaderSize + claimed.header.stored_size;
-  for (size_t i = 0; i < kClaimedBlocks; ++i, claimed.offset += claimed.size) blocks.push_back(claimed);
+  for (size_t i = 0; i < kClaimedBlocks; ++i, claimed.offset += claimed.size)
+    blocks.push_back(claimed);
   ASSERT_LT(claimed.offset, kHoleBytes);
   std::filesystem::resize_file(path, kHoleBytes);
   auto writer = file::TraceWriter::append_to(path, blocks);

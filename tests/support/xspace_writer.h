@@ -1,5 +1,5 @@
-// Writes XSpaces of Protocol Buffers by hand, so that tests can also write what no library would: see
-// trace/import/formats/xplane/xplane.proto.
+// Writes XSpaces of Protocol Buffers by hand, so that tests can also write what no library would:
+// see trace/import/formats/xplane/xplane.proto.
 #pragma once
 
 #include <bit>
@@ -30,7 +30,8 @@ class MessageWriter {
   MessageWriter& real(uint32_t number, double value) {
     put(uint64_t{number} << 3U | 1U);
     auto const bits = std::bit_cast<uint64_t>(value);
-    for (unsigned shift = 0; shift < 64; shift += 8) text_ += static_cast<char>(bits >> shift & 0xFFU);
+    for (unsigned shift = 0; shift < 64; shift += 8)
+      text_ += static_cast<char>(bits >> shift & 0xFFU);
     return *this;
   }
   MessageWriter& raw(std::string_view bytes) {
@@ -61,13 +62,18 @@ class PlaneWriter {
 
   PlaneWriter& line(int64_t id, std::string_view name, int64_t timestamp_ns) {
     end_line();
-    line_.varint(1, static_cast<uint64_t>(id)).bytes(2, name).varint(3, static_cast<uint64_t>(timestamp_ns));
+    line_.varint(1, static_cast<uint64_t>(id))
+        .bytes(2, name)
+        .varint(3, static_cast<uint64_t>(timestamp_ns));
     has_line_ = true;
     return *this;
   }
-  PlaneWriter& event(std::string_view name, int64_t offset_ps, int64_t duration_ps, Stats const& stats = {}) {
+  PlaneWriter& event(std::string_view name, int64_t offset_ps, int64_t duration_ps,
+                     Stats const& stats = {}) {
     MessageWriter message;
-    message.varint(1, event_id(name)).varint(2, static_cast<uint64_t>(offset_ps)).varint(3, static_cast<uint64_t>(duration_ps));
+    message.varint(1, event_id(name))
+        .varint(2, static_cast<uint64_t>(offset_ps))
+        .varint(3, static_cast<uint64_t>(duration_ps));
     for (auto const& [stat, value] : stats) message.bytes(4, stat_message(stat, value));
     line_.bytes(4, message.text());
     return *this;
@@ -78,7 +84,8 @@ class PlaneWriter {
     return *this;
   }
   /// What an event's name says of all its events.
-  PlaneWriter& describe(std::string_view name, std::string_view display_name, Stats const& stats = {}) {
+  PlaneWriter& describe(std::string_view name, std::string_view display_name,
+                        Stats const& stats = {}) {
     MessageWriter more;
     if (!display_name.empty()) more.bytes(4, display_name);
     for (auto const& [stat, value] : stats) more.bytes(5, stat_message(stat, value));
@@ -117,11 +124,13 @@ class PlaneWriter {
   std::string stat_message(std::string_view name, StatValue const& value) {
     MessageWriter stat;
     stat.varint(1, stat_id(name));
-    if (auto const* number = std::get_if<int64_t>(&value)) stat.varint(4, static_cast<uint64_t>(*number));
+    if (auto const* number = std::get_if<int64_t>(&value))
+      stat.varint(4, static_cast<uint64_t>(*number));
     if (auto const* number = std::get_if<uint64_t>(&value)) stat.varint(3, *number);
     if (auto const* number = std::get_if<double>(&value)) stat.real(2, *number);
     if (auto const* text = std::get_if<std::string>(&value)) stat.bytes(5, *text);
-    if (auto const* reference = std::get_if<Reference>(&value)) stat.varint(7, stat_id(reference->text));
+    if (auto const* reference = std::get_if<Reference>(&value))
+      stat.varint(7, stat_id(reference->text));
     return stat.text();
   }
   void end_line() {

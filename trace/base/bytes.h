@@ -1,5 +1,6 @@
-// Little-endian integers and strings in byte buffers: ByteWriter appends, ByteReader reads untrusted bytes and never passes
-// their end. A read past the end returns zero and makes ok() false for good; check it once after a group of reads.
+// Little-endian integers and strings in byte buffers: ByteWriter appends, ByteReader reads
+// untrusted bytes and never passes their end. A read past the end returns zero and makes ok() false
+// for good; check it once after a group of reads.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,9 @@ class ByteWriter {
     std::memcpy(bytes_.data() + offset, &value, sizeof value);
   }
 
-  void patch_bytes(size_t offset, ByteSpan bytes) { std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size()); }
+  void patch_bytes(size_t offset, ByteSpan bytes) {
+    std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size());
+  }
 
   [[nodiscard]] size_t size() const { return bytes_.size(); }
   [[nodiscard]] ByteSpan span() const { return bytes_; }

@@ -1,4 +1,5 @@
-// STEPSCOPE_CHECK: the caller broke a documented precondition. On in every build; prints where and aborts.
+// STEPSCOPE_CHECK: the caller broke a documented precondition. On in every build; prints where and
+// aborts.
 #pragma once
 
 namespace stepscope::base {
@@ -7,5 +8,6 @@ namespace stepscope::base {
 
 }  // namespace stepscope::base
 
-#define STEPSCOPE_CHECK(condition) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : ::stepscope::base::check_failed(#condition, __FILE__, __LINE__))
+#define STEPSCOPE_CHECK(condition)                     \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::stepscope::base::check_failed(#condition, __FILE__, __LINE__))

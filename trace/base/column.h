@@ -1,5 +1,5 @@
-// Long columns that are filled by whoever makes them: growing one leaves what is new as it is, where a plain vector writes zeros
-// that are overwritten at once.
+// Long columns that are filled by whoever makes them: growing one leaves what is new as it is,
+// where a plain vector writes zeros that are overwritten at once.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,9 @@ struct LeavesUnfilled : std::allocator<T> {
   }
 };
 
-/// A vector of which resize(n), the constructor Column(n) and emplace_back() without arguments leave new places unfilled: write
-/// them before they are read. resize(n, value), assign() and all else do as a plain vector does.
+/// A vector of which resize(n), the constructor Column(n) and emplace_back() without arguments
+/// leave new places unfilled: write them before they are read. resize(n, value), assign() and all
+/// else do as a plain vector does.
 template <class T>
 using Column = std::vector<T, LeavesUnfilled<T>>;
 

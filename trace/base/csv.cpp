@@ -7,13 +7,16 @@ namespace stepscope::base {
 
 namespace {
 
-/// Spreadsheet programs take the wide forms of = + - @, which East Asian keyboards write, for the same.
+/// Spreadsheet programs take the wide forms of = + - @, which East Asian keyboards write, for the
+/// same.
 bool begins_formula(std::string_view text) {
   constexpr std::string_view kGuarded = "=+-@'\t\r\n";
-  constexpr std::array<std::string_view, 4> kWide = {"\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"};
+  constexpr std::array<std::string_view, 4> kWide = {"\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D",
+                                                     "\xEF\xBC\xA0"};
   if (text.empty()) return false;
   return kGuarded.find(text.front()) != std::string_view::npos ||
-         std::any_of(kWide.begin(), kWide.end(), [&](std::string_view sign) { return text.starts_with(sign); });
+         std::any_of(kWide.begin(), kWide.end(),
+                     [&](std::string_view sign) { return text.starts_with(sign); });
 }
 
 }  // namespace

@@ -6,9 +6,10 @@
 
 namespace stepscope::base {
 
-/// Appends the field: in quotes where it holds a comma, a quote or a line's end. Spreadsheet programs run what begins with = + -
-/// @ (in their wide forms, too) or a tab as a formula: such a text, and one that begins with ', gets a ' in front. So one ' at
-/// the begin is always taken off again.
+/// Appends the field: in quotes where it holds a comma, a quote or a line's end. Spreadsheet
+/// programs run what begins with = + -
+/// @ (in their wide forms, too) or a tab as a formula: such a text, and one that begins with ',
+/// gets a ' in front. So one ' at the begin is always taken off again.
 void append_csv_text(std::string& line, std::string_view text);
 
 }  // namespace stepscope::base

@@ -1,5 +1,5 @@
-// Expected<T>: a value, or an Error whose message names the file, offset or call and says what to do. For faults of the world
-// (files, devices, input); the caller's faults are STEPSCOPE_CHECKs.
+// Expected<T>: a value, or an Error whose message names the file, offset or call and says what to
+// do. For faults of the world (files, devices, input); the caller's faults are STEPSCOPE_CHECKs.
 #pragma once
 
 #include <string>
@@ -27,7 +27,8 @@ template <class... Args>
 
 /// fail() with Error::unsupported.
 template <class... Args>
-[[nodiscard]] tl::unexpected<Error> fail_unsupported(fmt::format_string<Args...> format, Args&&... args) {
+[[nodiscard]] tl::unexpected<Error> fail_unsupported(fmt::format_string<Args...> format,
+                                                     Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...), true});
 }
 

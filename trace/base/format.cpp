@@ -18,11 +18,13 @@ std::string three_digits(double value) {
   return fmt::format("{:.0f}", value);
 }
 
-/// U+202A to U+202E and U+2066 to U+2069: what follows would be shown in another order than it is written.
+/// U+202A to U+202E and U+2066 to U+2069: what follows would be shown in another order than it is
+/// written.
 bool is_direction_sign(std::string_view sign) {
   if (sign.size() != 3 || sign[0] != '\xE2') return false;
   auto const last = static_cast<unsigned char>(sign[2]);
-  return (sign[1] == '\x80' && last >= 0xAA && last <= 0xAE) || (sign[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
+  return (sign[1] == '\x80' && last >= 0xAA && last <= 0xAE) ||
+         (sign[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
 }
 
 }  // namespace
@@ -37,7 +39,8 @@ std::string format_duration(int64_t duration_ns) {
   if (ns < 999.5e3) return three_digits(ns / 1e3) + " µs";
   if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
   if (ns < 119.95e9) return three_digits(ns / 1e9) + " s";
-  int64_t const seconds = duration_ns / 1'000'000'000 + (duration_ns % 1'000'000'000 >= 500'000'000 ? 1 : 0);
+  int64_t const seconds =
+      duration_ns / 1'000'000'000 + (duration_ns % 1'000'000'000 >= 500'000'000 ? 1 : 0);
   if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
 }
@@ -57,8 +60,9 @@ std::string format_bytes(uint64_t bytes) {
 std::string format_bandwidth(double bytes_per_second) {
   if (!std::isfinite(bytes_per_second)) return "n/a";
   if (bytes_per_second < 999.5e6) return fmt::format("{:.1f} MB/s", bytes_per_second / 1e6);
-  return fmt::format("{} GB/s", bytes_per_second < 999.5e9 ? three_digits(bytes_per_second / 1e9)
-                                                           : fmt::format("{:.0f}", bytes_per_second / 1e9));
+  return fmt::format("{} GB/s", bytes_per_second < 999.5e9
+                                    ? three_digits(bytes_per_second / 1e9)
+                                    : fmt::format("{:.0f}", bytes_per_second / 1e9));
 }
 
 std::string format_share(double fraction) {
@@ -81,7 +85,8 @@ namespace {
 /// "entries" → "entry", "ranges" → "range"; a word without a plural stays.
 std::string singular_noun(std::string_view word) {
   if (word.ends_with("ies")) return std::string(word.substr(0, word.size() - 3)) + "y";
-  return std::string(word.ends_with('s') && !word.ends_with("ss") ? word.substr(0, word.size() - 1) : word);
+  return std::string(word.ends_with('s') && !word.ends_with("ss") ? word.substr(0, word.size() - 1)
+                                                                  : word);
 }
 
 /// The verbs and pronouns that such sentences have.
@@ -89,13 +94,15 @@ std::string singular_word(std::string_view word) {
   struct Pair {
     std::string_view many, one;
   };
-  constexpr std::array kPairs = {Pair{"are", "is"},   Pair{"were", "was"},     Pair{"have", "has"},   Pair{"do", "does"},
-                                 Pair{"lie", "lies"}, Pair{"claim", "claims"}, Pair{"hold", "holds"}, Pair{"refer", "refers"},
-                                 Pair{"they", "it"},  Pair{"their", "its"}};
+  constexpr std::array kPairs = {
+      Pair{"are", "is"},   Pair{"were", "was"},     Pair{"have", "has"},   Pair{"do", "does"},
+      Pair{"lie", "lies"}, Pair{"claim", "claims"}, Pair{"hold", "holds"}, Pair{"refer", "refers"},
+      Pair{"they", "it"},  Pair{"their", "its"}};
   if (word == "end;") return "ends;";  // "the end of" is no verb
   size_t const letters = std::min(word.find_first_of(",;:."), word.size());
   for (Pair const& pair : kPairs)
-    if (pair.many == word.substr(0, letters)) return std::string(pair.one) + std::string(word.substr(letters));
+    if (pair.many == word.substr(0, letters))
+      return std::string(pair.one) + std::string(word.substr(letters));
   return std::string(word);
 }
 
@@ -112,7 +119,8 @@ std::string count_sentence(uint64_t count, std::string_view about_many) {
     size_t const end = std::min(about_many.find(' ', begin), clause);
     std::string_view const word = about_many.substr(begin, end - begin);
     // Verbs further on are of other subjects: "to ids that have one", "that were lost".
-    bool const is_of_subject = !has_verb || before == "and" || before == "they" || word == "they" || word == "their";
+    bool const is_of_subject =
+        !has_verb || before == "and" || before == "they" || word == "they" || word == "their";
     std::string const one = is_of_subject ? singular_word(word) : std::string(word);
     text += ' ' + (begin == 0 ? singular_noun(word) : one);
     has_verb = has_verb || one != word;
@@ -121,7 +129,8 @@ std::string count_sentence(uint64_t count, std::string_view about_many) {
   }
   std::string_view const rest = about_many.substr(clause);
   constexpr std::string_view kTheyAre = ": they are";
-  return rest.starts_with(kTheyAre) ? text.append(": it is").append(rest.substr(kTheyAre.size())) : text.append(rest);
+  return rest.starts_with(kTheyAre) ? text.append(": it is").append(rest.substr(kTheyAre.size()))
+                                    : text.append(rest);
 }
 
 size_t utf8_length(std::string_view text) {
@@ -159,9 +168,12 @@ std::string printable(std::string_view text) {
   result.reserve(text.size());
   while (!text.empty()) {
     size_t const length = utf8_length(text);
-    bool const control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
-    bool const c1_control = length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
-    bool const replaced = length == 0 || control || c1_control || is_direction_sign(text.substr(0, length));
+    bool const control =
+        length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
+    bool const c1_control =
+        length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
+    bool const replaced =
+        length == 0 || control || c1_control || is_direction_sign(text.substr(0, length));
     result += replaced ? kReplacement : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }

@@ -1,4 +1,5 @@
-// Numbers as people read them: durations, sizes, rates and shares with their unit. One spelling for CLI, reports and viewer.
+// Numbers as people read them: durations, sizes, rates and shares with their unit. One spelling for
+// CLI, reports and viewer.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +23,15 @@ std::string count_sentence(uint64_t count, std::string_view about_many);
 /// The same with what is counted: "1 rank", "1,234 ranks".
 std::string format_count(uint64_t count, std::string_view noun);
 
-/// Length of the valid UTF-8 sequence that begins `text`, or 0: overlong forms, surrogates, cut ones, an empty text.
+/// Length of the valid UTF-8 sequence that begins `text`, or 0: overlong forms, surrogates, cut
+/// ones, an empty text.
 size_t utf8_length(std::string_view text);
-/// The text, at most the first `most` bytes of it, with each byte that is no UTF-8 replaced by U+FFFD. No character is cut.
+/// The text, at most the first `most` bytes of it, with each byte that is no UTF-8 replaced by
+/// U+FFFD. No character is cut.
 std::string valid_utf8(std::string_view text, size_t most);
 
-/// The text with control and direction signs and invalid UTF-8 replaced by U+FFFD: names in traces are hostile, terminals obey.
+/// The text with control and direction signs and invalid UTF-8 replaced by U+FFFD: names in traces
+/// are hostile, terminals obey.
 std::string printable(std::string_view text);
 
 }  // namespace stepscope::base

@@ -22,5 +22,7 @@ struct Id {
 
 template <class Tag>
 struct std::hash<stepscope::base::Id<Tag>> {
-  size_t operator()(stepscope::base::Id<Tag> id) const noexcept { return std::hash<uint32_t>{}(id.value); }
+  size_t operator()(stepscope::base::Id<Tag> id) const noexcept {
+    return std::hash<uint32_t>{}(id.value);
+  }
 };

@@ -1,5 +1,6 @@
-// The n-th smallest of many numbers, as std::nth_element puts it into its place, two to four times as fast: numbers are moved
-// without a branch that depends on them, which of numbers in no order is guessed wrong every other time.
+// The n-th smallest of many numbers, as std::nth_element puts it into its place, two to four times
+// as fast: numbers are moved without a branch that depends on them, which of numbers in no order is
+// guessed wrong every other time.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace nth_smallest_parts {
 
 /// Below this many sampling costs more than it saves.
 constexpr size_t kSampledFrom = 1024;
-/// Numbers of a sample, and how many places of it the pivot lies beside where the n-th should be: about two standard deviations,
-/// so that it is mostly among the few on its near side.
+/// Numbers of a sample, and how many places of it the pivot lies beside where the n-th should be:
+/// about two standard deviations, so that it is mostly among the few on its near side.
 constexpr size_t kSample = 127, kAside = 11;
 /// So few are sorted out by the library.
 constexpr size_t kFew = 12;
@@ -36,36 +37,42 @@ template <class Value>
 Value pivot_of(std::span<Value> values, size_t n) {
   size_t const size = values.size();
   if (size < kSampledFrom) {
-    Value const low = std::min(values[0], values[size / 2]), high = std::max(values[0], values[size / 2]);
+    Value const low = std::min(values[0], values[size / 2]),
+                high = std::max(values[0], values[size / 2]);
     return std::max(low, std::min(high, values[size - 1]));
   }
   std::array<Value, kSample> sample;
   for (size_t i = 0; i < kSample; ++i) sample[i] = values[i * size / kSample];
   size_t const there = n * kSample / size;
   // On the far side, so that the larger part is done with.
-  size_t const place = n < size / 2 ? std::min(there + kAside, kSample - 1) : there - std::min(there, kAside);
-  std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(place), sample.end());
+  size_t const place =
+      n < size / 2 ? std::min(there + kAside, kSample - 1) : there - std::min(there, kAside);
+  std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(place),
+                   sample.end());
   return sample[place];
 }
 
 }  // namespace nth_smallest_parts
 
-/// The value that stands at `n` when all are sorted; it is put there, none before it is greater, none behind it is less. `n` is
-/// less than their number, none is NaN. O(numbers), at worst O(numbers · log numbers).
+/// The value that stands at `n` when all are sorted; it is put there, none before it is greater,
+/// none behind it is less. `n` is less than their number, none is NaN. O(numbers), at worst
+/// O(numbers · log numbers).
 template <class Value>
 Value nth_smallest(std::span<Value> values, size_t n) {
   // What is in no good order for it takes a few rounds more than its logarithm.
   int rounds = 2 * static_cast<int>(std::bit_width(values.size()));
   while (values.size() > nth_smallest_parts::kFew && rounds-- > 0) {
     Value const pivot = nth_smallest_parts::pivot_of(values, n);
-    size_t const less = nth_smallest_parts::gather(values, [&](Value value) { return value < pivot; });
+    size_t const less =
+        nth_smallest_parts::gather(values, [&](Value value) { return value < pivot; });
     if (n < less) {
       values = values.first(less);
       continue;
     }
     values = values.subspan(less);
     n -= less;
-    size_t const same = nth_smallest_parts::gather(values, [&](Value value) { return !(pivot < value); });
+    size_t const same =
+        nth_smallest_parts::gather(values, [&](Value value) { return !(pivot < value); });
     if (n < same) return pivot;
     values = values.subspan(same);
     n -= same;

@@ -34,13 +34,16 @@ Expected<TimeRange> parse_time_range(std::string_view text) {
     auto const end = parse_instant(text.substr(colon + 1));
     if (begin && end && *begin < *end) return TimeRange{*begin, *end};
   }
-  return fail("--time {}: not a range of time, write begin:end, for example 1.5s:1600ms or, in seconds, 1.5:1.6",
-              printable(text));
+  return fail(
+      "--time {}: not a range of time, write begin:end, for example 1.5s:1600ms or, in seconds, "
+      "1.5:1.6",
+      printable(text));
 }
 
 Expected<int64_t> parse_duration(std::string_view text, std::string_view option) {
   if (auto const ns = parse_instant(text)) return static_cast<int64_t>(*ns);
-  return fail("{} {}: not a time, write for example 500ms or, in seconds, 2.5", option, printable(text));
+  return fail("{} {}: not a time, write for example 500ms or, in seconds, 2.5", option,
+              printable(text));
 }
 
 }  // namespace stepscope::base

@@ -1,6 +1,6 @@
-// Messages in Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding), field by field, from untrusted bytes:
-// views of the message, no copies, no schema. Unknown fields are passed over by whoever asks for the next one. Inline: a trace
-// has many millions of fields.
+// Messages in Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding), field by
+// field, from untrusted bytes: views of the message, no copies, no schema. Unknown fields are
+// passed over by whoever asks for the next one. Inline: a trace has many millions of fields.
 #pragma once
 
 #include <bit>
@@ -10,17 +10,29 @@
 
 namespace stepscope::base {
 
-enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroupBegin = 3, kGroupEnd = 4, kFixed32 = 5 };
+enum class WireType : uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kGroupBegin = 3,
+  kGroupEnd = 4,
+  kFixed32 = 5
+};
 
 struct ProtobufField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;
-  bool is_cut = false;     ///< of kBytes: says that it is longer than the rest of the message, which `bytes` is then
-  uint64_t value = 0;      ///< of a varint or a fixed number: its bits
+  bool is_cut = false;  ///< of kBytes: says that it is longer than the rest of the message, which
+                        ///< `bytes` is then
+  uint64_t value = 0;   ///< of a varint or a fixed number: its bits
   std::string_view bytes;  ///< of kBytes
 
-  [[nodiscard]] bool is_varint(uint32_t wanted) const { return number == wanted && type == WireType::kVarint; }
-  [[nodiscard]] bool is_bytes(uint32_t wanted) const { return number == wanted && type == WireType::kBytes; }
+  [[nodiscard]] bool is_varint(uint32_t wanted) const {
+    return number == wanted && type == WireType::kVarint;
+  }
+  [[nodiscard]] bool is_bytes(uint32_t wanted) const {
+    return number == wanted && type == WireType::kBytes;
+  }
   /// An int64 of the schema.
   [[nodiscard]] int64_t signed_value() const { return static_cast<int64_t>(value); }
   /// A double of the schema.
@@ -42,10 +54,12 @@ class ProtobufReader {
   };
 
   /// The message outlives the reader and what it gives.
-  explicit ProtobufReader(std::string_view message) : begin_(message.data()), at_(begin_), end_(begin_ + message.size()) {}
+  explicit ProtobufReader(std::string_view message)
+      : begin_(message.data()), at_(begin_), end_(begin_ + message.size()) {}
 
-  /// False when there is nothing more that can be read; end() says why. Groups, which no current schema has, are passed over with
-  /// all that is in them. Always inlined: a field that goes through memory is written in halves and read as a whole, which waits.
+  /// False when there is nothing more that can be read; end() says why. Groups, which no current
+  /// schema has, are passed over with all that is in them. Always inlined: a field that goes
+  /// through memory is written in halves and read as a whole, which waits.
   [[gnu::always_inline]] bool next(ProtobufField& field) {
     while (at_ != end_) {
       uint64_t tag = 0;

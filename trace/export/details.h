@@ -1,4 +1,5 @@
-// What exports say of an event beyond its name and times: the fields of its detail row that are not at their defaults.
+// What exports say of an event beyond its name and times: the fields of its detail row that are not
+// at their defaults.
 #pragma once
 
 #include <bit>
@@ -21,7 +22,9 @@ inline std::string bounded_name(std::string_view name) {
 }
 
 inline char const* to_text(model::MemoryOp op) {
-  return op == model::MemoryOp::kAllocate ? "allocate" : op == model::MemoryOp::kFree ? "free" : "unknown";
+  return op == model::MemoryOp::kAllocate ? "allocate"
+         : op == model::MemoryOp::kFree   ? "free"
+                                          : "unknown";
 }
 template <class Enum>
 requires std::is_enum_v<Enum>
@@ -46,19 +49,22 @@ template <class Row, class... Rows>
 constexpr size_t first_field_of(std::tuple<model::DetailColumn<Rows>...> const*) {
   size_t first = 0;
   bool found = false;
-  ((found = found || std::is_same_v<Row, Rows>, first += found ? 0 : std::tuple_size_v<decltype(model::detail_fields<Rows>)>),
+  ((found = found || std::is_same_v<Row, Rows>,
+    first += found ? 0 : std::tuple_size_v<decltype(model::detail_fields<Rows>)>),
    ...);
   return first;
 }
 template <class Row>
-inline constexpr size_t kFirstField = first_field_of<Row>(static_cast<model::DetailTables const*>(nullptr));
+inline constexpr size_t kFirstField =
+    first_field_of<Row>(static_cast<model::DetailTables const*>(nullptr));
 
 template <class... Rows>
 constexpr size_t count_fields(std::tuple<model::DetailColumn<Rows>...> const*) {
   return (std::tuple_size_v<decltype(model::detail_fields<Rows>)> + ...);
 }
 /// Of all tables.
-inline constexpr size_t kFieldCount = count_fields(static_cast<model::DetailTables const*>(nullptr));
+inline constexpr size_t kFieldCount =
+    count_fields(static_cast<model::DetailTables const*>(nullptr));
 
 /// Calls visit(number among the fields of all tables, name).
 template <class Visit, class... Rows>
@@ -72,8 +78,8 @@ void for_each_field(Visit&& visit) {
   for_each_field(visit, static_cast<model::DetailTables const*>(nullptr));
 }
 
-/// Calls visit(number among the fields of all tables, name, value) for each field of the row that says something; the number of
-/// a step always does.
+/// Calls visit(number among the fields of all tables, name, value) for each field of the row that
+/// says something; the number of a step always does.
 template <class Row, class Visit>
 void visit_fields(Row const& row, Visit&& visit) {
   static constexpr Row kOtherwise{};
@@ -93,9 +99,11 @@ void visit_fields(Row const& row, Visit&& visit) {
     if (row.payload_type != model::NumberType::kNone) {
       constexpr size_t kPayload = kFirstField<Row> + 3;
       static_assert(std::get<3>(model::detail_fields<Row>).member == &model::RangeDetail::payload);
-      if (row.payload_type == model::NumberType::kReal) visit(kPayload, "payload", std::bit_cast<double>(row.payload));
+      if (row.payload_type == model::NumberType::kReal)
+        visit(kPayload, "payload", std::bit_cast<double>(row.payload));
       if (row.payload_type == model::NumberType::kUnsigned) visit(kPayload, "payload", row.payload);
-      if (row.payload_type == model::NumberType::kSigned) visit(kPayload, "payload", static_cast<int64_t>(row.payload));
+      if (row.payload_type == model::NumberType::kSigned)
+        visit(kPayload, "payload", static_cast<int64_t>(row.payload));
       model::RangeDetail rest = row;
       rest.payload = 0;
       rest.payload_type = model::NumberType::kNone;

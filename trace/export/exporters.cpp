@@ -12,10 +12,15 @@ namespace {
 
 constexpr std::array kFormats = {
     ExportFormat{"perfetto", ".pftrace", "Perfetto's UI and trace processor", false, open_perfetto},
-    ExportFormat{"chrome", ".json", "Chrome trace events as PyTorch's profiler writes them; -o FOLDER/ for a file a rank", true,
-                 open_chrome},
-    ExportFormat{"csv", ".csv", "the events, for spreadsheets; -o FOLDER/ for a file for each table", true, open_csv},
-    ExportFormat{"sqlite", ".sqlite", "a database with the tables of stepscope query", false, open_sqlite},
+    ExportFormat{
+        "chrome", ".json",
+        "Chrome trace events as PyTorch's profiler writes them; -o FOLDER/ for a file a rank", true,
+        open_chrome},
+    ExportFormat{"csv", ".csv",
+                 "the events, for spreadsheets; -o FOLDER/ for a file for each table", true,
+                 open_csv},
+    ExportFormat{"sqlite", ".sqlite", "a database with the tables of stepscope query", false,
+                 open_sqlite},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Where slices of one track go so that on each lane they nest: formats that tell slices by begins and ends cannot have one that
-// ends within another. Nearly all tracks need one lane; a device's ops that overlap on a stream, or a tool's unordered ranges,
-// need more.
+// Where slices of one track go so that on each lane they nest: formats that tell slices by begins
+// and ends cannot have one that ends within another. Nearly all tracks need one lane; a device's
+// ops that overlap on a stream, or a tool's unordered ranges, need more.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace stepscope::exporting {
 
-/// Slices come by (start, −duration). Ends are told lane by lane in the order of their time, before anything begins behind them;
-/// on one lane, ends and begins told in this order nest.
+/// Slices come by (start, −duration). Ends are told lane by lane in the order of their time, before
+/// anything begins behind them; on one lane, ends and begins told in this order nest.
 class Lanes {
  public:
-  /// So many lanes are tried one after the other, and slices within slices stay with them; further ones hold one slice at a time
-  /// and are found by their ends, so that a track of n slices that all overlap takes n log n.
+  /// So many lanes are tried one after the other, and slices within slices stay with them; further
+  /// ones hold one slice at a time and are found by their ends, so that a track of n slices that
+  /// all overlap takes n log n.
   static constexpr uint32_t kNestingLanes = 16;
 
   /// The lane of the slice [start, end). Calls ended(lane, time) for slices that are over by then.

@@ -1,5 +1,5 @@
-// Which totals of its devices' memory a trace tells. Recorders that do not know one leave it at 0 in every event: that is no
-// curve to draw.
+// Which totals of its devices' memory a trace tells. Recorders that do not know one leave it at 0
+// in every event: that is no curve to draw.
 #pragma once
 
 #include <cstdint>

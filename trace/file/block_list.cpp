@@ -14,7 +14,9 @@ namespace {
 
 using base::ByteSpan;
 
-bool has_type(BlockHeader const& header, BlockType type) { return header.type == static_cast<uint16_t>(type); }
+bool has_type(BlockHeader const& header, BlockType type) {
+  return header.type == static_cast<uint16_t>(type);
+}
 
 /// The blocks that the index names; nothing when there is no sound index.
 std::optional<BlockList> indexed_blocks(ByteSpan bytes) {
@@ -34,8 +36,10 @@ std::optional<BlockList> indexed_blocks(ByteSpan bytes) {
 uint64_t next_magic(ByteSpan bytes, uint64_t from) {
   constexpr uint32_t kMagic = kBlockMagic;
   while (from < bytes.size()) {
-    // memchr runs at the speed of memory; the first byte of the magic number is rare enough in compressed data.
-    void const* const found = std::memchr(bytes.data() + from, static_cast<int>(kMagic & 0xFF), bytes.size() - from);
+    // memchr runs at the speed of memory; the first byte of the magic number is rare enough in
+    // compressed data.
+    void const* const found =
+        std::memchr(bytes.data() + from, static_cast<int>(kMagic & 0xFF), bytes.size() - from);
     if (found == nullptr) return bytes.size();
     from = static_cast<uint64_t>(static_cast<std::byte const*>(found) - bytes.data());
     if (bytes.size() - from < sizeof kMagic) return bytes.size();
@@ -45,8 +49,8 @@ uint64_t next_magic(ByteSpan bytes, uint64_t from) {
   return bytes.size();
 }
 
-/// Walks from block to block. Every byte is looked at once, whatever the file claims: a sound header tells where its block ends
-/// also when the payload is damaged.
+/// Walks from block to block. Every byte is looked at once, whatever the file claims: a sound
+/// header tells where its block ends also when the payload is damaged.
 class Walk {
  public:
   explicit Walk(ByteSpan bytes) : bytes_(bytes) {}
@@ -94,7 +98,8 @@ class Walk {
   void end_gap() {
     if (gap_begin_ == kNoGap) return;
     bool const is_end = offset_ == bytes_.size();
-    list_.damage.push_back({gap_begin_, offset_ - gap_begin_, {}, is_end, is_end && list_.finished});
+    list_.damage.push_back(
+        {gap_begin_, offset_ - gap_begin_, {}, is_end, is_end && list_.finished});
     gap_begin_ = kNoGap;
   }
 
@@ -120,15 +125,17 @@ BlockList find_blocks(ByteSpan bytes) {
 }
 
 DamagedPlace damaged_block(IndexEntry const& entry) {
-  bool const is_derived = has_type(entry.header, BlockType::kIndex) || has_type(entry.header, BlockType::kSummary) ||
-                          has_type(entry.header, BlockType::kSteps) || has_type(entry.header, BlockType::kPadding);
+  bool const is_derived =
+      has_type(entry.header, BlockType::kIndex) || has_type(entry.header, BlockType::kSummary) ||
+      has_type(entry.header, BlockType::kSteps) || has_type(entry.header, BlockType::kPadding);
   return {entry.offset, entry.size, entry.header, false, is_derived};
 }
 
 std::string describe(DamagedPlace const& place, std::span<model::Track const> tracks) {
   BlockHeader const& header = place.header;
   auto const track = [&] {
-    return header.track < tracks.size() ? tracks[header.track].name : fmt::format("track {}", header.track);
+    return header.track < tracks.size() ? tracks[header.track].name
+                                        : fmt::format("track {}", header.track);
   };
   switch (static_cast<BlockType>(header.type)) {
     case BlockType::kStrings:
@@ -137,7 +144,8 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
       return "a description of the process";
     case BlockType::kEvents:
       return fmt::format("{} events of {}, from {} to {}", base::format_count(header.rows), track(),
-                         base::format_duration(header.min_start), base::format_duration(header.max_end));
+                         base::format_duration(header.min_start),
+                         base::format_duration(header.max_end));
     case BlockType::kIndex:
       return "an index";
     case BlockType::kTracks:
@@ -149,17 +157,21 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
     case BlockType::kPadding:
       return "bytes that only fill the file";
   }
-  if (header.type != 0) return fmt::format("a block of type {}, which this version does not know", header.type);
+  if (header.type != 0)
+    return fmt::format("a block of type {}, which this version does not know", header.type);
   if (place.offset == 0) return "the header of the file";
   if (place.bytes == 0) return "the end of the file";
-  return place.is_end ? "a block of which only the beginning is there" : "bytes that belong to no block";
+  return place.is_end ? "a block of which only the beginning is there"
+                      : "bytes that belong to no block";
 }
 
 std::vector<DamagedPlace> unclaimed_places(ByteSpan bytes, std::vector<IndexEntry> const& blocks) {
   std::vector<DamagedPlace> places;
   uint64_t offset = kFileHeaderSize;
   auto const look_until = [&](uint64_t end) {
-    for (uint64_t next = 0; offset < end && (next = behind_replaced_index(bytes, offset)) != offset;) offset = next;
+    for (uint64_t next = 0;
+         offset < end && (next = behind_replaced_index(bytes, offset)) != offset;)
+      offset = next;
     if (offset < end) places.push_back({offset, end - offset, {}, false, true});
   };
   for (IndexEntry const& entry : blocks) {

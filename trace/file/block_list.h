@@ -1,4 +1,5 @@
-// Where the blocks of a file are: from its index, or, where a killed program left none, found by walking the file.
+// Where the blocks of a file are: from its index, or, where a killed program left none, found by
+// walking the file.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,19 @@ namespace stepscope::file {
 struct DamagedPlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  BlockHeader header;       ///< of the block that is there; type 0 = not even that is known
-  bool is_end = false;      ///< the file ends in it: it was cut, or a program was killed while it wrote
-  bool is_derived = false;  ///< nothing recorded was in it, only what follows from that: summaries, steps, an index
+  BlockHeader header;   ///< of the block that is there; type 0 = not even that is known
+  bool is_end = false;  ///< the file ends in it: it was cut, or a program was killed while it wrote
+  bool is_derived = false;  ///< nothing recorded was in it, only what follows from that: summaries,
+                            ///< steps, an index
 };
 
 struct BlockList {
-  std::vector<IndexEntry> blocks;    ///< in the order of the file, indexes not among them; from a walk only sound ones
+  std::vector<IndexEntry>
+      blocks;  ///< in the order of the file, indexes not among them; from a walk only sound ones
   std::vector<DamagedPlace> damage;  ///< what the walk passed over
   bool indexed = false;              ///< from the index at the end: nothing but that was read
-  bool finished = false;             ///< the recorder came to its end: behind the blocks of this list nothing was recorded
+  bool finished =
+      false;  ///< the recorder came to its end: behind the blocks of this list nothing was recorded
 };
 
 /// `bytes` begin with a sound file header.
@@ -38,6 +42,7 @@ DamagedPlace damaged_block(IndexEntry const& entry);
 std::string describe(DamagedPlace const& place, std::span<model::Track const> tracks);
 
 /// The places of an indexed file that no block of its index and no replaced index takes.
-std::vector<DamagedPlace> unclaimed_places(base::ByteSpan bytes, std::vector<IndexEntry> const& blocks);
+std::vector<DamagedPlace> unclaimed_places(base::ByteSpan bytes,
+                                           std::vector<IndexEntry> const& blocks);
 
 }  // namespace stepscope::file

@@ -28,12 +28,15 @@ void get_to(json const& object, char const* key, T& value) {
   } else {
     if (!found->is_number_integer()) return;
     auto const number = found->get<int64_t>();
-    if (number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max()) value = static_cast<T>(number);
+    if (number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max())
+      value = static_cast<T>(number);
   }
 }
 
 /// Names come from the traced program: what is not UTF-8 is replaced.
-std::string text_of(json const& root) { return root.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(json const& root) {
+  return root.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 /// Nesting is bounded by the payload's size; nlohmann's parser keeps its stack on the heap.
 json parsed(base::ByteSpan bytes) {
@@ -60,7 +63,8 @@ std::vector<std::string> strings_of(json const& object, std::string_view key) {
   std::vector<std::string> result;
   auto const found = object.find(std::string(key));
   if (found == object.end() || !found->is_array()) return result;
-  for (json const& text : *found) result.push_back(text.is_string() ? text.get<std::string>() : std::string());
+  for (json const& text : *found)
+    result.push_back(text.is_string() ? text.get<std::string>() : std::string());
   return result;
 }
 
@@ -75,8 +79,8 @@ void decode_info(json const& object, model::TraceInfo& info) {
   get_to(object, "whole_step_count", info.whole_steps.count);
   get_to(object, "whole_first_step", info.whole_steps.first);
   constexpr int64_t kMostSteps = int64_t{1} << 53;  // more than any job has: damage
-  if (info.whole_steps.count < 0 || info.whole_steps.count > kMostSteps || info.whole_steps.first < -kMostSteps ||
-      info.whole_steps.first > kMostSteps)
+  if (info.whole_steps.count < 0 || info.whole_steps.count > kMostSteps ||
+      info.whole_steps.first < -kMostSteps || info.whole_steps.first > kMostSteps)
     info.whole_steps = {};
   auto const facts = object.find("facts");
   if (facts == object.end() || !facts->is_array()) return;
@@ -101,7 +105,8 @@ model::Track decode_track(json const& object) {
   uint8_t stream_kind = 0;
   get_to(object, "kind", kind);
   get_to(object, "stream_kind", stream_kind);
-  if (kind <= static_cast<uint8_t>(model::TrackKind::kCounter)) track.kind = static_cast<model::TrackKind>(kind);
+  if (kind <= static_cast<uint8_t>(model::TrackKind::kCounter))
+    track.kind = static_cast<model::TrackKind>(kind);
   if (stream_kind <= static_cast<uint8_t>(model::StreamKind::kCommunication))
     track.stream_kind = static_cast<model::StreamKind>(stream_kind);
   get_to(object, "name", track.name);
@@ -145,10 +150,12 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
   json const root = parsed(bytes);
   if (!root.is_object()) return false;
   description = Description{};
-  if (auto const info = root.find("info"); info != root.end() && info->is_object()) decode_info(*info, description.info);
+  if (auto const info = root.find("info"); info != root.end() && info->is_object())
+    decode_info(*info, description.info);
   if (auto const list = root.find("devices"); list != root.end() && list->is_array())
     for (json const& device : *list)
-      if (device.is_object() && description.devices.size() < kMaxDevices) description.devices.push_back(decode_device(device));
+      if (device.is_object() && description.devices.size() < kMaxDevices)
+        description.devices.push_back(decode_device(device));
   if (auto const log = root.find("log"); log != root.end() && log->is_object()) {
     get_to(*log, "negative_durations", description.log.negative_durations);
     get_to(*log, "unknown_events", description.log.unknown_events);
@@ -159,7 +166,8 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
   if (auto const columns = root.find("columns"); columns != root.end() && columns->is_object()) {
     description.columns.base = strings_of(*columns, "events");
     for (int table = 0; table < model::kDetailTableCount; ++table)
-      description.columns.details[static_cast<size_t>(table)] = strings_of(*columns, detail_table_name(table));
+      description.columns.details[static_cast<size_t>(table)] =
+          strings_of(*columns, detail_table_name(table));
   }
   return true;
 }

@@ -10,17 +10,21 @@
 namespace stepscope::file {
 namespace {
 
-// The last two numbers of a header: the checksum of what is before it, and the block's, of payload and header.
+// The last two numbers of a header: the checksum of what is before it, and the block's, of payload
+// and header.
 constexpr size_t kHeaderChecksumOffset = kBlockHeaderSize - 2 * sizeof(uint64_t);
 constexpr size_t kChecksumOffset = kBlockHeaderSize - sizeof(uint64_t);
 
 uint64_t checksum_of(base::ByteSpan bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 uint64_t block_checksum(base::ByteSpan header, base::ByteSpan payload) {
-  return XXH3_64bits_withSeed(payload.data(), payload.size(), checksum_of(header.first(kChecksumOffset)));
+  return XXH3_64bits_withSeed(payload.data(), payload.size(),
+                              checksum_of(header.first(kChecksumOffset)));
 }
 
-uint64_t number_at(base::ByteSpan bytes, size_t offset) { return base::ByteReader(bytes.subspan(offset)).get<uint64_t>(); }
+uint64_t number_at(base::ByteSpan bytes, size_t offset) {
+  return base::ByteReader(bytes.subspan(offset)).get<uint64_t>();
+}
 
 }  // namespace
 
@@ -48,7 +52,8 @@ std::optional<BlockHeader> header_at(base::ByteSpan file, uint64_t offset) {
   base::ByteSpan const raw = file.subspan(offset, kBlockHeaderSize);
   base::ByteReader in(raw);
   if (in.get<uint32_t>() != kBlockMagic) return std::nullopt;
-  if (checksum_of(raw.first(kHeaderChecksumOffset)) != number_at(raw, kHeaderChecksumOffset)) return std::nullopt;
+  if (checksum_of(raw.first(kHeaderChecksumOffset)) != number_at(raw, kHeaderChecksumOffset))
+    return std::nullopt;
   BlockHeader header;
   header.type = in.get<uint16_t>();
   header.compressed = in.get<uint16_t>();
@@ -59,7 +64,8 @@ std::optional<BlockHeader> header_at(base::ByteSpan file, uint64_t offset) {
   header.min_start = possible_time(in.get<int64_t>());
   header.max_end = possible_time(in.get<int64_t>());
   header.kinds = in.get<uint64_t>();
-  if (header.raw_size > kMaxPayloadBytes || header.stored_size > kMaxPayloadBytes) return std::nullopt;
+  if (header.raw_size > kMaxPayloadBytes || header.stored_size > kMaxPayloadBytes)
+    return std::nullopt;
   return header;
 }
 

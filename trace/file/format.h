@@ -1,5 +1,5 @@
-// The layout of a .stepscope file, version 1 (docs/reference/TRACE_FORMAT.md): magic numbers, the block header and the end of the
-// file.
+// The layout of a .stepscope file, version 1 (docs/reference/TRACE_FORMAT.md): magic numbers, the
+// block header and the end of the file.
 #pragma once
 
 #include <array>
@@ -51,15 +51,15 @@ struct BlockHeader {
   uint64_t kinds = 0;        ///< event blocks: bit k = an event of kind k is in it
 };
 
-/// A time of a header or an index, from −model::kMaxTime to behind an event at model::kMaxTime: what a damaged file claims beyond
-/// is moved to it.
+/// A time of a header or an index, from −model::kMaxTime to behind an event at model::kMaxTime:
+/// what a damaged file claims beyond is moved to it.
 int64_t possible_time(int64_t ns);
 
 /// The 64 bytes in front of `payload`, checksum included.
 base::ByteWriter encode_block_header(BlockHeader const& header, base::ByteSpan payload);
 
-/// The header at `offset`, when it is all there and its own checksum is right: what it says is true then, but its payload may be
-/// damaged or cut.
+/// The header at `offset`, when it is all there and its own checksum is right: what it says is true
+/// then, but its payload may be damaged or cut.
 std::optional<BlockHeader> header_at(base::ByteSpan file, uint64_t offset);
 
 /// A block whose checksums were found right.

@@ -29,7 +29,8 @@ struct PlacedBlock {
 class InOrderReader {
  public:
   InOrderReader(InOrderRows const& of, model::TraceBuilder& builder) : of_(of), builder_(builder) {
-    for (uint32_t id = 0; id < of.ids.size(); ++id) are_ids_kept_ = are_ids_kept_ && of.ids[id].value == id;
+    for (uint32_t id = 0; id < of.ids.size(); ++id)
+      are_ids_kept_ = are_ids_kept_ && of.ids[id].value == id;
   }
 
   std::optional<uint64_t> read() {
@@ -38,11 +39,13 @@ class InOrderReader {
     for_each_block([&](PlacedBlock& block, EventDecoder&) { return find_payload(block); });
     if (failed_) return std::nullopt;
     rows_ = builder_.make_rows(rows_of_tracks_);
-    for_each_block([&](PlacedBlock& block, EventDecoder& decoder) { return read_rows(block, decoder); });
+    for_each_block(
+        [&](PlacedBlock& block, EventDecoder& decoder) { return read_rows(block, decoder); });
     if (failed_ || !are_joined()) return std::nullopt;
     tables_ = &builder_.make_details(place_details(), of_.wanted.tables);
     for_each_block([&](PlacedBlock& block, EventDecoder& decoder) {
-      if (!decoder.decode_details(block.payload, of_.columns, of_.wanted, block.first_details, block.details, *tables_))
+      if (!decoder.decode_details(block.payload, of_.columns, of_.wanted, block.first_details,
+                                  block.details, *tables_))
         return false;
       if (decoder.may_have_graphs(of_.columns)) has_graphs_ = true;
       return true;
@@ -68,7 +71,9 @@ class InOrderReader {
       blocks_.push_back({.entry = &entry});
     }
     std::stable_sort(blocks_.begin(), blocks_.end(),
-                     [](PlacedBlock const& a, PlacedBlock const& b) { return a.entry->header.track < b.entry->header.track; });
+                     [](PlacedBlock const& a, PlacedBlock const& b) {
+                       return a.entry->header.track < b.entry->header.track;
+                     });
     uint32_t next = 0;
     for (PlacedBlock& block : blocks_) {
       block.first_row = next;
@@ -88,7 +93,8 @@ class InOrderReader {
   bool find_payload(PlacedBlock& placed) const {
     BlockHeader const& expected = placed.entry->header;
     auto const block = block_at(of_.bytes, placed.entry->offset);
-    if (!block || block->header.compressed != 0 || block->header.track != expected.track || block->header.rows != expected.rows)
+    if (!block || block->header.compressed != 0 || block->header.track != expected.track ||
+        block->header.rows != expected.rows)
       return false;
     placed.payload = block->payload;
     return true;
@@ -96,9 +102,11 @@ class InOrderReader {
 
   bool read_rows(PlacedBlock& placed, EventDecoder& decoder) const {
     model::RowSpans const rows = rows_.part(placed.first_row, placed.entry->header.rows);
-    if (!decoder.decode_rows(placed.payload, of_.columns, of_.wanted, rows) || !model::are_in_order(rows.start, rows.dur))
+    if (!decoder.decode_rows(placed.payload, of_.columns, of_.wanted, rows) ||
+        !model::are_in_order(rows.start, rows.dur))
       return false;
-    placed.unknown_names = are_ids_kept_ && are_all_known(rows.name) ? 0 : translate_names(of_.ids, rows.name);
+    placed.unknown_names =
+        are_ids_kept_ && are_all_known(rows.name) ? 0 : translate_names(of_.ids, rows.name);
     placed.details = model::count_details(rows.kind);
     return are_listed(rows.kind, placed.entry->header.kinds);
   }
@@ -114,10 +122,13 @@ class InOrderReader {
   [[nodiscard]] bool are_joined() const {
     for (size_t i = 1; i < blocks_.size(); ++i) {
       uint32_t const row = blocks_[i].first_row;
-      bool const is_empty = blocks_[i].entry->header.rows == 0 || blocks_[i - 1].entry->header.rows == 0;
+      bool const is_empty =
+          blocks_[i].entry->header.rows == 0 || blocks_[i - 1].entry->header.rows == 0;
       if (is_empty) return false;  // nobody writes such blocks
       if (blocks_[i].entry->header.track != blocks_[i - 1].entry->header.track) continue;
-      if (!model::may_follow(rows_.start[row - 1], rows_.dur[row - 1], rows_.start[row], rows_.dur[row])) return false;
+      if (!model::may_follow(rows_.start[row - 1], rows_.dur[row - 1], rows_.start[row],
+                             rows_.dur[row]))
+        return false;
     }
     return true;
   }

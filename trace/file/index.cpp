@@ -5,7 +5,16 @@
 namespace stepscope::file {
 namespace {
 
-enum IndexColumn : uint8_t { kOffset = 0, kSize = 1, kType = 2, kTrack = 3, kRows = 4, kMinStart = 5, kMaxEnd = 6, kKinds = 7 };
+enum IndexColumn : uint8_t {
+  kOffset = 0,
+  kSize = 1,
+  kType = 2,
+  kTrack = 3,
+  kRows = 4,
+  kMinStart = 5,
+  kMaxEnd = 6,
+  kKinds = 7
+};
 constexpr uint8_t kScope = 0;
 
 /// The number that an index column holds for a block.
@@ -62,28 +71,33 @@ void set_value(IndexEntry& entry, IndexColumn column, uint64_t value) {
 
 }  // namespace
 
-void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns, base::ByteWriter& out) {
+void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns,
+                  base::ByteWriter& out) {
   columns.clear();
   std::vector<uint64_t> values(entries.size());
   for (uint8_t column = kOffset; column <= kKinds; ++column) {
-    for (size_t i = 0; i < entries.size(); ++i) values[i] = value_of(entries[i], static_cast<IndexColumn>(column));
+    for (size_t i = 0; i < entries.size(); ++i)
+      values[i] = value_of(entries[i], static_cast<IndexColumn>(column));
     columns.put(kScope, column, values);
   }
   put_columns(columns, out);
 }
 
-std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count, uint64_t file_size) {
+std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count,
+                                                    uint64_t file_size) {
   ColumnTable columns;
   if (!columns.parse(payload)) return std::nullopt;
   std::vector<IndexEntry> entries(count);
   std::vector<uint64_t> values(count);
   for (uint8_t column = kOffset; column <= kKinds; ++column) {
     if (!columns.decode(kScope, column, values)) return std::nullopt;
-    for (size_t i = 0; i < count; ++i) set_value(entries[i], static_cast<IndexColumn>(column), values[i]);
+    for (size_t i = 0; i < count; ++i)
+      set_value(entries[i], static_cast<IndexColumn>(column), values[i]);
   }
   uint64_t free_from = kFileHeaderSize;
   for (IndexEntry const& entry : entries) {
-    bool const fits = entry.offset >= free_from && entry.offset <= file_size && entry.size <= file_size - entry.offset;
+    bool const fits = entry.offset >= free_from && entry.offset <= file_size &&
+                      entry.size <= file_size - entry.offset;
     if (!fits || entry.size < kBlockHeaderSize) return std::nullopt;
     free_from = entry.offset + entry.size;
   }
@@ -105,7 +119,8 @@ std::optional<uint64_t> end_at(base::ByteSpan file, uint64_t offset) {
   auto const index_offset = in.get<uint64_t>();
   auto const checksum = in.get<uint64_t>();
   auto const magic = in.get<uint64_t>();
-  if (magic != kEndMagic || checksum != XXH3_64bits(end.data(), sizeof index_offset)) return std::nullopt;
+  if (magic != kEndMagic || checksum != XXH3_64bits(end.data(), sizeof index_offset))
+    return std::nullopt;
   return index_offset;
 }
 

@@ -1,4 +1,5 @@
-// A file's index: where each block is and, of event blocks, what is in it: all that is needed to choose what to read.
+// A file's index: where each block is and, of event blocks, what is in it: all that is needed to
+// choose what to read.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,11 @@ struct IndexEntry {
 };
 
 /// The payload of the index block.
-void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns, base::ByteWriter& out);
+void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns,
+                  base::ByteWriter& out);
 /// Nothing when it is damaged, or names blocks that are out of order, overlap or pass `file_size`.
-std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count, uint64_t file_size);
+std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count,
+                                                    uint64_t file_size);
 
 /// The last bytes of a file, which say where its index is.
 base::ByteWriter encode_end(uint64_t index_offset);

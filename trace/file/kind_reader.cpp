@@ -25,7 +25,8 @@ constexpr uint64_t bit_of(EventKind kind) { return uint64_t{1} << static_cast<in
 constexpr uint64_t kOpKinds = [] {
   uint64_t kinds = 0;
   for (int kind = 0; kind < model::kKindCount; ++kind)
-    if (model::kKindTable[static_cast<size_t>(kind)].op_class != model::OpClass::kNone) kinds |= uint64_t{1} << kind;
+    if (model::kKindTable[static_cast<size_t>(kind)].op_class != model::OpClass::kNone)
+      kinds |= uint64_t{1} << kind;
   return kinds;
 }();
 
@@ -39,14 +40,16 @@ uint32_t tables_of(uint64_t kinds) {
   return tables;
 }
 
-/// Correlations to be found again. They are mostly given out one after the other: then a bit each finds them in a nanosecond.
+/// Correlations to be found again. They are mostly given out one after the other: then a bit each
+/// finds them in a nanosecond.
 class CorrelationSet {
  public:
   explicit CorrelationSet(std::vector<uint64_t> const& correlations) {
     if (correlations.empty()) return;
     auto const [lowest, highest] = std::minmax_element(correlations.begin(), correlations.end());
     lowest_ = *lowest;
-    // Few ops may be of a wanted kind, with an id for every call in between: 8 MB, or as much as the ids themselves take.
+    // Few ops may be of a wanted kind, with an id for every call in between: 8 MB, or as much as
+    // the ids themselves take.
     constexpr uint64_t kAlways = uint64_t{1} << 26, kMaxSparsity = 64;
     if (*highest - lowest_ < kAlways + kMaxSparsity * correlations.size()) {
       dense_.resize(*highest - lowest_ + 1);
@@ -94,16 +97,19 @@ class BlockRows {
       return false;
     payload_ = block->payload;
     rows_ = room(block->header.rows);
-    return decoder_.decode_rows(payload_, of.columns, wanted, rows_) && are_listed(rows_.kind, entry.header.kinds);
+    return decoder_.decode_rows(payload_, of.columns, wanted, rows_) &&
+           are_listed(rows_.kind, entry.header.kinds);
   }
   [[nodiscard]] model::RowSpans const& rows() const { return rows_; }
 
-  /// Copies of some of them, ascending, with their details. `counts`: how many there are of the whole block. False when damaged.
-  bool copy(RowsOfKinds const& of, ColumnSelection const& wanted, DetailCounts const& counts, std::vector<FoundRow> const& found,
-            EventBatch& out) {
+  /// Copies of some of them, ascending, with their details. `counts`: how many there are of the
+  /// whole block. False when damaged.
+  bool copy(RowsOfKinds const& of, ColumnSelection const& wanted, DetailCounts const& counts,
+            std::vector<FoundRow> const& found, EventBatch& out) {
     size_t table = 0;
     std::apply([&](auto&... rows) { (rows.resize(counts[table++]), ...); }, memory_.details);
-    if (!decoder_.decode_details(payload_, of.columns, wanted, {}, counts, memory_.details)) return false;
+    if (!decoder_.decode_details(payload_, of.columns, wanted, {}, counts, memory_.details))
+      return false;
     out.reserve(found.size());
     for (auto const [row, detail] : found) {
       out.start.push_back(rows_.start[row]);
@@ -124,7 +130,8 @@ class BlockRows {
     auto& to = std::get<kTable>(out.details);
     if (from.empty()) return;
     for (auto const [row, detail] : found)
-      if (model::kind_info(rows_.kind[row]).table == static_cast<model::DetailTable>(kTable)) to.push_back(from[detail]);
+      if (model::kind_info(rows_.kind[row]).table == static_cast<model::DetailTable>(kTable))
+        to.push_back(from[detail]);
   }
 
   model::RowSpans room(size_t rows) {
@@ -135,7 +142,9 @@ class BlockRows {
       memory_.kind.resize(rows);
       memory_.correlation.resize(rows);
     }
-    return model::RowSpans{memory_.start, memory_.dur, memory_.name, memory_.kind, memory_.correlation}.part(0, rows);
+    return model::RowSpans{memory_.start, memory_.dur, memory_.name, memory_.kind,
+                           memory_.correlation}
+        .part(0, rows);
   }
 
   EventDecoder decoder_;
@@ -153,9 +162,10 @@ class KindsReader {
   }
 
   std::optional<std::vector<EventBatch>> read() {
-    bool const has_calls = std::any_of(of_.blocks.begin(), of_.blocks.end(), [](IndexEntry const& entry) {
-      return (entry.header.kinds & bit_of(EventKind::kCollectiveCall)) != 0;
-    });
+    bool const has_calls =
+        std::any_of(of_.blocks.begin(), of_.blocks.end(), [](IndexEntry const& entry) {
+          return (entry.header.kinds & bit_of(EventKind::kCollectiveCall)) != 0;
+        });
     if (has_calls) return std::nullopt;
     uint64_t const ops = of_.kinds & kOpKinds, others = of_.kinds & ~kOpKinds;
     find_in_blocks(ops, CorrelationSet({}));
@@ -195,8 +205,8 @@ class KindsReader {
   }
 
   /// Counts the details of wanted tables. False where there are calls: headers may lie.
-  bool find_rows(model::RowSpans const& rows, CorrelationSet const& launched, std::vector<FoundRow>& found,
-                 DetailCounts& counts) const {
+  bool find_rows(model::RowSpans const& rows, CorrelationSet const& launched,
+                 std::vector<FoundRow>& found, DetailCounts& counts) const {
     found.clear();
     uint64_t const looked_at = counted_ | (launched.empty() ? 0 : bit_of(EventKind::kLaunch));
     for (uint32_t row = 0; row < rows.size(); ++row) {
@@ -204,9 +214,11 @@ class KindsReader {
       if ((looked_at & bit_of(kind)) == 0) continue;
       if (kind == EventKind::kCollectiveCall) return false;
       auto const table = static_cast<int>(model::kind_info(kind).table);
-      auto const detail = table < 0 ? 0 : static_cast<uint32_t>(counts[static_cast<size_t>(table)]++);
+      auto const detail =
+          table < 0 ? 0 : static_cast<uint32_t>(counts[static_cast<size_t>(table)]++);
       bool const is_wanted =
-          (of_.kinds & bit_of(kind)) != 0 || (kind == EventKind::kLaunch && launched.contains(rows.correlation[row]));
+          (of_.kinds & bit_of(kind)) != 0 ||
+          (kind == EventKind::kLaunch && launched.contains(rows.correlation[row]));
       if (is_wanted) found.push_back({row, detail});
     }
     return true;
@@ -216,13 +228,15 @@ class KindsReader {
     std::vector<uint64_t> correlations;
     for (EventBatch const& batch : found_)
       for (size_t row = 0; row < batch.size(); ++row)
-        if (model::is_device_op(batch.kind[row]) && batch.correlation[row] != 0) correlations.push_back(batch.correlation[row]);
+        if (model::is_device_op(batch.kind[row]) && batch.correlation[row] != 0)
+          correlations.push_back(batch.correlation[row]);
     return correlations;
   }
 
   RowsOfKinds const& of_;
   ColumnSelection wanted_;
-  uint64_t counted_ = 0;  ///< kinds that are wanted, or whose details stand among those of wanted ones
+  uint64_t counted_ =
+      0;  ///< kinds that are wanted, or whose details stand among those of wanted ones
   std::vector<EventBatch> found_;
   tbb::enumerable_thread_specific<Local> locals_;
   std::atomic<bool> failed_ = false;
@@ -230,6 +244,8 @@ class KindsReader {
 
 }  // namespace
 
-std::optional<std::vector<EventBatch>> read_rows_of_kinds(RowsOfKinds const& rows) { return KindsReader(rows).read(); }
+std::optional<std::vector<EventBatch>> read_rows_of_kinds(RowsOfKinds const& rows) {
+  return KindsReader(rows).read();
+}
 
 }  // namespace stepscope::file

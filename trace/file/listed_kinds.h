@@ -1,5 +1,6 @@
-// Whether a block holds what its header lists. Readers choose blocks by their headers, so a block whose header hides kinds is
-// damaged for all of them: one that skips it and one that reads it must not see different events.
+// Whether a block holds what its header lists. Readers choose blocks by their headers, so a block
+// whose header hides kinds is damaged for all of them: one that skips it and one that reads it must
+// not see different events.
 #pragma once
 
 #include <array>

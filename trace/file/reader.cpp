@@ -8,7 +8,8 @@
 namespace stepscope::file {
 
 bool is_stepscope_file(base::ByteSpan bytes) {
-  return bytes.size() >= kFileMagic.size() && std::memcmp(bytes.data(), kFileMagic.data(), kFileMagic.size()) == 0;
+  return bytes.size() >= kFileMagic.size() &&
+         std::memcmp(bytes.data(), kFileMagic.data(), kFileMagic.size()) == 0;
 }
 
 base::Expected<model::Trace> read_trace(base::ByteSpan bytes, std::string const& name) {

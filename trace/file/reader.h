@@ -1,6 +1,6 @@
-// Reads a whole .stepscope file into a Trace (trace_file.h reads parts). The bytes are untrusted: every length is checked,
-// damaged blocks are left out and counted (ImportLog::lost_blocks), a file without an index (killed process) is scanned block by
-// block.
+// Reads a whole .stepscope file into a Trace (trace_file.h reads parts). The bytes are untrusted:
+// every length is checked, damaged blocks are left out and counted (ImportLog::lost_blocks), a file
+// without an index (killed process) is scanned block by block.
 #pragma once
 
 #include <string>

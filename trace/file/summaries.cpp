@@ -9,7 +9,8 @@ using base::Expected;
 
 model::TrackSummary summary_of(model::Trace const& trace, model::TrackId track) {
   auto const rows = trace.rows_of(track);
-  return model::summarize(trace.events_of(track), std::span(trace.columns().depth).subspan(rows.first, rows.size()));
+  return model::summarize(trace.events_of(track),
+                          std::span(trace.columns().depth).subspan(rows.first, rows.size()));
 }
 
 std::vector<StepSpan> steps_of(model::Trace const& trace) {
@@ -17,20 +18,23 @@ std::vector<StepSpan> steps_of(model::Trace const& trace) {
   auto const& columns = trace.columns();
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (columns.kind[row] == model::EventKind::kStep)
-      steps.push_back({columns.track[row], columns.start[row], columns.dur[row], trace.detail<model::StepDetail>(row).index});
+      steps.push_back({columns.track[row], columns.start[row], columns.dur[row],
+                       trace.detail<model::StepDetail>(row).index});
   return steps;
 }
 
 namespace {
 
-// Tracks are read together up to this many events: few reads for many small tracks, bounded memory for large ones.
+// Tracks are read together up to this many events: few reads for many small tracks, bounded memory
+// for large ones.
 constexpr uint64_t kEventsAtOnce = 4'000'000;
 
 /// The tracks that have events, in groups of about kEventsAtOnce.
 std::vector<std::vector<model::TrackId>> groups_of(TraceFile const& file) {
   std::vector<uint64_t> events(file.tracks().size());
   for (IndexEntry const& entry : file.blocks())
-    if (entry.header.type == static_cast<uint16_t>(BlockType::kEvents) && entry.header.track < events.size())
+    if (entry.header.type == static_cast<uint16_t>(BlockType::kEvents) &&
+        entry.header.track < events.size())
       events[entry.header.track] += entry.header.rows;
   std::vector<std::vector<model::TrackId>> groups;
   uint64_t sum = 0;
@@ -52,7 +56,8 @@ std::vector<model::StringId> file_ids(TraceFile const& file, model::Trace const&
   std::vector<model::StringId> ids(trace.strings().size(), model::StringId{0});
   auto const texts = file.texts();
   for (uint32_t id = 1; id < texts.size(); ++id)
-    if (auto const found = trace.strings().find(texts[id]); found.valid()) ids[found.value] = model::StringId{id};
+    if (auto const found = trace.strings().find(texts[id]); found.valid())
+      ids[found.value] = model::StringId{id};
   return ids;
 }
 

@@ -1,7 +1,8 @@
-// A .stepscope file that is open: what is in it is known from its index and description alone; events are decoded when they are
-// asked for, only those of the tracks, the time and the columns that are wanted, many blocks at once.
-// The bytes are untrusted: every length is checked, damaged blocks are left out and counted, a file without an index (killed
-// process) is scanned block by block.
+// A .stepscope file that is open: what is in it is known from its index and description alone;
+// events are decoded when they are asked for, only those of the tracks, the time and the columns
+// that are wanted, many blocks at once. The bytes are untrusted: every length is checked, damaged
+// blocks are left out and counted, a file without an index (killed process) is scanned block by
+// block.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +33,23 @@ constexpr uint64_t kind_bit(model::EventKind kind) { return uint64_t{1} << stati
 
 /// What is read of a file.
 struct Selection {
-  TimeWindow window;                                  ///< events of which any part lies in it, whole
-  uint64_t before = 0;                                ///< kinds of which all that begins before the window is read too
+  TimeWindow window;    ///< events of which any part lies in it, whole
+  uint64_t before = 0;  ///< kinds of which all that begins before the window is read too
   std::optional<std::vector<model::TrackId>> tracks;  ///< these; nothing = all
   ColumnSelection columns;
 };
 
-/// How many events the machine's memory holds at once (a damaged or hostile file may claim any number).
+/// How many events the machine's memory holds at once (a damaged or hostile file may claim any
+/// number).
 uint64_t events_that_fit();
 
-/// Whether the calls of communication libraries in a file still have to be merged with their kernels (collective_merge.h).
+/// Whether the calls of communication libraries in a file still have to be merged with their
+/// kernels (collective_merge.h).
 enum class Calls : uint8_t {
-  kToMerge,  ///< as recorders write them; merging what was merged already changes nothing of a sound trace
-  kMerged,   ///< as write_trace() left them, of a trace of this process: also what a damaged trace shows stays as it is
+  kToMerge,  ///< as recorders write them; merging what was merged already changes nothing of a
+             ///< sound trace
+  kMerged,   ///< as write_trace() left them, of a trace of this process: also what a damaged trace
+             ///< shows stays as it is
 };
 
 /// Immutable; may be read from several threads.
@@ -63,7 +68,8 @@ class TraceFile {
   [[nodiscard]] model::TraceInfo const& info() const;
   [[nodiscard]] std::span<model::Device const> devices() const;
   [[nodiscard]] std::span<model::Track const> tracks() const;
-  /// What the recorder said that it lost, and what a trace that this one was made of had lost before. Reading may find more.
+  /// What the recorder said that it lost, and what a trace that this one was made of had lost
+  /// before. Reading may find more.
   [[nodiscard]] model::ImportLog const& log() const;
   /// Rows of event blocks; what unreadable blocks hold is in it when there is an index.
   [[nodiscard]] uint64_t event_count() const;
@@ -82,27 +88,33 @@ class TraceFile {
   [[nodiscard]] std::span<std::string_view const> texts() const;
   /// Whether the file holds summaries and steps, or they have to be made from its events.
   [[nodiscard]] bool has_summaries() const;
-  /// The track from afar: from the file's summary, or, where there is none, from its events. Names are ids of texts().
-  /// Errors: those of read().
+  /// The track from afar: from the file's summary, or, where there is none, from its events. Names
+  /// are ids of texts(). Errors: those of read().
   [[nodiscard]] base::Expected<model::TrackSummary> summary(model::TrackId track) const;
-  /// Where the steps are, by track and start; from the file's own list or from its events. Errors: those of read().
+  /// Where the steps are, by track and start; from the file's own list or from its events. Errors:
+  /// those of read().
   [[nodiscard]] base::Expected<std::vector<StepSpan>> steps() const;
 
-  /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`; the
-  /// file became shorter since it was opened, and some of them are gone.
-  [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
-  /// All events of these kinds (kind_bit) and the launches of those that are device ops, nothing else: not nested, and counted in
-  /// the log is what these rows show. Nothing where a block that may hold them is damaged, where collective calls have to be
-  /// merged with kernels, or where all events would not fit into memory: read() knows what to do then.
+  /// The selected events with all tracks, devices and what is known of the process. Errors: more
+  /// events than `max_events`; the file became shorter since it was opened, and some of them are
+  /// gone.
+  [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {},
+                                                  uint64_t max_events = events_that_fit()) const;
+  /// All events of these kinds (kind_bit) and the launches of those that are device ops, nothing
+  /// else: not nested, and counted in the log is what these rows show. Nothing where a block that
+  /// may hold them is damaged, where collective calls have to be merged with kernels, or where all
+  /// events would not fit into memory: read() knows what to do then.
   [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const;
-  /// One event block alone, for who looks at every event once and keeps few: no nesting, no links, names are ids of texts(),
-  /// in the order of the file. `out` is replaced. False when damaged.
-  [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns, EventDecoder& decoder,
-                                  model::EventBatch& out) const;
-  /// By row of an event block whether its name is wanted, without its other columns: what is in a block says its dictionary.
-  /// `wanted`: by id of texts(), its last for all that are none of them. Returns how many are; where none is `marks` says
-  /// nothing. Nothing when damaged.
-  [[nodiscard]] std::optional<size_t> mark_names(IndexEntry const& entry, std::span<char const> wanted, EventDecoder& decoder,
+  /// One event block alone, for who looks at every event once and keeps few: no nesting, no links,
+  /// names are ids of texts(), in the order of the file. `out` is replaced. False when damaged.
+  [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns,
+                                  EventDecoder& decoder, model::EventBatch& out) const;
+  /// By row of an event block whether its name is wanted, without its other columns: what is in a
+  /// block says its dictionary. `wanted`: by id of texts(), its last for all that are none of them.
+  /// Returns how many are; where none is `marks` says nothing. Nothing when damaged.
+  [[nodiscard]] std::optional<size_t> mark_names(IndexEntry const& entry,
+                                                 std::span<char const> wanted,
+                                                 EventDecoder& decoder,
                                                  std::vector<uint8_t>& marks) const;
   /// Checks every byte and decodes every block.
   [[nodiscard]] std::vector<DamagedPlace> find_damage() const;

@@ -6,7 +6,8 @@
 namespace stepscope::file {
 namespace {
 
-base::Expected<void> write_track(TraceWriter& writer, model::Trace const& trace, model::TrackId track) {
+base::Expected<void> write_track(TraceWriter& writer, model::Trace const& trace,
+                                 model::TrackId track) {
   model::EventView const events = trace.events_of(track);
   if (events.empty()) return {};
   if (auto const done = writer.write_sorted_events(track, events); !done) return done;
@@ -19,13 +20,16 @@ base::Expected<void> write_trace(model::Trace const& trace, std::string const& p
   auto writer = TraceWriter::create(path);
   if (!writer) return base::fail_with(writer);
   std::vector<std::string_view> texts;
-  for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.push_back(trace.text(model::StringId{id}));
+  for (uint32_t id = 1; id < trace.strings().size(); ++id)
+    texts.push_back(trace.text(model::StringId{id}));
   if (auto const done = writer->write_strings(1, texts); !done) return done;
   // Readers add the tracks' losses to the log's own; the trace's log holds both already.
   model::ImportLog log = trace.log();
-  for (model::Track const& track : trace.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
+  for (model::Track const& track : trace.tracks())
+    log.dropped -= std::min(log.dropped, track.dropped);
   auto const describe = [&]() -> base::Expected<void> {
-    if (auto const done = writer->write_description(trace.info(), trace.devices(), log); !done) return done;
+    if (auto const done = writer->write_description(trace.info(), trace.devices(), log); !done)
+      return done;
     return writer->write_tracks(model::TrackId{0}, trace.tracks());
   };
   if (auto const done = describe(); !done) return done;

@@ -27,7 +27,8 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
   header.min_start = header.max_end = events.start.front();
   for (size_t i = 0; i < events.size(); ++i) {
     int64_t end = 0;
-    if (__builtin_add_overflow(events.start[i], std::max<int64_t>(events.dur[i], 0), &end)) end = INT64_MAX;
+    if (__builtin_add_overflow(events.start[i], std::max<int64_t>(events.dur[i], 0), &end))
+      end = INT64_MAX;
     header.max_end = std::max(header.max_end, end);
     header.kinds |= uint64_t{1} << static_cast<uint8_t>(events.kind[i]);
   }
@@ -39,7 +40,9 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
 Expected<TraceWriter> TraceWriter::create(std::string const& path) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) {
-    if (errno == EEXIST) return fail("{}: exists already, choose another name with -o or overwrite with --force", path);
+    if (errno == EEXIST)
+      return fail("{}: exists already, choose another name with -o or overwrite with --force",
+                  path);
     return fail("{}: cannot create ({}), choose another place with -o", path, std::strerror(errno));
   }
   TraceWriter writer;
@@ -56,7 +59,8 @@ Expected<TraceWriter> TraceWriter::create(std::string const& path) {
   return base::fail_with(written);
 }
 
-Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vector<IndexEntry> blocks) {
+Expected<TraceWriter> TraceWriter::append_to(std::string const& path,
+                                             std::vector<IndexEntry> blocks) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
   off_t const size = fd < 0 ? -1 : ::lseek(fd, 0, SEEK_END);
   if (size < 0) {
@@ -95,33 +99,41 @@ TraceWriter::~TraceWriter() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Expected<void> TraceWriter::write_strings(uint32_t first_id, std::span<std::string_view const> texts) {
+Expected<void> TraceWriter::write_strings(uint32_t first_id,
+                                          std::span<std::string_view const> texts) {
   while (!texts.empty()) {
     size_t count = 0;
     size_t bytes = 0;
     // Half the limit leaves room for the lengths.
-    while (count < texts.size() && (count == 0 || bytes + texts[count].size() + 4 < kMaxPayloadBytes / 2))
+    while (count < texts.size() &&
+           (count == 0 || bytes + texts[count].size() + 4 < kMaxPayloadBytes / 2))
       bytes += texts[count++].size() + 4;
-    if (bytes >= kMaxPayloadBytes) return fail("{}: a name of {} bytes is too long for a trace file, shorten it", path_, bytes);
+    if (bytes >= kMaxPayloadBytes)
+      return fail("{}: a name of {} bytes is too long for a trace file, shorten it", path_, bytes);
     base::ByteWriter payload;
     payload.put(first_id);
     payload.put(static_cast<uint32_t>(count));
-    for (std::string_view const text : texts.first(count)) payload.put(static_cast<uint32_t>(text.size()));
-    for (std::string_view const text : texts.first(count)) payload.put_bytes(std::as_bytes(std::span(text)));
-    if (auto const written = write_text_block(BlockType::kStrings, payload.span()); !written) return written;
+    for (std::string_view const text : texts.first(count))
+      payload.put(static_cast<uint32_t>(text.size()));
+    for (std::string_view const text : texts.first(count))
+      payload.put_bytes(std::as_bytes(std::span(text)));
+    if (auto const written = write_text_block(BlockType::kStrings, payload.span()); !written)
+      return written;
     texts = texts.subspan(count);
     first_id += static_cast<uint32_t>(count);
   }
   return {};
 }
 
-Expected<void> TraceWriter::write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
+Expected<void> TraceWriter::write_description(model::TraceInfo const& info,
+                                              std::span<model::Device const> devices,
                                               model::ImportLog const& log) {
   std::string const json = encode_description(info, devices, log);
   return write_text_block(BlockType::kDescription, std::as_bytes(std::span(json)));
 }
 
-Expected<void> TraceWriter::write_tracks(model::TrackId first, std::span<model::Track const> tracks) {
+Expected<void> TraceWriter::write_tracks(model::TrackId first,
+                                         std::span<model::Track const> tracks) {
   std::string const json = encode_tracks(first.value, tracks);
   claims_.add_tracks(first.value + tracks.size());
   return write_text_block(BlockType::kTracks, std::as_bytes(std::span(json)));
@@ -143,7 +155,8 @@ Expected<void> TraceWriter::write_sorted_events(model::TrackId track, model::Eve
   return {};
 }
 
-Expected<void> TraceWriter::write_summary(model::TrackId track, model::TrackSummary const& summary) {
+Expected<void> TraceWriter::write_summary(model::TrackId track,
+                                          model::TrackSummary const& summary) {
   BlockHeader header;
   header.type = static_cast<uint16_t>(BlockType::kSummary);
   header.track = track.value;
@@ -175,7 +188,8 @@ Expected<void> TraceWriter::finish() {
   base::ByteWriter const end = encode_end(index_offset);
   if (auto const written = write_raw(end.span()); !written) return written;
   int const fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0) return fail("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
+  if (::close(fd) != 0)
+    return fail("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
   failure_ = "finished";
   return {};
 }
@@ -184,7 +198,8 @@ Expected<void> TraceWriter::write_text_block(BlockType type, base::ByteSpan payl
   BlockHeader header;
   header.type = static_cast<uint16_t>(type);
   header.raw_size = static_cast<uint32_t>(payload.size());
-  if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
+  if (payload.size() > kMaxPayloadBytes)
+    return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
   begin_block();
   header.compressed = compressor_.compress(payload, block_) > 0 ? 1 : 0;
   if (header.compressed == 0) block_.put_bytes(payload);
@@ -217,7 +232,8 @@ Expected<void> TraceWriter::pad() {
 
 Expected<void> TraceWriter::write_unpadded(BlockHeader header) {
   base::ByteSpan const payload = block_.span().subspan(kBlockHeaderSize);
-  if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
+  if (payload.size() > kMaxPayloadBytes)
+    return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
   header.stored_size = static_cast<uint32_t>(payload.size());
   if (header.compressed == 0) header.raw_size = header.stored_size;
   block_.patch_bytes(0, encode_block_header(header, payload).span());
@@ -235,8 +251,10 @@ Expected<void> TraceWriter::write_raw(base::ByteSpan bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       failure_ = fmt::format("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
-      // Half a block helps nobody; without it the file ends after a whole one. If even this fails, readers skip the rest.
-      [[maybe_unused]] int const ignored = ::ftruncate(fd_, static_cast<off_t>(appended_at_.value_or(begin)));
+      // Half a block helps nobody; without it the file ends after a whole one. If even this fails,
+      // readers skip the rest.
+      [[maybe_unused]] int const ignored =
+          ::ftruncate(fd_, static_cast<off_t>(appended_at_.value_or(begin)));
       return fail("{}", failure_);
     }
     offset_ += static_cast<uint64_t>(written);

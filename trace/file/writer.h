@@ -1,5 +1,6 @@
-// Writes a .stepscope file: append-only blocks of one track each, strings and descriptions as they become known, an index at the
-// end. A file cut anywhere keeps every block written before (docs/reference/TRACE_FORMAT.md).
+// Writes a .stepscope file: append-only blocks of one track each, strings and descriptions as they
+// become known, an index at the end. A file cut anywhere keeps every block written before
+// (docs/reference/TRACE_FORMAT.md).
 #pragma once
 
 #include <cstdint>
@@ -20,17 +21,18 @@
 
 namespace stepscope::file {
 
-/// Not thread-safe. After the first failed write (disk full, file gone) every further call returns that error and writes
-/// nothing: what is in the file stays readable.
+/// Not thread-safe. After the first failed write (disk full, file gone) every further call returns
+/// that error and writes nothing: what is in the file stays readable.
 class TraceWriter {
  public:
-  /// Creates `path`, which must not exist, as a link neither, with the permissions that the umask leaves. Errors: it exists, or
-  /// the folder cannot be written.
+  /// Creates `path`, which must not exist, as a link neither, with the permissions that the umask
+  /// leaves. Errors: it exists, or the folder cannot be written.
   static base::Expected<TraceWriter> create(std::string const& path);
 
-  /// Goes on behind a finished file with these blocks: for what is only known in the end. finish() writes a new index.
-  /// When a write fails the file is made what it was. A link is refused.
-  static base::Expected<TraceWriter> append_to(std::string const& path, std::vector<IndexEntry> blocks);
+  /// Goes on behind a finished file with these blocks: for what is only known in the end. finish()
+  /// writes a new index. When a write fails the file is made what it was. A link is refused.
+  static base::Expected<TraceWriter> append_to(std::string const& path,
+                                               std::vector<IndexEntry> blocks);
 
   TraceWriter(TraceWriter&& other) noexcept;
   TraceWriter& operator=(TraceWriter&& other) noexcept;
@@ -38,15 +40,19 @@ class TraceWriter {
   TraceWriter& operator=(TraceWriter const&) = delete;
   ~TraceWriter();  ///< closes without a footer unless finish() was called
 
-  /// Texts get the ids first_id, first_id + 1, …; call before the first block that uses them. Id 0 is the empty text, never
-  /// written.
+  /// Texts get the ids first_id, first_id + 1, …; call before the first block that uses them. Id 0
+  /// is the empty text, never written.
   base::Expected<void> write_strings(uint32_t first_id, std::span<std::string_view const> texts);
-  /// All that is known of the process and its devices; write again when it changes: the last one counts.
-  base::Expected<void> write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
+  /// All that is known of the process and its devices; write again when it changes: the last one
+  /// counts.
+  base::Expected<void> write_description(model::TraceInfo const& info,
+                                         std::span<model::Device const> devices,
                                          model::ImportLog const& log);
-  /// What is known of the tracks first, first + 1, …; write one again when it changes: the last one counts.
+  /// What is known of the tracks first, first + 1, …; write one again when it changes: the last one
+  /// counts.
   base::Expected<void> write_tracks(model::TrackId first, std::span<model::Track const> tracks);
-  /// Events of one track, any order (they are sorted here when they are not); more than kMaxBlockRows become several blocks.
+  /// Events of one track, any order (they are sorted here when they are not); more than
+  /// kMaxBlockRows become several blocks.
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
   /// The same of events that are sorted by (start, −dur).
   base::Expected<void> write_sorted_events(model::TrackId track, model::EventView events);
@@ -72,7 +78,8 @@ class TraceWriter {
   std::string failure_;
   int fd_ = -1;
   uint64_t offset_ = 0;
-  std::optional<uint64_t> appended_at_;  ///< size of the finished file behind which this writer goes on
+  std::optional<uint64_t>
+      appended_at_;  ///< size of the finished file behind which this writer goes on
   std::vector<IndexEntry> index_;
   Claims claims_;
   base::ByteWriter block_;  ///< the block being made: room for its header, then its payload

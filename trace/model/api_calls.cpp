@@ -99,8 +99,10 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 std::string_view plain_name(std::string_view cupti_name) {
-  for (std::string_view const suffix : {"_ptsz", "_ptds"}) cupti_name = cupti_name.substr(0, cupti_name.find(suffix));
-  for (size_t at = cupti_name.find("_v"); at != std::string_view::npos; at = cupti_name.find("_v", at + 1)) {
+  for (std::string_view const suffix : {"_ptsz", "_ptds"})
+    cupti_name = cupti_name.substr(0, cupti_name.find(suffix));
+  for (size_t at = cupti_name.find("_v"); at != std::string_view::npos;
+       at = cupti_name.find("_v", at + 1)) {
     if (at + 2 < cupti_name.size() && is_digit(cupti_name[at + 2])) return cupti_name.substr(0, at);
   }
   return cupti_name;
@@ -121,7 +123,8 @@ ApiClass classify(std::string_view plain_name) {
 SyncKind sync_kind_of(std::string_view plain_name) {
   if (classify(plain_name) != ApiClass::kSync) return SyncKind::kUnknown;
   if (plain_name.find("Event") != std::string_view::npos) return SyncKind::kEvent;
-  return plain_name.find("Stream") != std::string_view::npos ? SyncKind::kStream : SyncKind::kDevice;
+  return plain_name.find("Stream") != std::string_view::npos ? SyncKind::kStream
+                                                             : SyncKind::kDevice;
 }
 
 }  // namespace stepscope::model

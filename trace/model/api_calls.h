@@ -1,5 +1,6 @@
-// What a call of the CUDA runtime or driver API (or HIP's, which has the same names) is to us: a launch, a wait, an allocation,
-// another call, or noise. Told from the function's name, so that functions that newer versions add are classed too.
+// What a call of the CUDA runtime or driver API (or HIP's, which has the same names) is to us: a
+// launch, a wait, an allocation, another call, or noise. Told from the function's name, so that
+// functions that newer versions add are classed too.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The collective and point-to-point operations and, in one table, what each is: its names, its share of the traffic, which ranks
-// it joins. Names that other tools give them are their importers'.
+// The collective and point-to-point operations and, in one table, what each is: its names, its
+// share of the traffic, which ranks it joins. Names that other tools give them are their
+// importers'.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,8 @@ enum class CollectiveOp : uint8_t {
 };
 inline constexpr size_t kCollectiveOpCount = 10;
 
-/// Which of a rank's two buffers holds the whole message; the other one holds this rank's part of it.
+/// Which of a rank's two buffers holds the whole message; the other one holds this rank's part of
+/// it.
 enum class WholeMessage : uint8_t { kInBoth, kInInput, kInOutput };
 
 struct CollectiveOpInfo {
@@ -41,12 +43,15 @@ struct CollectiveOpInfo {
   bool has_root = false;        ///< one rank is the source or the target of all others
   bool has_one_size = false;    ///< all ranks must give as many bytes of one type
   bool point_to_point = false;  ///< a message of one rank to another
-  bool moves_data = true;       ///< false: a message of 0 bytes is the whole truth, not an unknown size
+  bool moves_data = true;  ///< false: a message of 0 bytes is the whole truth, not an unknown size
 };
 
 /// The collective table, in the order of the enumerators.
 inline constexpr std::array<CollectiveOpInfo, kCollectiveOpCount> kCollectiveTable = {{
-    {.op = CollectiveOp::kUnknown, .name = "unknown", .torch_name = "unknown", .nccl_call = "NCCL operation"},
+    {.op = CollectiveOp::kUnknown,
+     .name = "unknown",
+     .torch_name = "unknown",
+     .nccl_call = "NCCL operation"},
     {.op = CollectiveOp::kAllReduce,
      .name = "all_reduce",
      .torch_name = "allreduce",
@@ -87,8 +92,16 @@ inline constexpr std::array<CollectiveOpInfo, kCollectiveOpCount> kCollectiveTab
      .nccl_call = "ncclAlltoAll",
      .bus_shares = 1,
      .counts_share = true},
-    {.op = CollectiveOp::kSend, .name = "send", .torch_name = "send", .nccl_call = "ncclSend", .point_to_point = true},
-    {.op = CollectiveOp::kReceive, .name = "receive", .torch_name = "recv", .nccl_call = "ncclRecv", .point_to_point = true},
+    {.op = CollectiveOp::kSend,
+     .name = "send",
+     .torch_name = "send",
+     .nccl_call = "ncclSend",
+     .point_to_point = true},
+    {.op = CollectiveOp::kReceive,
+     .name = "receive",
+     .torch_name = "recv",
+     .nccl_call = "ncclRecv",
+     .point_to_point = true},
     {.op = CollectiveOp::kBarrier,
      .name = "barrier",
      .torch_name = "barrier",
@@ -98,7 +111,8 @@ inline constexpr std::array<CollectiveOpInfo, kCollectiveOpCount> kCollectiveTab
 
 constexpr bool is_collective_table_in_order() {
   for (size_t i = 0; i < kCollectiveOpCount; ++i)
-    if (kCollectiveTable[i].op != static_cast<CollectiveOp>(i) || *kCollectiveTable[i].name == '\0') return false;
+    if (kCollectiveTable[i].op != static_cast<CollectiveOp>(i) || *kCollectiveTable[i].name == '\0')
+      return false;
   return true;
 }
 static_assert(is_collective_table_in_order(), "one row an enumerator, in their order");
@@ -119,7 +133,8 @@ constexpr std::optional<CollectiveOp> find_collective_op(std::string_view name) 
   return std::nullopt;
 }
 
-/// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
+/// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the
+/// others 1.
 constexpr double bus_factor(CollectiveOp op, uint32_t participants) {
   CollectiveOpInfo const& info = collective_op_info(op);
   double const n = participants;
@@ -134,6 +149,8 @@ constexpr uint64_t message_size(CollectiveOp op, uint64_t input, uint64_t output
 }
 
 /// False where 0 stands for a size that the trace does not tell.
-constexpr bool is_message_size_known(CollectiveOp op, uint64_t bytes) { return bytes > 0 || !collective_op_info(op).moves_data; }
+constexpr bool is_message_size_known(CollectiveOp op, uint64_t bytes) {
+  return bytes > 0 || !collective_op_info(op).moves_data;
+}
 
 }  // namespace stepscope::model

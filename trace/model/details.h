@@ -1,5 +1,6 @@
-// The typed detail rows of events: what a copy, a collective or an allocation says beyond when and how long. One struct a table;
-// `detail_fields` lists its members with their names: files, exports and queries are generated from that list alone.
+// The typed detail rows of events: what a copy, a collective or an allocation says beyond when and
+// how long. One struct a table; `detail_fields` lists its members with their names: files, exports
+// and queries are generated from that list alone.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,13 @@ enum class CollectiveAlgorithm : uint8_t {
 enum class CollectiveProtocol : uint8_t { kUnknown = 0, kLl = 1, kLl128 = 2, kSimple = 3 };
 /// Where the launch of a call's kernel is, among the launches of the call's thread.
 enum class CallLaunch : uint8_t {
-  kBefore = 0,  ///< not known, most likely the last before the call: the library tells of a call just after its launch
+  kBefore = 0,  ///< not known, most likely the last before the call: the library tells of a call
+                ///< just after its launch
   kInside = 1,  ///< known: within the first call of its plan
   kNone = 2     ///< there is none, or it cannot be known which it is
 };
-/// How far a call's operation had come when the recording ended. Of recordings that tell of calls that never ended.
+/// How far a call's operation had come when the recording ended. Of recordings that tell of calls
+/// that never ended.
 enum class CollectiveState : uint8_t {
   kUnknown = 0,
   kEnqueued = 1,
@@ -61,7 +64,14 @@ enum class DataType : uint8_t {
 };
 enum class SyncKind : uint8_t { kUnknown = 0, kDevice = 1, kStream = 2, kEvent = 3 };
 enum class MemoryOp : uint8_t { kUnknown = 0, kAllocate = 1, kFree = 2 };
-enum class MemoryKind : uint8_t { kUnknown = 0, kPageable = 1, kPinned = 2, kDevice = 3, kManaged = 4, kDeviceStatic = 5 };
+enum class MemoryKind : uint8_t {
+  kUnknown = 0,
+  kPageable = 1,
+  kPinned = 2,
+  kDevice = 3,
+  kManaged = 4,
+  kDeviceStatic = 5
+};
 enum class MemoryPurpose : uint8_t {
   kOther = 0,
   kWeights = 1,
@@ -78,14 +88,16 @@ struct StepDetail {
   int64_t index = 0;  ///< of the step in the job, from 0
 };
 struct KernelDetail {
-  uint64_t bytes = 0;                                                                  ///< least memory traffic; 0 = unknown
-  double flops = 0;                                                                    ///< floating-point operations; 0 = unknown
-  uint32_t grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0;  ///< 0 = not a GPU kernel
+  uint64_t bytes = 0;  ///< least memory traffic; 0 = unknown
+  double flops = 0;    ///< floating-point operations; 0 = unknown
+  uint32_t grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0,
+           block_z = 0;  ///< 0 = not a GPU kernel
   uint32_t registers_per_thread = 0;
   uint32_t shared_memory_bytes = 0;
-  uint8_t occupancy_percent = 0;  ///< warps that fit a multiprocessor, of the most it can hold; an estimate, 0 = unknown
-  uint32_t graph = 0;             ///< number of the CUDA graph that launched it; 0 = none
-  uint64_t graph_node = 0;        ///< its node there
+  uint8_t occupancy_percent =
+      0;  ///< warps that fit a multiprocessor, of the most it can hold; an estimate, 0 = unknown
+  uint32_t graph = 0;       ///< number of the CUDA graph that launched it; 0 = none
+  uint64_t graph_node = 0;  ///< its node there
 };
 /// A memcpy or memset.
 struct CopyDetail {
@@ -107,12 +119,14 @@ struct CollectiveDetail {
   DataType data_type = DataType::kUnknown;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kUnknown;
   CollectiveProtocol protocol = CollectiveProtocol::kUnknown;
-  uint32_t channels = 0;                    ///< blocks of the kernel that carry it; 0 = unknown
-  uint64_t plan = 0;                        ///< of a call: calls of one process with the same plan share a kernel; 0 = unknown
-  uint64_t gpu_wait_ns = 0;                 ///< the network threads waited for the GPU: summed over the channels, as the next two
-  uint64_t peer_wait_ns = 0;                ///< … for a receiver to be ready
-  uint64_t network_wait_ns = 0;             ///< … for data on the network
-  CallLaunch launch = CallLaunch::kBefore;  ///< of a call
+  uint32_t channels = 0;  ///< blocks of the kernel that carry it; 0 = unknown
+  uint64_t plan =
+      0;  ///< of a call: calls of one process with the same plan share a kernel; 0 = unknown
+  uint64_t gpu_wait_ns =
+      0;  ///< the network threads waited for the GPU: summed over the channels, as the next two
+  uint64_t peer_wait_ns = 0;                          ///< … for a receiver to be ready
+  uint64_t network_wait_ns = 0;                       ///< … for data on the network
+  CallLaunch launch = CallLaunch::kBefore;            ///< of a call
   CollectiveState state = CollectiveState::kUnknown;  ///< of a call
 };
 struct StreamWaitDetail {
@@ -124,7 +138,8 @@ struct SyncDetail {
   SyncKind sync = SyncKind::kUnknown;
   int32_t device = -1;
   int32_t stream = -1;
-  uint64_t source_correlation = 0;  ///< of the call that recorded the event that is waited for; 0 = none or unknown
+  uint64_t source_correlation =
+      0;  ///< of the call that recorded the event that is waited for; 0 = none or unknown
 };
 struct MemoryDetail {
   uint64_t address = 0;
@@ -158,85 +173,96 @@ struct Field {
 template <class Row, class Member>
 Field(char const*, Member Row::*) -> Field<Row, Member>;
 
-/// The columns of a detail table, in the order in which files store them. New columns go to the end.
+/// The columns of a detail table, in the order in which files store them. New columns go to the
+/// end.
 template <class Row>
 inline constexpr std::tuple<> detail_fields{};
 template <>
 inline constexpr auto detail_fields<StepDetail> = std::tuple{Field{"index", &StepDetail::index}};
 template <>
-inline constexpr auto detail_fields<KernelDetail> = std::tuple{Field{"bytes", &KernelDetail::bytes},
-                                                               Field{"flops", &KernelDetail::flops},
-                                                               Field{"grid_x", &KernelDetail::grid_x},
-                                                               Field{"grid_y", &KernelDetail::grid_y},
-                                                               Field{"grid_z", &KernelDetail::grid_z},
-                                                               Field{"block_x", &KernelDetail::block_x},
-                                                               Field{"block_y", &KernelDetail::block_y},
-                                                               Field{"block_z", &KernelDetail::block_z},
-                                                               Field{"registers_per_thread", &KernelDetail::registers_per_thread},
-                                                               Field{"shared_memory_bytes", &KernelDetail::shared_memory_bytes},
-                                                               Field{"occupancy_percent", &KernelDetail::occupancy_percent},
-                                                               Field{"graph", &KernelDetail::graph},
-                                                               Field{"graph_node", &KernelDetail::graph_node}};
+inline constexpr auto detail_fields<KernelDetail> =
+    std::tuple{Field{"bytes", &KernelDetail::bytes},
+               Field{"flops", &KernelDetail::flops},
+               Field{"grid_x", &KernelDetail::grid_x},
+               Field{"grid_y", &KernelDetail::grid_y},
+               Field{"grid_z", &KernelDetail::grid_z},
+               Field{"block_x", &KernelDetail::block_x},
+               Field{"block_y", &KernelDetail::block_y},
+               Field{"block_z", &KernelDetail::block_z},
+               Field{"registers_per_thread", &KernelDetail::registers_per_thread},
+               Field{"shared_memory_bytes", &KernelDetail::shared_memory_bytes},
+               Field{"occupancy_percent", &KernelDetail::occupancy_percent},
+               Field{"graph", &KernelDetail::graph},
+               Field{"graph_node", &KernelDetail::graph_node}};
 template <>
-inline constexpr auto detail_fields<CopyDetail> = std::tuple{Field{"bytes", &CopyDetail::bytes},
-                                                             Field{"direction", &CopyDetail::direction},
-                                                             Field{"peer_device", &CopyDetail::peer_device},
-                                                             Field{"pinned", &CopyDetail::pinned},
-                                                             Field{"graph", &CopyDetail::graph},
-                                                             Field{"graph_node", &CopyDetail::graph_node}};
+inline constexpr auto detail_fields<CopyDetail> =
+    std::tuple{Field{"bytes", &CopyDetail::bytes},
+               Field{"direction", &CopyDetail::direction},
+               Field{"peer_device", &CopyDetail::peer_device},
+               Field{"pinned", &CopyDetail::pinned},
+               Field{"graph", &CopyDetail::graph},
+               Field{"graph_node", &CopyDetail::graph_node}};
 template <>
-inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes", &CollectiveDetail::bytes},
-                                                                   Field{"communicator", &CollectiveDetail::communicator},
-                                                                   Field{"sequence", &CollectiveDetail::sequence},
-                                                                   Field{"op", &CollectiveDetail::op},
-                                                                   Field{"participants", &CollectiveDetail::participants},
-                                                                   Field{"rank", &CollectiveDetail::rank},
-                                                                   Field{"peer", &CollectiveDetail::peer},
-                                                                   Field{"data_type", &CollectiveDetail::data_type},
-                                                                   Field{"algorithm", &CollectiveDetail::algorithm},
-                                                                   Field{"protocol", &CollectiveDetail::protocol},
-                                                                   Field{"channels", &CollectiveDetail::channels},
-                                                                   Field{"plan", &CollectiveDetail::plan},
-                                                                   Field{"gpu_wait_ns", &CollectiveDetail::gpu_wait_ns},
-                                                                   Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
-                                                                   Field{"network_wait_ns", &CollectiveDetail::network_wait_ns},
-                                                                   Field{"launch", &CollectiveDetail::launch},
-                                                                   Field{"state", &CollectiveDetail::state}};
+inline constexpr auto detail_fields<CollectiveDetail> =
+    std::tuple{Field{"bytes", &CollectiveDetail::bytes},
+               Field{"communicator", &CollectiveDetail::communicator},
+               Field{"sequence", &CollectiveDetail::sequence},
+               Field{"op", &CollectiveDetail::op},
+               Field{"participants", &CollectiveDetail::participants},
+               Field{"rank", &CollectiveDetail::rank},
+               Field{"peer", &CollectiveDetail::peer},
+               Field{"data_type", &CollectiveDetail::data_type},
+               Field{"algorithm", &CollectiveDetail::algorithm},
+               Field{"protocol", &CollectiveDetail::protocol},
+               Field{"channels", &CollectiveDetail::channels},
+               Field{"plan", &CollectiveDetail::plan},
+               Field{"gpu_wait_ns", &CollectiveDetail::gpu_wait_ns},
+               Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
+               Field{"network_wait_ns", &CollectiveDetail::network_wait_ns},
+               Field{"launch", &CollectiveDetail::launch},
+               Field{"state", &CollectiveDetail::state}};
 template <>
 inline constexpr auto detail_fields<StreamWaitDetail> =
-    std::tuple{Field{"source_device", &StreamWaitDetail::source_device}, Field{"source_stream", &StreamWaitDetail::source_stream},
+    std::tuple{Field{"source_device", &StreamWaitDetail::source_device},
+               Field{"source_stream", &StreamWaitDetail::source_stream},
                Field{"source_correlation", &StreamWaitDetail::source_correlation}};
 template <>
 inline constexpr auto detail_fields<SyncDetail> =
-    std::tuple{Field{"sync", &SyncDetail::sync}, Field{"device", &SyncDetail::device}, Field{"stream", &SyncDetail::stream},
+    std::tuple{Field{"sync", &SyncDetail::sync}, Field{"device", &SyncDetail::device},
+               Field{"stream", &SyncDetail::stream},
                Field{"source_correlation", &SyncDetail::source_correlation}};
 template <>
-inline constexpr auto detail_fields<MemoryDetail> = std::tuple{Field{"address", &MemoryDetail::address},
-                                                               Field{"bytes", &MemoryDetail::bytes},
-                                                               Field{"allocated_bytes", &MemoryDetail::allocated_bytes},
-                                                               Field{"reserved_bytes", &MemoryDetail::reserved_bytes},
-                                                               Field{"device", &MemoryDetail::device},
-                                                               Field{"op", &MemoryDetail::op},
-                                                               Field{"purpose", &MemoryDetail::purpose},
-                                                               Field{"memory", &MemoryDetail::memory},
-                                                               Field{"pool", &MemoryDetail::pool}};
+inline constexpr auto detail_fields<MemoryDetail> =
+    std::tuple{Field{"address", &MemoryDetail::address},
+               Field{"bytes", &MemoryDetail::bytes},
+               Field{"allocated_bytes", &MemoryDetail::allocated_bytes},
+               Field{"reserved_bytes", &MemoryDetail::reserved_bytes},
+               Field{"device", &MemoryDetail::device},
+               Field{"op", &MemoryDetail::op},
+               Field{"purpose", &MemoryDetail::purpose},
+               Field{"memory", &MemoryDetail::memory},
+               Field{"pool", &MemoryDetail::pool}};
 template <>
-inline constexpr auto detail_fields<SampleDetail> = std::tuple{Field{"value", &SampleDetail::value}};
+inline constexpr auto detail_fields<SampleDetail> =
+    std::tuple{Field{"value", &SampleDetail::value}};
 template <>
-inline constexpr auto detail_fields<RangeDetail> = std::tuple{Field{"category", &RangeDetail::category},
-                                                              Field{"color", &RangeDetail::color},
-                                                              Field{"payload_type", &RangeDetail::payload_type},
-                                                              Field{"payload", &RangeDetail::payload},
-                                                              Field{"bytes", &RangeDetail::bytes},
-                                                              Field{"communicator", &RangeDetail::communicator}};
+inline constexpr auto detail_fields<RangeDetail> =
+    std::tuple{Field{"category", &RangeDetail::category},
+               Field{"color", &RangeDetail::color},
+               Field{"payload_type", &RangeDetail::payload_type},
+               Field{"payload", &RangeDetail::payload},
+               Field{"bytes", &RangeDetail::bytes},
+               Field{"communicator", &RangeDetail::communicator}};
 
 /// Whoever resizes one writes the new rows.
 template <class Row>
 using DetailColumn = base::Column<Row>;
 /// One column a detail table. The order is the DetailTable numbering of kinds.h.
-using DetailTables = std::tuple<DetailColumn<StepDetail>, DetailColumn<KernelDetail>, DetailColumn<CopyDetail>,
-                                DetailColumn<CollectiveDetail>, DetailColumn<StreamWaitDetail>, DetailColumn<SyncDetail>,
-                                DetailColumn<MemoryDetail>, DetailColumn<SampleDetail>, DetailColumn<RangeDetail>>;
+using DetailTables =
+    std::tuple<DetailColumn<StepDetail>, DetailColumn<KernelDetail>, DetailColumn<CopyDetail>,
+               DetailColumn<CollectiveDetail>, DetailColumn<StreamWaitDetail>,
+               DetailColumn<SyncDetail>, DetailColumn<MemoryDetail>, DetailColumn<SampleDetail>,
+               DetailColumn<RangeDetail>>;
 
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);

@@ -34,8 +34,8 @@ struct Split {
   std::vector<uint32_t> displaced;  ///< the others
 };
 
-/// Both rows of a pair in the wrong order are displaced, as either may be the one out of place: at most twice as many as have
-/// to be.
+/// Both rows of a pair in the wrong order are displaced, as either may be the one out of place: at
+/// most twice as many as have to be.
 Split split_by_order(RowOrder const& before, size_t count) {
   Split split;
   split.kept.reserve(count);
@@ -69,21 +69,26 @@ void radix_pass(std::vector<KeyedRow>& rows, std::vector<KeyedRow>& other, unsig
   rows.swap(other);
 }
 
-/// Least significant byte first by start; rows of one start, few and side by side then, by duration.
+/// Least significant byte first by start; rows of one start, few and side by side then, by
+/// duration.
 std::vector<uint32_t> radix_order(RowOrder const& before) {
   auto const [first, last] = std::minmax_element(before.start.begin(), before.start.end());
   auto const origin = static_cast<uint64_t>(*first);
   std::vector<KeyedRow> rows(before.start.size());
-  for (uint32_t i = 0; i < rows.size(); ++i) rows[i] = {static_cast<uint64_t>(before.start[i]) - origin, i};
+  for (uint32_t i = 0; i < rows.size(); ++i)
+    rows[i] = {static_cast<uint64_t>(before.start[i]) - origin, i};
   std::vector<KeyedRow> other(rows.size());
-  for (unsigned shift = 0; shift < 64 && (static_cast<uint64_t>(*last) - origin) >> shift != 0; shift += 8)
+  for (unsigned shift = 0; shift < 64 && (static_cast<uint64_t>(*last) - origin) >> shift != 0;
+       shift += 8)
     radix_pass(rows, other, shift);
   std::vector<uint32_t> order(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) order[i] = rows[i].row;
   for (size_t i = 0; i < rows.size();) {
     size_t end = i + 1;
     while (end < rows.size() && rows[end].key == rows[i].key) ++end;
-    if (end - i > 1) std::sort(order.begin() + static_cast<ptrdiff_t>(i), order.begin() + static_cast<ptrdiff_t>(end), before);
+    if (end - i > 1)
+      std::sort(order.begin() + static_cast<ptrdiff_t>(i),
+                order.begin() + static_cast<ptrdiff_t>(end), before);
     i = end;
   }
   return order;
@@ -92,13 +97,15 @@ std::vector<uint32_t> radix_order(RowOrder const& before) {
 }  // namespace
 
 bool EventBatch::is_sorted() const {
-  // Without a branch a row, so that the compiler may compare many at once; chunks, so that a disorder near the begin ends it.
+  // Without a branch a row, so that the compiler may compare many at once; chunks, so that a
+  // disorder near the begin ends it.
   constexpr size_t kChunk = 1024;
   for (size_t first = 1; first < size(); first += kChunk) {
     size_t const last = std::min(first + kChunk, size());
     unsigned disorder = 0;
     for (size_t i = first; i < last; ++i)
-      disorder |= unsigned{start[i] < start[i - 1]} | (unsigned{start[i] == start[i - 1]} & unsigned{dur[i] > dur[i - 1]});
+      disorder |= unsigned{start[i] < start[i - 1]} |
+                  (unsigned{start[i] == start[i - 1]} & unsigned{dur[i] > dur[i - 1]});
     if (disorder != 0) return false;
   }
   return true;

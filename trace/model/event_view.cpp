@@ -5,7 +5,11 @@
 namespace stepscope::model {
 
 EventView::EventView(EventBatch const& batch)
-    : start(batch.start), dur(batch.dur), name(batch.name), kind(batch.kind), correlation(batch.correlation) {
+    : start(batch.start),
+      dur(batch.dur),
+      name(batch.name),
+      kind(batch.kind),
+      correlation(batch.correlation) {
   std::apply([&](auto const&... table) { details = DetailSpans(table...); }, batch.details);
 }
 
@@ -32,8 +36,8 @@ EventView EventView::take_front(size_t rows) {
 }
 
 std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> kinds) {
-  // By kind first: one counter a row. Some sets of counters, because rows of one kind follow each other and each would wait for
-  // the counter that the row before has just written.
+  // By kind first: one counter a row. Some sets of counters, because rows of one kind follow each
+  // other and each would wait for the counter that the row before has just written.
   constexpr size_t kSets = 8;
   std::array<std::array<uint32_t, 256>, kSets> by_kind{};
   size_t row = 0;
@@ -44,7 +48,8 @@ std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> k
   for (int kind = 0; kind < kKindCount; ++kind) {
     auto const table = static_cast<int>(kind_info(static_cast<EventKind>(kind)).table);
     if (table < 0) continue;
-    for (auto const& of_set : by_kind) counts[static_cast<size_t>(table)] += of_set[static_cast<size_t>(kind)];
+    for (auto const& of_set : by_kind)
+      counts[static_cast<size_t>(table)] += of_set[static_cast<size_t>(kind)];
   }
   return counts;
 }

@@ -1,4 +1,5 @@
-// Rows of one track, looked at where they are: in a batch or in a trace. What the file's encoder and summaries read.
+// Rows of one track, looked at where they are: in a batch or in a trace. What the file's encoder
+// and summaries read.
 #pragma once
 
 #include <span>
@@ -16,8 +17,8 @@ struct DetailSpansOf<std::tuple<DetailColumn<Rows>...>> {
 /// One span a detail table.
 using DetailSpans = DetailSpansOf<DetailTables>::Type;
 
-/// Columns of equal length; as in EventBatch, the n-th row of a kind with a detail table owns the n-th row of that table's span.
-/// Valid as long as what it looks at.
+/// Columns of equal length; as in EventBatch, the n-th row of a kind with a detail table owns the
+/// n-th row of that table's span. Valid as long as what it looks at.
 struct EventView {
   std::span<int64_t const> start, dur;
   std::span<StringId const> name;

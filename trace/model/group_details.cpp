@@ -27,9 +27,13 @@ bool take_text(std::string_view& text, std::string_view part) {
 
 }  // namespace
 
-std::string group_calls_name(std::string_view group) { return fmt::format("{}{}", kCallsOf, group); }
+std::string group_calls_name(std::string_view group) {
+  return fmt::format("{}{}", kCallsOf, group);
+}
 std::string group_ranks_fact(std::string_view group) { return fmt::format("ranks of {}", group); }
-std::string group_counts_fact(std::string_view group) { return fmt::format("last calls of {}", group); }
+std::string group_counts_fact(std::string_view group) {
+  return fmt::format("last calls of {}", group);
+}
 
 std::string group_ranks_text(std::span<int32_t const> ranks) {
   std::string text;
@@ -80,8 +84,9 @@ std::optional<GroupCounts> group_counts_of(TraceInfo const& info, std::string_vi
   std::string const name = group_counts_fact(group);
   std::string_view text = fact_of(info, name);
   GroupCounts counts;
-  bool const is_whole = take_number(text, counts.called) && take_text(text, kCalled) && take_number(text, counts.completed) &&
-                        take_text(text, kCompleted) && text.empty();
+  bool const is_whole = take_number(text, counts.called) && take_text(text, kCalled) &&
+                        take_number(text, counts.completed) && take_text(text, kCompleted) &&
+                        text.empty();
   return is_whole ? std::optional(counts) : std::nullopt;
 }
 

@@ -1,5 +1,6 @@
-// What a recording says of process groups beside its calls, as facts of TraceInfo that people read, too: which ranks of the job a
-// group has, and how many calls of it its process counted. A process may be in a group in which it has no call left to tell of.
+// What a recording says of process groups beside its calls, as facts of TraceInfo that people read,
+// too: which ranks of the job a group has, and how many calls of it its process counted. A process
+// may be in a group in which it has no call left to tell of.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace stepscope::model {
 /// Longer lists make no fact.
 inline constexpr size_t kMostGroupMembers = 4096;
 
-/// `group`: "group 72 (EXPERT_MODEL_PARALLEL_GROUP)". The track of its calls, and the names of its facts.
+/// `group`: "group 72 (EXPERT_MODEL_PARALLEL_GROUP)". The track of its calls, and the names of its
+/// facts.
 std::string group_calls_name(std::string_view group);
 std::string group_ranks_fact(std::string_view group);
 std::string group_counts_fact(std::string_view group);

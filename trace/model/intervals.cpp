@@ -8,7 +8,8 @@
 namespace stepscope::model {
 namespace {
 
-/// Appends keeping the set disjoint and not touching; `next.begin` must not lie before the last interval's begin.
+/// Appends keeping the set disjoint and not touching; `next.begin` must not lie before the last
+/// interval's begin.
 void append(IntervalSet& set, Interval next) {
   if (next.begin >= next.end) return;
   if (!set.empty() && next.begin <= set.back().end) {
@@ -22,7 +23,8 @@ void append(IntervalSet& set, Interval next) {
 
 IntervalSet unite(std::vector<Interval> intervals) {
   auto const by_begin = [](Interval const& a, Interval const& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(intervals.begin(), intervals.end(), by_begin)) std::sort(intervals.begin(), intervals.end(), by_begin);
+  if (!std::is_sorted(intervals.begin(), intervals.end(), by_begin))
+    std::sort(intervals.begin(), intervals.end(), by_begin);
   // What is united lies before what is not yet.
   size_t kept = 0;
   for (Interval const next : intervals) {
@@ -67,7 +69,8 @@ IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
   IntervalSet result;
   size_t near = 0;
   for (Interval rest : a) {
-    // Few are often subtracted from, or are what is subtracted: between them whole stretches of the others are leapt over.
+    // Few are often subtracted from, or are what is subtracted: between them whole stretches of the
+    // others are leapt over.
     near = exponential_search(
         b.size(), [&](size_t i) { return b[i].end; }, rest.begin, near);
     for (size_t cut = near; cut < b.size() && b[cut].begin < rest.end; ++cut) {
@@ -80,7 +83,8 @@ IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
 }
 
 IntervalSet clip(IntervalSet const& set, Interval window) {
-  auto first = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= window.begin; });
+  auto first = std::partition_point(set.begin(), set.end(),
+                                    [&](Interval const& i) { return i.end <= window.begin; });
   IntervalSet result;
   for (; first != set.end() && first->begin < window.end; ++first)
     append(result, {std::max(first->begin, window.begin), std::min(first->end, window.end)});

@@ -1,5 +1,5 @@
-// Algebra of time intervals: half-open [begin, end), sets are sorted and disjoint. Every time in Stepscope is a measure of such a
-// set, never a sum of durations (DEFINITIONS, "Time and classes").
+// Algebra of time intervals: half-open [begin, end), sets are sorted and disjoint. Every time in
+// Stepscope is a measure of such a set, never a sum of durations (DEFINITIONS, "Time and classes").
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct Interval {
 /// Sorted by begin, disjoint, not touching, none empty.
 using IntervalSet = std::vector<Interval>;
 
-/// The union of any intervals, in any order, empty ones allowed. O(n log n), O(n) when already sorted by begin.
+/// The union of any intervals, in any order, empty ones allowed. O(n log n), O(n) when already
+/// sorted by begin.
 IntervalSet unite(std::vector<Interval> intervals);
 /// a ∪ b, a ∩ b, a ∖ b. O(|a| + |b|).
 IntervalSet unite(IntervalSet const& a, IntervalSet const& b);

@@ -1,5 +1,5 @@
-// The kinds of events and, in one table, what each is: its name, its detail table, whether a device executes it and as what
-// class.
+// The kinds of events and, in one table, what each is: its name, its detail table, whether a device
+// executes it and as what class.
 #pragma once
 
 #include <array>
@@ -28,7 +28,8 @@ enum class EventKind : uint8_t {
   kCollective = 13,      ///< device op: communicates
   kStreamWait = 14,      ///< device: the stream is held by an event; not a device op
   kSample = 15,          ///< counter: a value from here on
-  kCollectiveCall = 16,  ///< host: the library enqueued a collective or point-to-point operation; its kernel communicates
+  kCollectiveCall = 16,  ///< host: the library enqueued a collective or point-to-point operation;
+                         ///< its kernel communicates
   kAnnotatedRange = 17,  ///< host: a range that says more than its name
   kAnnotatedMark = 18,   ///< host: an instant that says more than its name
 };
@@ -88,9 +89,13 @@ inline KindInfo const& kind_info(EventKind kind) {
 }
 inline bool is_device_op(EventKind kind) { return kind_info(kind).op_class != OpClass::kNone; }
 /// A named range of the host, whatever else it says.
-inline bool is_range(EventKind kind) { return kind == EventKind::kRange || kind == EventKind::kAnnotatedRange; }
+inline bool is_range(EventKind kind) {
+  return kind == EventKind::kRange || kind == EventKind::kAnnotatedRange;
+}
 /// An instant of the host, whatever else it says.
-inline bool is_mark(EventKind kind) { return kind == EventKind::kMark || kind == EventKind::kAnnotatedMark; }
+inline bool is_mark(EventKind kind) {
+  return kind == EventKind::kMark || kind == EventKind::kAnnotatedMark;
+}
 /// False for numbers this version does not know (newer or damaged files).
 inline bool is_known_kind(uint8_t number) { return number < kKindCount; }
 

@@ -13,7 +13,8 @@ namespace stepscope::model {
 /// How the ranks' clocks were brought together, and how well (DEFINITIONS, "Clocks").
 struct ClockFit {
   std::string method = "one process";  ///< "one process", "epoch" or "collective ends"
-  /// How far the ends of a collective on several hosts lie from their median; nothing when there are none.
+  /// How far the ends of a collective on several hosts lie from their median; nothing when there
+  /// are none.
   std::optional<int64_t> residual_median_ns, residual_p95_ns;
   uint64_t collectives = 0;  ///< by which it is known
 };
@@ -23,7 +24,8 @@ struct RankTrace {
   Trace trace;
   int64_t offset_ns = 0;
   std::string file;  ///< where it came from
-  double drift = 0;  ///< how much slower than the run's clock the process's was, per ns: the trace's times are corrected for it
+  double drift = 0;  ///< how much slower than the run's clock the process's was, per ns: the
+                     ///< trace's times are corrected for it
 };
 
 struct Run {

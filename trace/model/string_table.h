@@ -10,7 +10,8 @@
 
 namespace stepscope::model {
 
-/// Id 0 is always the empty string. Views stay valid as long as the table. Not thread-safe while interning.
+/// Id 0 is always the empty string. Views stay valid as long as the table. Not thread-safe while
+/// interning.
 class StringTable {
  public:
   StringTable() { intern({}); }

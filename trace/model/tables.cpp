@@ -20,15 +20,23 @@ using Source = TableSource;
 Cell text_or_null(std::string_view text) { return text.empty() ? Cell{} : Cell::of(text); }
 Cell positive_or_null(uint64_t value) { return value == 0 ? Cell{} : Cell::of(value); }
 
-// ---- Columns that events of every kind have ----
+// Columns that events of every kind have.
 
 Track const& track_of(Source const& source, uint32_t row) { return source.trace().track(row); }
 
-Cell track_device(Track const& track) { return track.device < 0 ? Cell{} : Cell::of(int64_t{track.device}); }
-Cell track_stream(Track const& track) { return track.kind == TrackKind::kStream ? Cell::of(track.id) : Cell{}; }
-Cell track_thread(Track const& track) { return track.kind == TrackKind::kThread ? Cell::of(track.id) : Cell{}; }
+Cell track_device(Track const& track) {
+  return track.device < 0 ? Cell{} : Cell::of(int64_t{track.device});
+}
+Cell track_stream(Track const& track) {
+  return track.kind == TrackKind::kStream ? Cell::of(track.id) : Cell{};
+}
+Cell track_thread(Track const& track) {
+  return track.kind == TrackKind::kThread ? Cell::of(track.id) : Cell{};
+}
 
-Cell read_rank(Source const& source, uint32_t) { return Cell::of(int64_t{source.trace().info().rank}); }
+Cell read_rank(Source const& source, uint32_t) {
+  return Cell::of(int64_t{source.trace().info().rank});
+}
 Cell read_process(Source const& source, uint32_t) {
   int64_t const process = source.trace().info().process_id;
   return process == 0 ? Cell{} : Cell::of(process);
@@ -63,21 +71,33 @@ std::vector<TableColumn> event_columns() {
       {"rank", kInteger, ColumnOf::kProcess, "of the process in the job", read_rank},
       {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
       {"kind", kText, in_event, "'kernel', 'memcpy', 'launch', 'range', 'api', …",
-       [](Source const& source, uint32_t row) { return Cell::of(kind_info(source.trace().kind(row)).name); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(kind_info(source.trace().kind(row)).name);
+       }},
       {"class", kText, in_event, "of a device op: 'compute', 'comm' or 'copy'",
        [](Source const& source, uint32_t row) {
          return text_or_null(op_class_name(kind_info(source.trace().kind(row)).op_class));
        }},
       {"name", kText, in_event, "kernel, call, range, …",
-       [](Source const& source, uint32_t row) { return Cell::of(source.text(source.trace().columns().name[row])); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(source.text(source.trace().columns().name[row]));
+       }},
       {"start_ns", kInteger, in_event, "begin, run time",
-       [](Source const& source, uint32_t row) { return Cell::of(source.trace().start(row) + source.offset_ns()); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(source.trace().start(row) + source.offset_ns());
+       }},
       {"dur_ns", kInteger, in_event, "duration",
-       [](Source const& source, uint32_t row) { return Cell::of(source.trace().columns().dur[row]); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(source.trace().columns().dur[row]);
+       }},
       {"end_ns", kInteger, in_event, "start_ns + dur_ns",
-       [](Source const& source, uint32_t row) { return Cell::of(source.trace().end(row) + source.offset_ns()); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(source.trace().end(row) + source.offset_ns());
+       }},
       {"track", kInteger, in_track, "number of the track in its process",
-       [](Source const& source, uint32_t row) { return Cell::of(uint64_t{source.trace().columns().track[row].value}); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(uint64_t{source.trace().columns().track[row].value});
+       }},
       {"track_name", kText, in_track, "name of the thread, stream or counter",
        [](Source const& source, uint32_t row) {
          return text_or_null(source.track_name(source.trace().columns().track[row].value));
@@ -89,14 +109,19 @@ std::vector<TableColumn> event_columns() {
       {"thread", kInteger, in_track, "id of the host thread; NULL elsewhere",
        [](Source const& source, uint32_t row) { return track_thread(track_of(source, row)); }},
       {"depth", kInteger, in_event, "nesting on the track, 0 = outermost",
-       [](Source const& source, uint32_t row) { return Cell::of(uint64_t{source.trace().columns().depth[row]}); }},
+       [](Source const& source, uint32_t row) {
+         return Cell::of(uint64_t{source.trace().columns().depth[row]});
+       }},
       {"correlation", kInteger, in_event, "what a launch and its device ops share",
-       [](Source const& source, uint32_t row) { return positive_or_null(source.trace().columns().correlation[row]); }},
-      {"linked_id", kInteger, in_event, "id of a launch's first device op, of a device op's launch", read_link},
+       [](Source const& source, uint32_t row) {
+         return positive_or_null(source.trace().columns().correlation[row]);
+       }},
+      {"linked_id", kInteger, in_event, "id of a launch's first device op, of a device op's launch",
+       read_link},
   };
 }
 
-// ---- Columns of details ----
+// Columns of details.
 
 /// What is nothing because of another field, or of what the event is.
 template <class Row>
@@ -104,18 +129,22 @@ bool is_moot(Source const&, uint32_t, Row const&, std::string_view) {
   return false;
 }
 bool is_moot(Source const&, uint32_t, KernelDetail const& kernel, std::string_view field) {
-  return (field == "shared_memory_bytes" && kernel.grid_x == 0) || (field == "graph_node" && kernel.graph == 0);
+  return (field == "shared_memory_bytes" && kernel.grid_x == 0) ||
+         (field == "graph_node" && kernel.graph == 0);
 }
 bool is_moot(Source const&, uint32_t, CopyDetail const& copy, std::string_view field) {
   return field == "graph_node" && copy.graph == 0;
 }
-bool is_moot(Source const& source, uint32_t row, CollectiveDetail const& collective, std::string_view field) {
+bool is_moot(Source const& source, uint32_t row, CollectiveDetail const& collective,
+             std::string_view field) {
   if (field == "bytes") return !is_message_size_known(collective.op, collective.bytes);
   if (field == "sequence") return !source.is_numbered(collective);
   if (field == "launch") return source.trace().kind(row) != EventKind::kCollectiveCall;
   // NCCL tells all three or none.
-  bool const is_wait = field == "gpu_wait_ns" || field == "peer_wait_ns" || field == "network_wait_ns";
-  return is_wait && collective.gpu_wait_ns == 0 && collective.peer_wait_ns == 0 && collective.network_wait_ns == 0;
+  bool const is_wait =
+      field == "gpu_wait_ns" || field == "peer_wait_ns" || field == "network_wait_ns";
+  return is_wait && collective.gpu_wait_ns == 0 && collective.peer_wait_ns == 0 &&
+         collective.network_wait_ns == 0;
 }
 bool is_moot(Source const&, uint32_t, MemoryDetail const& memory, std::string_view field) {
   return field == "reserved_bytes" && memory.reserved_bytes == 0 && memory.allocated_bytes > 0;
@@ -125,8 +154,10 @@ bool is_moot(Source const&, uint32_t, RangeDetail const& range, std::string_view
 }
 
 Cell payload_of(RangeDetail const& range) {
-  if (range.payload_type == NumberType::kReal) return Cell::of(std::bit_cast<double>(range.payload));
-  if (range.payload_type == NumberType::kSigned) return Cell::of(std::bit_cast<int64_t>(range.payload));
+  if (range.payload_type == NumberType::kReal)
+    return Cell::of(std::bit_cast<double>(range.payload));
+  if (range.payload_type == NumberType::kSigned)
+    return Cell::of(std::bit_cast<int64_t>(range.payload));
   return Cell::of(range.payload);
 }
 
@@ -134,17 +165,20 @@ template <class Value>
 Cell cell_of(Value value, FieldWords const& words) {
   if constexpr (std::is_enum_v<Value>) {
     std::string_view const text = to_string(value);
-    bool const absent =
-        (words.absent == Absent::kZero && value == Value{}) || (words.absent == Absent::kByType && text == "unknown");
+    bool const absent = (words.absent == Absent::kZero && value == Value{}) ||
+                        (words.absent == Absent::kByType && text == "unknown");
     return absent ? Cell{} : Cell::of(text);
   } else if constexpr (std::is_floating_point_v<Value>) {
     return words.absent == Absent::kZero && value == 0 ? Cell{} : Cell::of(double{value});
   } else if constexpr (std::is_signed_v<Value>) {
     bool const by_type = words.absent == Absent::kByType && sizeof(Value) == sizeof(int32_t);
-    return (words.absent == Absent::kZero && value == 0) || (by_type && value < 0) ? Cell{} : Cell::of(int64_t{value});
+    return (words.absent == Absent::kZero && value == 0) || (by_type && value < 0)
+               ? Cell{}
+               : Cell::of(int64_t{value});
   } else {
     if (words.absent == Absent::kZero && value == 0) return {};
-    return words.shown == Shown::kAddress ? Cell::address(uint64_t{value}) : Cell::of(uint64_t{value});
+    return words.shown == Shown::kAddress ? Cell::address(uint64_t{value})
+                                          : Cell::of(uint64_t{value});
   }
 }
 
@@ -165,13 +199,18 @@ TableColumn field_column() {
   constexpr FieldWords kWords = words_of(DetailTableOf<Row>::value, kField.name);
   using Value = std::remove_cvref_t<decltype(std::declval<Row>().*kField.member)>;
   bool const is_text = std::is_enum_v<Value> || kWords.shown == Shown::kAddress;
-  bool const is_payload = std::is_same_v<Row, RangeDetail> && std::string_view(kField.name) == "payload";
-  ColumnType const type = is_text ? kText : is_payload ? kNumber : std::is_floating_point_v<Value> ? kReal : kInteger;
-  return {kWords.column.empty() ? std::string_view(kField.name) : kWords.column, type, ColumnOf::kDetail, kWords.meaning,
-          read_field<Row, Index>};
+  bool const is_payload =
+      std::is_same_v<Row, RangeDetail> && std::string_view(kField.name) == "payload";
+  ColumnType const type = is_text                           ? kText
+                          : is_payload                      ? kNumber
+                          : std::is_floating_point_v<Value> ? kReal
+                                                            : kInteger;
+  return {kWords.column.empty() ? std::string_view(kField.name) : kWords.column, type,
+          ColumnOf::kDetail, kWords.meaning, read_field<Row, Index>};
 }
 
-/// A detail's own device or stream says more than its track's, which is a host thread: it takes that name.
+/// A detail's own device or stream says more than its track's, which is a host thread: it takes
+/// that name.
 template <class Row>
 TraceTable detail_table() {
   constexpr DetailTable kTable = DetailTableOf<Row>::value;
@@ -183,13 +222,14 @@ TraceTable detail_table() {
   (std::make_index_sequence<kFields>());
   TraceTable table{names.name, names.meaning, TableRows::kEvents, kTable, event_columns()};
   std::erase_if(table.columns, [&](TableColumn const& column) {
-    return std::any_of(details.begin(), details.end(), [&](TableColumn const& detail) { return detail.name == column.name; });
+    return std::any_of(details.begin(), details.end(),
+                       [&](TableColumn const& detail) { return detail.name == column.name; });
   });
   table.columns.insert(table.columns.end(), details.begin(), details.end());
   return table;
 }
 
-// ---- Tables of a process, its devices and its tracks ----
+// Tables of a process, its devices and its tracks.
 
 template <auto Member>
 Cell read_log(Source const& source, uint32_t) {
@@ -205,49 +245,64 @@ TraceTable process_table() {
       DetailTable::kNone,
       {{"rank", kInteger, of, "in the job", read_rank},
        {"process", kInteger, of, "process id", read_process},
-       {"host", kText, of, "machine", [](Source const& source, uint32_t) { return text_or_null(source.host()); }},
-       {"command", kText, of, "command line", [](Source const& source, uint32_t) { return text_or_null(source.command()); }},
-       {"tool", kText, of, "what recorded it", [](Source const& source, uint32_t) { return text_or_null(source.tool()); }},
+       {"host", kText, of, "machine",
+        [](Source const& source, uint32_t) { return text_or_null(source.host()); }},
+       {"command", kText, of, "command line",
+        [](Source const& source, uint32_t) { return text_or_null(source.command()); }},
+       {"tool", kText, of, "what recorded it",
+        [](Source const& source, uint32_t) { return text_or_null(source.tool()); }},
        {"world_size", kInteger, of, "ranks of the job",
         [](Source const& s, uint32_t) { return Cell::of(int64_t{s.trace().info().world_size}); }},
        {"events", kInteger, of, "in the trace",
         [](Source const& s, uint32_t) { return Cell::of(uint64_t{s.trace().event_count()}); }},
        {"origin_epoch_ns", kInteger, of, "time 0 of its trace, since 1970",
         [](Source const& s, uint32_t) {
-          return s.trace().info().origin_epoch_ns == 0 ? Cell{} : Cell::of(s.trace().info().origin_epoch_ns);
+          return s.trace().info().origin_epoch_ns == 0 ? Cell{}
+                                                       : Cell::of(s.trace().info().origin_epoch_ns);
         }},
        {"offset_ns", kInteger, of, "run time − its trace's time",
         [](Source const& s, uint32_t) { return Cell::of(s.offset_ns()); }},
        {"dropped", kInteger, of, "events lost while recording", read_log<&ImportLog::dropped>},
-       {"unmatched_launches", kInteger, of, "launches whose device op is not there", read_log<&ImportLog::unmatched_launches>},
+       {"unmatched_launches", kInteger, of, "launches whose device op is not there",
+        read_log<&ImportLog::unmatched_launches>},
        {"negative_latencies", kInteger, of, "device ops that start before their launch",
         read_log<&ImportLog::negative_latencies>},
        {"overlapping_slices", kInteger, of, "device ops that overlap another of their stream",
         read_log<&ImportLog::overlapping_slices>},
-       {"lost_blocks", kInteger, of, "damaged blocks that were left out", read_log<&ImportLog::lost_blocks>},
-       {"truncated", kInteger, of, "1 = the recording was cut off", read_log<&ImportLog::truncated>}}};
+       {"lost_blocks", kInteger, of, "damaged blocks that were left out",
+        read_log<&ImportLog::lost_blocks>},
+       {"truncated", kInteger, of, "1 = the recording was cut off",
+        read_log<&ImportLog::truncated>}}};
 }
 
-Device const& device_of(Source const& source, uint32_t row) { return source.trace().devices()[row]; }
+Device const& device_of(Source const& source, uint32_t row) {
+  return source.trace().devices()[row];
+}
 
 TraceTable device_table() {
   auto const of = ColumnOf::kEvent;
-  return {"devices",
-          "devices that the traces describe",
-          TableRows::kDevices,
-          DetailTable::kNone,
-          {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
-           {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
-           {"device", kInteger, of, "its number in the process",
-            [](Source const& s, uint32_t row) { return Cell::of(int64_t{device_of(s, row).id}); }},
-           {"name", kText, of, "model", [](Source const& s, uint32_t row) { return text_or_null(s.device_name(row)); }},
-           {"capacity_bytes", kInteger, of, "memory",
-            [](Source const& s, uint32_t row) { return positive_or_null(device_of(s, row).capacity_bytes); }},
-           {"threads", kInteger, of, "multiprocessors or host threads",
-            [](Source const& s, uint32_t row) { return positive_or_null(device_of(s, row).threads); }},
-           {"peak_flops", kReal, of, "floating-point operations per second at most", [](Source const& s, uint32_t row) {
-              return device_of(s, row).peak_flops == 0 ? Cell{} : Cell::of(device_of(s, row).peak_flops);
-            }}}};
+  return {
+      "devices",
+      "devices that the traces describe",
+      TableRows::kDevices,
+      DetailTable::kNone,
+      {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
+       {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+       {"device", kInteger, of, "its number in the process",
+        [](Source const& s, uint32_t row) { return Cell::of(int64_t{device_of(s, row).id}); }},
+       {"name", kText, of, "model",
+        [](Source const& s, uint32_t row) { return text_or_null(s.device_name(row)); }},
+       {"capacity_bytes", kInteger, of, "memory",
+        [](Source const& s, uint32_t row) {
+          return positive_or_null(device_of(s, row).capacity_bytes);
+        }},
+       {"threads", kInteger, of, "multiprocessors or host threads",
+        [](Source const& s, uint32_t row) { return positive_or_null(device_of(s, row).threads); }},
+       {"peak_flops", kReal, of, "floating-point operations per second at most",
+        [](Source const& s, uint32_t row) {
+          return device_of(s, row).peak_flops == 0 ? Cell{}
+                                                   : Cell::of(device_of(s, row).peak_flops);
+        }}}};
 }
 
 Track const& track_at(Source const& source, uint32_t row) { return source.trace().tracks()[row]; }
@@ -266,39 +321,43 @@ Cell read_track_kind(Source const& source, uint32_t row) {
 
 TraceTable track_table() {
   auto const of = ColumnOf::kEvent;
-  return {
-      "tracks",
-      "threads, streams and counters",
-      TableRows::kTracks,
-      DetailTable::kNone,
-      {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
-       {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
-       {"track", kInteger, of, "its number in the process", [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
-       {"name", kText, of, "of the thread, stream or counter",
-        [](Source const& s, uint32_t row) { return text_or_null(s.track_name(row)); }},
-       {"kind", kText, of, "'thread', 'stream' or 'counter'", read_track_kind},
-       {"device", kInteger, of, "of a stream or counter",
-        [](Source const& s, uint32_t row) { return track_device(track_at(s, row)); }},
-       {"stream", kInteger, of, "number of the stream on its device",
-        [](Source const& s, uint32_t row) { return track_stream(track_at(s, row)); }},
-       {"thread", kInteger, of, "id of the thread", [](Source const& s, uint32_t row) { return track_thread(track_at(s, row)); }},
-       {"stream_kind", kText, of, "'compute', 'copy' or 'communication'",
-        [](Source const& s, uint32_t row) {
-          return track_at(s, row).kind == TrackKind::kStream ? Cell::of(std::string_view(to_string(track_at(s, row).stream_kind)))
-                                                             : Cell{};
-        }},
-       {"events", kInteger, of, "on the track",
-        [](Source const& s, uint32_t row) { return Cell::of(uint64_t{s.trace().rows_of(TrackId{row}).size()}); }},
-       {"dropped", kInteger, of, "events lost while recording",
-        [](Source const& s, uint32_t row) { return Cell::of(track_at(s, row).dropped); }}}};
+  return {"tracks",
+          "threads, streams and counters",
+          TableRows::kTracks,
+          DetailTable::kNone,
+          {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
+           {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+           {"track", kInteger, of, "its number in the process",
+            [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
+           {"name", kText, of, "of the thread, stream or counter",
+            [](Source const& s, uint32_t row) { return text_or_null(s.track_name(row)); }},
+           {"kind", kText, of, "'thread', 'stream' or 'counter'", read_track_kind},
+           {"device", kInteger, of, "of a stream or counter",
+            [](Source const& s, uint32_t row) { return track_device(track_at(s, row)); }},
+           {"stream", kInteger, of, "number of the stream on its device",
+            [](Source const& s, uint32_t row) { return track_stream(track_at(s, row)); }},
+           {"thread", kInteger, of, "id of the thread",
+            [](Source const& s, uint32_t row) { return track_thread(track_at(s, row)); }},
+           {"stream_kind", kText, of, "'compute', 'copy' or 'communication'",
+            [](Source const& s, uint32_t row) {
+              return track_at(s, row).kind == TrackKind::kStream
+                         ? Cell::of(std::string_view(to_string(track_at(s, row).stream_kind)))
+                         : Cell{};
+            }},
+           {"events", kInteger, of, "on the track",
+            [](Source const& s, uint32_t row) {
+              return Cell::of(uint64_t{s.trace().rows_of(TrackId{row}).size()});
+            }},
+           {"dropped", kInteger, of, "events lost while recording",
+            [](Source const& s, uint32_t row) { return Cell::of(track_at(s, row).dropped); }}}};
 }
 
 std::vector<TraceTable> make_tables() {
-  std::vector<TraceTable> tables = {
-      process_table(),
-      device_table(),
-      track_table(),
-      {"events", "everything that was recorded", TableRows::kEvents, DetailTable::kNone, event_columns()}};
+  std::vector<TraceTable> tables = {process_table(),
+                                    device_table(),
+                                    track_table(),
+                                    {"events", "everything that was recorded", TableRows::kEvents,
+                                     DetailTable::kNone, event_columns()}};
   [&]<class... Rows>(std::type_identity<std::tuple<DetailColumn<Rows>...>>) {
     (tables.push_back(detail_table<Rows>()), ...);
   }(std::type_identity<DetailTables>{});
@@ -336,20 +395,24 @@ std::string to_text(Cell const& cell) {
   return text;
 }
 
-TableSource::TableSource(Trace const& trace, int64_t offset_ns) : trace_(&trace), offset_ns_(offset_ns) {
+TableSource::TableSource(Trace const& trace, int64_t offset_ns)
+    : trace_(&trace), offset_ns_(offset_ns) {
   texts_.reserve(trace.strings().size());
-  for (uint32_t id = 0; id < trace.strings().size(); ++id) texts_.push_back(clean(trace.text(StringId{id})));
+  for (uint32_t id = 0; id < trace.strings().size(); ++id)
+    texts_.push_back(clean(trace.text(StringId{id})));
   for (Track const& track : trace.tracks()) track_names_.push_back(clean(track.name));
   for (Device const& device : trace.devices()) device_names_.push_back(clean(device.name));
   host_ = clean(trace.info().host);
   command_ = clean(trace.info().command);
   tool_ = clean(trace.info().tool);
   for (CollectiveDetail const& collective : trace.details<CollectiveDetail>())
-    if (collective.communicator != 0 && collective.sequence != 0) numbered_communicators_.insert(collective.communicator);
+    if (collective.communicator != 0 && collective.sequence != 0)
+      numbered_communicators_.insert(collective.communicator);
 }
 
 bool TableSource::is_numbered(CollectiveDetail const& collective) const {
-  bool const counts_from_zero = !is_point_to_point(collective.op) && numbered_communicators_.contains(collective.communicator);
+  bool const counts_from_zero = !is_point_to_point(collective.op) &&
+                                numbered_communicators_.contains(collective.communicator);
   return collective.sequence != 0 || counts_from_zero;
 }
 

@@ -1,6 +1,6 @@
-// A trace as tables with named columns, defined once: what queries see and what CSV and SQLite files hold. The columns of a
-// kind's details come from `detail_fields` (details.h) alone: a field that is added there is a column everywhere. Times are run
-// time.
+// A trace as tables with named columns, defined once: what queries see and what CSV and SQLite
+// files hold. The columns of a kind's details come from `detail_fields` (details.h) alone: a field
+// that is added there is a column everywhere. Times are run time.
 #pragma once
 
 #include <bit>
@@ -32,9 +32,13 @@ struct Cell {
   std::string_view text;
 
   static Cell of(int64_t value) { return {Type::kInteger, static_cast<uint64_t>(value), {}}; }
-  static Cell of(uint64_t value) { return {value > INT64_MAX ? Type::kUnsigned : Type::kInteger, value, {}}; }
+  static Cell of(uint64_t value) {
+    return {value > INT64_MAX ? Type::kUnsigned : Type::kInteger, value, {}};
+  }
   /// NaN is no number.
-  static Cell of(double value) { return value == value ? Cell{Type::kReal, std::bit_cast<uint64_t>(value), {}} : Cell{}; }
+  static Cell of(double value) {
+    return value == value ? Cell{Type::kReal, std::bit_cast<uint64_t>(value), {}} : Cell{};
+  }
   static Cell of(std::string_view value) { return {Type::kText, 0, value}; }
   static Cell address(uint64_t value) { return {Type::kAddress, value, {}}; }
 
@@ -44,8 +48,8 @@ struct Cell {
   friend bool operator==(Cell const&, Cell const&) = default;
 };
 
-/// As files hold it: nothing for NULL, numbers in digits so that they are read back as they were, addresses as "0x" and 16
-/// digits.
+/// As files hold it: nothing for NULL, numbers in digits so that they are read back as they were,
+/// addresses as "0x" and 16 digits.
 void append_text(std::string& line, Cell const& cell);
 std::string to_text(Cell const& cell);
 
@@ -61,15 +65,18 @@ class TableSource {
   [[nodiscard]] Trace const& trace() const { return *trace_; }
   /// Run time = trace time + this.
   [[nodiscard]] int64_t offset_ns() const { return offset_ns_; }
-  /// Texts of the trace without what is hostile in them (base::printable). They stay where they are as long as this.
+  /// Texts of the trace without what is hostile in them (base::printable). They stay where they are
+  /// as long as this.
   [[nodiscard]] std::string_view text(StringId id) const { return texts_[id.value]; }
   [[nodiscard]] std::string_view track_name(uint32_t track) const { return track_names_[track]; }
-  [[nodiscard]] std::string_view device_name(uint32_t device) const { return device_names_[device]; }
+  [[nodiscard]] std::string_view device_name(uint32_t device) const {
+    return device_names_[device];
+  }
   [[nodiscard]] std::string_view host() const { return host_; }
   [[nodiscard]] std::string_view command() const { return command_; }
   [[nodiscard]] std::string_view tool() const { return tool_; }
-  /// Whether its sequence number is known. 0 is one only where others of its communicator have greater ones: some count from 0.
-  /// The same rule as in matching (collective_match.h).
+  /// Whether its sequence number is known. 0 is one only where others of its communicator have
+  /// greater ones: some count from 0. The same rule as in matching (collective_match.h).
   [[nodiscard]] bool is_numbered(CollectiveDetail const& collective) const;
 
  private:
@@ -81,7 +88,8 @@ class TableSource {
   std::deque<std::string> replaced_;
   std::vector<std::string_view> texts_, track_names_, device_names_;
   std::string_view host_, command_, tool_;
-  std::unordered_set<uint64_t> numbered_communicators_;  ///< of which an event has a sequence number
+  std::unordered_set<uint64_t>
+      numbered_communicators_;  ///< of which an event has a sequence number
 };
 
 /// Whose a column's value is: all events of the same one have the same.

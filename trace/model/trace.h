@@ -1,5 +1,5 @@
-// A Trace is everything one process recorded, immutable: tracks, devices, and one set of columns sorted by (track, start, −dur).
-// Safe to read from any thread.
+// A Trace is everything one process recorded, immutable: tracks, devices, and one set of columns
+// sorted by (track, start, −dur). Safe to read from any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ enum class TrackKind : uint8_t { kThread = 0, kStream = 1, kCounter = 2 };
 struct Track {
   TrackKind kind = TrackKind::kThread;
   std::string name;
-  int64_t id = 0;       ///< thread id, or stream number on its device
-  int32_t device = -1;  ///< of a stream, a device counter, or ranges and steps in a device's own time, else -1
+  int64_t id = 0;  ///< thread id, or stream number on its device
+  int32_t device =
+      -1;  ///< of a stream, a device counter, or ranges and steps in a device's own time, else -1
   StreamKind stream_kind = StreamKind::kCompute;
   uint64_t dropped = 0;  ///< events lost while recording this track
 };
@@ -52,30 +53,31 @@ struct TraceInfo {
   int64_t process_id = 0;
   int32_t rank = 0;  ///< in the job; < 0: unknown, open_run gives it one
   int32_t world_size = 1;
-  int64_t origin_epoch_ns = 0;                             ///< time 0 of the trace, ns since the Unix epoch; 0 = unknown
-  WholeSteps whole_steps;                                  ///< when this is a part of a trace
-  std::vector<std::pair<std::string, std::string>> facts;  ///< further facts for people: cpu, cores, driver, settings
+  int64_t origin_epoch_ns = 0;  ///< time 0 of the trace, ns since the Unix epoch; 0 = unknown
+  WholeSteps whole_steps;       ///< when this is a part of a trace
+  std::vector<std::pair<std::string, std::string>>
+      facts;  ///< further facts for people: cpu, cores, driver, settings
 };
 
-/// Times lie within ±kMaxTime (73 years in ns), so that sums of two of them never overflow. What a damaged file claims beyond is
-/// moved.
+/// Times lie within ±kMaxTime (73 years in ns), so that sums of two of them never overflow. What a
+/// damaged file claims beyond is moved.
 inline constexpr int64_t kMaxTime = int64_t{1} << 61;
 
 /// What was wrong with the data, counted where it was found. All zero = nothing.
 struct ImportLog {
-  uint64_t dropped = 0;             ///< lost by the recorder (buffers full), tracks' `dropped` included
+  uint64_t dropped = 0;  ///< lost by the recorder (buffers full), tracks' `dropped` included
   uint64_t negative_durations = 0;  ///< repaired to 0
   uint64_t unmatched_launches = 0;  ///< launches whose device op is not in the trace
-  uint64_t doubled_launches =
-      0;                       ///< launches with the correlation id of an earlier one: ops were linked with the last before them
+  uint64_t doubled_launches = 0;  ///< launches with the correlation id of an earlier one: ops were
+                                  ///< linked with the last before them
   uint64_t unmatched_ops = 0;  ///< device ops with a correlation whose launch is not in the trace
   uint64_t negative_latencies = 0;  ///< device ops that start before their launch call began
   uint64_t overlapping_slices = 0;  ///< device ops that overlap another on the same stream
   uint64_t impossible_times = 0;    ///< events outside of kMaxTime, moved to it
   uint64_t unknown_events = 0;      ///< of kinds or attributes that we do not model
   uint64_t lost_blocks = 0;         ///< damaged blocks of the file that were left out
-  bool truncated = false;           ///< the file has no footer: the process was killed or is still running
-  std::vector<std::string> notes;   ///< for people, one fault each
+  bool truncated = false;  ///< the file has no footer: the process was killed or is still running
+  std::vector<std::string> notes;  ///< for people, one fault each
 };
 
 class Trace {
@@ -90,9 +92,11 @@ class Trace {
     base::Column<StringId> name;
     base::Column<EventKind> kind;
     base::Column<uint64_t> correlation;  ///< 0 = none
-    base::Column<uint32_t> detail;       ///< row in the kind's detail table; unused for kinds without one
-    base::Column<EventId> link;          ///< launch → its first device op, device op → its launch; invalid = none
-    base::Column<uint16_t> depth;        ///< nesting on its track: 0 = outermost
+    base::Column<uint32_t>
+        detail;  ///< row in the kind's detail table; unused for kinds without one
+    base::Column<EventId>
+        link;  ///< launch → its first device op, device op → its launch; invalid = none
+    base::Column<uint16_t> depth;  ///< nesting on its track: 0 = outermost
     base::Column<TrackId> track;
 
     Columns() = default;
@@ -117,10 +121,16 @@ class Trace {
   [[nodiscard]] std::span<Track const> tracks() const { return tracks_; }
   [[nodiscard]] std::span<Device const> devices() const { return devices_; }
   [[nodiscard]] Columns const& columns() const { return columns_; }
-  [[nodiscard]] uint32_t event_count() const { return static_cast<uint32_t>(columns_.start.size()); }
+  [[nodiscard]] uint32_t event_count() const {
+    return static_cast<uint32_t>(columns_.start.size());
+  }
   /// Of the trace of which this is an outline (outline.h); event_count() if it is none.
-  [[nodiscard]] uint64_t whole_event_count() const { return whole_event_count_.value_or(event_count()); }
-  [[nodiscard]] Rows rows_of(TrackId track) const { return {track_begin_[track.value], track_begin_[track.value + 1]}; }
+  [[nodiscard]] uint64_t whole_event_count() const {
+    return whole_event_count_.value_or(event_count());
+  }
+  [[nodiscard]] Rows rows_of(TrackId track) const {
+    return {track_begin_[track.value], track_begin_[track.value + 1]};
+  }
   /// The rows of a track with their details.
   [[nodiscard]] EventView events_of(TrackId track) const;
   [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
@@ -129,8 +139,12 @@ class Trace {
   [[nodiscard]] int64_t start(uint32_t row) const { return columns_.start[row]; }
   [[nodiscard]] int64_t end(uint32_t row) const { return columns_.start[row] + columns_.dur[row]; }
   [[nodiscard]] EventKind kind(uint32_t row) const { return columns_.kind[row]; }
-  [[nodiscard]] std::string_view name(uint32_t row) const { return strings_.text(columns_.name[row]); }
-  [[nodiscard]] Track const& track(uint32_t row) const { return tracks_[columns_.track[row].value]; }
+  [[nodiscard]] std::string_view name(uint32_t row) const {
+    return strings_.text(columns_.name[row]);
+  }
+  [[nodiscard]] Track const& track(uint32_t row) const {
+    return tracks_[columns_.track[row].value];
+  }
   /// The detail of a row; Row must be the type that the row's kind has (kind_info(kind).table).
   template <class Row>
   [[nodiscard]] Row const& detail(uint32_t row) const {

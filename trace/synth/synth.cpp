@@ -22,10 +22,13 @@ constexpr size_t kRowsInMemory = 1U << 20;
 constexpr size_t kFewestBlockRows = 4096;
 
 size_t block_rows(int32_t ranks) {
-  return std::clamp(kRowsInMemory / static_cast<size_t>(ranks), kFewestBlockRows, file::kMaxBlockRows);
+  return std::clamp(kRowsInMemory / static_cast<size_t>(ranks), kFewestBlockRows,
+                    file::kMaxBlockRows);
 }
 
-Job job_of(SynthOptions const& options, bool happens) { return {options.ranks, options.seed, options.fault, happens}; }
+Job job_of(SynthOptions const& options, bool happens) {
+  return {options.ranks, options.seed, options.fault, happens};
+}
 
 /// A run in the making: all its ranks, moved on step by step together.
 class Simulation {
@@ -58,7 +61,8 @@ class Simulation {
       if (!without_fault) return base::fail_with(without_fault);
       fault = FaultTruth{step_ns(summary.steps), *without_fault};
     }
-    if (auto const done = truth->finish(schedule_, summary.steps, processes_, fault); !done) return base::fail_with(done);
+    if (auto const done = truth->finish(schedule_, summary.steps, processes_, fault); !done)
+      return base::fail_with(done);
     return summary;
   }
 
@@ -67,7 +71,8 @@ class Simulation {
     std::error_code ignored;
     std::filesystem::remove(TruthFile::unfinished_path(folder_), ignored);
     for (size_t rank = 0; rank < processes_.size(); ++rank)
-      if (is_recorded(static_cast<int32_t>(rank))) std::filesystem::remove(processes_[rank].path(), ignored);
+      if (is_recorded(static_cast<int32_t>(rank)))
+        std::filesystem::remove(processes_[rank].path(), ignored);
   }
 
  private:
@@ -77,8 +82,9 @@ class Simulation {
 
   Expected<void> start() {
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
-      auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_, options_.pattern->name,
-                                      &schedule_.of(rank), &strings_, &names_, schedule_.meetings, block_rows(options_.ranks)});
+      auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_,
+                                      options_.pattern->name, &schedule_.of(rank), &strings_,
+                                      &names_, schedule_.meetings, block_rows(options_.ranks)});
       if (!process) return base::fail_with(process);
       processes_.push_back(std::move(*process));
     }
@@ -99,7 +105,9 @@ class Simulation {
       if (!time) return base::fail_with(time);
       last_end_ = std::max(last_end_, time->window.end);
       if (truth == nullptr) continue;
-      if (auto const done = truth->add_step(rank, number, *time, faults[static_cast<size_t>(rank)]); !done) return done;
+      if (auto const done = truth->add_step(rank, number, *time, faults[static_cast<size_t>(rank)]);
+          !done)
+        return done;
     }
     if (number == 0) first_end_ = last_end_;
     return {};
@@ -110,11 +118,15 @@ class Simulation {
   }
 
   [[nodiscard]] bool is_over(int64_t steps) const {
-    return options_.steps > 0 ? steps >= options_.steps : fewest_events() >= options_.events_per_rank;
+    return options_.steps > 0 ? steps >= options_.steps
+                              : fewest_events() >= options_.events_per_rank;
   }
 
-  /// Mean of the steps after the first, from the end of one to the end of the next on all ranks; 0 with one step.
-  [[nodiscard]] int64_t step_ns(int64_t steps) const { return steps > 1 ? (last_end_ - first_end_) / (steps - 1) : 0; }
+  /// Mean of the steps after the first, from the end of one to the end of the next on all ranks; 0
+  /// with one step.
+  [[nodiscard]] int64_t step_ns(int64_t steps) const {
+    return steps > 1 ? (last_end_ - first_end_) / (steps - 1) : 0;
+  }
 
   /// The same of the job without its fault, simulated for as many steps.
   [[nodiscard]] Expected<int64_t> step_ns_without_fault(int64_t steps) const {
@@ -125,12 +137,15 @@ class Simulation {
     return other.step_ns(steps);
   }
 
-  /// Lets every rank play until it waits for others, as often as it takes all to come to the step's end.
+  /// Lets every rank play until it waits for others, as often as it takes all to come to the step's
+  /// end.
   void play_all() {
     std::vector<size_t> playing(processes_.size());
     for (size_t rank = 0; rank < playing.size(); ++rank) playing[rank] = rank;
     for (size_t rounds = 0; !playing.empty(); ++rounds) {
-      STEPSCOPE_CHECK(rounds <= schedule_.meetings + 1);  // else the programs' meetings wait for each other in a circle
+      STEPSCOPE_CHECK(rounds <=
+                      schedule_.meetings +
+                          1);  // else the programs' meetings wait for each other in a circle
       std::erase_if(playing, [&](size_t rank) {
         bool const is_over = processes_[rank].advance();
         exchange_.settle(processes_, rank);
@@ -147,7 +162,8 @@ class Simulation {
 
   [[nodiscard]] double share_done(int64_t steps) const {
     if (options_.steps > 0) return static_cast<double>(steps) / static_cast<double>(options_.steps);
-    return std::min(1.0, static_cast<double>(fewest_events()) / static_cast<double>(options_.events_per_rank));
+    return std::min(
+        1.0, static_cast<double>(fewest_events()) / static_cast<double>(options_.events_per_rank));
   }
 
   SynthOptions const& options_;
@@ -169,8 +185,9 @@ Expected<void> allow_files(int32_t ranks) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (limit.rlim_cur == needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
-  return base::fail("{} ranks need {} open files, the limit is {}: raise it with ulimit -n, or make fewer ranks", ranks, needed,
-                    limit.rlim_max);
+  return base::fail(
+      "{} ranks need {} open files, the limit is {}: raise it with ulimit -n, or make fewer ranks",
+      ranks, needed, limit.rlim_max);
 }
 
 }  // namespace
@@ -185,18 +202,23 @@ Expected<void> check_fault(SynthOptions const& options) {
     fits = fits || pattern.name == options.pattern->name;
     usable += fmt::format("{}{}", usable.empty() ? "" : " or ", pattern.name);
   }
-  if (!fits) return base::fail("fault {}: is not of the pattern {}, use --pattern {}", kind.name, options.pattern->name, usable);
+  if (!fits)
+    return base::fail("fault {}: is not of the pattern {}, use --pattern {}", kind.name,
+                      options.pattern->name, usable);
   if (options.ranks < kind.fewest_ranks)
-    return base::fail("fault {}: needs at least {} ranks, use --ranks {}", kind.name, kind.fewest_ranks, kind.fewest_ranks);
+    return base::fail("fault {}: needs at least {} ranks, use --ranks {}", kind.name,
+                      kind.fewest_ranks, kind.fewest_ranks);
   if (kind.type == FaultType::kSlowGroup && options.ranks % kExpertGroup != 0)
-    return base::fail("fault {}: needs groups of {} ranks, use --ranks {}", kind.name, kExpertGroup, kind.fewest_ranks);
+    return base::fail("fault {}: needs groups of {} ranks, use --ranks {}", kind.name, kExpertGroup,
+                      kind.fewest_ranks);
   return {};
 }
 
 Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder) {
   STEPSCOPE_CHECK(options.pattern != nullptr && options.ranks >= 1 && options.ranks <= kMaxRanks);
   STEPSCOPE_CHECK(options.steps >= 0 && options.steps <= kMaxSteps);
-  STEPSCOPE_CHECK(options.steps > 0 || (options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank));
+  STEPSCOPE_CHECK(options.steps > 0 ||
+                  (options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank));
   if (auto const possible = check_fault(options); !possible) return base::fail_with(possible);
   if (auto const allowed = allow_files(options.ranks); !allowed) return base::fail_with(allowed);
   Simulation simulation(options, job_of(options, true), folder);

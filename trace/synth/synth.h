@@ -1,6 +1,7 @@
-// Makes realistic runs of any size whose truth is known: training steps of N ranks with launches, kernels, collectives, copies,
-// memory and faults of known cost, as trace files, and truth.json beside them (docs/reference/SYNTH.md). For scale and for tests:
-// the same options give the same bytes on every machine. What one fault costs is known by simulating the job without it, too.
+// Makes realistic runs of any size whose truth is known: training steps of N ranks with launches,
+// kernels, collectives, copies, memory and faults of known cost, as trace files, and truth.json
+// beside them (docs/reference/SYNTH.md). For scale and for tests: the same options give the same
+// bytes on every machine. What one fault costs is known by simulating the job without it, too.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +25,14 @@ inline constexpr int64_t kMaxSteps = 1'000'000;
 
 struct SynthOptions {
   Pattern const* pattern = nullptr;
-  int32_t ranks = 1;             ///< 1 … kMaxRanks
-  uint64_t events_per_rank = 0;  ///< 1 … kMaxEventsPerRank; steps are whole: the last one ends after so many
-  int64_t steps = 0;             ///< 1 … kMaxSteps: exactly so many, whatever their events
+  int32_t ranks = 1;  ///< 1 … kMaxRanks
+  uint64_t events_per_rank =
+      0;              ///< 1 … kMaxEventsPerRank; steps are whole: the last one ends after so many
+  int64_t steps = 0;  ///< 1 … kMaxSteps: exactly so many, whatever their events
   uint64_t seed = 1;
-  std::optional<Fault> fault;            ///< none: the cycle of faults
-  std::function<void(double)> progress;  ///< called now and then with the share that is done; may be empty
+  std::optional<Fault> fault;  ///< none: the cycle of faults
+  std::function<void(double)>
+      progress;  ///< called now and then with the share that is done; may be empty
 };
 
 struct SynthSummary {
@@ -40,8 +43,9 @@ struct SynthSummary {
 /// Errors: jobs of the pattern, or of so few ranks, cannot have the fault.
 base::Expected<void> check_fault(SynthOptions const& options);
 
-/// Writes rank-0.stepscope, … and truth.json into `folder`, which must exist and hold none of them. Errors: it cannot be written,
-/// the disk is full, those of check_fault(); nothing is left of the run then.
+/// Writes rank-0.stepscope, … and truth.json into `folder`, which must exist and hold none of them.
+/// Errors: it cannot be written, the disk is full, those of check_fault(); nothing is left of the
+/// run then.
 base::Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder);
 
 }  // namespace stepscope::synth

@@ -1,5 +1,5 @@
-// truth.json: what is true of a made run, beside its traces (docs/reference/SYNTH.md). Written as the run is made, a line a step
-// and rank.
+// truth.json: what is true of a made run, beside its traces (docs/reference/SYNTH.md). Written as
+// the run is made, a line a step and rank.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct FaultTruth {
   int64_t step_ns = 0, without_ns = 0;
 };
 
-/// Nobody sees half of it: it gets its name when it is finished. Errors: the folder cannot be written, the disk is full.
+/// Nobody sees half of it: it gets its name when it is finished. Errors: the folder cannot be
+/// written, the disk is full.
 class TruthFile {
  public:
   struct Header {
@@ -37,9 +38,11 @@ class TruthFile {
   /// What it is called until then.
   static std::string unfinished_path(std::string const& folder);
 
-  base::Expected<void> add_step(int32_t rank, int64_t step, TimeTruth const& truth, StepFaults const& faults);
+  base::Expected<void> add_step(int32_t rank, int64_t step, TimeTruth const& truth,
+                                StepFaults const& faults);
   /// `fault`: of a job of one fault.
-  base::Expected<void> finish(Schedule const& schedule, int64_t steps, std::span<Process const> processes,
+  base::Expected<void> finish(Schedule const& schedule, int64_t steps,
+                              std::span<Process const> processes,
                               std::optional<FaultTruth> const& fault);
 
  private:

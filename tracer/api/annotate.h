@@ -1,5 +1,6 @@
-// How a program tells Stepscope (or any NVTX tool) what its training loop is doing: steps, phases, waiting for input, and what
-// memory is for. Header-only over NVTX 3: without a tool attached a range costs about a nanosecond; nothing is linked.
+// How a program tells Stepscope (or any NVTX tool) what its training loop is doing: steps, phases,
+// waiting for input, and what memory is for. Header-only over NVTX 3: without a tool attached a
+// range costs about a nanosecond; nothing is linked.
 //
 //   for (int64_t i = 0; i < steps; ++i) {
 //     stepscope::api::Step step(i);
@@ -7,8 +8,9 @@
 //     { stepscope::api::Phase phase("forward"); ... }
 //   }
 //
-// On the wire: push/pop ranges in the NVTX domain "stepscope" whose category says what the range means (AnnotationCategory).
-// Other languages can push the same ranges; docs/guide/ANNOTATIONS.md documents them.
+// On the wire: push/pop ranges in the NVTX domain "stepscope" whose category says what the range
+// means (AnnotationCategory). Other languages can push the same ranges; docs/guide/ANNOTATIONS.md
+// documents them.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +26,9 @@ namespace stepscope::api {
 
 /// NVTX category ids of the domain "stepscope".
 enum class AnnotationCategory : uint32_t {
-  kNone = 0,       ///< a range with a name and no further meaning
-  kStep = 1,       ///< one training step; payload: int64, the step's index
-  kPhase = 2,      ///< a named part of a step: forward, backward, optimizer, evaluate, checkpoint, ...
+  kNone = 0,   ///< a range with a name and no further meaning
+  kStep = 1,   ///< one training step; payload: int64, the step's index
+  kPhase = 2,  ///< a named part of a step: forward, backward, optimizer, evaluate, checkpoint, ...
   kInputWait = 3,  ///< the thread waits for training data
   kMemory = 4,     ///< allocations made inside belong to the category named by the message
 };
@@ -36,11 +38,14 @@ inline nvtxDomainHandle_t annotation_domain() {
   return domain;
 }
 
-/// A push/pop range on the calling thread for the lifetime of the object. Not movable: NVTX ranges nest per thread.
+/// A push/pop range on the calling thread for the lifetime of the object. Not movable: NVTX ranges
+/// nest per thread.
 class Range {
  public:
   Range(AnnotationCategory category, char const* message) { push(category, message, nullptr); }
-  Range(AnnotationCategory category, char const* message, int64_t payload) { push(category, message, &payload); }
+  Range(AnnotationCategory category, char const* message, int64_t payload) {
+    push(category, message, &payload);
+  }
   ~Range() { nvtxDomainRangePop(annotation_domain()); }
   Range(Range const&) = delete;
   Range& operator=(Range const&) = delete;
@@ -62,7 +67,8 @@ class Range {
   }
 };
 
-/// One training step on the calling thread; `index` counts from 0 over the whole job (a resumed job goes on counting).
+/// One training step on the calling thread; `index` counts from 0 over the whole job (a resumed job
+/// goes on counting).
 class Step : public Range {
  public:
   explicit Step(int64_t index) : Range(AnnotationCategory::kStep, "step", index) {}
@@ -83,7 +89,8 @@ class Work : public Range {
 namespace detail {
 
 /// A mark with a number on the calling thread's track.
-inline void mark_number(char const* name, nvtxPayloadType_t type, decltype(nvtxEventAttributes_t::payload) value) {
+inline void mark_number(char const* name, nvtxPayloadType_t type,
+                        decltype(nvtxEventAttributes_t::payload) value) {
   nvtxEventAttributes_t attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.version = NVTX_VERSION;
@@ -97,8 +104,8 @@ inline void mark_number(char const* name, nvtxPayloadType_t type, decltype(nvtxE
 
 }  // namespace detail
 
-/// A number worth seeing at this moment on the calling thread's track: a mark, and a point of the curve `name`. The name is
-/// copied. Integers and numbers with a fraction are kept exactly.
+/// A number worth seeing at this moment on the calling thread's track: a mark, and a point of the
+/// curve `name`. The name is copied. Integers and numbers with a fraction are kept exactly.
 inline void note(char const* name, int64_t value) {
   decltype(nvtxEventAttributes_t::payload) payload;
   payload.llValue = value;
@@ -122,16 +129,20 @@ void note(char const* name, Number value) {
 /// The calling thread waits for training data; `name` says for what.
 class InputWait : public Range {
  public:
-  explicit InputWait(char const* name = "wait for batch") : Range(AnnotationCategory::kInputWait, name) {}
+  explicit InputWait(char const* name = "wait for batch")
+      : Range(AnnotationCategory::kInputWait, name) {}
 };
 
-/// Device memory allocated inside belongs to `category`: weights, gradients, optimizer, activations, workspace, input or other.
+/// Device memory allocated inside belongs to `category`: weights, gradients, optimizer,
+/// activations, workspace, input or other.
 class MemoryCategory : public Range {
  public:
   explicit MemoryCategory(char const* category) : Range(AnnotationCategory::kMemory, category) {}
 };
 
 /// Names the calling thread in traces; the name is copied.
-inline void name_this_thread(char const* name) { nvtxNameOsThreadA(static_cast<uint32_t>(::syscall(SYS_gettid)), name); }
+inline void name_this_thread(char const* name) {
+  nvtxNameOsThreadA(static_cast<uint32_t>(::syscall(SYS_gettid)), name);
+}
 
 }  // namespace stepscope::api

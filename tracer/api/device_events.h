@@ -1,10 +1,12 @@
-// How a runtime that is not CUDA reports its device activity to Stepscope: NVTX ranges and marks in the domain
-// "stepscope.device", each with one extended payload. The host backend of the bundled workloads is the first user;
-// any other runtime can do the same. docs/reference/DEVICE_EVENTS.md is this convention in prose, for other languages.
+// How a runtime that is not CUDA reports its device activity to Stepscope: NVTX ranges and marks in
+// the domain "stepscope.device", each with one extended payload. The host backend of the bundled
+// workloads is the first user; any other runtime can do the same. docs/reference/DEVICE_EVENTS.md
+// is this convention in prose, for other languages.
 //
-// Times are the tracer's: a device op is a push/pop range on the thread that executes it, around the execution itself; a launch,
-// a synchronization or an allocation is a push/pop range on the host thread that calls it. `correlation` (> 0, unique in the
-// process) ties a device op to its launch.
+// Times are the tracer's: a device op is a push/pop range on the thread that executes it, around
+// the execution itself; a launch, a synchronization or an allocation is a push/pop range on the
+// host thread that calls it. `correlation` (> 0, unique in the process) ties a device op to its
+// launch.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +18,21 @@
 
 namespace stepscope::api {
 
-/// Static payload schema ids (NVTX: static ids start at 2^24). A tool finds the fields by name, so that fields can be added.
+/// Static payload schema ids (NVTX: static ids start at 2^24). A tool finds the fields by name, so
+/// that fields can be added.
 enum class DeviceSchema : uint64_t {
   kDevice = 0x5353'0001,      ///< mark: a device exists
   kStream = 0x5353'0002,      ///< mark: a stream of a device exists
   kLaunch = 0x5353'0003,      ///< range on the host thread: enqueues a device op
   kKernel = 0x5353'0004,      ///< range on the executing thread: computes
   kCopy = 0x5353'0005,        ///< range on the executing thread: copies memory
-  kCollective = 0x5353'0006,  ///< range on the executing thread: collective or point-to-point, waiting for peers included
-  kStreamWait = 0x5353'0007,  ///< range on the executing thread: the stream is held until an event of another stream
+  kCollective = 0x5353'0006,  ///< range on the executing thread: collective or point-to-point,
+                              ///< waiting for peers included
+  kStreamWait = 0x5353'0007,  ///< range on the executing thread: the stream is held until an event
+                              ///< of another stream
   kSync = 0x5353'0008,        ///< range on the host thread: blocks until device work is over
-  kMemory = 0x5353'0009,  ///< range on the host thread: allocates or frees device memory; payload at its end (DeviceResultRange)
+  kMemory = 0x5353'0009,  ///< range on the host thread: allocates or frees device memory; payload
+                          ///< at its end (DeviceResultRange)
 };
 
 enum class StreamKind : uint32_t { kCompute = 0, kCopy = 1, kCommunication = 2 };
@@ -92,9 +98,11 @@ struct CopyPayload {
 struct CollectivePayload {
   uint64_t correlation;
   uint32_t device, stream;
-  uint64_t bytes;         ///< message bytes: the whole array for all-gather and reduce-scatter, the buffer for the others
+  uint64_t bytes;  ///< message bytes: the whole array for all-gather and reduce-scatter, the buffer
+                   ///< for the others
   uint64_t communicator;  ///< same value on every participant
-  uint64_t sequence;      ///< counts the communicator's collectives from 0, same value on every participant
+  uint64_t
+      sequence;  ///< counts the communicator's collectives from 0, same value on every participant
   CollectiveOp op;
   uint32_t participants;  ///< members of the communicator
   int32_t rank;           ///< of this device in the communicator
@@ -121,17 +129,21 @@ struct MemoryPayload {
 
 namespace detail {
 
-#define STEPSCOPE_FIELD(struct_name, member, type) \
-  { 0, NVTX_PAYLOAD_ENTRY_TYPE_##type, #member, nullptr, 0, offsetof(struct_name, member), nullptr, nullptr }
+#define STEPSCOPE_FIELD(struct_name, member, type)                                         \
+  {                                                                                        \
+    0, NVTX_PAYLOAD_ENTRY_TYPE_##type, #member, nullptr, 0, offsetof(struct_name, member), \
+        nullptr, nullptr                                                                   \
+  }
 
 template <size_t N>
-inline void register_schema(nvtxDomainHandle_t domain, DeviceSchema id, char const* name, size_t size,
-                            nvtxPayloadSchemaEntry_t const (&entries)[N]) {
+inline void register_schema(nvtxDomainHandle_t domain, DeviceSchema id, char const* name,
+                            size_t size, nvtxPayloadSchemaEntry_t const (&entries)[N]) {
   nvtxPayloadSchemaAttr_t attributes;
   std::memset(&attributes, 0, sizeof attributes);
-  attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  attributes.fieldMask =
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
   attributes.name = name;
   attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   attributes.entries = entries;
@@ -143,48 +155,66 @@ inline void register_schema(nvtxDomainHandle_t domain, DeviceSchema id, char con
 
 inline void register_all_schemas(nvtxDomainHandle_t domain) {
   static nvtxPayloadSchemaEntry_t const device[] = {
-      STEPSCOPE_FIELD(DevicePayload, device, UINT32), STEPSCOPE_FIELD(DevicePayload, threads, UINT32),
-      STEPSCOPE_FIELD(DevicePayload, capacity_bytes, UINT64), STEPSCOPE_FIELD(DevicePayload, peak_flops, DOUBLE)};
+      STEPSCOPE_FIELD(DevicePayload, device, UINT32),
+      STEPSCOPE_FIELD(DevicePayload, threads, UINT32),
+      STEPSCOPE_FIELD(DevicePayload, capacity_bytes, UINT64),
+      STEPSCOPE_FIELD(DevicePayload, peak_flops, DOUBLE)};
   static nvtxPayloadSchemaEntry_t const stream[] = {STEPSCOPE_FIELD(StreamPayload, device, UINT32),
                                                     STEPSCOPE_FIELD(StreamPayload, stream, UINT32),
                                                     STEPSCOPE_FIELD(StreamPayload, kind, UINT32)};
-  static nvtxPayloadSchemaEntry_t const launch[] = {STEPSCOPE_FIELD(LaunchPayload, correlation, UINT64),
-                                                    STEPSCOPE_FIELD(LaunchPayload, device, UINT32),
-                                                    STEPSCOPE_FIELD(LaunchPayload, stream, UINT32)};
+  static nvtxPayloadSchemaEntry_t const launch[] = {
+      STEPSCOPE_FIELD(LaunchPayload, correlation, UINT64),
+      STEPSCOPE_FIELD(LaunchPayload, device, UINT32),
+      STEPSCOPE_FIELD(LaunchPayload, stream, UINT32)};
   static nvtxPayloadSchemaEntry_t const kernel[] = {
-      STEPSCOPE_FIELD(KernelPayload, correlation, UINT64), STEPSCOPE_FIELD(KernelPayload, device, UINT32),
+      STEPSCOPE_FIELD(KernelPayload, correlation, UINT64),
+      STEPSCOPE_FIELD(KernelPayload, device, UINT32),
       STEPSCOPE_FIELD(KernelPayload, stream, UINT32), STEPSCOPE_FIELD(KernelPayload, bytes, UINT64),
       STEPSCOPE_FIELD(KernelPayload, flops, DOUBLE)};
-  static nvtxPayloadSchemaEntry_t const copy[] = {
-      STEPSCOPE_FIELD(CopyPayload, correlation, UINT64), STEPSCOPE_FIELD(CopyPayload, device, UINT32),
-      STEPSCOPE_FIELD(CopyPayload, stream, UINT32),      STEPSCOPE_FIELD(CopyPayload, bytes, UINT64),
-      STEPSCOPE_FIELD(CopyPayload, direction, UINT32),   STEPSCOPE_FIELD(CopyPayload, peer_device, UINT32),
-      STEPSCOPE_FIELD(CopyPayload, pinned, UINT32)};
+  static nvtxPayloadSchemaEntry_t const copy[] = {STEPSCOPE_FIELD(CopyPayload, correlation, UINT64),
+                                                  STEPSCOPE_FIELD(CopyPayload, device, UINT32),
+                                                  STEPSCOPE_FIELD(CopyPayload, stream, UINT32),
+                                                  STEPSCOPE_FIELD(CopyPayload, bytes, UINT64),
+                                                  STEPSCOPE_FIELD(CopyPayload, direction, UINT32),
+                                                  STEPSCOPE_FIELD(CopyPayload, peer_device, UINT32),
+                                                  STEPSCOPE_FIELD(CopyPayload, pinned, UINT32)};
   static nvtxPayloadSchemaEntry_t const collective[] = {
-      STEPSCOPE_FIELD(CollectivePayload, correlation, UINT64),  STEPSCOPE_FIELD(CollectivePayload, device, UINT32),
-      STEPSCOPE_FIELD(CollectivePayload, stream, UINT32),       STEPSCOPE_FIELD(CollectivePayload, bytes, UINT64),
-      STEPSCOPE_FIELD(CollectivePayload, communicator, UINT64), STEPSCOPE_FIELD(CollectivePayload, sequence, UINT64),
-      STEPSCOPE_FIELD(CollectivePayload, op, UINT32),           STEPSCOPE_FIELD(CollectivePayload, participants, UINT32),
-      STEPSCOPE_FIELD(CollectivePayload, rank, INT32),          STEPSCOPE_FIELD(CollectivePayload, peer, INT32)};
+      STEPSCOPE_FIELD(CollectivePayload, correlation, UINT64),
+      STEPSCOPE_FIELD(CollectivePayload, device, UINT32),
+      STEPSCOPE_FIELD(CollectivePayload, stream, UINT32),
+      STEPSCOPE_FIELD(CollectivePayload, bytes, UINT64),
+      STEPSCOPE_FIELD(CollectivePayload, communicator, UINT64),
+      STEPSCOPE_FIELD(CollectivePayload, sequence, UINT64),
+      STEPSCOPE_FIELD(CollectivePayload, op, UINT32),
+      STEPSCOPE_FIELD(CollectivePayload, participants, UINT32),
+      STEPSCOPE_FIELD(CollectivePayload, rank, INT32),
+      STEPSCOPE_FIELD(CollectivePayload, peer, INT32)};
   static nvtxPayloadSchemaEntry_t const stream_wait[] = {
-      STEPSCOPE_FIELD(StreamWaitPayload, correlation, UINT64), STEPSCOPE_FIELD(StreamWaitPayload, device, UINT32),
-      STEPSCOPE_FIELD(StreamWaitPayload, stream, UINT32), STEPSCOPE_FIELD(StreamWaitPayload, source_device, UINT32),
+      STEPSCOPE_FIELD(StreamWaitPayload, correlation, UINT64),
+      STEPSCOPE_FIELD(StreamWaitPayload, device, UINT32),
+      STEPSCOPE_FIELD(StreamWaitPayload, stream, UINT32),
+      STEPSCOPE_FIELD(StreamWaitPayload, source_device, UINT32),
       STEPSCOPE_FIELD(StreamWaitPayload, source_stream, UINT32)};
   static nvtxPayloadSchemaEntry_t const sync[] = {STEPSCOPE_FIELD(SyncPayload, device, UINT32),
                                                   STEPSCOPE_FIELD(SyncPayload, stream, UINT32),
                                                   STEPSCOPE_FIELD(SyncPayload, kind, UINT32)};
   static nvtxPayloadSchemaEntry_t const memory[] = {
-      STEPSCOPE_FIELD(MemoryPayload, address, UINT64),         STEPSCOPE_FIELD(MemoryPayload, bytes, UINT64),
-      STEPSCOPE_FIELD(MemoryPayload, allocated_bytes, UINT64), STEPSCOPE_FIELD(MemoryPayload, reserved_bytes, UINT64),
-      STEPSCOPE_FIELD(MemoryPayload, device, UINT32),          STEPSCOPE_FIELD(MemoryPayload, op, UINT32),
+      STEPSCOPE_FIELD(MemoryPayload, address, UINT64),
+      STEPSCOPE_FIELD(MemoryPayload, bytes, UINT64),
+      STEPSCOPE_FIELD(MemoryPayload, allocated_bytes, UINT64),
+      STEPSCOPE_FIELD(MemoryPayload, reserved_bytes, UINT64),
+      STEPSCOPE_FIELD(MemoryPayload, device, UINT32),
+      STEPSCOPE_FIELD(MemoryPayload, op, UINT32),
       STEPSCOPE_FIELD(MemoryPayload, purpose, UINT32)};
   register_schema(domain, DeviceSchema::kDevice, "device", sizeof(DevicePayload), device);
   register_schema(domain, DeviceSchema::kStream, "stream", sizeof(StreamPayload), stream);
   register_schema(domain, DeviceSchema::kLaunch, "launch", sizeof(LaunchPayload), launch);
   register_schema(domain, DeviceSchema::kKernel, "kernel", sizeof(KernelPayload), kernel);
   register_schema(domain, DeviceSchema::kCopy, "copy", sizeof(CopyPayload), copy);
-  register_schema(domain, DeviceSchema::kCollective, "collective", sizeof(CollectivePayload), collective);
-  register_schema(domain, DeviceSchema::kStreamWait, "stream_wait", sizeof(StreamWaitPayload), stream_wait);
+  register_schema(domain, DeviceSchema::kCollective, "collective", sizeof(CollectivePayload),
+                  collective);
+  register_schema(domain, DeviceSchema::kStreamWait, "stream_wait", sizeof(StreamWaitPayload),
+                  stream_wait);
   register_schema(domain, DeviceSchema::kSync, "sync", sizeof(SyncPayload), sync);
   register_schema(domain, DeviceSchema::kMemory, "memory", sizeof(MemoryPayload), memory);
 }
@@ -224,7 +254,9 @@ inline void with_attributes(DeviceSchema schema, char const* name, Payload const
 /// Reports something that has no duration (DeviceSchema::kDevice, kStream). `name` is copied.
 template <class Payload>
 inline void device_mark(DeviceSchema schema, char const* name, Payload const& payload) {
-  detail::with_attributes(schema, name, payload, [](nvtxEventAttributes_t const* a) { nvtxDomainMarkEx(device_domain(), a); });
+  detail::with_attributes(schema, name, payload, [](nvtxEventAttributes_t const* a) {
+    nvtxDomainMarkEx(device_domain(), a);
+  });
 }
 
 /// A range of the calling thread with a payload, for the lifetime of the object. `name` is copied.
@@ -232,19 +264,22 @@ class DeviceRange {
  public:
   template <class Payload>
   DeviceRange(DeviceSchema schema, char const* name, Payload const& payload) {
-    detail::with_attributes(schema, name, payload,
-                            [](nvtxEventAttributes_t const* a) { nvtxDomainRangePushEx(device_domain(), a); });
+    detail::with_attributes(schema, name, payload, [](nvtxEventAttributes_t const* a) {
+      nvtxDomainRangePushEx(device_domain(), a);
+    });
   }
   ~DeviceRange() { nvtxDomainRangePop(device_domain()); }
   DeviceRange(DeviceRange const&) = delete;
   DeviceRange& operator=(DeviceRange const&) = delete;
 };
 
-/// A range whose payload is known only at its end (an allocation's address): read when the object goes, by reference.
+/// A range whose payload is known only at its end (an allocation's address): read when the object
+/// goes, by reference.
 template <class Payload>
 class DeviceResultRange {
  public:
-  DeviceResultRange(DeviceSchema schema, char const* name, Payload const& result) : schema_(schema), result_(result) {
+  DeviceResultRange(DeviceSchema schema, char const* name, Payload const& result)
+      : schema_(schema), result_(result) {
     nvtxEventAttributes_t attributes;
     std::memset(&attributes, 0, sizeof attributes);
     attributes.version = NVTX_VERSION;

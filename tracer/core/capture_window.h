@@ -1,6 +1,6 @@
-// Which part of the program is recorded: all of it, the steps A to B, a range, a stretch of time, or what the program itself
-// chooses. It opens once and closes once. Read by every recorder on its hot path, moved by the threads of the program that it
-// depends on, ended by the writer thread.
+// Which part of the program is recorded: all of it, the steps A to B, a range, a stretch of time,
+// or what the program itself chooses. It opens once and closes once. Read by every recorder on its
+// hot path, moved by the threads of the program that it depends on, ended by the writer thread.
 #pragma once
 
 #include <atomic>
@@ -24,24 +24,29 @@ struct StepRange {
 /// At most one of steps, range, delay and from_code says when it opens; none of them = at once.
 struct WindowOptions {
   std::optional<StepRange> steps;
-  std::string range;                   ///< from the first NVTX range of this name ("NAME" or "NAME@DOMAIN") opens until it ends
-  std::optional<int64_t> delay_ns;     ///< opens this long after recording was prepared
-  std::optional<int64_t> duration_ns;  ///< closes this long after it opened, if nothing else closes it before
-  bool from_code = false;              ///< cudaProfilerStart and …Stop, api::start_capture and stop_capture
+  std::string range;  ///< from the first NVTX range of this name ("NAME" or "NAME@DOMAIN") opens
+                      ///< until it ends
+  std::optional<int64_t> delay_ns;  ///< opens this long after recording was prepared
+  std::optional<int64_t>
+      duration_ns;         ///< closes this long after it opened, if nothing else closes it before
+  bool from_code = false;  ///< cudaProfilerStart and …Stop, api::start_capture and stop_capture
 };
 
 enum class CaptureMode : uint8_t {
   kStopped,    ///< nothing is recorded any more
-  kBaseline,   ///< before the window: only what later events need (devices, streams, names, allocations)
+  kBaseline,   ///< before the window: only what later events need (devices, streams, names,
+               ///< allocations)
   kRecording,  ///< inside
-  kEnding      ///< behind it: only device ops that were launched inside, and ends of what began inside
+  kEnding  ///< behind it: only device ops that were launched inside, and ends of what began inside
 };
 
 class CaptureWindow {
  public:
   explicit CaptureWindow(WindowOptions options)
-      : options_(std::move(options)), mode_(filtered() ? CaptureMode::kBaseline : CaptureMode::kRecording) {}
-  explicit CaptureWindow(std::optional<StepRange> steps) : CaptureWindow(WindowOptions{.steps = steps}) {}
+      : options_(std::move(options)),
+        mode_(filtered() ? CaptureMode::kBaseline : CaptureMode::kRecording) {}
+  explicit CaptureWindow(std::optional<StepRange> steps)
+      : CaptureWindow(WindowOptions{.steps = steps}) {}
 
   /// It opens later than at once.
   [[nodiscard]] bool filtered() const {
@@ -56,13 +61,16 @@ class CaptureWindow {
   [[nodiscard]] CaptureMode mode() const { return mode_.load(std::memory_order_relaxed); }
   void stop() { mode_.store(CaptureMode::kStopped, std::memory_order_relaxed); }
 
-  /// `call` is made once, by the thread that opens the window. To be said before any thread annotates.
+  /// `call` is made once, by the thread that opens the window. To be said before any thread
+  /// annotates.
   void when_entered(std::function<void()> call) { when_entered_.push_back(std::move(call)); }
 
   /// Any thread; only the first call does something. True for that one.
   bool open() {
     CaptureMode expected = CaptureMode::kBaseline;
-    if (!mode_.compare_exchange_strong(expected, CaptureMode::kRecording, std::memory_order_relaxed)) return false;
+    if (!mode_.compare_exchange_strong(expected, CaptureMode::kRecording,
+                                       std::memory_order_relaxed))
+      return false;
     was_opened_ = true;
     for (auto const& call : when_entered_) call();
     return true;
@@ -84,7 +92,8 @@ class CaptureWindow {
     if (!prepared_ns_) prepared_ns_ = now_ns;
     if (options_.delay_ns && now_ns - *prepared_ns_ >= *options_.delay_ns) open();
     if (!opened_ns_ && mode() == CaptureMode::kRecording) opened_ns_ = now_ns;
-    if (options_.duration_ns && opened_ns_ && now_ns - *opened_ns_ >= *options_.duration_ns) close();
+    if (options_.duration_ns && opened_ns_ && now_ns - *opened_ns_ >= *options_.duration_ns)
+      close();
   }
 
   // Called by threads that annotate steps, only when by_steps().
@@ -97,20 +106,22 @@ class CaptureWindow {
   /// A thread that annotated steps exits before its last step.
   void thread_gives_up() { annotating_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /// It was closed, or every thread that annotates steps is past the last one; device work of it may still run.
+  /// It was closed, or every thread that annotates steps is past the last one; device work of it
+  /// may still run.
   [[nodiscard]] bool is_over() const {
     if (closed_.load(std::memory_order_acquire)) return true;
     int32_t const done = done_.load(std::memory_order_acquire);
     return by_steps() && done > 0 && done >= annotating_.load(std::memory_order_relaxed);
   }
-  /// When is_over(): the moment of monotonic_ns() behind which what the host does is not wanted. By steps the end of the last
-  /// one.
+  /// When is_over(): the moment of monotonic_ns() behind which what the host does is not wanted. By
+  /// steps the end of the last one.
   [[nodiscard]] int64_t end_ns() const { return end_ns_.load(std::memory_order_acquire); }
 
  private:
   /// The first close() counts, or of threads that annotate steps the last.
   void ends_now() {
-    if (!closed_.load(std::memory_order_acquire)) end_ns_.store(monotonic_ns(), std::memory_order_release);
+    if (!closed_.load(std::memory_order_acquire))
+      end_ns_.store(monotonic_ns(), std::memory_order_release);
   }
 
   WindowOptions const options_;

@@ -34,7 +34,9 @@ bool has_invariant_tsc() {
 
 }  // namespace
 
-TickSource choose_tick_source() { return has_invariant_tsc() ? TickSource::kTimeStampCounter : TickSource::kMonotonicClock; }
+TickSource choose_tick_source() {
+  return has_invariant_tsc() ? TickSource::kTimeStampCounter : TickSource::kMonotonicClock;
+}
 
 char const* to_string(TickSource source) {
   return source == TickSource::kTimeStampCounter ? "time-stamp counter" : "CLOCK_MONOTONIC";
@@ -78,9 +80,10 @@ ClockFit::ClockFit(ClockSample origin) : origin_monotonic_ns_(origin.monotonic_n
 
 void ClockFit::add(ClockSample sample) {
   if (sample.ticks <= last_.ticks || sample.monotonic_ns < last_.monotonic_ns) return;
-  double const slope =
-      static_cast<double>(sample.monotonic_ns - last_.monotonic_ns) / static_cast<double>(sample.ticks - last_.ticks);
-  // The newest line becomes known only now: it ran from the previous sample to this one; the next goes on with its slope.
+  double const slope = static_cast<double>(sample.monotonic_ns - last_.monotonic_ns) /
+                       static_cast<double>(sample.ticks - last_.ticks);
+  // The newest line becomes known only now: it ran from the previous sample to this one; the next
+  // goes on with its slope.
   lines_.back().ns_per_tick = slope;
   set_current_line(lines_.back(), sample);
   if (lines_.size() == kMaxLines) lines_.erase(lines_.begin(), lines_.begin() + kMaxLines / 2);
@@ -89,12 +92,15 @@ void ClockFit::add(ClockSample sample) {
 }
 
 void ClockFit::set_current_line(Line const& line, ClockSample end) {
-  // Ticks of at most 8 ns and less than 2^32 of them, more than a second: the product stays below 2^63.
+  // Ticks of at most 8 ns and less than 2^32 of them, more than a second: the product stays below
+  // 2^63.
   constexpr int64_t kMaxTicks = int64_t{1} << 32;
   constexpr double kMaxNsPerTick = 8;
   int64_t const ticks = end.ticks - line.ticks;
   bool const fits = ticks < kMaxTicks && line.ns_per_tick < kMaxNsPerTick;
-  auto const ns_per_tick = fits ? static_cast<uint64_t>(line.ns_per_tick * static_cast<double>(uint64_t{1} << kFraction)) : 0;
+  auto const ns_per_tick =
+      fits ? static_cast<uint64_t>(line.ns_per_tick * static_cast<double>(uint64_t{1} << kFraction))
+           : 0;
   current_ = {line.ticks, line.ns, fits ? static_cast<uint64_t>(ticks) : 0, ns_per_tick};
 }
 
@@ -102,8 +108,10 @@ int64_t ClockFit::to_trace_ns_on_any_line(int64_t ticks) const {
   size_t i = lines_.size() - 1;
   while (i > 0 && ticks < lines_[i].ticks) --i;
   Line const& line = lines_[i];
-  int64_t ns = line.ns + static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
-  if (i + 1 < lines_.size()) ns = std::min(ns, lines_[i + 1].ns);  // rounding must not pass the next line's begin
+  int64_t ns =
+      line.ns + static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
+  if (i + 1 < lines_.size())
+    ns = std::min(ns, lines_[i + 1].ns);  // rounding must not pass the next line's begin
   return std::max<int64_t>(ns, 0);
 }
 

@@ -1,5 +1,6 @@
-// Which CUDA devices this process uses and which GPUs of the machine they are: filled by the source of CUDA's events as it learns
-// of them, read by those that ask the driver about GPUs, which it numbers differently.
+// Which CUDA devices this process uses and which GPUs of the machine they are: filled by the source
+// of CUDA's events as it learns of them, read by those that ask the driver about GPUs, which it
+// numbers differently.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ class DeviceRegistry {
   enum class UuidOf : uint8_t { kGpu, kMigInstance };
   struct Device {
     int32_t number = 0;  ///< as CUDA numbers it in this process
-    std::string uuid;    ///< "GPU-…" or "MIG-…", as NVIDIA's tools write it; empty = not known yet
+    std::string uuid;  ///< "GPU-…" or "MIG-…", as NVIDIA's tools write it; empty = not known yet
     bool has_context = false;
   };
 
@@ -47,7 +48,8 @@ class DeviceRegistry {
     std::lock_guard const lock(mutex_);
     return is_expected_;
   }
-  /// Devices that the process has a context on and whose UUID is known, in the order in which they became so.
+  /// Devices that the process has a context on and whose UUID is known, in the order in which they
+  /// became so.
   [[nodiscard]] std::vector<Device> used() const {
     std::lock_guard const lock(mutex_);
     std::vector<Device> result;

@@ -27,7 +27,8 @@ base::Expected<std::unique_ptr<FileThread>> FileThread::start(Open open) {
 
 base::Expected<std::unique_ptr<FileThread>> FileThread::begin(Open open) {
   std::unique_ptr<FileThread> self(new FileThread);
-  auto thread = OwnThread::start("stepscope-file", [file = self.get(), open = std::move(open)] { file->run(open); });
+  auto thread = OwnThread::start("stepscope-file",
+                                 [file = self.get(), open = std::move(open)] { file->run(open); });
   if (!thread) return base::fail_with(thread);
   self->thread_ = std::move(*thread);
   return self;
@@ -103,7 +104,8 @@ base::Expected<file::TraceWriter> FileThread::open_privately(Open const& open) {
   }
 }
 
-/// The writer lives and dies here: its descriptor means nothing, or another file, on any other thread.
+/// The writer lives and dies here: its descriptor means nothing, or another file, on any other
+/// thread.
 void FileThread::run(Open const& open) {
   auto writer = open_privately(open);
   {

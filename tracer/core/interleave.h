@@ -1,10 +1,12 @@
-// Turns of a program that is recorded beside another one (`stepscope record --in-turn`): it trains some steps while the other is
-// held at the begin of a step, and the other way round. The threads that annotate steps ask here before each of them. This is the
-// one place where the tracer lets a program wait, because whoever asked for it wants that: until its turn, or until the command
-// that records says that there are no more turns, or is gone.
+// Turns of a program that is recorded beside another one (`stepscope record --in-turn`): it trains
+// some steps while the other is held at the begin of a step, and the other way round. The threads
+// that annotate steps ask here before each of them. This is the one place where the tracer lets a
+// program wait, because whoever asked for it wants that: until its turn, or until the command that
+// records says that there are no more turns, or is gone.
 //
-// A turn covers the steps of all threads of the process: each of them takes so many, then waits; when all do the turn is given
-// back. Meanwhile the command stops the whole process, so that its loaders and writers are held, too.
+// A turn covers the steps of all threads of the process: each of them takes so many, then waits;
+// when all do the turn is given back. Meanwhile the command stops the whole process, so that its
+// loaders and writers are held, too.
 #pragma once
 
 #include <atomic>
@@ -31,11 +33,12 @@ class Turns {
     int64_t steps = 0;  ///< begun in it
   };
 
-  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where it is gone, or there can be no thread for it, turns are
-  /// over.
+  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where it is gone, or there can be
+  /// no thread for it, turns are over.
   Turns(ProgramSocket socket, int64_t steps);
 
-  /// The next step of this thread is of the turn that it has, or turns are over for it; else it has to wait.
+  /// The next step of this thread is of the turn that it has, or turns are over for it; else it has
+  /// to wait.
   [[nodiscard]] bool may_begin(Member& member) const {
     return member.free || (member.steps > 0 && member.steps < steps_ && ++member.steps > 0);
   }

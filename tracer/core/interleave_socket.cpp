@@ -25,7 +25,8 @@ bool ask_and_wait(int socket) {
 
 bool is_same(ProgramSocket socket) {
   struct stat status {};
-  return ::fstat(socket.number, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_ino == socket.inode;
+  return ::fstat(socket.number, &status) == 0 && S_ISSOCK(status.st_mode) &&
+         status.st_ino == socket.inode;
 }
 
 bool other_end_is_gone(int socket) {
@@ -38,7 +39,8 @@ bool other_end_is_gone(int socket) {
 
 base::Expected<std::unique_ptr<TurnSocket>> TurnSocket::open(ProgramSocket socket) {
   std::unique_ptr<TurnSocket> self(new TurnSocket);
-  auto thread = OwnThread::start("stepscope-turns", [turns = self.get(), socket] { turns->run(socket); });
+  auto thread =
+      OwnThread::start("stepscope-turns", [turns = self.get(), socket] { turns->run(socket); });
   if (!thread) return base::fail_with(thread);
   self->thread_ = std::move(*thread);
 

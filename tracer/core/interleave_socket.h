@@ -1,5 +1,6 @@
-// The socket on which a program asks for its turns, held by a thread of its own: the program may close every descriptor that it
-// did not open, and the next one that it opens would get the messages (private_descriptors.h).
+// The socket on which a program asks for its turns, held by a thread of its own: the program may
+// close every descriptor that it did not open, and the next one that it opens would get the
+// messages (private_descriptors.h).
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +14,14 @@
 
 namespace stepscope::tracer {
 
-/// What process and command send each other, on a socket of packets: "all my threads are at the begin of a step" and "train". Who
-/// finds the socket closed has no more turns.
+/// What process and command send each other, on a socket of packets: "all my threads are at the
+/// begin of a step" and "train". Who finds the socket closed has no more turns.
 struct TurnMessage {
   int64_t process_id = 0;  ///< that asks: all programs that it starts have the socket
 };
 
-/// A socket in the program's table of descriptors, where it may be closed and its number be another one's.
+/// A socket in the program's table of descriptors, where it may be closed and its number be another
+/// one's.
 struct ProgramSocket {
   int number = -1;
   uint64_t inode = 0;
@@ -28,13 +30,15 @@ struct ProgramSocket {
 /// One caller at a time.
 class TurnSocket {
  public:
-  /// Takes a copy of `socket`, which stays open. Errors: it is gone; no thread, or no descriptors of its own.
+  /// Takes a copy of `socket`, which stays open. Errors: it is gone; no thread, or no descriptors
+  /// of its own.
   static base::Expected<std::unique_ptr<TurnSocket>> open(ProgramSocket socket);
   ~TurnSocket();
   TurnSocket(TurnSocket const&) = delete;
   TurnSocket& operator=(TurnSocket const&) = delete;
 
-  /// Sends the message and waits for the answer, for as long as it takes. False when the other end is gone.
+  /// Sends the message and waits for the answer, for as long as it takes. False when the other end
+  /// is gone.
   bool ask();
   /// The other end is gone.
   bool is_closed();

@@ -89,7 +89,9 @@ base::Expected<StepRange> parse_steps(std::string const& text) {
   auto const a = first.empty() ? std::optional<int64_t>(range.first) : parse_int<int64_t>(first);
   auto const b = last.empty() ? std::optional<int64_t>(range.last) : parse_int<int64_t>(last);
   if (!a || !b || *a < 0 || *b < *a)
-    return base::fail("--steps {}: write it as A:B with 0 <= A <= B, the first and the last step to record", text);
+    return base::fail(
+        "--steps {}: write it as A:B with 0 <= A <= B, the first and the last step to record",
+        text);
   return StepRange{*a, *b};
 }
 
@@ -101,7 +103,8 @@ base::Expected<NcclDetail> parse_nccl_detail(std::string const& text) {
 }
 
 std::optional<int32_t> rank_from_environment() {
-  return first_number_of<int32_t>(std::array<char const*, 4>{"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
+  return first_number_of<int32_t>(
+      std::array<char const*, 4>{"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
 }
 
 std::optional<CaptureOptions> options_from_environment() {
@@ -112,10 +115,12 @@ std::optional<CaptureOptions> options_from_environment() {
   options.window = window_from_environment();
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
-  if (auto const kib = size_from_environment(kCudaBufferSizeVariable, kMinCudaBufferKb, kMaxCudaBufferKb))
+  if (auto const kib =
+          size_from_environment(kCudaBufferSizeVariable, kMinCudaBufferKb, kMaxCudaBufferKb))
     options.cuda_buffer_bytes = *kib << 10;
   if (char const* const text = std::getenv(kSampleVariable); text != nullptr) {
-    if (auto const period = parse_int<int32_t>(text); period && *period >= 0) options.sample_ms = *period;
+    if (auto const period = parse_int<int32_t>(text); period && *period >= 0)
+      options.sample_ms = *period;
   }
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
@@ -123,7 +128,8 @@ std::optional<CaptureOptions> options_from_environment() {
   set_turns_from_environment(options);
   options.rank = rank_from_environment();
   options.world_size =
-      first_number_of<int32_t>(std::array<char const*, 4>{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"})
+      first_number_of<int32_t>(std::array<char const*, 4>{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
+                                                          "SLURM_NTASKS", "PMI_SIZE"})
           .value_or(1);
   options.report_loss = is_set(kReportLossVariable) || is_set(kVerboseVariable);
   return options;
@@ -144,7 +150,8 @@ std::string trace_file_name(CaptureOptions const& options, int64_t process_id, i
     if (attempt == 1) return fmt::format("rank-{}-{}.stepscope", *options.rank, by_process);
     return fmt::format("rank-{}-{}-{}.stepscope", *options.rank, by_process, attempt);
   }
-  return attempt == 0 ? by_process + ".stepscope" : fmt::format("{}-{}.stepscope", by_process, attempt + 1);
+  return attempt == 0 ? by_process + ".stepscope"
+                      : fmt::format("{}-{}.stepscope", by_process, attempt + 1);
 }
 
 }  // namespace stepscope::tracer

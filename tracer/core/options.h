@@ -1,21 +1,22 @@
-// How a capture is asked for: the environment contract between `stepscope record` and the library inside the traced process.
+// How a capture is asked for: the environment contract between `stepscope record` and the library
+// inside the traced process.
 //   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
 //   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
-//   STEPSCOPE_RANGE        NAME or NAME@DOMAIN: only while the first NVTX range of that name is open
-//   STEPSCOPE_DELAY_NS     only from this long after the program's first event
-//   STEPSCOPE_FROM_CODE    1: only between cudaProfilerStart and cudaProfilerStop, or the calls of tracer/api/capture.h
-//   STEPSCOPE_DURATION_NS  only this long
-//   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
-//   STEPSCOPE_SAMPLE_MS    how often the counters of the GPUs are read; 0 = not at all
-//   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
-//   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
-//   STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
-//   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 = yes, 0 = no, not set = from CUDA
+//   STEPSCOPE_RANGE        NAME or NAME@DOMAIN: only while the first NVTX range of that name is
+//   open STEPSCOPE_DELAY_NS     only from this long after the program's first event
+//   STEPSCOPE_FROM_CODE    1: only between cudaProfilerStart and cudaProfilerStop, or the calls of
+//   tracer/api/capture.h STEPSCOPE_DURATION_NS  only this long STEPSCOPE_BUFFER_MB    memory for
+//   events on their way to the file, all threads together STEPSCOPE_SAMPLE_MS    how often the
+//   counters of the GPUs are read; 0 = not at all STEPSCOPE_NCCL         off, calls or network:
+//   what NCCL reports; network when not set STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports,
+//   on top of that STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
+//   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 =
+//   yes, 0 = no, not set = from CUDA
 //                          13.4 Update 1 on
-//   STEPSCOPE_TURN_SOCKET  NUMBER:INODE of a socket (the program may have another one of that number by now), and
-//   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see turns.h
-//   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
-//   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
+//   STEPSCOPE_TURN_SOCKET  NUMBER:INODE of a socket (the program may have another one of that
+//   number by now), and STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see
+//   turns.h STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something
+//   was lost RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
 
 #include <cstddef>
@@ -45,31 +46,36 @@ inline constexpr char const* kTurnStepsVariable = "STEPSCOPE_TURN_STEPS";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
-/// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its work.
+/// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its
+/// work.
 inline constexpr size_t kDefaultBufferMb = 256;
 /// More than any machine's memory: a larger number is a mistake.
 inline constexpr size_t kMaxBufferMb = 1 << 20;
 
-/// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond a GPU, on a thread of ours: a
-/// hundredth of a core.
+/// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond
+/// a GPU, on a thread of ours: a hundredth of a core.
 inline constexpr int32_t kDefaultSampleMs = 100, kMaxSampleMs = 3'600'000;
 
-/// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us five times a
-/// transfer, some 10 ns each).
+/// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they
+/// call us five times a transfer, some 10 ns each).
 enum class NcclDetail : uint8_t { kOff, kCalls, kNetwork };
 
 /// A million launches a second, of some 300 bytes each, for most of a second.
 inline constexpr size_t kDefaultCudaBufferMb = 256;
-/// Large enough that a thread asks for one a few hundred times a second at most, small enough that an ordinary training loop
-/// fills one in about a second: CUPTI gives a buffer back when it is full, or when nothing in it still runs.
+/// Large enough that a thread asks for one a few hundred times a second at most, small enough that
+/// an ordinary training loop fills one in about a second: CUPTI gives a buffer back when it is
+/// full, or when nothing in it still runs.
 inline constexpr size_t kDefaultCudaBufferBytes = 256 << 10;
-/// CUPTI's largest records have some hundred bytes and it asks for a buffer on the program's thread: not for every few of them.
+/// CUPTI's largest records have some hundred bytes and it asks for a buffer on the program's
+/// thread: not for every few of them.
 inline constexpr size_t kMinCudaBufferKb = 16, kMaxCudaBufferKb = 1 << 20;
-/// The fact of a trace whose window never opened: what is in it is only what later events would have needed.
+/// The fact of a trace whose window never opened: what is in it is only what later events would
+/// have needed.
 inline constexpr char const* kNeverBeganFact = "recorded part never began";
 // What to enlarge, as people are told it.
 inline constexpr std::string_view kBufferSetting = "STEPSCOPE_BUFFER_MB (--buffer-mb)";
-inline constexpr std::string_view kCudaBufferSetting = "STEPSCOPE_CUDA_BUFFER_MB (--cuda-buffer-mb)";
+inline constexpr std::string_view kCudaBufferSetting =
+    "STEPSCOPE_CUDA_BUFFER_MB (--cuda-buffer-mb)";
 
 struct CaptureOptions {
   std::string folder;
@@ -94,17 +100,20 @@ base::Expected<StepRange> parse_steps(std::string const& text);
 /// "off", "calls" or "network". Errors: anything else.
 base::Expected<NcclDetail> parse_nccl_detail(std::string const& text);
 
-/// This process's rank in its job, from the first of RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK that is set.
+/// This process's rank in its job, from the first of RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID,
+/// PMI_RANK that is set.
 std::optional<int32_t> rank_from_environment();
 
-/// Nothing when STEPSCOPE_OUTPUT is not set. A malformed variable counts as not set: `stepscope record` checks them beforehand.
+/// Nothing when STEPSCOPE_OUTPUT is not set. A malformed variable counts as not set: `stepscope
+/// record` checks them beforehand.
 std::optional<CaptureOptions> options_from_environment();
 
-/// Whether this process may write a run's file of that name: any, or, as one rank of a job that shares the folder, that rank's
-/// traces.
+/// Whether this process may write a run's file of that name: any, or, as one rank of a job that
+/// shares the folder, that rank's traces.
 bool is_own_run_file(std::string_view file_name);
 
-/// The n-th choice of file name for this process; a file that exists is never overwritten, so the next choice is tried.
+/// The n-th choice of file name for this process; a file that exists is never overwritten, so the
+/// next choice is tried.
 std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int64_t attempt);
 
 }  // namespace stepscope::tracer

@@ -50,9 +50,12 @@ std::string steps_text(WindowOptions const& window) {
 std::string window_text(WindowOptions const& window) {
   std::string text;
   if (!window.range.empty()) text = fmt::format("the first range {}", window.range);
-  if (window.delay_ns) text = fmt::format("from {} after the first event", base::format_duration(*window.delay_ns));
+  if (window.delay_ns)
+    text = fmt::format("from {} after the first event", base::format_duration(*window.delay_ns));
   if (window.from_code) text = "where the program asks for it";
-  if (window.duration_ns) text += fmt::format("{}for {}", text.empty() ? "" : ", ", base::format_duration(*window.duration_ns));
+  if (window.duration_ns)
+    text += fmt::format("{}for {}", text.empty() ? "" : ", ",
+                        base::format_duration(*window.duration_ns));
   return text;
 }
 
@@ -60,8 +63,11 @@ std::string window_text(WindowOptions const& window) {
 
 int64_t thread_count() {
   struct stat tasks {};
-  constexpr int64_t kLinksOfItself = 2;  // "." and its name in its parent; one more for each folder of a thread
-  return ::stat("/proc/self/task", &tasks) == 0 ? static_cast<int64_t>(tasks.st_nlink) - kLinksOfItself : 0;
+  constexpr int64_t kLinksOfItself =
+      2;  // "." and its name in its parent; one more for each folder of a thread
+  return ::stat("/proc/self/task", &tasks) == 0
+             ? static_cast<int64_t>(tasks.st_nlink) - kLinksOfItself
+             : 0;
 }
 
 bool wait_for_thread_count(int64_t count) {
@@ -74,7 +80,8 @@ bool wait_for_thread_count(int64_t count) {
 /// proc(5): the link cannot be read once the main thread has exited.
 bool main_thread_has_exited() {
   std::array<char, 1> first{};
-  return ::readlink("/proc/self/exe", first.data(), first.size()) < 0 && errno == ENOENT && thread_count() > 0;
+  return ::readlink("/proc/self/exe", first.data(), first.size()) < 0 && errno == ENOENT &&
+         thread_count() > 0;
 }
 
 /// proc(5): the last number of `stat`, as waitpid() would give it.
@@ -84,7 +91,8 @@ int exit_status_of_main_thread() {
   std::getline(file, line);
   size_t const space = line.find_last_of(' ');
   int status = 0;
-  if (space != std::string::npos) std::from_chars(line.data() + space + 1, line.data() + line.size(), status);
+  if (space != std::string::npos)
+    std::from_chars(line.data() + space + 1, line.data() + line.size(), status);
   return WEXITSTATUS(status);
 }
 
@@ -95,7 +103,8 @@ std::string thread_name(int64_t thread_id) {
   return name;
 }
 
-model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks, int64_t origin_epoch_ns) {
+model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks,
+                                  int64_t origin_epoch_ns) {
   model::TraceInfo info;
   info.tool = "stepscope " STEPSCOPE_VERSION;
   std::array<char, 256> host{};
@@ -109,11 +118,13 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
   info.facts.emplace_back("cpu", cpu.empty() ? cpu_model_of_system() : std::move(cpu));
   info.facts.emplace_back("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN)));
   utsname system{};
-  if (::uname(&system) == 0) info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
+  if (::uname(&system) == 0)
+    info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
   info.facts.emplace_back("clock", to_string(ticks));
   info.facts.emplace_back("buffer", fmt::format("{} MiB", options.buffer_bytes >> 20));
   info.facts.emplace_back("recorded steps", steps_text(options.window));
-  if (std::string text = window_text(options.window); !text.empty()) info.facts.emplace_back("recorded part", std::move(text));
+  if (std::string text = window_text(options.window); !text.empty())
+    info.facts.emplace_back("recorded part", std::move(text));
   return info;
 }
 

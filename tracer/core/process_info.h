@@ -1,4 +1,5 @@
-// Who records: host, command, processor and settings of the calling process, as the trace describes itself.
+// Who records: host, command, processor and settings of the calling process, as the trace describes
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace stepscope::tracer {
 
-/// A thread's name as the system knows it, or empty once it is gone. Opens a file: on the file thread only.
+/// A thread's name as the system knows it, or empty once it is gone. Opens a file: on the file
+/// thread only.
 std::string thread_name(int64_t thread_id);
 
 // Without a descriptor, on any thread.
@@ -21,10 +23,12 @@ bool wait_for_thread_count(int64_t count);
 /// By pthread_exit(), say, while other threads go on. False where that is not known.
 bool main_thread_has_exited();
 
-/// What a main thread that has exited gave as the program's exit status; 0 where that is not known. On the file thread only.
+/// What a main thread that has exited gave as the program's exit status; 0 where that is not known.
+/// On the file thread only.
 int exit_status_of_main_thread();
 
 /// Opens files: on the file thread only.
-model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks, int64_t origin_epoch_ns);
+model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks,
+                                  int64_t origin_epoch_ns);
 
 }  // namespace stepscope::tracer

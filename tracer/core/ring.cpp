@@ -11,28 +11,32 @@ namespace stepscope::tracer {
 
 namespace {
 
-/// A ring that is so full where it would begin anew grows instead: its consumer may be kept from its work for many times as long
-/// as it usually takes …
+/// A ring that is so full where it would begin anew grows instead: its consumer may be kept from
+/// its work for many times as long as it usually takes …
 constexpr uint64_t kFullShare = 16;
-/// … to so many times its memory, with at most one part in kBudgetParts of what all rings have left.
+/// … to so many times its memory, with at most one part in kBudgetParts of what all rings have
+/// left.
 constexpr size_t kGrowth = 4;
 constexpr size_t kBudgetParts = 2;
-/// A small ring grows in any case, as long as there is plenty: how full it is says little, it lasts shorter than its consumer
-/// sleeps.
+/// A small ring grows in any case, as long as there is plenty: how full it is says little, it lasts
+/// shorter than its consumer sleeps.
 constexpr size_t kSmallBytes = 4 << 20;
 constexpr size_t kPlentyParts = 64;
 
 bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
 
-/// Addresses that can be written to; fresh pages are given on first touch. Null when the system refuses. All of it is made
-/// usable at once: a ring that grows must make no system call, since a sandbox may end a program that calls mprotect().
+/// Addresses that can be written to; fresh pages are given on first touch. Null when the system
+/// refuses. All of it is made usable at once: a ring that grows must make no system call, since a
+/// sandbox may end a program that calls mprotect().
 uint64_t* memory_for(size_t bytes) {
-  void* const memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   ::munlock(memory, bytes);  // after mlockall(MCL_FUTURE) every page would be made now, and counted
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
   ::madvise(memory, bytes, MADV_DONTDUMP);    // the program's core dump is what it is without us
-  ::madvise(memory, bytes, MADV_WIPEONFORK);  // fork() copies none of it, and the program takes no page fault for it later
+  ::madvise(memory, bytes, MADV_WIPEONFORK);  // fork() copies none of it, and the program takes no
+                                              // page fault for it later
   if (::mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return static_cast<uint64_t*>(memory);
   ::munmap(memory, bytes);
   return nullptr;
@@ -57,7 +61,8 @@ Ring::Ring(size_t bytes, size_t max_bytes, RingBudget* budget) : budget_(budget)
 }
 
 bool Ring::addresses_cost_nothing() {
-  constexpr size_t kMoreThanThereIs = size_t{1} << 42;  // 4 TB; sanitizers leave a program not many more
+  constexpr size_t kMoreThanThereIs = size_t{1}
+                                      << 42;  // 4 TB; sanitizers leave a program not many more
   uint64_t* const memory = memory_for(kMoreThanThereIs);
   if (memory == nullptr) return false;
   ::munmap(memory, kMoreThanThereIs);
@@ -75,7 +80,8 @@ uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
   if (is_past_end && grow(offset)) return reserve_past_fence(count, keep_free);
   uint64_t const capacity = capacity_words();
   uint64_t const padding = is_past_end ? capacity - offset : 0;
-  uint64_t const used = head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
+  uint64_t const used =
+      head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
   if (used + padding + count + keep_free > capacity) return nullptr;
   if (padding != 0) {
     write_padding(offset, padding);
@@ -88,7 +94,8 @@ uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
 }
 
 bool Ring::grow(uint64_t offset) {
-  // Everything unread must be of this lap: its place stays the same when the positions that follow go on behind it.
+  // Everything unread must be of this lap: its place stays the same when the positions that follow
+  // go on behind it.
   uint64_t const head = head_.load(std::memory_order_relaxed);
   uint64_t const tail = tail_.load(std::memory_order_acquire);
   uint64_t const lap = head - offset;
@@ -102,7 +109,8 @@ bool Ring::grow(uint64_t offset) {
   return true;
 }
 
-/// What the ring may have instead of `now` bytes, for at most one part in `parts` of what is left; 0 = nothing.
+/// What the ring may have instead of `now` bytes, for at most one part in `parts` of what is left;
+/// 0 = nothing.
 size_t Ring::take_memory(size_t now, size_t parts) {
   if (budget_ == nullptr) return 0;
   for (size_t wanted = std::min(now * kGrowth, max_bytes()); wanted > now; wanted /= 2) {

@@ -1,4 +1,5 @@
-// The memory that the rings of a session may have together. No lock: a thread takes from it while it records.
+// The memory that the rings of a session may have together. No lock: a thread takes from it while
+// it records.
 #pragma once
 
 #include <atomic>

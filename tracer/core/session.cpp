@@ -14,21 +14,23 @@
 namespace stepscope::tracer {
 namespace {
 
-/// How often rings are drained: rare enough to cost nothing, often enough that a new thread's ring of 2 MB does not fill at 10 M
-/// ranges/s.
+/// How often rings are drained: rare enough to cost nothing, often enough that a new thread's ring
+/// of 2 MB does not fill at 10 M ranges/s.
 constexpr std::chrono::milliseconds kDrainPeriod{5};
 /// Names of threads are read again this often.
 constexpr int64_t kRefreshPeriodNs = 500'000'000;
 /// How often is looked whether the program's threads have all ended.
 constexpr int64_t kLookPeriodNs = 50'000'000;
-/// Device work launched in the recorded steps may end this long after the last of them; then recording stops anyway.
+/// Device work launched in the recorded steps may end this long after the last of them; then
+/// recording stops anyway.
 constexpr int64_t kDeviceWorkTimeoutNs = 2'000'000'000;
-/// File names tried before giving up. Few are numbered, the others have the time in them: a process that executes a thousand
-/// programs makes as many files under one process id.
+/// File names tried before giving up. Few are numbered, the others have the time in them: a process
+/// that executes a thousand programs makes as many files under one process id.
 constexpr int kNameAttempts = 100, kNumberedNames = 8;
 
 /// Fits the memory that is kept for it. Said as it is, or behind "0 events were lost: ".
-constexpr char kMemoryRanOut[] = "stepscope: memory ran out, the last events were lost; free memory and record again";
+constexpr char kMemoryRanOut[] =
+    "stepscope: memory ran out, the last events were lost; free memory and record again";
 
 int64_t epoch_ns() {
   timespec now{};
@@ -39,16 +41,20 @@ int64_t epoch_ns() {
 }  // namespace
 
 std::string loss_message(SessionReport const& report) {
-  if (!report.failure.empty() && report.path.empty()) return fmt::format("stepscope: nothing was recorded: {}", report.failure);
+  if (!report.failure.empty() && report.path.empty())
+    return fmt::format("stepscope: nothing was recorded: {}", report.failure);
   if (!report.failure.empty())
-    return fmt::format("stepscope: {} events were lost: {}; what was written before can be read", report.unwritten,
-                       report.failure);
+    return fmt::format("stepscope: {} events were lost: {}; what was written before can be read",
+                       report.unwritten, report.failure);
   if (report.dropped > 0)
-    return fmt::format("stepscope: {} events did not fit the buffers and were lost, record with a larger {}", report.dropped,
-                       report.dropped_setting);
+    return fmt::format(
+        "stepscope: {} events did not fit the buffers and were lost, record with a larger {}",
+        report.dropped, report.dropped_setting);
   if (report.interrupting > 0)
-    return fmt::format("stepscope: {} events of signal handlers were lost, which interrupted the recording of another event",
-                       report.interrupting);
+    return fmt::format(
+        "stepscope: {} events of signal handlers were lost, which interrupted the recording of "
+        "another event",
+        report.interrupting);
   if (!report.problem.empty()) return fmt::format("stepscope: {}", report.problem);
   return {};
 }
@@ -96,8 +102,8 @@ bool Session::stop(std::chrono::seconds timeout) {
   return true;
 }
 
-/// Waits until the writer thread is gone and not only for its bell: one that is preempted by who waits would hold up the end of
-/// the process until its next turn.
+/// Waits until the writer thread is gone and not only for its bell: one that is preempted by who
+/// waits would hold up the end of the process until its next turn.
 bool Session::wait_for_end(std::chrono::seconds timeout) const {
   if (writer_thread_) static_cast<void>(writer_thread_->wait_until_gone(timeout));
   return finished_.has_rung();
@@ -129,7 +135,8 @@ void Session::run() {
   try {
     run_until_stopped();
   } catch (...) {
-    // Nothing is thrown here but for lack of memory. What had been handed to the file thread is in the file.
+    // Nothing is thrown here but for lack of memory. What had been handed to the file thread is in
+    // the file.
     report_.failure = kMemoryRanOut;
     if (output_) output_->end_with_index();
   }
@@ -187,17 +194,17 @@ bool Session::begin_file() {
   return true;
 }
 
-/// Where all cores are busy, each new thread waits some milliseconds for its first turn. A forked child has one new thread,
-/// and a second one only when it lives for longer than that and one period of drains. No thread of the program waits for the
-/// file.
+/// Where all cores are busy, each new thread waits some milliseconds for its first turn. A forked
+/// child has one new thread, and a second one only when it lives for longer than that and one
+/// period of drains. No thread of the program waits for the file.
 bool Session::open_file_of_fork(bool is_ending) {
   Driver none = Driver::kNone;
   bool const is_alone = is_ending && driver_.compare_exchange_strong(none, Driver::kTooLate);
   return is_alone ? write_file_here() : begin_file() && file_is_open();
 }
 
-/// This thread never uses the program's descriptors again, so no source may start a driver that does. The program waits, most
-/// likely in its main thread.
+/// This thread never uses the program's descriptors again, so no source may start a driver that
+/// does. The program waits, most likely in its main thread.
 bool Session::write_file_here() {
   if (process_ends_next_.load(std::memory_order_relaxed)) give_short_slices(::getpid());
   auto output = FileThread::here([this] { return create_file(); });
@@ -210,7 +217,8 @@ bool Session::write_file_here() {
   return true;
 }
 
-/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded.
+/// The file is there, with its description, before the first event: a program that ends at once
+/// shows that it was recorded.
 bool Session::file_is_open() {
   auto const opened = output_->wait_until_open();
   if (opened) return true;
@@ -221,7 +229,8 @@ bool Session::file_is_open() {
   return false;
 }
 
-/// On the file thread, while nothing else uses the store: what tells of the process is read through descriptors, too.
+/// On the file thread, while nothing else uses the store: what tells of the process is read through
+/// descriptors, too.
 base::Expected<file::TraceWriter> Session::create_file() {
   if (!options_.forked) take_usual_slices();
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
@@ -276,8 +285,9 @@ bool Session::counts_other_threads() const {
   return threads == 0 || threads > own_threads() + 1;
 }
 
-/// A process lives as long as one of its threads, so ours would keep a program alive whose main thread left by pthread_exit() and
-/// whose others have ended. The system counts a main thread that has exited until the process ends.
+/// A process lives as long as one of its threads, so ours would keep a program alive whose main
+/// thread left by pthread_exit() and whose others have ended. The system counts a main thread that
+/// has exited until the process ends.
 bool Session::program_has_ended() {
   if (clock_.latest_ns() - last_look_ns_ < kLookPeriodNs) return false;
   last_look_ns_ = clock_.latest_ns();
@@ -295,7 +305,8 @@ void Session::add_losses(Source const& source) {
   uint64_t const interrupting = std::min(dropped, source.dropped_in_signal_handlers());
   report_.dropped += dropped - interrupting;
   report_.interrupting += interrupting;
-  store_.log.dropped += dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
+  store_.log.dropped +=
+      dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
   if (dropped - interrupting > most_dropped_) {
     most_dropped_ = dropped - interrupting;
     report_.dropped_setting = source.buffer_setting();
@@ -305,7 +316,8 @@ void Session::add_losses(Source const& source) {
 
 void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
-  // Before sources end: should one of them hang in a driver that crashed, what is here is in the file.
+  // Before sources end: should one of them hang in a driver that crashed, what is here is in the
+  // file.
   store_.flush(clock_.latest_ns(), true);
   for (auto const& source : sources_) source->refresh(store_);
   if (store_.lacks_a_name()) {
@@ -331,7 +343,8 @@ void Session::finish() {
 
 void Session::driver_starts() {
   Driver none = Driver::kNone;
-  if (!driver_.compare_exchange_strong(none, Driver::kStarts) && none == Driver::kTooLate) return;  // recording has ended
+  if (!driver_.compare_exchange_strong(none, Driver::kStarts) && none == Driver::kTooLate)
+    return;  // recording has ended
   for (auto const& source : sources_) source->driver_starts();
 }
 

@@ -1,5 +1,6 @@
-// One capture of one process: its writer thread drains the sources every few milliseconds, decodes, and hands the rows to the
-// thread that writes the trace file. In a forked child that ends at once the writer thread is the only one and writes the file.
+// One capture of one process: its writer thread drains the sources every few milliseconds, decodes,
+// and hands the rows to the thread that writes the trace file. In a forked child that ends at once
+// the writer thread is the only one and writes the file.
 #pragma once
 
 #include <atomic>
@@ -26,24 +27,28 @@ namespace stepscope::tracer {
 
 /// What became of a capture.
 struct SessionReport {
-  std::string path;                  ///< the trace file; empty when none could be made
-  uint64_t events = 0;               ///< rows in the file
-  uint64_t dropped = 0;              ///< lost because buffers were full
-  uint64_t interrupting = 0;         ///< lost because a signal handler made them in the midst of another event's recording
+  std::string path;      ///< the trace file; empty when none could be made
+  uint64_t events = 0;   ///< rows in the file
+  uint64_t dropped = 0;  ///< lost because buffers were full
+  uint64_t interrupting =
+      0;  ///< lost because a signal handler made them in the midst of another event's recording
   std::string_view dropped_setting;  ///< what to enlarge: of the source that lost the most
   std::string problem;               ///< why a source recorded nothing at all
   uint64_t unwritten = 0;            ///< lost because the file could not be written
   std::string failure;               ///< why the file could not be written
 };
 
-/// What stop() is given by whoever ends a program or a capture: a file system that hangs must not hold it up for ever.
+/// What stop() is given by whoever ends a program or a capture: a file system that hangs must not
+/// hold it up for ever.
 inline constexpr std::chrono::seconds kStopTimeout{30};
 
 /// Said at exit instead of loss_message() when stop() gave up.
 inline constexpr std::string_view kUnfinishedMessage =
-    "stepscope: the trace could not be finished in time, is its disk overloaded? Its last events are lost";
+    "stepscope: the trace could not be finished in time, is its disk overloaded? Its last events "
+    "are lost";
 
-/// The sentence a person needs when something was lost ("stepscope: …" without the line end), else empty.
+/// The sentence a person needs when something was lost ("stepscope: …" without the line end), else
+/// empty.
 std::string loss_message(SessionReport const& report);
 
 class Session {
@@ -61,22 +66,26 @@ class Session {
 
   /// Before start(). The source lives as long as the session.
   void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
-  /// Before start(). `call` is made on the writer thread when the capture has ended before the program does.
+  /// Before start(). `call` is made on the writer thread when the capture has ended before the
+  /// program does.
   void when_over(std::function<void()> call) { when_over_ = std::move(call); }
-  /// Starts the file thread, which makes the trace file with what is known of the process, and the writer thread; in a forked
-  /// child the latter alone. False when one of these is refused: nothing is recorded then.
+  /// Starts the file thread, which makes the trace file with what is known of the process, and the
+  /// writer thread; in a forked child the latter alone. False when one of these is refused: nothing
+  /// is recorded then.
   bool start();
-  /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
-  /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
+  /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the
+  /// file gets its index. Waits for that; false when it took longer than `timeout` (then the
+  /// session must not be destroyed). Later calls do nothing.
   bool stop(std::chrono::seconds timeout = std::chrono::hours(1));
-  /// Closes the window and waits for the rest: device work that was launched inside is over, all is written, nothing runs any
-  /// more. False when that took longer than `timeout`: it goes on.
+  /// Closes the window and waits for the rest: device work that was launched inside is over, all is
+  /// written, nothing runs any more. False when that took longer than `timeout`: it goes on.
   bool end_window(std::chrono::seconds timeout);
-  /// Before a stop, where the process ends next and executes no other program: the thread that waits ends soon then.
+  /// Before a stop, where the process ends next and executes no other program: the thread that
+  /// waits ends soon then.
   void process_ends_next() { process_ends_next_.store(true, std::memory_order_relaxed); }
-  /// As stop() for a signal handler and whoever else may hold any lock: takes none, allocates nothing, and leaves the writer
-  /// thread to the process's end. Within `timeout` unless the file system is slow or the caller holds a lock that the writer
-  /// needs.
+  /// As stop() for a signal handler and whoever else may hold any lock: takes none, allocates
+  /// nothing, and leaves the writer thread to the process's end. Within `timeout` unless the file
+  /// system is slow or the caller holds a lock that the writer needs.
   bool stop_without_locks(std::chrono::seconds timeout);
   /// After either.
   [[nodiscard]] SessionReport const& report() const { return report_; }
@@ -92,7 +101,8 @@ class Session {
 
   /// It recorded until its end, or could not begin.
   [[nodiscard]] bool is_over() const { return finished_.has_rung(); }
-  /// After it is over, when no thread of the program waits for one of ours: ends those that are left.
+  /// After it is over, when no thread of the program waits for one of ours: ends those that are
+  /// left.
   void end_own_threads();
   /// The process has more threads than the calling one and the session's, or that is not known.
   [[nodiscard]] bool counts_other_threads() const;
@@ -130,7 +140,8 @@ class Session {
   Doorbell stop_requested_, finished_;
   std::optional<OwnThread> writer_thread_;
   std::atomic<int64_t> file_threads_{0};  ///< 1 from before the file thread begins
-  /// The driver needs the writer thread in the program's table of descriptors. Decided once: it starts, or comes too late.
+  /// The driver needs the writer thread in the program's table of descriptors. Decided once: it
+  /// starts, or comes too late.
   enum class Driver : uint8_t { kNone, kStarts, kTooLate };
   std::atomic<Driver> driver_{Driver::kNone};
   std::atomic<bool> process_ends_next_{false};
@@ -144,8 +155,9 @@ class Session {
   SessionReport report_;
   std::string message_;
   bool program_ended_ = false;  ///< all of its threads
-  /// Of a main thread that left alone, once the others have ended, too: the last thread to exit says it again, because newer
-  /// kernels (5.17) take the process's status from that one. Set on the file thread before that ends.
+  /// Of a main thread that left alone, once the others have ended, too: the last thread to exit
+  /// says it again, because newer kernels (5.17) take the process's status from that one. Set on
+  /// the file thread before that ends.
   int main_thread_status_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The seam between the session and what events come from: one implementation a folder beside this one (nvtx/ …), listed in
-// inject/sources.cpp.
+// The seam between the session and what events come from: one implementation a folder beside this
+// one (nvtx/ …), listed in inject/sources.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace stepscope::tracer {
 
-/// Its recorders run on the program's threads; everything below that says nothing else runs on the writer thread, in the order
-/// snapshot, drain, snapshot, drain, …, snapshot, drain, finish.
+/// Its recorders run on the program's threads; everything below that says nothing else runs on the
+/// writer thread, in the order snapshot, drain, snapshot, drain, …, snapshot, drain, finish.
 class Source {
  public:
   Source() = default;
@@ -21,17 +21,20 @@ class Source {
   Source& operator=(Source const&) = delete;
   virtual ~Source() = default;
 
-  // On threads of the program, at any time after the session was made; a source that needs them does something.
+  // On threads of the program, at any time after the session was made; a source that needs them
+  // does something.
   /// The CUDA driver is being initialized by the calling thread, which waits for this.
   virtual void driver_starts() {}
   /// The program names one of CUDA's streams: a CUstream or cudaStream_t.
   virtual void stream_named(void* /*stream*/, std::string_view /*name*/) {}
   /// The program runs its exit handlers; drivers may go next.
   virtual void program_exits() {}
-  /// The program has crashed, maybe inside of a driver: finish() is next. In a signal handler: takes no lock, allocates nothing.
+  /// The program has crashed, maybe inside of a driver: finish() is next. In a signal handler:
+  /// takes no lock, allocates nothing.
   virtual void program_crashes() noexcept {}
 
-  /// Marks what has been recorded by now; the clocks are sampled after it, so that no record is younger than the sample.
+  /// Marks what has been recorded by now; the clocks are sampled after it, so that no record is
+  /// younger than the sample.
   virtual void snapshot() = 0;
   /// Decodes what the snapshot marked.
   virtual void drain(TraceStore& store, ClockFit const& clock) = 0;
@@ -43,15 +46,18 @@ class Source {
   virtual void refresh(TraceStore& store) = 0;
   /// Events that could not be recorded so far.
   [[nodiscard]] virtual uint64_t dropped() const = 0;
-  /// Of them: those of signal handlers that interrupted the recording of another event, which no buffer would have held.
+  /// Of them: those of signal handlers that interrupted the recording of another event, which no
+  /// buffer would have held.
   [[nodiscard]] virtual uint64_t dropped_in_signal_handlers() const { return 0; }
   /// Of them: those that the tracks of the store count themselves.
   [[nodiscard]] virtual uint64_t dropped_on_tracks() const { return 0; }
   /// What to enlarge when events were dropped: the variable and the option.
   [[nodiscard]] virtual std::string_view buffer_setting() const { return kBufferSetting; }
-  /// After finish(): why nothing of this source was recorded although the program used it, and what to do; empty = no problem.
+  /// After finish(): why nothing of this source was recorded although the program used it, and what
+  /// to do; empty = no problem.
   [[nodiscard]] virtual std::string problem() const { return {}; }
-  /// After finish(): memory that nobody needs is given back; recorders may still be running into their end.
+  /// After finish(): memory that nobody needs is given back; recorders may still be running into
+  /// their end.
   virtual void release() = 0;
   /// Threads of its own that run now.
   [[nodiscard]] virtual int64_t threads() const { return 0; }

@@ -8,7 +8,8 @@
 namespace stepscope::tracer {
 namespace {
 
-/// The table of names is emptied beyond this: a program that makes up a name an event must not fill the memory of its process.
+/// The table of names is emptied beyond this: a program that makes up a name an event must not fill
+/// the memory of its process.
 constexpr size_t kMaxStringBytes = 64 << 20;
 /// What a name costs in the table beside its characters: nodes, pointers, the string object.
 constexpr size_t kStringOverhead = 100;
@@ -24,7 +25,8 @@ model::StringId TraceStore::intern(std::string_view text) {
 }
 
 std::string_view TraceStore::text(model::StringId id) const {
-  return id.value == 0 ? std::string_view() : strings_.text(model::StringId{id.value - first_string_});
+  return id.value == 0 ? std::string_view()
+                       : strings_.text(model::StringId{id.value - first_string_});
 }
 
 void TraceStore::track_changed(model::TrackId id) {
@@ -71,7 +73,8 @@ model::TrackId TraceStore::stream_track(int32_t device, int64_t stream) {
 }
 
 void TraceStore::set_device(model::Device device) {
-  auto const place = std::find_if(devices_.begin(), devices_.end(), [&](model::Device const& d) { return d.id == device.id; });
+  auto const place = std::find_if(devices_.begin(), devices_.end(),
+                                  [&](model::Device const& d) { return d.id == device.id; });
   if (place == devices_.end())
     devices_.push_back(std::move(device));
   else
@@ -105,7 +108,8 @@ std::vector<model::Device> TraceStore::devices() const {
   std::vector<model::Device> result = devices_;
   for (model::Device& device : result) {
     auto const given = device_names_.find(device.id);
-    if (given != device_names_.end() && !given->second.empty()) device.name += fmt::format(" ({})", given->second);
+    if (given != device_names_.end() && !given->second.empty())
+      device.name += fmt::format(" ({})", given->second);
   }
   return result;
 }
@@ -115,8 +119,10 @@ void TraceStore::write_strings() {
   if (written_strings_ == count) return;
   std::vector<std::string> texts;
   texts.reserve(count - written_strings_);
-  for (uint32_t id = written_strings_; id < count; ++id) texts.emplace_back(strings_.text(model::StringId{id}));
-  output_->submit(0, [first = first_string_ + written_strings_, texts = std::move(texts)](file::TraceWriter& writer) {
+  for (uint32_t id = written_strings_; id < count; ++id)
+    texts.emplace_back(strings_.text(model::StringId{id}));
+  output_->submit(0, [first = first_string_ + written_strings_,
+                      texts = std::move(texts)](file::TraceWriter& writer) {
     std::vector<std::string_view> const views(texts.begin(), texts.end());
     return writer.write_strings(first, views);
   });
@@ -145,8 +151,9 @@ void TraceStore::write_tracks() {
       batches_[changed_tracks_[i]].track_changed = false;
       run.push_back(tracks_[changed_tracks_[i]]);
     }
-    output_->submit(
-        0, [first, run = std::move(run)](file::TraceWriter& writer) { return writer.write_tracks(model::TrackId{first}, run); });
+    output_->submit(0, [first, run = std::move(run)](file::TraceWriter& writer) {
+      return writer.write_tracks(model::TrackId{first}, run);
+    });
   }
   changed_tracks_.clear();
 }
@@ -167,7 +174,8 @@ void TraceStore::write_rows(model::TrackId id) {
   }
   size_t const rows = batch.rows.ended();
   batch.since_ns = -1;
-  output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](file::TraceWriter& writer) mutable {
+  output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](
+                            file::TraceWriter& writer) mutable {
     auto written = writer.write_events(id, events);
     output->give_back(std::move(events));
     return written;
@@ -177,7 +185,8 @@ void TraceStore::write_rows(model::TrackId id) {
 void TraceStore::write_full(model::TrackId id) {
   if (output_ == nullptr) return;
   batches_[id.value].is_busy = true;
-  // Open rows stay and are copied: as long as at least as many leave, that costs no more a row than writing it.
+  // Open rows stay and are copied: as long as at least as many leave, that costs no more a row than
+  // writing it.
   if (2 * batches_[id.value].rows.open() > batches_[id.value].rows.size()) return;
   write_what_rows_need();
   write_rows(id);

@@ -1,4 +1,5 @@
-// What the writer thread has decoded and not yet handed to the file: names, tracks, devices, and the rows of every track.
+// What the writer thread has decoded and not yet handed to the file: names, tracks, devices, and
+// the rows of every track.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ namespace stepscope::tracer {
 /// Used by the writer thread alone.
 class TraceStore {
  public:
-  /// Rows that have waited this long are written even when they are few: what a killed process loses at most, twice over.
+  /// Rows that have waited this long are written even when they are few: what a killed process
+  /// loses at most, twice over.
   static constexpr int64_t kMaxAgeNs = 500'000'000;
 
   model::TraceInfo info;
@@ -31,21 +33,23 @@ class TraceStore {
   /// Where rows go; without one they stay here.
   void set_output(FileThread* output) { output_ = output; }
 
-  /// The text's id in the file. A text may get another id later, when the table of names was emptied to keep its memory bounded.
+  /// The text's id in the file. A text may get another id later, when the table of names was
+  /// emptied to keep its memory bounded.
   model::StringId intern(std::string_view text);
   /// Of an id that intern() returned since then.
   [[nodiscard]] std::string_view text(model::StringId id) const;
 
   model::TrackId add_track(model::Track track);
-  /// The track of a thread of this process, made with a plain name when it is not there: all that sources know of a thread is
-  /// there.
+  /// The track of a thread of this process, made with a plain name when it is not there: all that
+  /// sources know of a thread is there.
   model::TrackId thread_track(int64_t thread_id);
   /// The track of a device's stream, made with a plain name when it is not there.
   model::TrackId stream_track(int32_t device, int64_t stream);
   [[nodiscard]] model::Track const& track(model::TrackId id) const { return tracks_[id.value]; }
   void set_track(model::TrackId id, model::Track track);
   [[nodiscard]] std::vector<model::Track> const& tracks() const { return tracks_; }
-  /// With the names that the program gave them behind those of the hardware: "NVIDIA H100 (left half)".
+  /// With the names that the program gave them behind those of the hardware: "NVIDIA H100 (left
+  /// half)".
   [[nodiscard]] std::vector<model::Device> devices() const;
   /// Adds the device or replaces what was known of it.
   void set_device(model::Device device);
@@ -62,12 +66,14 @@ class TraceStore {
 
   /// The reference stays valid for the store's life.
   [[nodiscard]] TrackRows& rows(model::TrackId id) { return batches_[id.value].rows; }
-  /// To be called after a row was begun in the track's rows: writes them once they fill a block and half of them have ended.
+  /// To be called after a row was begun in the track's rows: writes them once they fill a block and
+  /// half of them have ended.
   void row_begun(model::TrackId id, TrackRows const& rows) {
     if (rows.size() >= file::kMaxBlockRows) [[unlikely]]
       write_full(id);
   }
-  /// Writes the rows that are older than kMaxAgeNs, or all that have ended, and the names and descriptions that they need.
+  /// Writes the rows that are older than kMaxAgeNs, or all that have ended, and the names and
+  /// descriptions that they need.
   void flush(int64_t now_ns, bool all);
 
  private:
@@ -96,7 +102,8 @@ class TraceStore {
   std::map<int32_t, std::string> device_names_;  ///< that the program gave
   std::deque<Batch> batches_;
   std::unordered_map<int64_t, model::TrackId> threads_;
-  std::shared_ptr<ThreadNames> names_ = std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
+  std::shared_ptr<ThreadNames> names_ =
+      std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };

@@ -8,13 +8,19 @@ namespace {
 using model::DetailTable;
 using model::EventBatch;
 
-DetailTable table_of(EventBatch const& events, uint32_t row) { return model::kind_info(events.kind[row]).table; }
+DetailTable table_of(EventBatch const& events, uint32_t row) {
+  return model::kind_info(events.kind[row]).table;
+}
 
 /// Calls visit(vector) for that table of the batch; not for kNone.
 template <class Visit>
 void with_table(EventBatch& events, DetailTable table, Visit&& visit) {
   int index = 0;
-  std::apply([&](auto&... vector) { ((index++ == static_cast<int>(table) ? visit(vector) : void()), ...); }, events.details);
+  std::apply(
+      [&](auto&... vector) {
+        ((index++ == static_cast<int>(table) ? visit(vector) : void()), ...);
+      },
+      events.details);
 }
 
 /// Without the elements at `places`, which are sorted.
@@ -33,8 +39,9 @@ void erase_places(Values& values, std::vector<uint32_t> const& places) {
 /// For each of the rows, its place in the detail table of its kind (0 for kinds without one).
 std::vector<uint32_t> detail_places(EventBatch const& events, std::vector<uint32_t> const& rows) {
   std::vector<uint32_t> places(rows.size());
-  bool const any =
-      std::any_of(rows.begin(), rows.end(), [&](uint32_t row) { return table_of(events, row) != DetailTable::kNone; });
+  bool const any = std::any_of(rows.begin(), rows.end(), [&](uint32_t row) {
+    return table_of(events, row) != DetailTable::kNone;
+  });
   if (!any) return places;
   std::vector<uint32_t> const all = events.detail_rows();
   for (size_t i = 0; i < rows.size(); ++i) places[i] = all[rows[i]];
@@ -51,14 +58,16 @@ void copy_row(EventBatch const& from, uint32_t row, uint32_t detail_place, Event
 }
 
 /// `rows` are sorted, `places` are those of their details.
-void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows, std::vector<uint32_t> const& places) {
+void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows,
+                std::vector<uint32_t> const& places) {
   if (rows.empty()) return;
   for (int table = 0; table < model::kDetailTableCount; ++table) {
     std::vector<uint32_t> erased;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (static_cast<int>(table_of(events, rows[i])) == table) erased.push_back(places[i]);
     }
-    with_table(events, static_cast<DetailTable>(table), [&](auto& vector) { erase_places(vector, erased); });
+    with_table(events, static_cast<DetailTable>(table),
+               [&](auto& vector) { erase_places(vector, erased); });
   }
   erase_places(events.start, rows);
   erase_places(events.dur, rows);
@@ -85,7 +94,8 @@ void TrackRows::add_unused_rows() {
 
 size_t TrackRows::details_after(uint32_t row, DetailTable table) const {
   size_t count = 0;
-  for (uint32_t i = row + 1; i < size_; ++i) count += static_cast<size_t>(table_of(events_, i) == table);
+  for (uint32_t i = row + 1; i < size_; ++i)
+    count += static_cast<size_t>(table_of(events_, i) == table);
   return count;
 }
 

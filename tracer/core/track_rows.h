@@ -1,6 +1,6 @@
-// The rows of one track on their way to the file, in the order of their starts: an event takes its row when it begins and gets
-// its duration when it ends, so that nothing has to be sorted later. The rows of events that have not ended stay behind when the
-// others are taken away.
+// The rows of one track on their way to the file, in the order of their starts: an event takes its
+// row when it begins and gets its duration when it ends, so that nothing has to be sorted later.
+// The rows of events that have not ended stay behind when the others are taken away.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,13 @@ class TrackRows {
   using Open = uint32_t;
 
   /// Begins a kRange, the frequent case.
-  Open begin_range(int64_t start_ns, model::StringId name) { return open_row(take_row(start_ns, name)); }
+  Open begin_range(int64_t start_ns, model::StringId name) {
+    return open_row(take_row(start_ns, name));
+  }
   /// Begins an event of any kind; `detail` is what its kind asks for, or nothing.
   template <class... Detail>
-  Open begin(model::EventKind kind, int64_t start_ns, model::StringId name, uint64_t correlation, Detail const&... detail) {
+  Open begin(model::EventKind kind, int64_t start_ns, model::StringId name, uint64_t correlation,
+             Detail const&... detail) {
     check_table<Detail...>(kind);
     uint32_t const row = take_row(start_ns, name);
     events_.kind[row] = kind;
@@ -33,8 +36,8 @@ class TrackRows {
   }
   /// Adds an event that has ended; `dur_ns` ≥ 0.
   template <class... Detail>
-  void add(model::EventKind kind, int64_t start_ns, int64_t dur_ns, model::StringId name, uint64_t correlation,
-           Detail const&... detail) {
+  void add(model::EventKind kind, int64_t start_ns, int64_t dur_ns, model::StringId name,
+           uint64_t correlation, Detail const&... detail) {
     check_table<Detail...>(kind);
     uint32_t const row = take_row(start_ns, name);
     events_.dur[row] = dur_ns;
@@ -75,7 +78,8 @@ class TrackRows {
   [[nodiscard]] size_t open() const { return open_count_; }
   /// Rows that take() would give.
   [[nodiscard]] size_t ended() const { return size_ - open_count_ - dropped_.size(); }
-  /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of `fresh` (which must be empty).
+  /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of
+  /// `fresh` (which must be empty).
   model::EventBatch take(model::EventBatch fresh = {});
 
  private:
@@ -87,7 +91,8 @@ class TrackRows {
     ((table = model::DetailTableOf<Detail>::value), ...);
     STEPSCOPE_CHECK(model::kind_info(kind).table == table);
   }
-  /// A row of a kRange without correlation: unused rows are already that, so that two stores are enough.
+  /// A row of a kRange without correlation: unused rows are already that, so that two stores are
+  /// enough.
   uint32_t take_row(int64_t start_ns, model::StringId name) {
     if (size_ == events_.size()) [[unlikely]]
       add_unused_rows();
@@ -117,7 +122,8 @@ class TrackRows {
   template <class Detail>
   void insert_detail(uint32_t row, Detail const& detail) {
     auto& table = std::get<model::DetailColumn<Detail>>(events_.details);
-    auto const later = static_cast<ptrdiff_t>(details_after(row, model::DetailTableOf<Detail>::value));
+    auto const later =
+        static_cast<ptrdiff_t>(details_after(row, model::DetailTableOf<Detail>::value));
     table.insert(table.end() - later, detail);
   }
   [[nodiscard]] size_t details_after(uint32_t row, model::DetailTable table) const;

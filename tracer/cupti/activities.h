@@ -13,10 +13,12 @@ struct Activity {
   bool is_essential;   ///< without it there is no use in the rest
 };
 
-/// Not asked for: KERNEL runs one kernel at a time; GRAPH_TRACE would hide the kernels of graphs; DRIVER as a whole reports every
-/// call of the runtime twice, so single functions are asked for instead (cupti_control.cpp); NAME and MARKER repeat what the NVTX
-/// source knows better; ENVIRONMENT and NVLINK are the NVML source's (and NVLINK's layout breaks in 13.2); UNIFIED_MEMORY_COUNTER
-/// takes a thread, and seconds to turn off; STREAM says nothing that the first op of a stream does not. Decision 7 says more.
+/// Not asked for: KERNEL runs one kernel at a time; GRAPH_TRACE would hide the kernels of graphs;
+/// DRIVER as a whole reports every call of the runtime twice, so single functions are asked for
+/// instead (cupti_control.cpp); NAME and MARKER repeat what the NVTX source knows better;
+/// ENVIRONMENT and NVLINK are the NVML source's (and NVLINK's layout breaks in 13.2);
+/// UNIFIED_MEMORY_COUNTER takes a thread, and seconds to turn off; STREAM says nothing that the
+/// first op of a stream does not. Decision 7 says more.
 inline constexpr std::array kActivities = {
     // Names, limits and capacities of devices; the device and the default stream of each context.
     Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, false},
@@ -33,7 +35,8 @@ inline constexpr std::array kActivities = {
     Activity{CUPTI_ACTIVITY_KIND_RUNTIME, false, true},
     Activity{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false, false},
     Activity{CUPTI_ACTIVITY_KIND_CUDA_EVENT, false, false},
-    // Numbers that a runtime in the program (OpenACC, one that uses CUPTI's API) gave its work: which calls were made for it.
+    // Numbers that a runtime in the program (OpenACC, one that uses CUPTI's API) gave its work:
+    // which calls were made for it.
     Activity{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, false, false},
     // What the profiler itself costs is no fault of the program.
     Activity{CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},

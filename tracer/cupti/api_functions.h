@@ -1,4 +1,5 @@
-// Functions of the CUDA runtime and driver API by the numbers that CUPTI gives them: names, and what a call of each is to us.
+// Functions of the CUDA runtime and driver API by the numbers that CUPTI gives them: names, and
+// what a call of each is to us.
 #pragma once
 
 #include <array>
@@ -17,8 +18,8 @@ using model::classify;
 using model::plain_name;
 using model::sync_kind_of;
 
-/// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows. Numbers are dense up to CUDA 13.0;
-/// should a later one leave some out, the rest is still found.
+/// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows. Numbers
+/// are dense up to CUDA 13.0; should a later one leave some out, the rest is still found.
 template <class Visit>
 void for_each_function(CuptiApi const& api, CUpti_CallbackDomain domain, Visit&& visit) {
   constexpr int kMaxGap = 64;

@@ -9,12 +9,13 @@
 namespace stepscope::tracer {
 namespace {
 
-/// A launching thread fills a buffer of 256 KB in a millisecond at worst; the writer comes by every five.
+/// A launching thread fills a buffer of 256 KB in a millisecond at worst; the writer comes by every
+/// five.
 constexpr size_t kReady = 4;
 
 uint8_t* map(size_t bytes, bool populate) {
-  void* const memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (populate ? MAP_POPULATE : 0), -1, 0);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | (populate ? MAP_POPULATE : 0), -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
 }
 
@@ -102,7 +103,8 @@ std::span<uint8_t> BufferPool::complete(uint8_t* buffer, size_t valid_bytes) noe
 
 void BufferPool::reuse(std::span<uint8_t> overflow_records) noexcept {
   uint8_t* const buffer = overflow_records.data();
-  std::memset(buffer, 0, kOverflowBytes);  // what CUPTI may have written behind the last whole record, too
+  std::memset(buffer, 0,
+              kOverflowBytes);  // what CUPTI may have written behind the last whole record, too
   std::lock_guard const lock(mutex_);
   if (writer_is_out_ || cupti_is_out_) {
     ::munmap(buffer, kOverflowBytes);
@@ -132,7 +134,8 @@ void BufferPool::give_back(std::span<uint8_t> records) {
     std::lock_guard const lock(mutex_);
     if (!contains(taken_, buffer)) return;
   }
-  // CUPTI is told that it gets zeroed buffers: else it would do this on a thread of the program. Only the writer changes taken_.
+  // CUPTI is told that it gets zeroed buffers: else it would do this on a thread of the program.
+  // Only the writer changes taken_.
   std::memset(buffer, 0, buffer_bytes_);
   std::lock_guard const lock(mutex_);
   std::erase(taken_, buffer);
@@ -148,7 +151,8 @@ void BufferPool::prepare() {
   for (;;) {
     {
       std::lock_guard const lock(mutex_);
-      bool const has_enough = empty_.size() >= kReady || mapped_.size() + taken_.size() >= max_buffers_;
+      bool const has_enough =
+          empty_.size() >= kReady || mapped_.size() + taken_.size() >= max_buffers_;
       if (writer_is_out_ || cupti_is_out_ || has_enough) return;
     }
     uint8_t* const buffer = map(buffer_bytes_, true);

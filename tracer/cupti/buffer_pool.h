@@ -1,8 +1,10 @@
-// The buffers that CUPTI fills: a fixed number of one size, asked for and given back on the program's threads, emptied by the
-// writer thread. No more memory than was granted is taken, but for small overflow buffers with a CUPTI that cannot do without
-// one: what is written into those is counted and lost.
+// The buffers that CUPTI fills: a fixed number of one size, asked for and given back on the
+// program's threads, emptied by the writer thread. No more memory than was granted is taken, but
+// for small overflow buffers with a CUPTI that cannot do without one: what is written into those is
+// counted and lost.
 //
-// Memory is unmapped only where neither CUPTI nor the writer can hold it any more; who of the two leaves last frees the rest.
+// Memory is unmapped only where neither CUPTI nor the writer can hold it any more; who of the two
+// leaves last frees the rest.
 #pragma once
 
 #include <atomic>
@@ -33,10 +35,11 @@ class BufferPool {
   void never_refuse() { never_refuses_ = true; }
 
   // On any thread; they allocate nothing but a buffer.
-  /// An empty buffer, all zero; an empty span when all are in use, the pool is closed or the system has no memory.
+  /// An empty buffer, all zero; an empty span when all are in use, the pool is closed or the system
+  /// has no memory.
   std::span<uint8_t> request() noexcept;
-  /// CUPTI gives a buffer back: the first `valid_bytes` are records. What is returned is of an overflow buffer, and nobody reads
-  /// it: to be counted, and then given to reuse().
+  /// CUPTI gives a buffer back: the first `valid_bytes` are records. What is returned is of an
+  /// overflow buffer, and nobody reads it: to be counted, and then given to reuse().
   [[nodiscard]] std::span<uint8_t> complete(uint8_t* buffer, size_t valid_bytes) noexcept;
   void reuse(std::span<uint8_t> overflow_records) noexcept;
   [[nodiscard]] bool closed() const;
@@ -46,7 +49,8 @@ class BufferPool {
   std::vector<std::span<uint8_t>> take_completed();
   /// A buffer of take_completed() can be used again.
   void give_back(std::span<uint8_t> records);
-  /// Has a few empty buffers ready, so that a thread of the program which asks for one takes no page faults.
+  /// Has a few empty buffers ready, so that a thread of the program which asks for one takes no
+  /// page faults.
   void prepare();
 
   // The end, in either order. No buffer of the pool's memory is given out after the first of them.
@@ -79,8 +83,9 @@ class BufferPool {
   std::vector<uint8_t*> taken_;   ///< the writer's
   std::vector<uint8_t*> empty_;   ///< the last used first: it is in the cache
   std::vector<Completed> completed_;
-  std::vector<uint8_t*> overflow_, spare_overflow_;  ///< all but those that are being counted; those that nobody uses
-  size_t overflow_count_ = 0;                        ///< of all
+  std::vector<uint8_t*> overflow_,
+      spare_overflow_;         ///< all but those that are being counted; those that nobody uses
+  size_t overflow_count_ = 0;  ///< of all
 };
 
 }  // namespace stepscope::tracer

@@ -64,9 +64,11 @@ int driver_major() {
 /// A CUPTI fits CUDA of its own major, and does not work with an older driver.
 std::vector<int> majors_to_try(std::optional<int> runtime_major) {
   int preferred = runtime_major.value_or(0);
-  if (int const driver = driver_major(); preferred == 0 || (driver != 0 && driver < preferred)) preferred = driver;
+  if (int const driver = driver_major(); preferred == 0 || (driver != 0 && driver < preferred))
+    preferred = driver;
   std::vector<int> result(kMajors.begin(), kMajors.end());
-  std::stable_partition(result.begin(), result.end(), [&](int major) { return major == preferred; });
+  std::stable_partition(result.begin(), result.end(),
+                        [&](int major) { return major == preferred; });
   return result;
 }
 
@@ -80,7 +82,8 @@ bool find_symbol(void* library, char const* name, Function& function) {
 decltype(&cuCtxGetCurrent) find_current_context() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
-  auto const function = reinterpret_cast<decltype(&cuCtxGetCurrent)>(::dlsym(driver, "cuCtxGetCurrent"));
+  auto const function =
+      reinterpret_cast<decltype(&cuCtxGetCurrent)>(::dlsym(driver, "cuCtxGetCurrent"));
   ::dlclose(driver);  // who loaded it keeps it
   return function;
 }
@@ -121,18 +124,21 @@ char const* fill(void* library, CuptiApi& api) {
 
 std::string path_of(CuptiApi const& api, std::string const& asked_for) {
   Dl_info info{};
-  bool const known = ::dladdr(reinterpret_cast<void*>(api.get_version), &info) != 0 && info.dli_fname != nullptr;
+  bool const known =
+      ::dladdr(reinterpret_cast<void*>(api.get_version), &info) != 0 && info.dli_fname != nullptr;
   return known ? info.dli_fname : asked_for;
 }
 
 Expected<CuptiLibrary> use(void* library, std::string const& name) {
   CuptiLibrary result;
   if (char const* const missing = fill(library, result.api); missing != nullptr)
-    return fail("{}: has no {}, set {} to the libcupti.so of CUDA 12 or newer", name, missing, kCuptiVariable);
-  result.path = path_of(result.api, name);
-  if (result.api.get_version(&result.version) != CUPTI_SUCCESS || result.version < kOldestCuptiVersion)
-    return fail("{}: is CUPTI API version {}, set {} to the libcupti.so of CUDA 12 or newer", result.path, result.version,
+    return fail("{}: has no {}, set {} to the libcupti.so of CUDA 12 or newer", name, missing,
                 kCuptiVariable);
+  result.path = path_of(result.api, name);
+  if (result.api.get_version(&result.version) != CUPTI_SUCCESS ||
+      result.version < kOldestCuptiVersion)
+    return fail("{}: is CUPTI API version {}, set {} to the libcupti.so of CUDA 12 or newer",
+                result.path, result.version, kCuptiVariable);
   return result;
 }
 
@@ -149,24 +155,30 @@ Expected<CuptiLibrary> open(std::string const& name) {
 }  // namespace
 
 std::vector<std::string> cupti_candidates(int major, std::vector<std::string> const& cuda_folders) {
-  // From the folder of libcudart: a toolkit's lib64, Python's nvidia/cu13/lib, Python's nvidia/cuda_runtime/lib.
-  constexpr std::array<char const*, 3> kBeside = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/"};
-  constexpr std::array<char const*, 3> kToolkit = {"/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/",
+  // From the folder of libcudart: a toolkit's lib64, Python's nvidia/cu13/lib, Python's
+  // nvidia/cuda_runtime/lib.
+  constexpr std::array<char const*, 3> kBeside = {"", "../extras/CUPTI/lib64/",
+                                                  "../../cuda_cupti/lib/"};
+  constexpr std::array<char const*, 3> kToolkit = {"/usr/local/cuda/extras/CUPTI/lib64/",
+                                                   "/usr/local/cuda/lib64/",
                                                    "/usr/local/cuda/targets/x86_64-linux/lib/"};
   std::vector<std::string> result;
   for (std::string const& folder : cuda_folders)
-    for (char const* const beside : kBeside) result.push_back(folder + "/" + beside + soname(major));
+    for (char const* const beside : kBeside)
+      result.push_back(folder + "/" + beside + soname(major));
   result.push_back(soname(major));
   for (char const* const folder : kToolkit) result.push_back(folder + soname(major));
   return result;
 }
 
 Expected<CuptiLibrary> load_cupti() {
-  if (char const* const chosen = std::getenv(kCuptiVariable); chosen != nullptr && *chosen != '\0') return open(chosen);
+  if (char const* const chosen = std::getenv(kCuptiVariable); chosen != nullptr && *chosen != '\0')
+    return open(chosen);
   CudaInProcess const cuda = find_cuda_libraries();
   std::vector<int> const majors = majors_to_try(cuda.runtime_major);
   for (int const major : majors) {
-    if (void* const present = ::dlopen(soname(major).c_str(), RTLD_NOW | RTLD_NOLOAD); present != nullptr)
+    if (void* const present = ::dlopen(soname(major).c_str(), RTLD_NOW | RTLD_NOLOAD);
+        present != nullptr)
       return use(present, soname(major));
   }
   std::string tried;
@@ -176,23 +188,31 @@ Expected<CuptiLibrary> load_cupti() {
       tried += (tried.empty() ? "" : ", ") + candidate;
     }
   }
-  return fail("CUPTI was not found (tried {}), install the CUDA toolkit's CUPTI or set {} to its libcupti.so", tried,
-              kCuptiVariable);
+  return fail(
+      "CUPTI was not found (tried {}), install the CUDA toolkit's CUPTI or set {} to its "
+      "libcupti.so",
+      tried, kCuptiVariable);
 }
 
 std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUptiResult result) {
   constexpr std::array<std::pair<CUptiResult, std::string_view>, 5> kWhatToDo = {{
       {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-       "another profiler holds CUPTI in this process: stop it (torch.profiler, Nsight, cuda-gdb) and record again"},
+       "another profiler holds CUPTI in this process: stop it (torch.profiler, Nsight, cuda-gdb) "
+       "and record again"},
       {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
-       "the driver lets only root profile: load it with NVreg_RestrictProfilingToAdminUsers=0, or record as root"},
+       "the driver lets only root profile: load it with NVreg_RestrictProfilingToAdminUsers=0, or "
+       "record as root"},
       {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
-       "the virtual GPU does not allow profiling: enable it in the settings of the virtual machine"},
-      {CUPTI_ERROR_NOT_INITIALIZED, "the CUDA driver does not work in this process: look at what nvidia-smi says"},
-      {CUPTI_ERROR_UNKNOWN, "the CUDA driver does not work in this process: look at what nvidia-smi says"},
+       "the virtual GPU does not allow profiling: enable it in the settings of the virtual "
+       "machine"},
+      {CUPTI_ERROR_NOT_INITIALIZED,
+       "the CUDA driver does not work in this process: look at what nvidia-smi says"},
+      {CUPTI_ERROR_UNKNOWN,
+       "the CUDA driver does not work in this process: look at what nvidia-smi says"},
   }};
   char const* name = nullptr;
-  if (api.get_result_string(result, &name) != CUPTI_SUCCESS || name == nullptr) name = "unknown error";
+  if (api.get_result_string(result, &name) != CUPTI_SUCCESS || name == nullptr)
+    name = "unknown error";
   std::string text = fmt::format("{} failed with {} ({})", call, name, static_cast<int>(result));
   for (auto const& [error, advice] : kWhatToDo)
     if (error == result) text.append(", ").append(advice);

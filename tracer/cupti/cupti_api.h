@@ -1,5 +1,6 @@
-// CUPTI as the tracer uses it: its entry points as function pointers, found in a library at run time. The same build works
-// without CUPTI and with any from 12.0 on; tests put a fake in its place.
+// CUPTI as the tracer uses it: its entry points as function pointers, found in a library at run
+// time. The same build works without CUPTI and with any from 12.0 on; tests put a fake in its
+// place.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,9 @@ struct CuptiApi {
 
 struct CuptiLibrary {
   CuptiApi api;
-  std::string path;      ///< of the file it was loaded from
-  uint32_t version = 0;  ///< as cuptiGetVersion() gives it: 19 to 28 for CUDA 12, 13xxyy for CUDA 13
+  std::string path;  ///< of the file it was loaded from
+  uint32_t version =
+      0;  ///< as cuptiGetVersion() gives it: 19 to 28 for CUDA 12, 13xxyy for CUDA 13
 };
 
 /// Where CUPTI comes from when it is not to be searched for.
@@ -57,11 +59,13 @@ inline constexpr char const* kCuptiVariable = "STEPSCOPE_CUPTI";
 /// CUDA 12.0: records of older ones are laid out differently.
 inline constexpr uint32_t kOldestCuptiVersion = 19;
 
-/// The one that STEPSCOPE_CUPTI names; else the one that the process has; else one beside the CUDA libraries that the process
-/// has; else the loader's; else that of /usr/local/cuda. Errors name what was tried and what to do. It stays loaded.
+/// The one that STEPSCOPE_CUPTI names; else the one that the process has; else one beside the CUDA
+/// libraries that the process has; else the loader's; else that of /usr/local/cuda. Errors name
+/// what was tried and what to do. It stays loaded.
 base::Expected<CuptiLibrary> load_cupti();
 
-/// Files of the major version to try for a process whose CUDA libraries are in `cuda_folders`, best first.
+/// Files of the major version to try for a process whose CUDA libraries are in `cuda_folders`, best
+/// first.
 std::vector<std::string> cupti_candidates(int major, std::vector<std::string> const& cuda_folders);
 
 /// "CUPTI_ERROR_…" and, where something can be done about it, what.

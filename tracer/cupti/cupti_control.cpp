@@ -15,8 +15,8 @@ namespace stepscope::tracer {
 namespace {
 
 /// Of CUPTI itself.
-constexpr std::array<CUpti_CallbackId, 3> kStates = {CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_CBID_STATE_ERROR,
-                                                     CUPTI_CBID_STATE_WARNING};
+constexpr std::array<CUpti_CallbackId, 3> kStates = {
+    CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_CBID_STATE_ERROR, CUPTI_CBID_STATE_WARNING};
 
 constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API};
 
@@ -34,8 +34,11 @@ bool wants_hardware_events(uint32_t version) {
 }  // namespace
 
 CuptiControl::CuptiControl(CuptiLibrary library, Note note)
-    : library_(std::move(library)), workarounds_(workarounds_of(library_.version)), note_(std::move(note)) {
-  note_("cupti", fmt::format("{}, API version {} (CUDA {})", library_.path, library_.version, cupti_release(library_.version)));
+    : library_(std::move(library)),
+      workarounds_(workarounds_of(library_.version)),
+      note_(std::move(note)) {
+  note_("cupti", fmt::format("{}, API version {} (CUDA {})", library_.path, library_.version,
+                             cupti_release(library_.version)));
 }
 
 base::Expected<void> CuptiControl::check(CUptiResult result, std::string_view call) const {
@@ -47,7 +50,8 @@ void CuptiControl::note_failure(CUptiResult result, std::string_view call) {
   if (result == CUPTI_SUCCESS) [[likely]]
     return;
   if (is_new_failure(call))
-    note_("cuda tracing", fmt::format("a call did not work: {}", describe_cupti_error(api(), call, result)));
+    note_("cuda tracing",
+          fmt::format("a call did not work: {}", describe_cupti_error(api(), call, result)));
 }
 
 bool CuptiControl::is_new_failure(std::string_view what) {
@@ -55,7 +59,8 @@ bool CuptiControl::is_new_failure(std::string_view what) {
   return failures_.emplace(what).second;
 }
 
-std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state, CUpti_StateData const& data) {
+std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state,
+                                                    CUpti_StateData const& data) {
   auto const& [result, message] = data.notification;
   std::string text = describe_cupti_error(api(), "CUPTI", result);
   if (message != nullptr) text += fmt::format(" ({})", message);
@@ -65,7 +70,9 @@ std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state, CUpt
 
 base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
   // First: CUPTI has one user at a time, and only this tells whether it is us.
-  if (auto taken = check(api().subscribe(&subscriber_, callbacks.call, callbacks.call_data), "cuptiSubscribe"); !taken)
+  if (auto taken = check(api().subscribe(&subscriber_, callbacks.call, callbacks.call_data),
+                         "cuptiSubscribe");
+      !taken)
     return taken;
   is_subscribed_ = true;
   auto configured = configure(callbacks);
@@ -74,15 +81,20 @@ base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
 }
 
 base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
-  auto done = check(api().set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType");
+  auto done =
+      check(api().set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType");
   if (done && !workarounds_.no_timestamp_callback)
-    done = check(api().register_timestamp_callback(timestamp), "cuptiActivityRegisterTimestampCallback");
+    done = check(api().register_timestamp_callback(timestamp),
+                 "cuptiActivityRegisterTimestampCallback");
   if (!done) return done;
-  note_("cuda clock", workarounds_.no_timestamp_callback ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
-  // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know this does it all the same.
+  note_("cuda clock",
+        workarounds_.no_timestamp_callback ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
+  // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know
+  // this does it all the same.
   set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
   if (workarounds_.ask_for_thread_buffers)
-    note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER), "cuptiActivitySetAttribute");
+    note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER),
+                 "cuptiActivitySetAttribute");
   for (CUpti_CallbackId const state : kStates) watch(CUPTI_CB_DOMAIN_STATE, state);
   if (api().enable_hw_trace != nullptr && wants_hardware_events(library_.version))
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
@@ -98,11 +110,13 @@ CUptiResult CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
   return api().set_attribute(attribute, &bytes, &yes);
 }
 
-/// Where the GPU has none, newer versions agree all the same and use software: only the wish is known.
+/// Where the GPU has none, newer versions agree all the same and use software: only the wish is
+/// known.
 void CuptiControl::ask_for_hardware_events() {
   CUptiResult const result = api().enable_hw_trace(1);
-  note_("cuda timestamps", result == CUPTI_SUCCESS ? "hardware events were asked for"
-                                                   : describe_cupti_error(api(), "cuptiActivityEnableHWTrace", result));
+  note_("cuda timestamps", result == CUPTI_SUCCESS
+                               ? "hardware events were asked for"
+                               : describe_cupti_error(api(), "cuptiActivityEnableHWTrace", result));
 }
 
 base::Expected<void> CuptiControl::enable(bool before_window) {
@@ -112,40 +126,49 @@ base::Expected<void> CuptiControl::enable(bool before_window) {
     if (result == CUPTI_SUCCESS) {
       enabled_.push_back(activity.kind);
     } else if (activity.is_essential) {
-      return check(result, fmt::format("cuptiActivityEnable of kind {}", static_cast<int>(activity.kind)));
+      return check(result,
+                   fmt::format("cuptiActivityEnable of kind {}", static_cast<int>(activity.kind)));
     } else {
-      note_("cuda tracing", fmt::format("without records of kind {}: {}", static_cast<int>(activity.kind),
-                                        describe_cupti_error(api(), "cuptiActivityEnable", result)));
+      note_("cuda tracing",
+            fmt::format("without records of kind {}: {}", static_cast<int>(activity.kind),
+                        describe_cupti_error(api(), "cuptiActivityEnable", result)));
     }
   }
   if (!before_window) choose_functions();
   return {};
 }
 
-/// Of the runtime all but noise, of the driver what programs call it for. Only after the kinds: they override single functions.
+/// Of the runtime all but noise, of the driver what programs call it for. Only after the kinds:
+/// they override single functions.
 void CuptiControl::choose_functions() {
   if (api().enable_runtime_api != nullptr) {
-    for_each_function(api(), CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId function, std::string_view name) {
-      if (classify(name) == ApiClass::kNoise)
-        note_failure(api().enable_runtime_api(function, 0), "cuptiActivityEnableRuntimeApi");
-    });
+    for_each_function(
+        api(), CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId function, std::string_view name) {
+          if (classify(name) == ApiClass::kNoise)
+            note_failure(api().enable_runtime_api(function, 0), "cuptiActivityEnableRuntimeApi");
+        });
   }
-  if (api().enable_driver_api == nullptr) {  // all or nothing; the decoder leaves out what is not wanted
-    if (api().enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) enabled_.push_back(CUPTI_ACTIVITY_KIND_DRIVER);
-    note_("cuda calls", "all are recorded: this CUPTI cannot choose among them, which costs each call time");
+  if (api().enable_driver_api ==
+      nullptr) {  // all or nothing; the decoder leaves out what is not wanted
+    if (api().enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS)
+      enabled_.push_back(CUPTI_ACTIVITY_KIND_DRIVER);
+    note_("cuda calls",
+          "all are recorded: this CUPTI cannot choose among them, which costs each call time");
     return;
   }
-  for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
-    ApiClass const api_class = classify(name);
-    if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
-      note_failure(api().enable_driver_api(function, 1), "cuptiActivityEnableDriverApi");
-  });
+  for_each_function(
+      api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
+        ApiClass const api_class = classify(name);
+        if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
+          note_failure(api().enable_driver_api(function, 1), "cuptiActivityEnableDriverApi");
+      });
 }
 
 void CuptiControl::watch(std::vector<std::string_view> const& functions) {
   for (CUpti_CallbackDomain const domain : kApiDomains) {
     for_each_function(api(), domain, [&](CUpti_CallbackId function, std::string_view name) {
-      if (std::find(functions.begin(), functions.end(), name) != functions.end()) watch(domain, function);
+      if (std::find(functions.begin(), functions.end(), name) != functions.end())
+        watch(domain, function);
     });
   }
 }
@@ -162,15 +185,20 @@ void CuptiControl::watch_everything() {
 
 void CuptiControl::end() {
   std::lock_guard const lock(flush_mutex_);
-  // Kernels last: before CUDA 13.0 Update 1 disabling them may deadlock in CUPTI; the rest is done by then.
-  std::stable_partition(enabled_.begin(), enabled_.end(),
-                        [](CUpti_ActivityKind kind) { return kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL; });
+  // Kernels last: before CUDA 13.0 Update 1 disabling them may deadlock in CUPTI; the rest is done
+  // by then.
+  std::stable_partition(enabled_.begin(), enabled_.end(), [](CUpti_ActivityKind kind) {
+    return kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  });
   if (api().enable_driver_api != nullptr) {
-    for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
-                      [&](CUpti_CallbackId function, std::string_view) { api().enable_driver_api(function, 0); });
+    for_each_function(
+        api(), CUPTI_CB_DOMAIN_DRIVER_API,
+        [&](CUpti_CallbackId function, std::string_view) { api().enable_driver_api(function, 0); });
   }
-  for (auto const& [domain, function] : std::exchange(watched_, {})) api().enable_callback(0, subscriber_, domain, function);
-  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {})) note_failure(api().disable(kind), "cuptiActivityDisable");
+  for (auto const& [domain, function] : std::exchange(watched_, {}))
+    api().enable_callback(0, subscriber_, domain, function);
+  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {}))
+    note_failure(api().disable(kind), "cuptiActivityDisable");
   note_failure(api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
 }
 
@@ -186,7 +214,9 @@ void CuptiControl::finalize() {
 
 bool CuptiControl::flush(bool all) {
   std::unique_lock const lock(flush_mutex_, std::try_to_lock);
-  if (lock) note_failure(api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), "cuptiActivityFlushAll");
+  if (lock)
+    note_failure(api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+                 "cuptiActivityFlushAll");
   return lock.owns_lock();
 }
 
@@ -203,7 +233,8 @@ std::optional<int64_t> CuptiControl::read_clock() const {
     return static_cast<int64_t>(now.tv_sec) * kNsPerSecond + now.tv_nsec;
   }
   uint64_t time = 0;
-  return api().get_timestamp(&time) == CUPTI_SUCCESS ? std::optional(static_cast<int64_t>(time)) : std::nullopt;
+  return api().get_timestamp(&time) == CUPTI_SUCCESS ? std::optional(static_cast<int64_t>(time))
+                                                     : std::nullopt;
 }
 
 std::optional<ClockSample> CuptiControl::sample_clock() const {
@@ -221,16 +252,20 @@ std::optional<ClockSample> CuptiControl::sample_clock() const {
   return best;
 }
 
-/// The driver is not asked: it follows handles without a look, those of streams that are gone, too. CUPTI looks them up.
+/// The driver is not asked: it follows handles without a look, those of streams that are gone, too.
+/// CUPTI looks them up.
 std::optional<StreamNumber> CuptiControl::find_stream(CUstream stream) const {
   CuptiApi const& cupti = api();
-  if (cupti.get_current_context == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return {};
+  if (cupti.get_current_context == nullptr || cupti.get_context_id == nullptr ||
+      cupti.get_stream_id == nullptr)
+    return {};
   uint8_t const is_of_thread = stream == CU_STREAM_PER_THREAD ? 1 : 0;
   CUcontext context = nullptr;
   StreamNumber result;
-  bool const is_known = cupti.get_current_context(&context) == CUDA_SUCCESS && context != nullptr &&
-                        cupti.get_context_id(context, &result.context) == CUPTI_SUCCESS &&
-                        cupti.get_stream_id(context, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
+  bool const is_known =
+      cupti.get_current_context(&context) == CUDA_SUCCESS && context != nullptr &&
+      cupti.get_context_id(context, &result.context) == CUPTI_SUCCESS &&
+      cupti.get_stream_id(context, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
   return is_known ? std::optional(result) : std::nullopt;
 }
 

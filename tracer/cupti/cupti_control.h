@@ -1,5 +1,5 @@
-// What CUPTI is told: what to record, by which clock, when to hand it over, and when to end. Knows the faults of versions
-// (known_faults.h), nothing of rows and sessions.
+// What CUPTI is told: what to record, by which clock, when to hand it over, and when to end. Knows
+// the faults of versions (known_faults.h), nothing of rows and sessions.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,10 @@
 
 namespace stepscope::tracer {
 
-/// The hardware's own timestamps (Blackwell and later) cost launches less. They are asked for from that version on: the faults of
-/// them that NVIDIA mended in CUDA 13.4 and its update 1 are memory that is damaged or leaks, times of zero and a system that
-/// crashes; and they cannot be turned off again. STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
+/// The hardware's own timestamps (Blackwell and later) cost launches less. They are asked for from
+/// that version on: the faults of them that NVIDIA mended in CUDA 13.4 and its update 1 are memory
+/// that is damaged or leaks, times of zero and a system that crashes; and they cannot be turned off
+/// again. STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
 inline constexpr uint32_t kFirstGoodHardwareEvents = cupti::k13v4Update1;
 inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
 
@@ -48,35 +49,39 @@ class CuptiControl {
   [[nodiscard]] CuptiApi const& api() const { return library_.api; }
   [[nodiscard]] Workarounds const& workarounds() const { return workarounds_; }
 
-  /// Takes hold of CUPTI and says everything that must be said before something is recorded. Errors: the call, CUPTI's reason,
-  /// what to do; CUPTI is let go of then.
+  /// Takes hold of CUPTI and says everything that must be said before something is recorded.
+  /// Errors: the call, CUPTI's reason, what to do; CUPTI is let go of then.
   base::Expected<void> begin(Callbacks const& callbacks);
   /// Records the kinds that are wanted before the window, or the others. Errors as of begin().
   base::Expected<void> enable(bool before_window);
   /// Has `call` called for these functions of the runtime and the driver.
   void watch(std::vector<std::string_view> const& functions);
-  /// In `call`, when CUPTI tells of its own state: keeps it as a fact. The reason when it has ended itself: it must not be called
-  /// any more.
+  /// In `call`, when CUPTI tells of its own state: keeps it as a fact. The reason when it has ended
+  /// itself: it must not be called any more.
   std::optional<std::string> hear_state(CUpti_CallbackId state, CUpti_StateData const& data);
   /// Nothing is recorded any more, and all that was has been handed over.
   void end();
   void unsubscribe();
-  /// It never tells the time of its clock, which is taken for what it is by default then. Only by who samples the clock.
+  /// It never tells the time of its clock, which is taken for what it is by default then. Only by
+  /// who samples the clock.
   void assume_realtime_clock();
   [[nodiscard]] bool is_subscribed() const { return is_subscribed_; }
   /// Has `call` called for every function of CUDA, one of which can then finalize().
   void watch_everything();
   /// In `call`, when a function returns. The subscriber first: its handle means nothing afterwards.
   void finalize();
-  /// In `call`, when the driver has been initialized: the earliest moment for it in CUDA 12.8 to 13.2, and before any context.
+  /// In `call`, when the driver has been initialized: the earliest moment for it in CUDA 12.8
+  /// to 13.2, and before any context.
   void ask_for_hardware_events();
 
   // Any thread.
-  /// Has CUPTI hand over buffers: those in which nothing runs any more, or all. False when another thread is at it.
+  /// Has CUPTI hand over buffers: those in which nothing runs any more, or all. False when another
+  /// thread is at it.
   bool flush(bool all);
   /// It does not use ours.
   [[nodiscard]] bool has_own_clock() const { return workarounds_.no_timestamp_callback; }
-  /// Both clocks, its own and ours, at one moment. Nothing where it has none of its own, or does not tell its time.
+  /// Both clocks, its own and ours, at one moment. Nothing where it has none of its own, or does
+  /// not tell its time.
   [[nodiscard]] std::optional<ClockSample> sample_clock() const;
   /// Nothing for what is no stream of the thread's current context.
   [[nodiscard]] std::optional<StreamNumber> find_stream(CUstream stream) const;
@@ -102,9 +107,10 @@ class CuptiControl {
   bool clock_is_realtime_ = false;
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> watched_;
-  std::mutex failures_mutex_;                    ///< for what follows; never held while CUPTI is called
+  std::mutex failures_mutex_;  ///< for what follows; never held while CUPTI is called
   std::set<std::string, std::less<>> failures_;  ///< that are facts already
-  std::mutex flush_mutex_;                       ///< CUPTI is told by one thread at a time to hand over buffers or to end
+  std::mutex
+      flush_mutex_;  ///< CUPTI is told by one thread at a time to hand over buffers or to end
 };
 
 }  // namespace stepscope::tracer

@@ -11,11 +11,12 @@
 namespace stepscope::tracer {
 namespace {
 
-/// How often buffers in which nothing runs any more are fetched: with kMaxAgeNs of the store and the round that calls wait for
-/// their details, a program that is killed loses less than a second.
+/// How often buffers in which nothing runs any more are fetched: with kMaxAgeNs of the store and
+/// the round that calls wait for their details, a program that is killed loses less than a second.
 constexpr int64_t kFetchPeriodNs = 100'000'000;
 
-/// After the window records are waited for this long: one round hands over what had ended, the next what ended meanwhile.
+/// After the window records are waited for this long: one round hands over what had ended, the next
+/// what ended meanwhile.
 constexpr int kRoundsAfterWindow = 2;
 
 /// How long the end of the capture waits for another thread that is at it.
@@ -25,8 +26,8 @@ constexpr int64_t kEndTimeoutNs = 5'000'000'000;
 constexpr int64_t kClockTimeoutNs = 1'000'000'000;
 
 /// Calls after which a context is gone, and what CUPTI has not handed over with it.
-constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease",
-                                                     "cuCtxDestroy"};
+constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset",
+                                                     "cuDevicePrimaryCtxRelease", "cuCtxDestroy"};
 
 /// By these the program itself says what it wants to be recorded.
 constexpr std::array<std::string_view, 2> kStarts = {"cudaProfilerStart", "cuProfilerStart"};
@@ -37,7 +38,8 @@ bool contains(std::array<std::string_view, N> const& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// CUPTI's buffer callbacks say nothing of whose they are; there is one CUPTI in a process, and one source that uses it.
+/// CUPTI's buffer callbacks say nothing of whose they are; there is one CUPTI in a process, and one
+/// source that uses it.
 std::atomic<CuptiSource*> active_source{nullptr};
 
 /// False when it did not come true in time.
@@ -53,8 +55,8 @@ bool wait_until(Condition&& is_true, int64_t timeout_ns) {
 
 }  // namespace
 
-CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices, Loader load,
-                         int64_t exit_timeout_ns)
+CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options,
+                         DeviceRegistry& devices, Loader load, int64_t exit_timeout_ns)
     : window_(window),
       devices_(devices),
       load_(std::move(load)),
@@ -91,11 +93,13 @@ void CuptiSource::stream_named(void* stream, std::string_view name) {
   stream_names_.emplace_back(*number, name);
 }
 
-/// CUPTI is not taken down meanwhile: who does that waits until nobody asks, and nobody begins to once recording is over.
+/// CUPTI is not taken down meanwhile: who does that waits until nobody asks, and nobody begins to
+/// once recording is over.
 std::optional<StreamNumber> CuptiSource::find_stream(void* stream) {
   ++finding_streams_;
   std::optional<StreamNumber> number;
-  if (is_live() && process_ == ::getpid()) number = control_->find_stream(static_cast<CUstream>(stream));
+  if (is_live() && process_ == ::getpid())
+    number = control_->find_stream(static_cast<CUstream>(stream));
   --finding_streams_;
   return number;
 }
@@ -106,8 +110,8 @@ void CuptiSource::name_streams(TraceStore& store) {
     decoder_->name_stream(number.context, number.stream, std::move(name), store);
 }
 
-/// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is at it leaves it to that one,
-/// which looks again.
+/// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is
+/// at it leaves it to that one, which looks again.
 void CuptiSource::follow_window() noexcept {
   if (requests_.fetch_add(1) != 0) return;
   uint32_t seen = 0;
@@ -134,7 +138,8 @@ CuptiSource::Recording CuptiSource::target() const {
     case CaptureMode::kStopped:
       break;
   }
-  return now == Recording::kNotYet ? Recording::kOver : now;  // until the writer has what is under way
+  return now == Recording::kNotYet ? Recording::kOver
+                                   : now;  // until the writer has what is under way
 }
 
 /// Where that leads to.
@@ -158,12 +163,16 @@ bool CuptiSource::attach() {
     return false;
   }
   process_ = ::getpid();
-  control_.emplace(std::move(*library), [this](std::string name, std::string text) { note(std::move(name), std::move(text)); });
+  control_.emplace(std::move(*library), [this](std::string name, std::string text) {
+    note(std::move(name), std::move(text));
+  });
   if (control_->workarounds().never_refuse_buffers) pool_.never_refuse();
   pool_.prepare();
   active_source.store(this, std::memory_order_release);
-  auto const begun = control_->begin(
-      {.call = on_call, .call_data = this, .buffer_requested = buffer_requested, .buffer_completed = buffer_completed});
+  auto const begun = control_->begin({.call = on_call,
+                                      .call_data = this,
+                                      .buffer_requested = buffer_requested,
+                                      .buffer_completed = buffer_completed});
   if (!begun) {
     give_up(begun.error().message);
     pool_.cupti_leaves();
@@ -183,7 +192,8 @@ bool CuptiSource::start_recording(Recording what) {
   }
   devices_.expect();
   control_->watch(watched_functions());
-  note("cuda buffers", fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
+  note("cuda buffers",
+       fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
   return true;
 }
 
@@ -215,14 +225,15 @@ bool CuptiSource::is_live() const {
 
 void CUPTIAPI CuptiSource::buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) {
   CuptiSource* const source = active_source.load(std::memory_order_acquire);
-  std::span<uint8_t> const memory = source == nullptr ? std::span<uint8_t>() : source->pool_.request();
+  std::span<uint8_t> const memory =
+      source == nullptr ? std::span<uint8_t>() : source->pool_.request();
   *buffer = memory.data();
   *bytes = memory.size();
   *max_records = 0;  // as many as fit
 }
 
-void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*bytes*/,
-                                            size_t valid_bytes) {
+void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*stream*/,
+                                            uint8_t* buffer, size_t /*bytes*/, size_t valid_bytes) {
   CuptiSource* const source = active_source.load(std::memory_order_acquire);
   if (source == nullptr || buffer == nullptr) return;
   std::span<uint8_t> const overflow = source->pool_.complete(buffer, valid_bytes);
@@ -235,30 +246,37 @@ void CuptiSource::count_lost(std::span<uint8_t> records) {
   if (exiting_ || pool_.closed()) return;
   uint64_t lost = 0;
   CUpti_Activity* record = nullptr;
-  while (control_->api().get_next_record(records.data(), records.size(), &record) == CUPTI_SUCCESS) ++lost;
+  while (control_->api().get_next_record(records.data(), records.size(), &record) == CUPTI_SUCCESS)
+    ++lost;
   lost_in_overflow_ += lost;
 }
 
-void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function_id, void const* data) {
+void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain,
+                                   CUpti_CallbackId function_id, void const* data) {
   auto& self = *static_cast<CuptiSource*>(source);
-  if (self.process_ != ::getpid()) return;  // a fork: CUDA does not work in it, and the writer is not there
+  if (self.process_ != ::getpid())
+    return;  // a fork: CUDA does not work in it, and the writer is not there
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) return self.control_->ask_for_hardware_events();
-  if (domain == CUPTI_CB_DOMAIN_STATE) return self.state_changes(function_id, *static_cast<CUpti_StateData const*>(data));
+  if (domain == CUPTI_CB_DOMAIN_STATE)
+    return self.state_changes(function_id, *static_cast<CUpti_StateData const*>(data));
   if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
   auto const& call = *static_cast<CUpti_CallbackData const*>(data);
-  std::string_view const function = call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
+  std::string_view const function =
+      call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
   if (call.callbackSite == CUPTI_API_ENTER)
     self.call_begins(domain, function);
   else
     self.call_returns(domain, function);
 }
 
-/// After a fatal error CUPTI takes itself down, and any call would start it anew: what was handed over is the capture.
+/// After a fatal error CUPTI takes itself down, and any call would start it anew: what was handed
+/// over is the capture.
 void CuptiSource::state_changes(CUpti_CallbackId state, CUpti_StateData const& data) {
   auto const reason = control_->hear_state(state, data);
   if (!reason || has_failed_.exchange(true)) return;
   std::lock_guard const lock(mutex_);
-  problem_ = fmt::format("CUDA calls and kernels were recorded only until CUPTI failed: {}", *reason);
+  problem_ =
+      fmt::format("CUDA calls and kernels were recorded only until CUPTI failed: {}", *reason);
 }
 
 void CuptiSource::call_begins(CUpti_CallbackDomain domain, std::string_view function) {
@@ -268,11 +286,13 @@ void CuptiSource::call_begins(CUpti_CallbackDomain domain, std::string_view func
   if (contains(kStops, function)) window_.close();
 }
 
-/// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until the next one nothing of it
-/// runs. Calls of the driver are often made by the runtime, in the middle of its own: they will do only where there is no other.
+/// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until
+/// the next one nothing of it runs. Calls of the driver are often made by the runtime, in the
+/// middle of its own: they will do only where there is no other.
 bool CuptiSource::may_take_down(CUpti_CallbackDomain domain) const {
   if (exiting_) return false;
-  return domain == CUPTI_CB_DOMAIN_RUNTIME_API || (!calls_runtime_ && monotonic_ns() - take_down_wanted_ns_ > kDriverOnlyNs);
+  return domain == CUPTI_CB_DOMAIN_RUNTIME_API ||
+         (!calls_runtime_ && monotonic_ns() - take_down_wanted_ns_ > kDriverOnlyNs);
 }
 
 void CuptiSource::call_returns(CUpti_CallbackDomain domain, std::string_view function) {
@@ -306,8 +326,8 @@ void CuptiSource::snapshot() {
   round_is_over_ = true;
 }
 
-/// CUPTI may not tell its time before the driver is up. Buffers wait for it; when nothing more will come, or for too long, they
-/// are read by what its clock is by default.
+/// CUPTI may not tell its time before the driver is up. Buffers wait for it; when nothing more will
+/// come, or for too long, they are read by what its clock is by default.
 bool CuptiSource::knows_clock() {
   if (!control_->has_own_clock() || first_clock_sample_) return true;
   if (is_live()) first_clock_sample_ = control_->sample_clock();
@@ -342,9 +362,11 @@ void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
   if (decoder_->window_has_ended()) ++rounds_after_window_;
 }
 
-/// Between taking buffers and decoding them: what was begun behind the window is in buffers that were completed after its end.
+/// Between taking buffers and decoding them: what was begun behind the window is in buffers that
+/// were completed after its end.
 void CuptiSource::note_end_of_window() {
-  if (window_.is_over()) decoder_->end_window_at(trace_clock_->monotonic_to_trace_ns(window_.end_ns()));
+  if (window_.is_over())
+    decoder_->end_window_at(trace_clock_->monotonic_to_trace_ns(window_.end_ns()));
 }
 
 void CuptiSource::decode_completed(TraceStore& store) {
@@ -356,7 +378,8 @@ void CuptiSource::decode_completed(TraceStore& store) {
     decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
-  if (fetched == ExitFlush::kFetched) exit_flush_.compare_exchange_strong(fetched, ExitFlush::kDone);
+  if (fetched == ExitFlush::kFetched)
+    exit_flush_.compare_exchange_strong(fetched, ExitFlush::kDone);
 }
 
 bool CuptiSource::idle() const {
@@ -373,7 +396,9 @@ void CuptiSource::write_notes(TraceStore& store) {
 
 namespace {
 
-bool has_plain_name(model::Track const& track) { return track.name == fmt::format("thread {}", track.id); }
+bool has_plain_name(model::Track const& track) {
+  return track.name == fmt::format("thread {}", track.id);
+}
 
 }  // namespace
 
@@ -381,7 +406,8 @@ void CuptiSource::refresh(TraceStore& store) {
   for (; seen_tracks_ < store.tracks().size(); ++seen_tracks_) {
     model::TrackId const id{static_cast<uint32_t>(seen_tracks_)};
     model::Track const& track = store.track(id);
-    if (track.kind == model::TrackKind::kThread && has_plain_name(track)) unnamed_.push_back({id, 0});
+    if (track.kind == model::TrackKind::kThread && has_plain_name(track))
+      unnamed_.push_back({id, 0});
   }
 
   // A name comes with one of the next calls; a thread that has exited has none any more.
@@ -396,13 +422,16 @@ void CuptiSource::refresh(TraceStore& store) {
   });
 }
 
-/// What CUPTI dropped is asked of it, and may be wrong with buffers by thread; how often there was no buffer is not.
+/// What CUPTI dropped is asked of it, and may be wrong with buffers by thread; how often there was
+/// no buffer is not.
 uint64_t CuptiSource::dropped() const {
-  return lost_in_overflow_ > 0 ? lost_in_overflow_.load() : std::max(dropped_by_cupti_.load(), pool_.refused());
+  return lost_in_overflow_ > 0 ? lost_in_overflow_.load()
+                               : std::max(dropped_by_cupti_.load(), pool_.refused());
 }
 
-/// CUPTI is emptied and, on the thread of the program that runs its exit handlers, no kind is disabled and nothing waited for
-/// without limit: disabling may deadlock in CUPTI before CUDA 13.0 Update 1. The process ends anyway.
+/// CUPTI is emptied and, on the thread of the program that runs its exit handlers, no kind is
+/// disabled and nothing waited for without limit: disabling may deadlock in CUPTI before CUDA 13.0
+/// Update 1. The process ends anyway.
 void CuptiSource::program_exits() {
   if (is_live()) exit_flush_ = ExitFlush::kAsked;  // first: who sees the next sees this
   exiting_ = true;
@@ -418,7 +447,8 @@ void CuptiSource::program_exits() {
   exit_flush_.compare_exchange_strong(asked, ExitFlush::kDone);  // the driver may go now
 }
 
-/// As for exit handlers nothing is disabled. What CUPTI still has is fetched last, when all else is in the file.
+/// As for exit handlers nothing is disabled. What CUPTI still has is fetched last, when all else is
+/// in the file.
 void CuptiSource::program_crashes() noexcept {
   if (is_live()) has_crashed_ = true;  // first: who sees the next sees this
   exiting_ = true;
@@ -441,13 +471,18 @@ void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
 
 /// Only after the last buffer was decoded: what CUPTI holds goes with it.
 void CuptiSource::take_down() {
-  if (exiting_ || has_failed_ || !has_control_ || recording_ != Recording::kOver || !control_->is_subscribed()) return;
+  if (exiting_ || has_failed_ || !has_control_ || recording_ != Recording::kOver ||
+      !control_->is_subscribed())
+    return;
   if (control_->workarounds().never_finalize) {
     control_->unsubscribe();
-    return note("cuda end", "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
+    return note(
+        "cuda end",
+        "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
   }
   if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
-  control_->watch_everything();  // before it is wanted: who takes CUPTI down must not do so under this call
+  control_->watch_everything();  // before it is wanted: who takes CUPTI down must not do so under
+                                 // this call
   take_down_wanted_ns_ = monotonic_ns();
   auto wanted = TakeDown::kWanted;
   take_down_ = wanted;
@@ -458,8 +493,8 @@ void CuptiSource::tell_untimed(TraceStore& store) {
   uint64_t const untimed = decoder_->untimed();
   if (untimed == 0) return;
   std::string const text = fmt::format(
-      "{} kernels and copies have no possible times and were left out: they were still running when capture ended, or CUPTI had "
-      "no "
+      "{} kernels and copies have no possible times and were left out: they were still running "
+      "when capture ended, or CUPTI had no "
       "room for their times on the device, or it made a mistake",
       untimed);
   store.log.notes.push_back(text);
@@ -472,7 +507,8 @@ std::string CuptiSource::problem() const {
   return problem_;
 }
 
-/// While the program exits CUPTI is alive and may still write: the process gives the memory back, not we.
+/// While the program exits CUPTI is alive and may still write: the process gives the memory back,
+/// not we.
 void CuptiSource::release() {
   if (!exiting_) {
     capture_is_over_ = true;

@@ -1,8 +1,10 @@
-// The CUDA source: has CUPTI record what the program does on its devices, and turns the buffers into rows on the writer thread.
+// The CUDA source: has CUPTI record what the program does on its devices, and turns the buffers
+// into rows on the writer thread.
 //
-// Who calls CUPTI: threads of the program, as little as can be (when CUDA starts, when the window opens, before a device is
-// reset, and once when CUPTI is taken down), else the writer. No lock that a fork or the program's exit needs is held meanwhile:
-// CUPTI may take long or, in faulty versions, for ever.
+// Who calls CUPTI: threads of the program, as little as can be (when CUDA starts, when the window
+// opens, before a device is reset, and once when CUPTI is taken down), else the writer. No lock
+// that a fork or the program's exit needs is held meanwhile: CUPTI may take long or, in faulty
+// versions, for ever.
 #pragma once
 
 #include <atomic>
@@ -37,10 +39,10 @@ class CuptiSource : public Source {
   /// A program that makes no call of the runtime for so long calls the driver only.
   static constexpr int64_t kDriverOnlyNs = 500'000'000;
 
-  /// Nothing happens before driver_starts(). The window and the devices, which it tells of those that the program uses, outlive
-  /// the source.
-  CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices, Loader load = load_cupti,
-              int64_t exit_timeout_ns = kExitTimeoutNs);
+  /// Nothing happens before driver_starts(). The window and the devices, which it tells of those
+  /// that the program uses, outlive the source.
+  CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices,
+              Loader load = load_cupti, int64_t exit_timeout_ns = kExitTimeoutNs);
   ~CuptiSource() override;
 
   void driver_starts() override;
@@ -70,7 +72,8 @@ class CuptiSource : public Source {
   enum class Recording : uint8_t { kNotYet, kBaseline, kWindow, kOver };
   /// CUPTI is taken down when a call of CUDA returns after recording has ended.
   enum class TakeDown : uint8_t { kNo, kWanted, kUnderWay, kDone };
-  /// What the program's exit waits for: the last records are fetched, then decoded, as names in them are CUPTI's memory.
+  /// What the program's exit waits for: the last records are fetched, then decoded, as names in
+  /// them are CUPTI's memory.
   enum class ExitFlush : uint8_t { kNo, kAsked, kFetched, kDone };
 
   void follow_window() noexcept;
@@ -97,9 +100,11 @@ class CuptiSource : public Source {
   void tell_untimed(TraceStore& store);
 
   // CUPTI's callbacks.
-  static void on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function, void const* data);
+  static void on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function,
+                      void const* data);
   static void buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records);
-  static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid_bytes);
+  static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes,
+                               size_t valid_bytes);
   void call_begins(CUpti_CallbackDomain domain, std::string_view function);
   void call_returns(CUpti_CallbackDomain domain, std::string_view function);
   void state_changes(CUpti_CallbackId state, CUpti_StateData const& data);
@@ -120,7 +125,8 @@ class CuptiSource : public Source {
   std::atomic<Recording> recording_{Recording::kNotYet};
   std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = nobody is at it
 
-  std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
+  std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false},
+      released_{false};
   std::atomic<bool> has_crashed_{false};   ///< the program, while CUPTI recorded it
   std::atomic<bool> has_failed_{false};    ///< CUPTI has ended itself and must not be called
   std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory
@@ -128,14 +134,17 @@ class CuptiSource : public Source {
   std::atomic<int64_t> take_down_wanted_ns_{0};
   std::atomic<bool> calls_runtime_{false};  ///< seen to begin, so that one will return
   std::atomic<ExitFlush> exit_flush_{ExitFlush::kNo};
-  std::atomic<uint32_t> finding_streams_{0};  ///< threads that ask CUPTI for the number of a stream now
+  std::atomic<uint32_t> finding_streams_{
+      0};  ///< threads that ask CUPTI for the number of a stream now
   std::atomic<uint64_t> dropped_by_cupti_{0}, lost_in_overflow_{0};
   pid_t process_ = 0;  ///< that CUPTI was attached in: not a fork of it
 
-  mutable std::mutex mutex_;                                ///< for what follows; never held while CUPTI is called
-  std::vector<std::pair<std::string, std::string>> notes_;  ///< facts that the trace does not have yet
+  mutable std::mutex mutex_;  ///< for what follows; never held while CUPTI is called
+  std::vector<std::pair<std::string, std::string>>
+      notes_;  ///< facts that the trace does not have yet
   std::string problem_;
-  std::vector<std::pair<StreamNumber, std::string>> stream_names_;  ///< that the tracks do not have yet
+  std::vector<std::pair<StreamNumber, std::string>>
+      stream_names_;  ///< that the tracks do not have yet
 
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;

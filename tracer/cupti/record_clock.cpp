@@ -4,7 +4,8 @@
 
 namespace stepscope::tracer {
 
-RecordClock::RecordClock(int64_t origin_monotonic_ns, ClockSample first) : origin_ns_(origin_monotonic_ns) {
+RecordClock::RecordClock(int64_t origin_monotonic_ns, ClockSample first)
+    : origin_ns_(origin_monotonic_ns) {
   eras_.reserve(kMaxEras);
   begin_era(first);
 }
@@ -32,7 +33,8 @@ int64_t RecordClock::convert(int64_t ticks) const {
   }
   // Of no era that there was: left for is_possible() to see.
   Era const& newest = eras_.back();
-  return static_cast<int64_t>(static_cast<uint64_t>(ticks) - static_cast<uint64_t>(newest.first_ticks) +
+  return static_cast<int64_t>(static_cast<uint64_t>(ticks) -
+                              static_cast<uint64_t>(newest.first_ticks) +
                               static_cast<uint64_t>(newest.first_ns));
 }
 

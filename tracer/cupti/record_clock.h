@@ -1,6 +1,7 @@
-// The clock of CUPTI's records → trace time. Where CUPTI uses our clock (a timestamp callback) that is a subtraction. Elsewhere
-// it is CUPTI's own, CLOCK_REALTIME on Linux: converted by pairs of both clocks, straight lines between them; a clock that is set
-// while the program runs begins a new era.
+// The clock of CUPTI's records → trace time. Where CUPTI uses our clock (a timestamp callback) that
+// is a subtraction. Elsewhere it is CUPTI's own, CLOCK_REALTIME on Linux: converted by pairs of
+// both clocks, straight lines between them; a clock that is set while the program runs begins a new
+// era.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ class RecordClock {
  public:
   /// Records' times are CLOCK_MONOTONIC; the trace began at `origin_monotonic_ns`.
   explicit RecordClock(int64_t origin_monotonic_ns) : origin_ns_(origin_monotonic_ns) {}
-  /// Records' times are of another clock; `first` (its ticks: that clock, in ns) was read before anything was recorded.
+  /// Records' times are of another clock; `first` (its ticks: that clock, in ns) was read before
+  /// anything was recorded.
   RecordClock(int64_t origin_monotonic_ns, ClockSample first);
 
   /// A later pair. Ignored where records' times are CLOCK_MONOTONIC.
@@ -28,16 +30,18 @@ class RecordClock {
 
   /// The newest trace time that a record can have: it is decoded now.
   void set_now(int64_t trace_ns) { latest_ns_ = trace_ns + kMarginNs; }
-  /// CUPTI has been seen to write ends before starts, and times of another clock (pytorch#192021); one such row would stretch the
-  /// trace by days.
+  /// CUPTI has been seen to write ends before starts, and times of another clock (pytorch#192021);
+  /// one such row would stretch the trace by days.
   [[nodiscard]] bool is_possible(int64_t start_ns, int64_t end_ns) const {
     return start_ns >= -kMarginNs && start_ns <= end_ns && end_ns <= latest_ns_;
   }
 
  private:
-  /// CUPTI interpolates the device's clock: its times are off by microseconds; a second is generous.
+  /// CUPTI interpolates the device's clock: its times are off by microseconds; a second is
+  /// generous.
   static constexpr int64_t kMarginNs = 1'000'000'000;
-  /// Between two samples the clocks drift apart by microseconds. More than this, and somebody has set one.
+  /// Between two samples the clocks drift apart by microseconds. More than this, and somebody has
+  /// set one.
   static constexpr int64_t kStepNs = 1'000'000;
   /// Samples closer than this tell no more of the drift than their own noise.
   static constexpr int64_t kSpacingNs = 50'000'000;

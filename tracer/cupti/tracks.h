@@ -20,7 +20,8 @@ struct TrackRef {
   TrackRows* rows = nullptr;
 };
 
-/// What was looked up last, by the low bits of a key; a key that is not there, or no more, is asked for again.
+/// What was looked up last, by the low bits of a key; a key that is not there, or no more, is asked
+/// for again.
 template <class Key>
 class TrackCache {
  public:
@@ -33,7 +34,8 @@ class TrackCache {
   }
 
  private:
-  /// More than the streams and threads of a process that are busy at once; a thousand of them still fit the processor's cache.
+  /// More than the streams and threads of a process that are busy at once; a thousand of them still
+  /// fit the processor's cache.
   static constexpr size_t kEntries = 1024;
   struct Entry {
     Key key{};
@@ -42,20 +44,23 @@ class TrackCache {
   std::array<Entry, kEntries> entries_{};
 };
 
-/// Streams by device, context and number. CUDA numbers them anew in each context: those of a device's first context keep their
-/// number, others carry their context's in the upper half.
+/// Streams by device, context and number. CUDA numbers them anew in each context: those of a
+/// device's first context keep their number, others carry their context's in the upper half.
 class StreamTracks {
  public:
   TrackRef const& find(uint32_t device, uint32_t context, uint32_t stream, TraceStore& store) {
     Key const key{device, context, stream};
-    return cache_.find(key, stream + uint64_t{37} * context + uint64_t{331} * device, [&] { return look_up(key, store); });
+    return cache_.find(key, stream + uint64_t{37} * context + uint64_t{331} * device,
+                       [&] { return look_up(key, store); });
   }
   /// As tracks number it.
   int64_t stream_number(uint32_t device, uint32_t context, uint32_t stream);
 
-  /// A context record came (from CUDA 13.2 on none does for green contexts: their first op tells their device): the device of its
-  /// records, and which of its streams is the one that CUDA makes itself.
-  void describe_context(uint32_t device, uint32_t context, uint32_t default_stream, TraceStore& store);
+  /// A context record came (from CUDA 13.2 on none does for green contexts: their first op tells
+  /// their device): the device of its records, and which of its streams is the one that CUDA makes
+  /// itself.
+  void describe_context(uint32_t device, uint32_t context, uint32_t default_stream,
+                        TraceStore& store);
   /// The program's own name for a stream; one without ops gets no track.
   void name(uint32_t context, uint32_t stream, std::string name, TraceStore& store);
   /// -1 = not known.
@@ -70,14 +75,15 @@ class StreamTracks {
     uint32_t device = 0, default_stream = UINT32_MAX;
   };
   TrackRef look_up(Key const& key, TraceStore& store);
-  [[nodiscard]] std::optional<model::TrackId> find_track(uint32_t device, uint32_t context, uint32_t stream,
-                                                         TraceStore const& store);
+  [[nodiscard]] std::optional<model::TrackId> find_track(uint32_t device, uint32_t context,
+                                                         uint32_t stream, TraceStore const& store);
   void name_default_stream(uint32_t context, TraceStore& store);
 
   TrackCache<Key> cache_;
   std::unordered_map<uint32_t, uint32_t> first_context_;  ///< by device
   std::unordered_map<uint32_t, Context> contexts_;
-  std::map<std::pair<uint32_t, uint32_t>, std::string> names_;  ///< that the program gave, by context and stream
+  std::map<std::pair<uint32_t, uint32_t>, std::string>
+      names_;  ///< that the program gave, by context and stream
 };
 
 /// Threads by the system's number.
@@ -96,8 +102,8 @@ class ThreadTracks {
 
 /// Adds an event that has ended. An end before the start is counted and becomes a duration of 0.
 template <class... Detail>
-void add_row(TrackRef const& track, TraceStore& store, model::EventKind kind, int64_t start_ns, int64_t end_ns,
-             model::StringId name, uint64_t correlation, Detail const&... detail) {
+void add_row(TrackRef const& track, TraceStore& store, model::EventKind kind, int64_t start_ns,
+             int64_t end_ns, model::StringId name, uint64_t correlation, Detail const&... detail) {
   int64_t dur_ns = end_ns - start_ns;
   if (dur_ns < 0) [[unlikely]] {
     ++store.log.negative_durations;

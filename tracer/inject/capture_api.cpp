@@ -1,4 +1,5 @@
-// What tracer/api/capture.h calls: a program starts and stops its own recording, under `stepscope record` or without.
+// What tracer/api/capture.h calls: a program starts and stops its own recording, under `stepscope
+// record` or without.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -51,12 +52,13 @@ void set_variable(char const* name, char const* value) {
   own_variables().push_back(name);
 }
 
-/// As `stepscope record --from-code` sets it, for the libraries that look for it from now on. Children record what they ask for
-/// themselves.
+/// As `stepscope record --from-code` sets it, for the libraries that look for it from now on.
+/// Children record what they ask for themselves.
 void set_environment(std::string const& folder) {
   Dl_info self{};
   ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
-  for (char const* const variable : {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
+  for (char const* const variable :
+       {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
     char const* const text = std::getenv(variable);
     bool const is_free = text == nullptr || *text == '\0';  // else another tool's
     if (is_free && self.dli_fname != nullptr) set_variable(variable, self.dli_fname);
@@ -72,11 +74,13 @@ void restore_environment() {
 
 bool prepare_own_run(char const* folder) {
   std::error_code error;
-  std::string const path = fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
+  std::string const path =
+      fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
   auto const made = base::prepare_shared_run_folder(path, false, is_own_run_file);
   if (!made) {
     bool const is_used = fs::is_directory(path, error) && !fs::is_empty(path, error);
-    return fails(is_used ? path + ": exists and is not empty, choose another folder" : made.error().message);
+    return fails(is_used ? path + ": exists and is not empty, choose another folder"
+                         : made.error().message);
   }
   set_environment(path);
   return true;
@@ -102,7 +106,8 @@ bool start_capture(char const* folder) {
   if (driver_is_initialized()) cuda_starts();
   if (session->window().mode() == CaptureMode::kRecording) return true;
   bool const never_began = !session->report().failure.empty() && session->report().path.empty();
-  return fails(never_began ? session->message() : "recording has ended: it can be started once in a process");
+  return fails(never_began ? session->message()
+                           : "recording has ended: it can be started once in a process");
 }
 
 bool stop_capture() {

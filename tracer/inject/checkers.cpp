@@ -29,11 +29,11 @@ constexpr bool kIsCheckedItself = false;
 std::string_view why_checked_program_is_left_alone() {
   if (kIsCheckedItself) return {};
   if (__msan_init != nullptr)
-    return "stepscope: this program is not recorded: it is built with -fsanitize=memory, which takes what a recorder writes for "
-           "faults of the program; build it without";
+    return "stepscope: this program is not recorded: it is built with -fsanitize=memory, which "
+           "takes what a recorder writes for faults of the program; build it without";
   if (__tsan_init != nullptr)
-    return "stepscope: this program is not recorded: it is built with -fsanitize=thread, which takes what a recorder hands "
-           "between "
+    return "stepscope: this program is not recorded: it is built with -fsanitize=thread, which "
+           "takes what a recorder hands between "
            "its threads for faults of the program; build it without";
   return {};
 }

@@ -7,7 +7,8 @@
 namespace stepscope::tracer {
 
 void add_cuda_source(Session& session) {
-  session.add_source(std::make_unique<CuptiSource>(session.window(), session.options(), session.devices()));
+  session.add_source(
+      std::make_unique<CuptiSource>(session.window(), session.options(), session.devices()));
 }
 
 }  // namespace stepscope::tracer

@@ -1,5 +1,6 @@
-// The library inside the traced program: what NVTX and CUDA call when they load it, and the process's one capture session.
-// Sessions are never destroyed: threads may still be in a callback when the program ends.
+// The library inside the traced program: what NVTX and CUDA call when they load it, and the
+// process's one capture session. Sessions are never destroyed: threads may still be in a callback
+// when the program ends.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -31,16 +32,18 @@ STEPSCOPE_THREAD_LOCAL bool this_thread_initializes = false;
 
 namespace {
 
-/// The thread's recorder while it initializes another copy of NVTX: its next event comes by attach_this_thread() then.
+/// The thread's recorder while it initializes another copy of NVTX: its next event comes by
+/// attach_this_thread() then.
 STEPSCOPE_THREAD_LOCAL ThreadRecorder* put_aside = nullptr;
 /// The thread is inside of attach_this_thread(); a signal handler may have interrupted it there.
 STEPSCOPE_THREAD_LOCAL bool this_thread_attaches = false;
 
-/// kStopTimeout for a program that ends without exit handlers. Shorter: it may do so in a signal handler that interrupted a
-/// holder of what the writer waits for.
+/// kStopTimeout for a program that ends without exit handlers. Shorter: it may do so in a signal
+/// handler that interrupted a holder of what the writer waits for.
 constexpr std::chrono::seconds kAbruptStopTimeout{5};
 
-/// The process's capture. Held by a pointer that is never deleted, so that nothing here is destroyed before its last user.
+/// The process's capture. Held by a pointer that is never deleted, so that nothing here is
+/// destroyed before its last user.
 struct Process {
   std::mutex mutex;
   Registry registry;
@@ -49,9 +52,11 @@ struct Process {
   Session* session = nullptr;
   std::atomic<NvtxSource*> nvtx{nullptr};
   nccl::NcclSource* nccl = nullptr;
-  std::atomic<uint64_t> unattached{0};  ///< events that were lost before there was a source to count them
+  std::atomic<uint64_t> unattached{
+      0};  ///< events that were lost before there was a source to count them
   std::once_flag cuda_started;
-  bool is_known_to_libraries = false;  ///< CUDA or NCCL may call what belongs to the session for as long as the process lives
+  bool is_known_to_libraries = false;  ///< CUDA or NCCL may call what belongs to the session for as
+                                       ///< long as the process lives
   bool tried = false;                  ///< a session was started or cannot be
   bool forked = false;                 ///< this process is a fork of a traced one
   pthread_key_t exit_key{}, nccl_exit_key{};
@@ -71,7 +76,8 @@ ThreadName name_of_this_thread() {
   return name;
 }
 
-/// Runs in a thread that exits, after its own C++ destructors; an event after this makes a new recorder, closed the same way.
+/// Runs in a thread that exits, after its own C++ destructors; an event after this makes a new
+/// recorder, closed the same way.
 void thread_exits(void* recorder) {
   this_recorder = nullptr;
   put_aside = nullptr;
@@ -83,8 +89,8 @@ void nccl_thread_exits(void* recorder) {
   static_cast<nccl::Recorder*>(recorder)->close();
 }
 
-/// Its recorder is closed when the thread exits. In a signal handler: takes nothing from the heap where the key is one of the
-/// first, as that of the preloaded library is.
+/// Its recorder is closed when the thread exits. In a signal handler: takes nothing from the heap
+/// where the key is one of the first, as that of the preloaded library is.
 void keep_until_exit(Process& self, ThreadRecorder* recorder) {
   if (stepscope_set_thread_value != nullptr)
     stepscope_set_thread_value(recorder);
@@ -127,8 +133,8 @@ void forget_session(Process& self) {
 
 void after_fork_in_parent() { unlock_after_fork(process()); }
 
-/// The parent's session has no writer thread here and its file belongs to the parent: left alone. The first event of this process
-/// starts one of its own.
+/// The parent's session has no writer thread here and its file belongs to the parent: left alone.
+/// The first event of this process starts one of its own.
 void after_fork_in_child() {
   Process& self = process();
   unlock_after_fork(self);
@@ -140,7 +146,8 @@ void after_fork_in_child() {
 /// One line on stderr, once, when the user asked for it. Allocates nothing.
 void say(CaptureOptions const& options, std::string_view message) {
   if (message.empty() || !options.report_loss || process().has_spoken.exchange(true)) return;
-  std::array<iovec, 2> parts = {iovec{const_cast<char*>(message.data()), message.size()}, iovec{const_cast<char*>("\n"), 1}};
+  std::array<iovec, 2> parts = {iovec{const_cast<char*>(message.data()), message.size()},
+                                iovec{const_cast<char*>("\n"), 1}};
   [[maybe_unused]] ssize_t const written = ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
 
@@ -189,7 +196,8 @@ void exec_has_failed() {
   Session const* const session = self.recording;
   if (session == nullptr || self.recorded_process != ::getpid()) return;
   not_cancelled([&] {
-    say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed");
+    say(session->options(),
+        "stepscope: recording ended where the program tried to execute another one, which failed");
   });
 }
 
@@ -206,8 +214,8 @@ void end_session_and_threads(Process& self, Session* session) {
   OwnThread::free_stacks();
 }
 
-/// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it not alone: nothing is done for
-/// it then, since Linux will refuse in any case.
+/// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it
+/// not alone: nothing is done for it then, since Linux will refuse in any case.
 void be_alone() {
   Process& self = process();
   Session* const session = self.recording;
@@ -216,7 +224,8 @@ void be_alone() {
   uninterrupted([&] { end_session_and_threads(self, session); });
 }
 
-constexpr ExitHooks kExitHooks = {process_ends_abruptly, process_executes, exec_has_failed, be_alone, thread_exits};
+constexpr ExitHooks kExitHooks = {process_ends_abruptly, process_executes, exec_has_failed,
+                                  be_alone, thread_exits};
 
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex
@@ -235,7 +244,8 @@ void start_session(Process& self) {
   auto options = options_from_environment();
   if (!options) return;
   self.tried = true;
-  if (std::string_view const why = why_checked_program_is_left_alone(); !why.empty()) return say(*options, why);
+  if (std::string_view const why = why_checked_program_is_left_alone(); !why.empty())
+    return say(*options, why);
   prepare_process_once(self);
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
@@ -264,7 +274,8 @@ void start_session_if_possible(Process& self) {
   }
 }
 
-/// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver still works.
+/// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver
+/// still works.
 void exit_handlers_run() {
   if (Session* const session = current_session(); session != nullptr) session->program_exits();
 }
@@ -302,8 +313,8 @@ void cuda_starts() {
     process().is_known_to_libraries = true;
   });
   session->driver_starts();
-  // Behind that: exit handlers run from the last to the first, and so do destructors of libraries. CUPTI's, which was loaded just
-  // now, must find its buffers fetched.
+  // Behind that: exit handlers run from the last to the first, and so do destructors of libraries.
+  // CUPTI's, which was loaded just now, must find its buffers fetched.
   std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
 }
 
@@ -321,7 +332,8 @@ NcclDetail start_nccl() {
 
 namespace {
 
-/// Without a lock where the session is there already: a signal handler may have interrupted a thread that holds it.
+/// Without a lock where the session is there already: a signal handler may have interrupted a
+/// thread that holds it.
 ThreadRecorder* recorder_for_this_thread() try {
   if (put_aside != nullptr) return std::exchange(put_aside, nullptr);
   Process& self = process();
@@ -344,7 +356,8 @@ bool has_ended() {
   return put_aside == nullptr && nvtx != nullptr && nvtx->is_over();
 }
 
-/// Signals wait: a handler that annotates finds the recorder, and one that leaves by a jump leaves nothing half made behind.
+/// Signals wait: a handler that annotates finds the recorder, and one that leaves by a jump leaves
+/// nothing half made behind.
 ThreadRecorder* attach_uninterrupted() {
   return uninterrupted([] {
     this_thread_attaches = true;
@@ -371,7 +384,8 @@ bool is_recording() {
   return session != nullptr && session->window().mode() != CaptureMode::kStopped;
 }
 
-/// Its recorder is not used before NVTX is done, so that the next event comes by attach_this_thread().
+/// Its recorder is not used before NVTX is done, so that the next event comes by
+/// attach_this_thread().
 void begin_initialization() {
   if (this_recorder != nullptr) put_aside = std::exchange(this_recorder, nullptr);
   this_thread_initializes = true;
@@ -413,8 +427,10 @@ nccl::Recorder* attach_this_thread_to_nccl() {
 
 // Declared here and not through NVTX's headers: their pragmas would hide the second one.
 extern "C" {
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table);
-__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module);
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    NvtxGetExportTableFunc_t get_export_table);
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+    nvtxExtModuleInfo_t* module);
 __attribute__((visibility("default"))) int InitializeInjection();
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
@@ -439,7 +455,8 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   }
 }
 
-/// Of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the program goes on in any case.
+/// Of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the program goes
+/// on in any case.
 int InitializeInjection() {
   try {
     stepscope::tracer::cuda_starts();

@@ -1,6 +1,7 @@
-// libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts: tells the tracer, where a process has
-// loaded it, that the process is about to end without exit handlers (_exit, as forks of Python do) or to execute another program
-// (exec…), so that what waits in buffers reaches the file, or to ask for what only a process of one thread gets (unshare, setns).
+// libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts: tells
+// the tracer, where a process has loaded it, that the process is about to end without exit handlers
+// (_exit, as forks of Python do) or to execute another program (exec…), so that what waits in
+// buffers reaches the file, or to ask for what only a process of one thread gets (unshare, setns).
 // Needs nothing but the C library; without a tracer it only passes on.
 #include <array>
 #include <atomic>
@@ -29,7 +30,8 @@ std::atomic<ExitHooks const*> installed_hooks{nullptr};
 pthread_key_t thread_key;
 
 void thread_exits(void* value) {
-  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr)
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
+      hooks != nullptr)
     hooks->thread_exits(value);
 }
 
@@ -78,7 +80,9 @@ __attribute__((constructor)) void find_all() {
 }
 
 void tell_end() {
-  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr) hooks->before_end();
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
+      hooks != nullptr)
+    hooks->before_end();
 }
 
 [[noreturn]] void end_process(Next<Exit>& next, int status) {
@@ -89,7 +93,8 @@ void tell_end() {
 
 bool is_program(char const* path) {
   struct stat status {};
-  return ::stat(path, &status) == 0 && S_ISREG(status.st_mode) && ::faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+  return ::stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+         ::faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
 /// As execvp() looks for it.
@@ -97,7 +102,8 @@ bool is_program_in_path(char const* file) {
   if (std::strchr(file, '/') != nullptr) return is_program(file);
   char const* const variable = std::getenv("PATH");
   std::string_view folders = variable != nullptr ? variable : "/bin:/usr/bin";
-  std::array<char, 4096> path{};  // no allocation: this may be a child that shares its parent's memory
+  std::array<char, 4096>
+      path{};  // no allocation: this may be a child that shares its parent's memory
   size_t const length = std::strlen(file);
   for (bool more = true; more;) {
     size_t const end = folders.find(':');
@@ -113,8 +119,8 @@ bool is_program_in_path(char const* file) {
   return false;
 }
 
-/// Ends the capture when `call` will most likely execute something: programs try several places, and go on when none has the
-/// file.
+/// Ends the capture when `call` will most likely execute something: programs try several places,
+/// and go on when none has the file.
 template <class IsLikely, class Call>
 int execute(IsLikely const& is_likely, Call const& call) {
   ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
@@ -134,16 +140,20 @@ int call(Next<Function>& next, Arguments... arguments) {
   return -1;
 }
 
-/// Namespaces of users are given to processes of one thread only, those of file systems only where no thread shares the working
-/// folder; the rest are flags of clone() that ask for a thread's leaving.
+/// Namespaces of users are given to processes of one thread only, those of file systems only where
+/// no thread shares the working folder; the rest are flags of clone() that ask for a thread's
+/// leaving.
 constexpr int kOnlyAlone = CLONE_NEWUSER | CLONE_NEWNS | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
 
 void be_alone() {
-  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr) hooks->be_alone();
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
+      hooks != nullptr)
+    hooks->be_alone();
 }
 
-/// Calls `call` with the list of an execl… function as an array: `first`, what `list` has up to its null pointer, null. On the
-/// stack, as nothing may be allocated; `list` stands behind the null pointer then.
+/// Calls `call` with the list of an execl… function as an array: `first`, what `list` has up to its
+/// null pointer, null. On the stack, as nothing may be allocated; `list` stands behind the null
+/// pointer then.
 template <class Call>
 int with_arguments(char const* first, va_list* list, Call const& call) {
   size_t count = 1;
@@ -167,25 +177,41 @@ __attribute__((visibility("default"))) void stepscope_set_exit_hooks(ExitHooks c
   installed_hooks.store(hooks, std::memory_order_release);
 }
 
-__attribute__((visibility("default"))) void stepscope_set_thread_value(void* value) { ::pthread_setspecific(thread_key, value); }
+__attribute__((visibility("default"))) void stepscope_set_thread_value(void* value) {
+  ::pthread_setspecific(thread_key, value);
+}
 
-__attribute__((visibility("default"))) void _exit(int status) { end_process(next_exit_now, status); }
-__attribute__((visibility("default"))) void _Exit(int status) noexcept { end_process(next_exit_now_c99, status); }
+__attribute__((visibility("default"))) void _exit(int status) {
+  end_process(next_exit_now, status);
+}
+__attribute__((visibility("default"))) void _Exit(int status) noexcept {
+  end_process(next_exit_now_c99, status);
+}
 
-__attribute__((visibility("default"))) int execve(char const* path, char* const* arguments, char* const* environment) noexcept {
-  return execute([&] { return is_program(path); }, [&] { return call(next_execve, path, arguments, environment); });
+__attribute__((visibility("default"))) int execve(char const* path, char* const* arguments,
+                                                  char* const* environment) noexcept {
+  return execute([&] { return is_program(path); },
+                 [&] { return call(next_execve, path, arguments, environment); });
 }
-__attribute__((visibility("default"))) int execv(char const* path, char* const* arguments) noexcept {
-  return execute([&] { return is_program(path); }, [&] { return call(next_execv, path, arguments); });
+__attribute__((visibility("default"))) int execv(char const* path,
+                                                 char* const* arguments) noexcept {
+  return execute([&] { return is_program(path); },
+                 [&] { return call(next_execv, path, arguments); });
 }
-__attribute__((visibility("default"))) int execvp(char const* file, char* const* arguments) noexcept {
-  return execute([&] { return is_program_in_path(file); }, [&] { return call(next_execvp, file, arguments); });
+__attribute__((visibility("default"))) int execvp(char const* file,
+                                                  char* const* arguments) noexcept {
+  return execute([&] { return is_program_in_path(file); },
+                 [&] { return call(next_execvp, file, arguments); });
 }
-__attribute__((visibility("default"))) int execvpe(char const* file, char* const* arguments, char* const* environment) noexcept {
-  return execute([&] { return is_program_in_path(file); }, [&] { return call(next_execvpe, file, arguments, environment); });
+__attribute__((visibility("default"))) int execvpe(char const* file, char* const* arguments,
+                                                   char* const* environment) noexcept {
+  return execute([&] { return is_program_in_path(file); },
+                 [&] { return call(next_execvpe, file, arguments, environment); });
 }
-__attribute__((visibility("default"))) int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-  return execute([] { return true; }, [&] { return call(next_fexecve, fd, arguments, environment); });
+__attribute__((visibility("default"))) int fexecve(int fd, char* const* arguments,
+                                                   char* const* environment) noexcept {
+  return execute([] { return true; },
+                 [&] { return call(next_fexecve, fd, arguments, environment); });
 }
 
 __attribute__((visibility("default"))) int unshare(int flags) noexcept {
@@ -197,25 +223,31 @@ __attribute__((visibility("default"))) int setns(int fd, int kind) noexcept {
   return call(next_setns, fd, kind);
 }
 
-__attribute__((visibility("default"))) int execl(char const* path, char const* first, ...) noexcept {
-  va_list list;
-  va_start(list, first);
-  int const result = with_arguments(first, &list, [&](char** arguments) { return execv(path, arguments); });
-  va_end(list);
-  return result;
-}
-__attribute__((visibility("default"))) int execlp(char const* file, char const* first, ...) noexcept {
-  va_list list;
-  va_start(list, first);
-  int const result = with_arguments(first, &list, [&](char** arguments) { return execvp(file, arguments); });
-  va_end(list);
-  return result;
-}
-__attribute__((visibility("default"))) int execle(char const* path, char const* first, ...) noexcept {
+__attribute__((visibility("default"))) int execl(char const* path, char const* first,
+                                                 ...) noexcept {
   va_list list;
   va_start(list, first);
   int const result =
-      with_arguments(first, &list, [&](char** arguments) { return execve(path, arguments, va_arg(list, char**)); });
+      with_arguments(first, &list, [&](char** arguments) { return execv(path, arguments); });
+  va_end(list);
+  return result;
+}
+__attribute__((visibility("default"))) int execlp(char const* file, char const* first,
+                                                  ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  int const result =
+      with_arguments(first, &list, [&](char** arguments) { return execvp(file, arguments); });
+  va_end(list);
+  return result;
+}
+__attribute__((visibility("default"))) int execle(char const* path, char const* first,
+                                                  ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  int const result = with_arguments(first, &list, [&](char** arguments) {
+    return execve(path, arguments, va_arg(list, char**));
+  });
   va_end(list);
   return result;
 }

@@ -21,10 +21,11 @@ void end_as_by_default(int signal) {
   ::sigaction(signal, &action, nullptr);
 }
 
-/// The same signal again, with all that is known of it: it is blocked until the handler returns, and then ends the program where
-/// it was.
+/// The same signal again, with all that is known of it: it is blocked until the handler returns,
+/// and then ends the program where it was.
 void repeat(int signal, siginfo_t* info) {
-  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::syscall(SYS_gettid), signal, info) != 0) ::raise(signal);
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::syscall(SYS_gettid), signal, info) != 0)
+    ::raise(signal);
 }
 
 void on_fatal_signal(int signal, siginfo_t* info, void* /*context*/) {
@@ -35,7 +36,9 @@ void on_fatal_signal(int signal, siginfo_t* info, void* /*context*/) {
   errno = error;
 }
 
-bool is_by_default(struct sigaction const& action) { return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL; }
+bool is_by_default(struct sigaction const& action) {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
 bool is_ours(struct sigaction const& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fatal_signal;
 }
@@ -49,7 +52,8 @@ void watch_fatal_signals(void (*before)()) {
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int const signal : kFatalSignals) {
     struct sigaction now {};
-    if (::sigaction(signal, nullptr, &now) == 0 && is_by_default(now)) ::sigaction(signal, &ours, nullptr);
+    if (::sigaction(signal, nullptr, &now) == 0 && is_by_default(now))
+      ::sigaction(signal, &ours, nullptr);
   }
 }
 

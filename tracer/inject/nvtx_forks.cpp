@@ -18,21 +18,24 @@
 namespace stepscope::tracer {
 namespace {
 
-// Initializing and forking exclude each other, but for a bounded time: who waits may hold a lock of the loader, which the other
-// one needs.
+// Initializing and forking exclude each other, but for a bounded time: who waits may hold a lock of
+// the loader, which the other one needs.
 constexpr int kMaxWaits = 10'000;  // of 50 µs and the timer's slack: about a second
 std::atomic<int> initializing{0}, forking{0};
 thread_local int own_forks __attribute__((tls_model("initial-exec"))) = 0;
 thread_local bool is_initializing __attribute__((tls_model("initial-exec"))) = false;
 
-/// Until no other thread is counted there. No function of the C library, which would end a thread that is to be cancelled here.
+/// Until no other thread is counted there. No function of the C library, which would end a thread
+/// that is to be cancelled here.
 void wait_for_others(std::atomic<int> const& counted, int own) {
   timespec const pause = {0, 50'000};
-  for (int waits = 0; counted.load() > own && waits < kMaxWaits; ++waits) ::syscall(SYS_nanosleep, &pause, nullptr);
+  for (int waits = 0; counted.load() > own && waits < kMaxWaits; ++waits)
+    ::syscall(SYS_nanosleep, &pause, nullptr);
 }
 
-// That leaves the threads which NVTX already counts as initializing and which have not reached us when the process is copied.
-// Their children learn from the parent, in memory that both have, where that copy of NVTX keeps its state, and begin anew.
+// That leaves the threads which NVTX already counts as initializing and which have not reached us
+// when the process is copied. Their children learn from the parent, in memory that both have, where
+// that copy of NVTX keeps its state, and begin anew.
 
 /// NVTX's (nvtxDetail/nvtxImpl.h).
 constexpr uint32_t kFresh = 0, kStarted = 1, kComplete = 2;
@@ -42,11 +45,12 @@ using Initialize = int(void const*);
 /// The core of one copy of NVTX: each library that is built with it has its own.
 struct Core {
   std::atomic<uint32_t>* state;
-  Initialize** function;   ///< where it keeps the function that initializes it when it is called …
+  Initialize** function;  ///< where it keeps the function that initializes it when it is called …
   Initialize* initialize;  ///< … and that function
 };
 
-/// An extension of one copy of NVTX (nvtxDetail/nvtxExtTypes.h). Its state stands in front of the slots of its functions.
+/// An extension of one copy of NVTX (nvtxDetail/nvtxExtTypes.h). Its state stands in front of the
+/// slots of its functions.
 struct ModuleSegment {
   size_t id, slot_count;
   std::atomic<intptr_t>* slots;
@@ -80,7 +84,8 @@ std::atomic<int (*)()> next_sched_yield{nullptr};
 int (*initialize_module)(void*) = nullptr;
 
 Shared* make_shared() {
-  void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return memory != MAP_FAILED ? new (memory) Shared : nullptr;
 }
 
@@ -99,7 +104,8 @@ struct Place {
   uint32_t flag;
 };
 
-/// Whether one library that is loaded here has all of them: the parent may have opened it after the fork.
+/// Whether one library that is loaded here has all of them: the parent may have opened it after the
+/// fork.
 bool are_loaded(std::array<Place, 3> const& places) {
   struct Search {
     std::array<Place, 3> const& places;
@@ -113,7 +119,8 @@ bool are_loaded(std::array<Place, 3> const& places) {
       for (int i = 0; i < object->dlpi_phnum; ++i) {
         ElfW(Phdr) const& segment = object->dlpi_phdr[i];
         uintptr_t const begin = object->dlpi_addr + segment.p_vaddr;
-        if (segment.p_type == PT_LOAD && (segment.p_flags & place.flag) != 0 && at >= begin && at < begin + segment.p_memsz)
+        if (segment.p_type == PT_LOAD && (segment.p_flags & place.flag) != 0 && at >= begin &&
+            at < begin + segment.p_memsz)
           return true;
       }
       return false;
@@ -126,20 +133,23 @@ bool are_loaded(std::array<Place, 3> const& places) {
 }
 
 void begin_anew(Core const& core) {
-  if (!are_loaded(
-          {Place{core.state, PF_W}, Place{core.function, PF_W}, Place{reinterpret_cast<void const*>(core.initialize), PF_X}}))
+  if (!are_loaded({Place{core.state, PF_W}, Place{core.function, PF_W},
+                   Place{reinterpret_cast<void const*>(core.initialize), PF_X}}))
     return;
   // It was told what to call before the process was copied, or not.
   bool const is_told = *core.function != core.initialize;
   uint32_t expected = kStarted;
-  if (core.state->compare_exchange_strong(expected, is_told ? kComplete : kFresh) && !is_told) core.initialize(nullptr);
+  if (core.state->compare_exchange_strong(expected, is_told ? kComplete : kFresh) && !is_told)
+    core.initialize(nullptr);
 }
 
 /// Does what NVTX would have done (nvtxDetail/nvtxExtInit.h), which offers no function for it.
 void begin_anew(Module module, ModuleSegment segment) {
   std::atomic<intptr_t>* const state = segment.slots - 1;
   std::atomic<intptr_t>* const end = segment.slots + segment.slot_count;
-  if (!are_loaded({Place{state, PF_W}, Place{segment.slots, PF_W}, Place{end - 1, PF_W}}) || state->load() != kStarting) return;
+  if (!are_loaded({Place{state, PF_W}, Place{segment.slots, PF_W}, Place{end - 1, PF_W}}) ||
+      state->load() != kStarting)
+    return;
 
   module.segments = &segment;
   bool const takes_part = initialize_module(&module) != 0;
@@ -148,13 +158,16 @@ void begin_anew(Module module, ModuleSegment segment) {
   state->store(takes_part ? kLoaded : kFailed);
 }
 
-/// In a forked child, whose caller may wait for a thread that was not copied: NVTX makes this call while it waits. Looks at each
-/// copy of NVTX that the parent tells of, once.
+/// In a forked child, whose caller may wait for a thread that was not copied: NVTX makes this call
+/// while it waits. Looks at each copy of NVTX that the parent tells of, once.
 void begin_anew_where_nobody_initializes(Shared& parent) {
   uint32_t const next = looked_at.load(std::memory_order_relaxed);
-  if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) || initializing.load() != 0) return;
+  if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) ||
+      initializing.load() != 0)
+    return;
   uint32_t expected_place = next;
-  if (!looked_at.compare_exchange_strong(expected_place, next + 1)) return;  // another thread looks at it
+  if (!looked_at.compare_exchange_strong(expected_place, next + 1))
+    return;  // another thread looks at it
   Begun const& begun = parent.begun[next];
   if (begun.is_module)
     begin_anew(begun.module, begun.segment);
@@ -205,10 +218,12 @@ bool this_thread_initializes_nvtx() { return is_initializing; }
 
 void nvtx_module_begins(void const* module) {
   auto const& begun = *static_cast<Module const*>(module);
-  bool const is_known = begun.size >= sizeof(Module) && begun.segment_count == 1 && begun.segments != nullptr &&
-                        begun.segments->slot_count > 0 && begun.segments->slots != nullptr;
+  bool const is_known = begun.size >= sizeof(Module) && begun.segment_count == 1 &&
+                        begun.segments != nullptr && begun.segments->slot_count > 0 &&
+                        begun.segments->slots != nullptr;
   // Else not the NVTX that we know.
-  if (is_known && begun.segments->slots[-1].load() == kStarting) tell_children({true, {}, begun, *begun.segments});
+  if (is_known && begun.segments->slots[-1].load() == kStarting)
+    tell_children({true, {}, begun, *begun.segments});
 }
 
 void prepare_for_forks(int (*module_initializer)(void*)) {

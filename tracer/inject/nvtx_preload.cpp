@@ -1,10 +1,11 @@
-// Part of libstepscope-exit.so: where that is preloaded NVTX loads it instead of the tracer (NVTX_INJECTION64_PATH), finds it in
-// memory, and it loads the tracer with signals held back.
+// Part of libstepscope-exit.so: where that is preloaded NVTX loads it instead of the tracer
+// (NVTX_INJECTION64_PATH), finds it in memory, and it loads the tracer with signals held back.
 //
-// Why: while NVTX initializes itself, at a program's first annotation, every other annotation waits for that. A signal handler
-// that annotates, and interrupts the thread that initializes, would wait for ever. Without a tracer that takes a moment; loading
-// one takes milliseconds. So signals are blocked from the moment that NVTX calls dlopen() until NVTX is done, which the tracer
-// knows by the callback that follows (release_signals in callbacks.cpp).
+// Why: while NVTX initializes itself, at a program's first annotation, every other annotation waits
+// for that. A signal handler that annotates, and interrupts the thread that initializes, would wait
+// for ever. Without a tracer that takes a moment; loading one takes milliseconds. So signals are
+// blocked from the moment that NVTX calls dlopen() until NVTX is done, which the tracer knows by
+// the callback that follows (release_signals in callbacks.cpp).
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -18,8 +19,9 @@
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/nvtx_forks.h"
 
-// The loader looks for a library as the caller of dlopen() asks for it (its RUNPATH, its namespace), and knows the caller by the
-// return address. So this one leaves the stack as it found it and jumps.
+// The loader looks for a library as the caller of dlopen() asks for it (its RUNPATH, its
+// namespace), and knows the caller by the return address. So this one leaves the stack as it found
+// it and jumps.
 #if defined(__x86_64__)
 __asm__(R"(
   .text
@@ -61,8 +63,9 @@ thread_local bool are_held __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr KernelMask bit_of(int signal) { return KernelMask{1} << (signal - 1); }
 /// A fault ends the program at once when its signal is blocked; the C library needs 32 and 33.
-constexpr KernelMask kNeverHeld = bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGFPE) | bit_of(SIGILL) | bit_of(SIGABRT) |
-                                  bit_of(SIGTRAP) | bit_of(SIGSYS) | bit_of(32) | bit_of(33);
+constexpr KernelMask kNeverHeld = bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGFPE) |
+                                  bit_of(SIGILL) | bit_of(SIGABRT) | bit_of(SIGTRAP) |
+                                  bit_of(SIGSYS) | bit_of(32) | bit_of(33);
 
 void set_mask(KernelMask const* mask, KernelMask* before) {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(KernelMask));
@@ -79,11 +82,13 @@ void hold_signals() {
   are_held = true;
 }
 
-/// Where this library is, as the loader knows it; empty when that is too long, or before the constructor ran. No local statics
-/// here: those of C++ need its library, which not every program has.
+/// Where this library is, as the loader knows it; empty when that is too long, or before the
+/// constructor ran. No local statics here: those of C++ need its library, which not every program
+/// has.
 std::array<char, kMaxPath> own_path{};
 std::atomic<void*> next_dlopen{nullptr};
-/// Else nobody finds stepscope_release_signals(): a program or a launcher has set LD_PRELOAD to something else.
+/// Else nobody finds stepscope_release_signals(): a program or a launcher has set LD_PRELOAD to
+/// something else.
 std::atomic<bool> is_preloaded{false};
 /// NVTX has called us, and calls the tracer back when it is done.
 thread_local bool is_called_by_nvtx __attribute__((tls_model("initial-exec"))) = false;
@@ -91,22 +96,26 @@ thread_local bool is_called_by_nvtx __attribute__((tls_model("initial-exec"))) =
 __attribute__((constructor)) void look_around() {
   Dl_info self{};
   bool const is_known =
-      ::dladdr(reinterpret_cast<void const*>(&stepscope_release_signals), &self) != 0 && self.dli_fname != nullptr;
-  if (is_known && std::strlen(self.dli_fname) < own_path.size()) std::strcpy(own_path.data(), self.dli_fname);
+      ::dladdr(reinterpret_cast<void const*>(&stepscope_release_signals), &self) != 0 &&
+      self.dli_fname != nullptr;
+  if (is_known && std::strlen(self.dli_fname) < own_path.size())
+    std::strcpy(own_path.data(), self.dli_fname);
   next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
   // In the program's own scope: RTLD_DEFAULT would look into this library, too.
   void* const program = ::dlopen(nullptr, RTLD_LAZY);
-  is_preloaded =
-      program != nullptr && ::dlsym(program, "stepscope_release_signals") == reinterpret_cast<void*>(&stepscope_release_signals);
+  is_preloaded = program != nullptr && ::dlsym(program, "stepscope_release_signals") ==
+                                           reinterpret_cast<void*>(&stepscope_release_signals);
   stepscope::tracer::prepare_for_forks(initialize_extension);
 }
 
-/// The function of that name in the tracer, which is beside this library; null when it is not there.
+/// The function of that name in the tracer, which is beside this library; null when it is not
+/// there.
 void* find_in_tracer(char const* name) {
   std::array<char, kMaxPath> path = own_path;
   char* const slash = std::strrchr(path.data(), '/');
   char* const file = slash == nullptr ? path.data() : slash + 1;
-  if (static_cast<size_t>(file - path.data()) + std::strlen(kTracerName) + 1 > path.size()) return nullptr;
+  if (static_cast<size_t>(file - path.data()) + std::strlen(kTracerName) + 1 > path.size())
+    return nullptr;
   std::strcpy(file, kTracerName);
   void* const tracer = ::dlopen(path.data(), RTLD_LAZY);
   return tracer != nullptr ? ::dlsym(tracer, name) : nullptr;
@@ -122,13 +131,15 @@ int initialize(char const* function, void* argument) {
   return takes_part;
 }
 
-int initialize_extension(void* module) { return initialize("InitializeInjectionNvtxExtension", module); }
+int initialize_extension(void* module) {
+  return initialize("InitializeInjectionNvtxExtension", module);
+}
 
 }  // namespace
 
 extern "C" {
-/// What our dlopen() goes on to. NVTX opens this library by this path; who opens it and does not call us, or opens another one
-/// first, is no NVTX that we know.
+/// What our dlopen() goes on to. NVTX opens this library by this path; who opens it and does not
+/// call us, or opens another one first, is no NVTX that we know.
 __attribute__((visibility("hidden"), used)) void* stepscope_next_dlopen(char const* path) {
   bool const is_own = path != nullptr && *path == '/' && std::strcmp(path, own_path.data()) == 0;
   if (is_own && is_preloaded) hold_signals();

@@ -1,4 +1,5 @@
-// The injected library's state of the process: the only process-wide state of the project. Callbacks reach it through here.
+// The injected library's state of the process: the only process-wide state of the project.
+// Callbacks reach it through here.
 #pragma once
 
 #include "tracer/core/options.h"
@@ -11,9 +12,10 @@
 
 namespace stepscope::tracer {
 
-// What a thread of the program has of the tracer. The model makes an access one load, and keeps the memory where every thread has
-// it from its begin: some bytes of static TLS, which the loader has in reserve. Any other model would allocate at a thread's
-// first access, and the C library ends a program that has no memory then.
+// What a thread of the program has of the tracer. The model makes an access one load, and keeps the
+// memory where every thread has it from its begin: some bytes of static TLS, which the loader has
+// in reserve. Any other model would allocate at a thread's first access, and the C library ends a
+// program that has no memory then.
 #define STEPSCOPE_THREAD_LOCAL constinit thread_local __attribute__((tls_model("initial-exec")))
 
 /// The calling thread's recorder; null before its first event.
@@ -21,11 +23,13 @@ extern STEPSCOPE_THREAD_LOCAL ThreadRecorder* this_recorder;
 /// NVTX is being initialized by the calling thread, see release_signals().
 extern STEPSCOPE_THREAD_LOCAL bool this_thread_initializes;
 
-/// Makes the calling thread's recorder, and throws nothing; null when nothing is recorded in this process, there is no memory, or
-/// the caller is a signal handler that interrupted this very function: the event is counted as lost then.
+/// Makes the calling thread's recorder, and throws nothing; null when nothing is recorded in this
+/// process, there is no memory, or the caller is a signal handler that interrupted this very
+/// function: the event is counted as lost then.
 ThreadRecorder* attach_this_thread();
 
-/// NVTX has initialized itself: signals that were held back meanwhile (nvtx_preload.cpp) reach this thread now.
+/// NVTX has initialized itself: signals that were held back meanwhile (nvtx_preload.cpp) reach this
+/// thread now.
 void end_initialization() noexcept;
 inline void release_signals() noexcept {
   if (this_thread_initializes) [[unlikely]]
@@ -41,12 +45,13 @@ Registry& process_registry();
 /// Where NVTX calls us.
 InstalledCallbacks& process_callbacks();
 
-/// Starts the capture that the environment asks for, if it asks and this was not done. Null when nothing is recorded in this
-/// process.
+/// Starts the capture that the environment asks for, if it asks and this was not done. Null when
+/// nothing is recorded in this process.
 Session* start_process_session();
 /// Null before it was started.
 Session* current_session();
-/// CUDA is being initialized by this thread, or was before the capture began. More than once does no harm.
+/// CUDA is being initialized by this thread, or was before the capture began. More than once does
+/// no harm.
 void cuda_starts();
 
 // The same for threads that NCCL calls the plugin on.
@@ -59,8 +64,8 @@ inline nccl::Recorder* nccl_recorder() {
 }
 
 nccl::Communicators& process_communicators();
-/// NCCL made a communicator: starts recording where it has not begun. What NCCL is asked to report; kOff when nothing is recorded
-/// in this process.
+/// NCCL made a communicator: starts recording where it has not begun. What NCCL is asked to report;
+/// kOff when nothing is recorded in this process.
 NcclDetail start_nccl();
 
 }  // namespace stepscope::tracer

@@ -11,20 +11,23 @@
 namespace stepscope::tracer {
 
 NvtxSource& add_sources(Session& session, Registry& registry) {
-  auto nvtx = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry, session.options().buffer_bytes);
+  auto nvtx = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry,
+                                           session.options().buffer_bytes);
   NvtxSource& result = *nvtx;
   CaptureOptions const& options = session.options();
-  if (options.turn_socket >= 0) nvtx->take_turns({options.turn_socket, options.turn_inode}, options.turn_steps);
+  if (options.turn_socket >= 0)
+    nvtx->take_turns({options.turn_socket, options.turn_inode}, options.turn_steps);
   session.add_source(std::move(nvtx));
   if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)
-    session.add_source(std::make_unique<nvml::NvmlSource>(session.window(), session.devices(),
-                                                          std::chrono::milliseconds(period_ms), nvml::load_api));
+    session.add_source(std::make_unique<nvml::NvmlSource>(
+        session.window(), session.devices(), std::chrono::milliseconds(period_ms), nvml::load_api));
   return result;
 }
 
 nccl::NcclSource& add_nccl_source(Session& session, nccl::Communicators const& communicators) {
-  auto source = std::make_unique<nccl::NcclSource>(session.window(), session.tick_source(), communicators, ::getpid(),
-                                                   session.options().buffer_bytes);
+  auto source =
+      std::make_unique<nccl::NcclSource>(session.window(), session.tick_source(), communicators,
+                                         ::getpid(), session.options().buffer_bytes);
   nccl::NcclSource& result = *source;
   session.add_source(std::move(source));
   return result;

@@ -1,7 +1,8 @@
-// The binary interface of NCCL's profiler plugins, versions 1 to 6 (from NCCL 2.23 on), as far as this plugin reads it: the
-// structs that NCCL passes and the struct of functions that it looks for under the name ncclProfiler_v<N>. Only this folder knows
-// it. Our own declarations after NCCL's public plugin headers (src/include/plugin/profiler): the members of an event that nobody
-// here reads are left out at the end of their struct, since NCCL allocates every event.
+// The binary interface of NCCL's profiler plugins, versions 1 to 6 (from NCCL 2.23 on), as far as
+// this plugin reads it: the structs that NCCL passes and the struct of functions that it looks for
+// under the name ncclProfiler_v<N>. Only this folder knows it. Our own declarations after NCCL's
+// public plugin headers (src/include/plugin/profiler): the members of an event that nobody here
+// reads are left out at the end of their struct, since NCCL allocates every event.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +20,17 @@ inline constexpr Result kSuccess = 0;
 inline constexpr uint64_t kGroup = 1 << 0;  ///< a plan: what shares a kernel
 inline constexpr uint64_t kCollective = 1 << 1;
 inline constexpr uint64_t kPointToPoint = 1 << 2;
-inline constexpr uint64_t kProxyOp = 1 << 3;    ///< a channel's share of an operation, on a network thread
+inline constexpr uint64_t kProxyOp =
+    1 << 3;  ///< a channel's share of an operation, on a network thread
 inline constexpr uint64_t kProxyStep = 1 << 4;  ///< one transfer of it
-// From version 5 on: what the program called, and the launch of a plan's kernel, on the threads that do it.
+// From version 5 on: what the program called, and the launch of a plan's kernel, on the threads
+// that do it.
 inline constexpr uint64_t kGroupCall = 1 << 8;  ///< of a call outside of ncclGroupStart too
 inline constexpr uint64_t kCollectiveCall = 1 << 9;
 inline constexpr uint64_t kPointToPointCall = 1 << 10;
 inline constexpr uint64_t kKernelLaunch = 1 << 11;
-inline constexpr uint64_t kCopyEngine = 1 << 12;  ///< from version 6 on: a collective of copies, without a kernel
+inline constexpr uint64_t kCopyEngine =
+    1 << 12;  ///< from version 6 on: a collective of copies, without a kernel
 
 /// States of a proxy step that are told apart: what it waits for from here on.
 enum State : int {
@@ -38,7 +42,8 @@ enum State : int {
   kSendPeerWait = 20,      ///< the receiver has no buffer free (from version 4 on)
 };
 
-using Logger = void (*)(int level, unsigned long flags, char const* file, int line, char const* format, ...);
+using Logger = void (*)(int level, unsigned long flags, char const* file, int line,
+                        char const* format, ...);
 
 // What the descriptors of all versions share, by one name each.
 struct ProxyOpV1 {
@@ -185,7 +190,8 @@ struct EventV4 {
   };
 };
 
-/// The parent is the call of the program; the plan has a member of its own. A call's parent is its group, as is a launch's.
+/// The parent is the call of the program; the plan has a member of its own. A call's parent is its
+/// group, as is a launch's.
 struct EventV5 {
   struct CollectiveCall {
     char const* function;
@@ -263,7 +269,8 @@ struct EventV6 {
   };
 };
 
-/// What NCCL looks for; `Init` and `Event` are those of the version. A handle is whatever start_event() wrote.
+/// What NCCL looks for; `Init` and `Event` are those of the version. A handle is whatever
+/// start_event() wrote.
 template <class Init, class Event>
 struct Plugin {
   char const* name;
@@ -275,10 +282,10 @@ struct Plugin {
 };
 
 using InitV1 = Result (*)(void** context, int* activation_mask);
-using InitV4 = Result (*)(void** context, int* activation_mask, char const* name, uint64_t communicator, int nodes, int ranks,
-                          int rank, Logger log);
-using InitV5 = Result (*)(void** context, uint64_t communicator, int* activation_mask, char const* name, int nodes, int ranks,
-                          int rank, Logger log);
+using InitV4 = Result (*)(void** context, int* activation_mask, char const* name,
+                          uint64_t communicator, int nodes, int ranks, int rank, Logger log);
+using InitV5 = Result (*)(void** context, uint64_t communicator, int* activation_mask,
+                          char const* name, int nodes, int ranks, int rank, Logger log);
 
 using PluginV1 = Plugin<InitV1, EventV1>;
 using PluginV2 = Plugin<InitV1, EventV2>;

@@ -63,7 +63,9 @@ Call to_call(EventV6::CopyEngine const& from) {
   return call;
 }
 
-bool is_step_state(int state) { return (state >= kSendGpuWait && state <= kReceiveGpuWait) || state == kSendPeerWait; }
+bool is_step_state(int state) {
+  return (state >= kSendGpuWait && state <= kReceiveGpuWait) || state == kSendPeerWait;
+}
 
 Wait wait_of(int state) {
   switch (state) {

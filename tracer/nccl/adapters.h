@@ -1,5 +1,5 @@
-// The versions of the interface → one: what each says of an operation becomes a Call, what each says of an event becomes a call
-// of the recorder. Nothing else knows that there are several.
+// The versions of the interface → one: what each says of an operation becomes a Call, what each
+// says of an event becomes a call of the recorder. Nothing else knows that there are several.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace stepscope::tracer::nccl {
 
-/// What NCCL is asked for by that version of the interface. Kernel channel events never are: for them NCCL makes its kernels
-/// write timestamps and a network thread read them, on machines without a network too, and CUPTI times the kernels anyway.
+/// What NCCL is asked for by that version of the interface. Kernel channel events never are: for
+/// them NCCL makes its kernels write timestamps and a network thread read them, on machines without
+/// a network too, and CUPTI times the kernels anyway.
 constexpr int mask_of(NcclDetail detail, int version) {
   if (detail == NcclDetail::kOff) return 0;
   uint64_t mask = kGroup | kCollective | kPointToPoint;
@@ -21,11 +22,15 @@ constexpr int mask_of(NcclDetail detail, int version) {
   return static_cast<int>(mask);
 }
 
-// NCCL passes handles and contexts as pointers. A context is a communicator's number + 1: null is none.
+// NCCL passes handles and contexts as pointers. A context is a communicator's number + 1: null is
+// none.
 inline uint64_t to_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-inline void* to_pointer(uint64_t handle) { return reinterpret_cast<void*>(static_cast<uintptr_t>(handle)); }
+inline void* to_pointer(uint64_t handle) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+}
 inline uint32_t communicator_of(void* context) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(context) - 1);  // of null: a number that no communicator has
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(context) -
+                               1);  // of null: a number that no communicator has
 }
 
 // Without handle, communicator and rank, which are found in the same place in all versions.
@@ -49,7 +54,8 @@ bool is_step_state(int state);
 
 /// The handle for an operation that NCCL does; 0 = it is not recorded.
 template <class Event, class Operation>
-uint64_t start_operation(Recorder& recorder, void* context, Event const& event, Operation const& operation) {
+uint64_t start_operation(Recorder& recorder, void* context, Event const& event,
+                         Operation const& operation) {
   Call call = to_call(operation);
   call.communicator = communicator_of(context);
   call.rank = event.rank;
@@ -63,7 +69,8 @@ uint64_t start_operation(Recorder& recorder, void* context, Event const& event, 
 
 /// The handle for a call that the program makes.
 template <class Operation>
-uint64_t start_program_call(Recorder& recorder, void* context, void* group, Operation const& operation) {
+uint64_t start_program_call(Recorder& recorder, void* context, void* group,
+                            Operation const& operation) {
   Call call = to_call(operation);
   call.communicator = communicator_of(context);
   call.plan = to_handle(group);
@@ -83,7 +90,8 @@ uint64_t start_newer_event(Recorder& recorder, void* context, Event const& event
     case kKernelLaunch:
       return recorder.begin_launch(to_handle(event.parent), communicator_of(context));
     case kCopyEngine:
-      if constexpr (requires { event.copy_engine; }) return start_operation(recorder, context, event, event.copy_engine);
+      if constexpr (requires { event.copy_engine; })
+        return start_operation(recorder, context, event, event.copy_engine);
       return 0;
     default:
       return 0;
@@ -101,11 +109,14 @@ uint64_t start_event(Recorder& recorder, void* context, Event const& event) {
     case kPointToPoint:
       return start_operation(recorder, context, event, event.point_to_point);
     case kProxyOp:
-      return event.proxy_op.process == recorder.ids().process ? recorder.begin_network_op(to_handle(event.parent)) : 0;
+      return event.proxy_op.process == recorder.ids().process
+                 ? recorder.begin_network_op(to_handle(event.parent))
+                 : 0;
     case kProxyStep:
       return recorder.begin_network_step(to_handle(event.parent));
     default:
-      if constexpr (requires { event.collective_call; }) return start_newer_event(recorder, context, event);
+      if constexpr (requires { event.collective_call; })
+        return start_newer_event(recorder, context, event);
       return 0;
   }
 }

@@ -1,5 +1,6 @@
-// The communicators that NCCL told of, by number: what every operation of one has in common. It outlives sessions, as NCCL goes
-// on using a number after a fork. Thread-safe; nothing here is on a hot path.
+// The communicators that NCCL told of, by number: what every operation of one has in common. It
+// outlives sessions, as NCCL goes on using a number after a fork. Thread-safe; nothing here is on a
+// hot path.
 #pragma once
 
 #include <cstdint>

@@ -9,16 +9,18 @@
 namespace stepscope::tracer::nccl {
 namespace {
 
-/// Open calls are looked through this often: half of a call's time to settle more or less is the same to a reader.
+/// Open calls are looked through this often: half of a call's time to settle more or less is the
+/// same to a reader.
 constexpr int64_t kSettlePeriodNs = OpenCall::kSettleNs / 2;
 
-/// NCCL counts by function: with the function it is one number for each collective of a communicator. 0 stays "none". Those of
-/// the copy engines have a count of their own.
+/// NCCL counts by function: with the function it is one number for each collective of a
+/// communicator. 0 stays "none". Those of the copy engines have a count of their own.
 uint64_t unique_sequence(Call const& call) {
   constexpr uint64_t kOfCopyEngine = uint64_t{1} << 63;
   static_assert(model::kCollectiveOpCount <= 16);
   if (call.has_sequence == 0) return 0;
-  return call.sequence << 4 | static_cast<uint64_t>(call.op) | (call.by_copy_engine != 0 ? kOfCopyEngine : 0);
+  return call.sequence << 4 | static_cast<uint64_t>(call.op) |
+         (call.by_copy_engine != 0 ? kOfCopyEngine : 0);
 }
 
 uint16_t words_of(RecordType type) {
@@ -44,14 +46,16 @@ uint16_t words_of(RecordType type) {
 
 }  // namespace
 
-size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t const> words, ClockFit const& clock) {
+size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t const> words,
+                       ClockFit const& clock) {
   size_t at = 0;
   while (at < words.size()) {
     RecordHeader header{};
     std::memcpy(&header, &words[at], sizeof header);
     auto const type = static_cast<RecordType>(header.type);
     bool const is_padding = type == RecordType::kPadding;
-    if (header.words == 0 || header.words > words.size() - at || (!is_padding && header.words != words_of(type))) {
+    if (header.words == 0 || header.words > words.size() - at ||
+        (!is_padding && header.words != words_of(type))) {
       ++malformed_;
       return words.size();  // where the next one begins is not known
     }
@@ -75,7 +79,8 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
 }
 
 /// False when the record is not of these.
-bool Decoder::decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record, int64_t now) {
+bool Decoder::decode_program_call(RecordType type, int64_t thread_id,
+                                  std::span<uint64_t const> record, int64_t now) {
   if (type == RecordType::kProgramCall) {
     Call call;
     std::memcpy(static_cast<void*>(&call), &record[2], sizeof call);
@@ -92,14 +97,16 @@ bool Decoder::decode_program_call(RecordType type, int64_t thread_id, std::span<
   return true;
 }
 
-Decoder::NetworkEvent Decoder::network_event(std::span<uint64_t const> record, ClockFit const& clock) {
+Decoder::NetworkEvent Decoder::network_event(std::span<uint64_t const> record,
+                                             ClockFit const& clock) {
   NetworkEvent event;
   event.call = record[2];
   event.at_ns = clock.to_trace_ns(static_cast<int64_t>(record[1]));
   event.change = record.size() == kNetworkBeginWords ? 1 : -1;
   if (event.change > 0) return event;
   for (size_t i = 0; i < kWaits; ++i) {
-    int64_t const waited = event.at_ns - clock.to_trace_ns(static_cast<int64_t>(record[1] - record[3 + i]));
+    int64_t const waited =
+        event.at_ns - clock.to_trace_ns(static_cast<int64_t>(record[1] - record[3 + i]));
     event.waited_ns[i] = static_cast<uint64_t>(std::max<int64_t>(waited, 0));
   }
   return event;
@@ -112,7 +119,8 @@ OpenCall* Decoder::find(uint64_t handle) {
 
 void Decoder::begin_call(uint32_t recorder, int64_t thread_id, Call const& call, int64_t now) {
   uint64_t& last = last_call_[recorder];
-  if (OpenCall* const before = find(last); before != nullptr && before->end_ns < 0) before->end_ns = now;
+  if (OpenCall* const before = find(last); before != nullptr && before->end_ns < 0)
+    before->end_ns = now;
   last = call.handle;
   OpenCall open;
   open.call = call;
@@ -140,9 +148,11 @@ bool Decoder::apply(NetworkEvent const& event) {
 }
 
 void Decoder::apply_early_events() {
-  // Heads of rings are read one after the other: a call can be a round later than what a network thread says of it.
+  // Heads of rings are read one after the other: a call can be a round later than what a network
+  // thread says of it.
   constexpr int kMaxRounds = 2;
-  std::erase_if(early_, [&](NetworkEvent& event) { return apply(event) || ++event.rounds > kMaxRounds; });
+  std::erase_if(early_,
+                [&](NetworkEvent& event) { return apply(event) || ++event.rounds > kMaxRounds; });
 }
 
 model::CollectiveDetail Decoder::detail_of(OpenCall const& open) const {
@@ -162,7 +172,8 @@ model::CollectiveDetail Decoder::detail_of(OpenCall const& open) const {
   detail.channels = call.channels;
   detail.plan = call.plan;
   detail.launch = open.launch;
-  static_assert(kWaits == 3 && static_cast<int>(Wait::kGpu) == 1 && static_cast<int>(Wait::kPeer) == 2);
+  static_assert(kWaits == 3 && static_cast<int>(Wait::kGpu) == 1 &&
+                static_cast<int>(Wait::kPeer) == 2);
   detail.gpu_wait_ns = open.waited_ns[0];
   detail.peer_wait_ns = open.waited_ns[1];
   detail.network_wait_ns = open.waited_ns[2];
@@ -185,7 +196,8 @@ void Decoder::end_round(int64_t now_ns, TraceStore& store) {
   settle(now_ns, store);
 }
 
-void Decoder::settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations, std::vector<OpenCall>& settled) {
+void Decoder::settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations,
+                            std::vector<OpenCall>& settled) {
   for (uint64_t const handle : program_calls_.settled(now_ns, operations)) {
     CallGroup const group = program_calls_.take(handle);
     std::vector<OpenCall*> done;

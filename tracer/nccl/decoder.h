@@ -1,6 +1,7 @@
-// Records → rows: each call that NCCL told of becomes a row on the thread that enqueued it, with its details and the sum of what
-// its network operations waited for. A call of a plan lasts until the next one of the plan or its own end; the first one begins
-// with the launch of the plan's kernel, where that is known.
+// Records → rows: each call that NCCL told of becomes a row on the thread that enqueued it, with
+// its details and the sum of what its network operations waited for. A call of a plan lasts until
+// the next one of the plan or its own end; the first one begins with the launch of the plan's
+// kernel, where that is known.
 #pragma once
 
 #include <array>
@@ -25,9 +26,11 @@ class Decoder {
  public:
   explicit Decoder(Communicators const& communicators) : communicators_(communicators) {}
 
-  /// Whole records of that thread in their order, from the first word on; returns the words that were decoded, all of them unless
-  /// they contradict themselves. `recorder` is the recorder's number.
-  size_t decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t const> words, ClockFit const& clock);
+  /// Whole records of that thread in their order, from the first word on; returns the words that
+  /// were decoded, all of them unless they contradict themselves. `recorder` is the recorder's
+  /// number.
+  size_t decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t const> words,
+                ClockFit const& clock);
   /// All threads were drained up to one moment: writes the calls that are settled by now.
   void end_round(int64_t now_ns, TraceStore& store);
   /// Capture ends: writes all of them.
@@ -53,9 +56,11 @@ class Decoder {
   static NetworkEvent network_event(std::span<uint64_t const> record, ClockFit const& clock);
   bool apply(NetworkEvent const& event);
   void apply_early_events();
-  bool decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record, int64_t now);
+  bool decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record,
+                           int64_t now);
   void settle(int64_t now_ns, TraceStore& store);
-  void settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations, std::vector<OpenCall>& settled);
+  void settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations,
+                     std::vector<OpenCall>& settled);
   [[nodiscard]] model::CollectiveDetail detail_of(OpenCall const& open) const;
   void write(OpenCall const& open, TraceStore& store) const;
   OpenCall* find(uint64_t handle);

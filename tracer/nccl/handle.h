@@ -1,5 +1,6 @@
-// The handles that NCCL gets for its events and passes back: numbers, never addresses, so that one that is stale, unknown or of
-// another process's plugin (a network thread that serves several of them) can do no harm.
+// The handles that NCCL gets for its events and passes back: numbers, never addresses, so that one
+// that is stale, unknown or of another process's plugin (a network thread that serves several of
+// them) can do no harm.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +26,20 @@ inline constexpr uint64_t kValueMask = (uint64_t{1} << (kRecorderShift - kValueS
 static_assert(Slot::kPlaceBits + Slot::kUseBits == kRecorderShift - kValueShift);
 
 constexpr uint64_t make_handle(HandleType type, uint32_t recorder, uint64_t value) {
-  return uint64_t{recorder & 0xFFFFU} << kRecorderShift | (value & kValueMask) << kValueShift | static_cast<uint64_t>(type);
+  return uint64_t{recorder & 0xFFFFU} << kRecorderShift | (value & kValueMask) << kValueShift |
+         static_cast<uint64_t>(type);
 }
 constexpr HandleType type_of(uint64_t handle) { return static_cast<HandleType>(handle & 0xF); }
-constexpr uint32_t recorder_of(uint64_t handle) { return static_cast<uint32_t>(handle >> kRecorderShift); }
+constexpr uint32_t recorder_of(uint64_t handle) {
+  return static_cast<uint32_t>(handle >> kRecorderShift);
+}
 constexpr uint64_t make_handle(HandleType type, uint32_t recorder, Slot slot) {
   return make_handle(type, recorder, uint64_t{slot.use} << Slot::kPlaceBits | slot.place);
 }
 constexpr Slot slot_of(uint64_t handle) {
   uint64_t const value = handle >> kValueShift & kValueMask;
-  return {static_cast<uint32_t>(value & ((1U << Slot::kPlaceBits) - 1)), static_cast<uint32_t>(value >> Slot::kPlaceBits)};
+  return {static_cast<uint32_t>(value & ((1U << Slot::kPlaceBits) - 1)),
+          static_cast<uint32_t>(value >> Slot::kPlaceBits)};
 }
 
 }  // namespace stepscope::tracer::nccl

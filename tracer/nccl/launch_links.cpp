@@ -24,7 +24,8 @@ class GroupLinks {
 
   std::vector<OpenCall> link() {
     for (OpenCall* const operation : operations_) operation->launch = model::CallLaunch::kNone;
-    std::vector<Plan> later;  // told by another thread: NCCL has CUDA call it when the stream is there
+    std::vector<Plan>
+        later;  // told by another thread: NCCL has CUDA call it when the stream is there
     for (Plan const& plan : plans())
       if (!link_to_launch_before(plan)) later.push_back(plan);
     link_in_order(later);
@@ -46,7 +47,8 @@ class GroupLinks {
     }
     return result;
   }
-  /// A call that was captured runs when its graph is launched, as often as that is: the launch at its capture ran nothing.
+  /// A call that was captured runs when its graph is launched, as often as that is: the launch at
+  /// its capture ran nothing.
   [[nodiscard]] bool is_captured(OpenCall const& operation) const {
     return std::any_of(group_.calls.begin(), group_.calls.end(), [&](ProgramCall const& call) {
       return call.call.handle == operation.call.program_call && call.call.is_captured != 0;
@@ -56,15 +58,16 @@ class GroupLinks {
   bool link_to_launch_before(Plan const& plan) {
     OpenCall const& first = *plan.front();
     auto const found = std::find_if(free_.rbegin(), free_.rend(), [&](LaunchSpan const* launch) {
-      return launch->communicator == first.call.communicator && launch->thread_id == first.thread_id &&
-             launch->end_ns <= first.start_ns;
+      return launch->communicator == first.call.communicator &&
+             launch->thread_id == first.thread_id && launch->end_ns <= first.start_ns;
     });
     if (found == free_.rend()) return false;
     move_to(plan, **found);
     free_.erase(std::next(found).base());
     return true;
   }
-  /// The plans of a communicator run, and are told, in the order of their launches; sure only when all were told.
+  /// The plans of a communicator run, and are told, in the order of their launches; sure only when
+  /// all were told.
   void link_in_order(std::vector<Plan> const& plans) {
     for (uint32_t const communicator : communicators_of(plans)) {
       std::vector<LaunchSpan const*> const launches = free_launches(communicator);
@@ -73,7 +76,8 @@ class GroupLinks {
         if (plan.front()->call.communicator == communicator) mine.push_back(plan);
       if (mine.size() != launches.size()) continue;
       for (size_t i = 0; i < mine.size(); ++i) move_to(mine[i], *launches[i]);
-      std::erase_if(free_, [&](LaunchSpan const* launch) { return launch->communicator == communicator; });
+      std::erase_if(free_,
+                    [&](LaunchSpan const* launch) { return launch->communicator == communicator; });
     }
   }
   static std::set<uint32_t> communicators_of(std::vector<Plan> const& plans) {
@@ -102,8 +106,9 @@ class GroupLinks {
     std::vector<OpenCall> result;
     for (ProgramCall const& called : group_.calls) {
       uint32_t const communicator = called.call.communicator;
-      bool const is_told = std::any_of(operations_.begin(), operations_.end(),
-                                       [&](OpenCall const* operation) { return operation->call.communicator == communicator; });
+      bool const is_told = std::any_of(
+          operations_.begin(), operations_.end(),
+          [&](OpenCall const* operation) { return operation->call.communicator == communicator; });
       if (is_told || called.call.is_captured != 0) continue;
       OpenCall open;
       open.call = called.call;

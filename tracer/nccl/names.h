@@ -1,5 +1,5 @@
-// NCCL's names and numbers of functions, types, algorithms and protocols → ours. Runs in the program's threads: compares a few
-// short texts, no more.
+// NCCL's names and numbers of functions, types, algorithms and protocols → ours. Runs in the
+// program's threads: compares a few short texts, no more.
 #pragma once
 
 #include <cstdint>

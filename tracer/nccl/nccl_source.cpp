@@ -9,36 +9,39 @@
 namespace stepscope::tracer::nccl {
 namespace {
 
-/// Of the buffers, for each thread that NCCL calls us on, few as they are: by default 1 MB, which is 9,000 calls between two
-/// drains or a hundred times what NCCL enqueues.
+/// Of the buffers, for each thread that NCCL calls us on, few as they are: by default 1 MB, which
+/// is 9,000 calls between two drains or a hundred times what NCCL enqueues.
 constexpr size_t kShareOfBuffers = 256;
 constexpr size_t kMaxRingBytes = 16 << 20;
 
 }  // namespace
 
-NcclSource::NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators, int64_t process_id,
-                       size_t buffer_bytes)
+NcclSource::NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators,
+                       int64_t process_id, size_t buffer_bytes)
     : window_(window),
       ticks_(ticks),
       communicators_(communicators),
       process_id_(process_id),
-      ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kShareOfBuffers, Ring::kMinBytes, kMaxRingBytes))),
+      ring_bytes_(std::bit_floor(
+          std::clamp(buffer_bytes / kShareOfBuffers, Ring::kMinBytes, kMaxRingBytes))),
       idle_(window, ticks, RecorderIds{UINT32_MAX, 0, process_id}, 0),
       decoder_(communicators) {}
 
 Recorder* NcclSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
   if (window_.mode() == CaptureMode::kStopped) return &idle_;
-  recorders_.push_back(
-      std::make_unique<Recorder>(window_, ticks_, RecorderIds{next_number_++, thread_id, process_id_}, ring_bytes_));
+  recorders_.push_back(std::make_unique<Recorder>(
+      window_, ticks_, RecorderIds{next_number_++, thread_id, process_id_}, ring_bytes_));
   return recorders_.back().get();
 }
 
 void NcclSource::snapshot() {
   std::lock_guard const lock(mutex_);
-  for (size_t i = drained_.size(); i < recorders_.size(); ++i) drained_.push_back({recorders_[i].get(), 0, false});
+  for (size_t i = drained_.size(); i < recorders_.size(); ++i)
+    drained_.push_back({recorders_[i].get(), 0, false});
   for (Drained& drained : drained_) {
-    drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
+    drained.closing =
+        drained.recorder->closed();  // before the head: a closed recorder writes no more
     drained.until = drained.recorder->ring().head();
   }
 }
@@ -48,8 +51,8 @@ void NcclSource::drain_ring(Drained const& drained, ClockFit const& clock) {
   uint64_t position = ring.tail();
   while (position < drained.until) {
     size_t const words = std::min(drained.until - position, ring.words_to_end(position));
-    position +=
-        decoder_.decode(drained.recorder->ids().number, drained.recorder->ids().thread, {ring.at(position), words}, clock);
+    position += decoder_.decode(drained.recorder->ids().number, drained.recorder->ids().thread,
+                                {ring.at(position), words}, clock);
     ring.release(position);
   }
 }
@@ -68,7 +71,8 @@ void NcclSource::forget_closed() {
     if (!drained.closing) continue;
     decoder_.forget_thread(drained.recorder->ids().number);
     dropped_by_exited_ += drained.recorder->dropped();
-    std::erase_if(recorders_, [&](auto const& recorder) { return recorder.get() == drained.recorder; });
+    std::erase_if(recorders_,
+                  [&](auto const& recorder) { return recorder.get() == drained.recorder; });
   }
   std::erase_if(drained_, is_closing);
 }
@@ -88,9 +92,10 @@ std::string NcclSource::describe_interface() const {
   constexpr int kTellsLaunches = 5;
   int const version = communicators_.get(static_cast<uint32_t>(count - 1)).version;
   return fmt::format("interface {}, {} communicators{}", version, count,
-                     version >= kTellsLaunches ? ""
-                                               : "; below interface 5 collectives of a communicator that CUDA graphs use may be "
-                                                 "shown as computation: NCCL 2.28 tells them");
+                     version >= kTellsLaunches
+                         ? ""
+                         : "; below interface 5 collectives of a communicator that CUDA graphs use "
+                           "may be shown as computation: NCCL 2.28 tells them");
 }
 
 uint64_t NcclSource::dropped() const {

@@ -1,5 +1,5 @@
-// The NCCL source: owns the recorders of all threads that NCCL calls the plugin on and turns their rings into rows on the writer
-// thread.
+// The NCCL source: owns the recorders of all threads that NCCL calls the plugin on and turns their
+// rings into rows on the writer thread.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,19 @@ namespace stepscope::tracer::nccl {
 class NcclSource : public Source {
  public:
   /// A thread's ring gets a share of `buffer_bytes`. Window and communicators outlive the source.
-  NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators, int64_t process_id,
-             size_t buffer_bytes);
+  NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators,
+             int64_t process_id, size_t buffer_bytes);
 
-  /// A recorder for the calling thread, valid until it was closed; one that records nothing when capture has ended. Thread-safe.
+  /// A recorder for the calling thread, valid until it was closed; one that records nothing when
+  /// capture has ended. Thread-safe.
   Recorder* attach(int64_t thread_id);
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
   void finish(TraceStore& store, int64_t end_ns) override;
-  [[nodiscard]] bool idle() const override { return true; }  // what belongs to the window is recorded when it is enqueued
+  [[nodiscard]] bool idle() const override {
+    return true;
+  }  // what belongs to the window is recorded when it is enqueued
   void refresh(TraceStore& /*store*/) override {}
   [[nodiscard]] uint64_t dropped() const override;
   void release() override;

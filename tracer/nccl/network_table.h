@@ -1,6 +1,7 @@
-// What a network thread of NCCL is doing: its open operations (one a channel and direction) and their open steps (transfers), and
-// how long they waited for what. Sums are made where the states change, so that an operation of thousands of steps takes two
-// records. Fixed size, no allocation, no lock: one thread's.
+// What a network thread of NCCL is doing: its open operations (one a channel and direction) and
+// their open steps (transfers), and how long they waited for what. Sums are made where the states
+// change, so that an operation of thousands of steps takes two records. Fixed size, no allocation,
+// no lock: one thread's.
 #pragma once
 
 #include <array>
@@ -12,18 +13,22 @@
 
 namespace stepscope::tracer::nccl {
 
-/// A place in the table and how often it was given out: a handle that outlives its operation is told apart.
+/// A place in the table and how often it was given out: a handle that outlives its operation is
+/// told apart.
 struct Slot {
   static constexpr unsigned kPlaceBits = 16, kUseBits = 28;  ///< what a handle has room for
 
   uint32_t place = 0;
   uint32_t use = 0;  ///< modulo 2^kUseBits
 };
-constexpr uint32_t next_use(uint32_t use) { return (use + 1) & ((uint32_t{1} << Slot::kUseBits) - 1); }
+constexpr uint32_t next_use(uint32_t use) {
+  return (use + 1) & ((uint32_t{1} << Slot::kUseBits) - 1);
+}
 
 class NetworkTable {
  public:
-  /// 64 channels, both directions, several collectives at once; NCCL keeps at most eight steps of each in flight.
+  /// 64 channels, both directions, several collectives at once; NCCL keeps at most eight steps of
+  /// each in flight.
   static constexpr size_t kMaxOps = 1024;
   static constexpr size_t kMaxSteps = 4 * kMaxOps;
 
@@ -90,13 +95,16 @@ class NetworkTable {
     Wait wait = Wait::kNothing;
     bool open = false;
   };
-  [[nodiscard]] bool is_open(Slot op) const { return op.place < kMaxOps && ops_[op.place].open && ops_[op.place].use == op.use; }
+  [[nodiscard]] bool is_open(Slot op) const {
+    return op.place < kMaxOps && ops_[op.place].open && ops_[op.place].use == op.use;
+  }
   [[nodiscard]] bool is_open_step(Slot step) const {
     return step.place < kMaxSteps && steps_[step.place].open && steps_[step.place].use == step.use;
   }
   void add_wait(Step const& step, int64_t ticks) {
     if (step.wait == Wait::kNothing || !is_open(step.op) || ticks <= step.since) return;
-    ops_[step.op.place].waited[static_cast<size_t>(step.wait) - 1] += static_cast<uint64_t>(ticks - step.since);
+    ops_[step.op.place].waited[static_cast<size_t>(step.wait) - 1] +=
+        static_cast<uint64_t>(ticks - step.since);
   }
 
   std::array<Op, kMaxOps> ops_{};

@@ -10,8 +10,8 @@
 namespace stepscope::tracer::nccl {
 
 struct OpenCall {
-  /// Nothing of a call that came for so long is over: a network thread begins with an operation within a millisecond or so after
-  /// it was enqueued.
+  /// Nothing of a call that came for so long is over: a network thread begins with an operation
+  /// within a millisecond or so after it was enqueued.
   static constexpr int64_t kSettleNs = 200'000'000;
   /// After so long it is written even so: of collectives that hang a trace must tell.
   static constexpr int64_t kLatestNs = 10'000'000'000;

@@ -39,15 +39,18 @@ std::vector<uint64_t> ProgramCalls::settled(int64_t now_ns, Operations const& op
   std::vector<uint64_t> result;
   for (auto const& [handle, group] : groups_) {
     auto const found = operations.find(handle);
-    std::span<OpenCall* const> const done =
-        found == operations.end() ? std::span<OpenCall* const>() : std::span<OpenCall* const>(found->second);
+    std::span<OpenCall* const> const done = found == operations.end()
+                                                ? std::span<OpenCall* const>()
+                                                : std::span<OpenCall* const>(found->second);
     auto const is_done = [&](ProgramCall const& call) {
-      return call.call.is_captured != 0 || std::any_of(done.begin(), done.end(), [&](OpenCall const* operation) {
+      return call.call.is_captured != 0 ||
+             std::any_of(done.begin(), done.end(), [&](OpenCall const* operation) {
                return operation->call.program_call == call.call.handle;
              });
     };
     bool const is_over = now_ns - group.heard_ns >= OpenCall::kSettleNs &&
-                         std::all_of(done.begin(), done.end(), [&](auto const* call) { return call->is_settled(now_ns); }) &&
+                         std::all_of(done.begin(), done.end(),
+                                     [&](auto const* call) { return call->is_settled(now_ns); }) &&
                          std::all_of(group.calls.begin(), group.calls.end(), is_done);
     if (is_over || now_ns - group.begun_ns >= OpenCall::kLatestNs) result.push_back(handle);
   }

@@ -1,4 +1,5 @@
-// What the program called and the launches that came of it, group by group: what NCCL tells from version 5 of the interface on.
+// What the program called and the launches that came of it, group by group: what NCCL tells from
+// version 5 of the interface on.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class ProgramCalls {
 
   /// 0 = not known, or no more.
   [[nodiscard]] uint64_t group_of(uint64_t program_call) const;
-  /// The groups of which nothing will come any more: NCCL did what the program called, and that is settled; or it has had its
-  /// time.
+  /// The groups of which nothing will come any more: NCCL did what the program called, and that is
+  /// settled; or it has had its time.
   [[nodiscard]] std::vector<uint64_t> settled(int64_t now_ns, Operations const& operations) const;
   /// Nothing is known of the group afterwards.
   CallGroup take(uint64_t group);

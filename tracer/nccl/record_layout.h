@@ -1,4 +1,5 @@
-// What a record in a ring of the NCCL source looks like, in 8-byte words: the header of core/ring.h, ticks, then by type
+// What a record in a ring of the NCCL source looks like, in 8-byte words: the header of
+// core/ring.h, ticks, then by type
 //   kCall        Call, bytes as they are
 //   kCallEnd     handle of the call
 //   kNetworkBegin  handle of the call
@@ -35,16 +36,19 @@ inline constexpr size_t kWaits = 3;
 /// Ticks by Wait − 1.
 using WaitTicks = std::array<uint64_t, kWaits>;
 
-/// One collective or point-to-point operation as it is enqueued: what all versions of the interface say, in one form.
+/// One collective or point-to-point operation as it is enqueued: what all versions of the interface
+/// say, in one form.
 struct Call {
   uint64_t handle = 0;
-  uint64_t plan = 0;               ///< handle of the group that shares a kernel; 0 = unknown
-  uint64_t program_call = 0;       ///< handle of the program's call that it does; 0 = unknown, as below version 5
+  uint64_t plan = 0;  ///< handle of the group that shares a kernel; 0 = unknown
+  uint64_t program_call =
+      0;  ///< handle of the program's call that it does; 0 = unknown, as below version 5
   uint64_t communicator_hash = 0;  ///< 0 = as its init() said
-  uint64_t sequence = 0;           ///< of NCCL: counts by communicator and function, those of copy engines by communicator
-  uint64_t count = 0;              ///< elements
-  uint64_t traffic_bytes = 0;      ///< of versions 1 and 2; 0 = unknown
-  uint32_t communicator = 0;       ///< number in Communicators
+  uint64_t sequence =
+      0;  ///< of NCCL: counts by communicator and function, those of copy engines by communicator
+  uint64_t count = 0;          ///< elements
+  uint64_t traffic_bytes = 0;  ///< of versions 1 and 2; 0 = unknown
+  uint32_t communicator = 0;   ///< number in Communicators
   int32_t rank = -1;
   int32_t peer = -1;  ///< or root
   model::CollectiveOp op = model::CollectiveOp::kUnknown;

@@ -27,7 +27,9 @@ void Recorder::write_handle(RecordType type, uint64_t handle) {
 
 uint64_t Recorder::begin_plan() { return is_recording() ? next_handle(HandleType::kPlan) : 0; }
 
-uint64_t Recorder::begin_group() { return is_recording() ? next_handle(HandleType::kCallGroup) : 0; }
+uint64_t Recorder::begin_group() {
+  return is_recording() ? next_handle(HandleType::kCallGroup) : 0;
+}
 
 uint64_t Recorder::write_call(RecordType type, HandleType handle, Call& call) {
   if (!is_recording()) return 0;
@@ -39,16 +41,20 @@ uint64_t Recorder::write_call(RecordType type, HandleType handle, Call& call) {
   return call.handle;
 }
 
-uint64_t Recorder::begin_call(Call call) { return write_call(RecordType::kCall, HandleType::kCall, call); }
+uint64_t Recorder::begin_call(Call call) {
+  return write_call(RecordType::kCall, HandleType::kCall, call);
+}
 
 uint64_t Recorder::begin_program_call(Call call) {
-  if (type_of(call.plan) != HandleType::kCallGroup) return 0;  // its group began before the capture did
+  if (type_of(call.plan) != HandleType::kCallGroup)
+    return 0;  // its group began before the capture did
   return write_call(RecordType::kProgramCall, HandleType::kProgramCall, call);
 }
 
 uint64_t Recorder::begin_launch(uint64_t group, uint32_t communicator) {
   if (!is_recording() || type_of(group) != HandleType::kCallGroup) return 0;
-  uint64_t* const record = begin_record(RecordType::kLaunch, kLaunchWords, read_ticks(tick_source_));
+  uint64_t* const record =
+      begin_record(RecordType::kLaunch, kLaunchWords, read_ticks(tick_source_));
   if (record == nullptr) return 0;
   Launch const launch = {next_handle(HandleType::kLaunch), group, communicator};
   std::memcpy(record + 2, &launch, sizeof launch);
@@ -75,7 +81,8 @@ uint64_t Recorder::begin_network_step(uint64_t op) {
 }
 
 void Recorder::wait(uint64_t step, Wait wait) {
-  if (is_own(step, HandleType::kNetworkStep)) network_->wait(slot_of(step), wait, read_ticks(tick_source_));
+  if (is_own(step, HandleType::kNetworkStep))
+    network_->wait(slot_of(step), wait, read_ticks(tick_source_));
 }
 
 void Recorder::end(uint64_t handle) {
@@ -88,7 +95,8 @@ void Recorder::end(uint64_t handle) {
       write_handle(RecordType::kLaunchEnd, handle);
       break;
     case HandleType::kNetworkStep:
-      if (is_own(handle, HandleType::kNetworkStep)) network_->end_step(slot_of(handle), read_ticks(tick_source_));
+      if (is_own(handle, HandleType::kNetworkStep))
+        network_->end_step(slot_of(handle), read_ticks(tick_source_));
       break;
     case HandleType::kNetworkOp:
       end_network_op(handle);
@@ -102,7 +110,8 @@ void Recorder::end_network_op(uint64_t handle) {
   if (!is_own(handle, HandleType::kNetworkOp)) return;
   auto const ended = network_->end_op(slot_of(handle));
   if (!ended) return;
-  uint64_t* const record = begin_record(RecordType::kNetworkEnd, kNetworkEndWords, read_ticks(tick_source_));
+  uint64_t* const record =
+      begin_record(RecordType::kNetworkEnd, kNetworkEndWords, read_ticks(tick_source_));
   if (record == nullptr) return;
   record[2] = ended->call;
   std::memcpy(record + 3, ended->waited.data(), sizeof ended->waited);

@@ -1,5 +1,6 @@
-// The recorder of one thread that NCCL calls the plugin on: an enqueuing thread of the program or one of NCCL's network threads.
-// No lock, no allocation but of the table of a network thread at its first operation, no system call.
+// The recorder of one thread that NCCL calls the plugin on: an enqueuing thread of the program or
+// one of NCCL's network threads. No lock, no allocation but of the table of a network thread at its
+// first operation, no system call.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@ struct RecorderIds {
   int64_t process = 0;
 };
 
-/// Called by its thread alone, but for the accessors marked "writer". A handle of 0 stands for what is not recorded: NCCL then
-/// says nothing more of it.
+/// Called by its thread alone, but for the accessors marked "writer". A handle of 0 stands for what
+/// is not recorded: NCCL then says nothing more of it.
 class Recorder {
  public:
   Recorder(CaptureWindow& window, TickSource ticks, RecorderIds ids, size_t ring_bytes)
@@ -42,15 +43,18 @@ class Recorder {
   uint64_t begin_network_step(uint64_t op);
   /// From now on the step waits for `wait`.
   void wait(uint64_t step, Wait wait);
-  /// Of any handle that was given; others do nothing, as after the capture's end: the ring's memory was given back.
+  /// Of any handle that was given; others do nothing, as after the capture's end: the ring's memory
+  /// was given back.
   void end(uint64_t handle);
   /// The thread exits; nothing may be called afterwards.
   void close() { closed_.store(true, std::memory_order_release); }
 
   [[nodiscard]] RecorderIds const& ids() const { return ids_; }
-  [[nodiscard]] Ring& ring() { return ring_; }                                                 ///< writer
-  [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< writer
-  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }        ///< writer
+  [[nodiscard]] Ring& ring() { return ring_; }  ///< writer
+  [[nodiscard]] uint64_t dropped() const {
+    return dropped_.load(std::memory_order_relaxed);
+  }                                                                                      ///< writer
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }  ///< writer
 
  private:
   [[nodiscard]] bool is_recording() const { return window_.mode() == CaptureMode::kRecording; }
@@ -66,7 +70,9 @@ class Recorder {
   uint64_t* begin_record(RecordType type, uint16_t words, int64_t ticks);
   void write_handle(RecordType type, uint64_t handle);
   void end_network_op(uint64_t handle);
-  void count_drop() { dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void count_drop() {
+    dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   CaptureWindow& window_;
   TickSource const tick_source_;

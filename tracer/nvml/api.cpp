@@ -43,7 +43,8 @@ std::optional<Api> load_api() {
   find(library, "nvmlGpmSampleFree", api.gpm_free);
   find(library, "nvmlGpmSampleGet", api.gpm_sample);
   find(library, "nvmlGpmMetricsGet", api.gpm_metrics);
-  if (api.init == nullptr || api.device_count == nullptr || api.device_by_index == nullptr) return {};
+  if (api.init == nullptr || api.device_count == nullptr || api.device_by_index == nullptr)
+    return {};
   return api;
 }
 

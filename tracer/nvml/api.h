@@ -1,5 +1,6 @@
-// The seam to NVML, the driver's management library: the functions that are sampled, found at run time. Our own declarations
-// after NVIDIA's public header (nvml.h); structs have the layout of the versions that are asked for.
+// The seam to NVML, the driver's management library: the functions that are sampled, found at run
+// time. Our own declarations after NVIDIA's public header (nvml.h); structs have the layout of the
+// versions that are asked for.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@ using Result = int;
 inline constexpr Result kSuccess = 0, kNotSupported = 3, kFunctionNotFound = 13, kGpuIsLost = 15;
 
 struct Utilization {
-  unsigned gpu = 0, memory = 0;  ///< percent of the time in which a kernel ran, memory was read or written
+  unsigned gpu = 0,
+           memory = 0;  ///< percent of the time in which a kernel ran, memory was read or written
 };
 struct Memory {
   unsigned long long total = 0, free = 0, used = 0;  ///< bytes
@@ -45,8 +47,10 @@ struct GpmSupport {
   unsigned version = 1;
   unsigned is_supported = 0;
 };
-inline constexpr unsigned kGpmSmActivity = 2, kGpmTensorActivity = 5, kGpmDramBandwidth = 10;                      // percent
-inline constexpr unsigned kGpmPcieSent = 20, kGpmPcieReceived = 21, kGpmNvlinkReceived = 60, kGpmNvlinkSent = 61;  // MiB/s
+inline constexpr unsigned kGpmSmActivity = 2, kGpmTensorActivity = 5,
+                          kGpmDramBandwidth = 10;  // percent
+inline constexpr unsigned kGpmPcieSent = 20, kGpmPcieReceived = 21, kGpmNvlinkReceived = 60,
+                          kGpmNvlinkSent = 61;  // MiB/s
 struct GpmMetric {
   unsigned metric = 0;
   Result result = 0;
@@ -95,7 +99,8 @@ struct Api {
   Result (*gpm_metrics)(GpmMetrics* metrics) = nullptr;
 };
 
-/// Nothing when this machine has no NVML or one without the functions that name devices. The library stays loaded.
+/// Nothing when this machine has no NVML or one without the functions that name devices. The
+/// library stays loaded.
 std::optional<Api> load_api();
 
 }  // namespace stepscope::tracer::nvml

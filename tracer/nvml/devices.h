@@ -1,5 +1,6 @@
-// Which of NVML's GPUs are which of CUDA's devices. NVML numbers GPUs by their place on the PCI bus, CUDA by their speed unless
-// CUDA_DEVICE_ORDER says otherwise: only UUIDs are the same to both.
+// Which of NVML's GPUs are which of CUDA's devices. NVML numbers GPUs by their place on the PCI
+// bus, CUDA by their speed unless CUDA_DEVICE_ORDER says otherwise: only UUIDs are the same to
+// both.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +30,14 @@ struct VisibleDevices {
   std::vector<OpenDevice> devices;
   std::string problem;  ///< why no number of a device can be told; empty = it can
 };
-/// The devices that CUDA sees as far as its variables tell, UUIDs abbreviated as CUDA allows it. As CUDA does, ends at what is no
-/// device. Numbers mean something only where GPUs are ordered as NVML does or all the same.
+/// The devices that CUDA sees as far as its variables tell, UUIDs abbreviated as CUDA allows it. As
+/// CUDA does, ends at what is no device. Numbers mean something only where GPUs are ordered as NVML
+/// does or all the same.
 VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables);
 
-/// What each device was given by its slot and its settings, for people: PCIe link as it is and as it could be (one that saves
-/// power is slower than it could be), limit of power. Empty where nothing is known.
+/// What each device was given by its slot and its settings, for people: PCIe link as it is and as
+/// it could be (one that saves power is slower than it could be), limit of power. Empty where
+/// nothing is known.
 std::string describe_surroundings(Api const& api, std::span<OpenDevice const> devices);
 
 /// Links that are up and who reaches whom over them, for people; empty when there is none.

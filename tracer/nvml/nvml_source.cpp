@@ -14,7 +14,8 @@ std::optional<std::string> variable(char const* name) {
 }  // namespace
 
 void NvmlSource::driver_starts() {
-  // Read here, where CUDA reads them, and not on a thread of ours: the program may change its environment at any time.
+  // Read here, where CUDA reads them, and not on a thread of ours: the program may change its
+  // environment at any time.
   auto visible_devices = variable("CUDA_VISIBLE_DEVICES");
   auto device_order = variable("CUDA_DEVICE_ORDER");
   std::lock_guard const lock(mutex_);
@@ -49,7 +50,8 @@ void NvmlSource::snapshot() {
 }
 
 void NvmlSource::start_thread() {
-  auto thread = SamplingThread::start(SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
+  auto thread = SamplingThread::start(
+      SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
   if (thread) {
     thread_ = std::move(*thread);
     return;
@@ -80,8 +82,8 @@ void NvmlSource::drain(TraceStore& store, ClockFit const& clock) {
   for (Sample const& sample : drained_) {
     model::TrackId const track = track_of(sample, store);
     TrackRows& rows = store.rows(track);
-    rows.add(model::EventKind::kSample, clock.monotonic_to_trace_ns(sample.at_ns), 0, store.intern(name_of(sample.counter)), 0,
-             model::SampleDetail{sample.value});
+    rows.add(model::EventKind::kSample, clock.monotonic_to_trace_ns(sample.at_ns), 0,
+             store.intern(name_of(sample.counter)), 0, model::SampleDetail{sample.value});
     store.row_begun(track, rows);
   }
   if (facts_.empty()) return;

@@ -1,6 +1,6 @@
-// The NVML source: a thread of its own reads the counters of the GPUs that the process uses every few milliseconds, from the
-// moment on when the program starts CUDA. A call of NVML takes 10 to 100 µs and some wait for milliseconds: nothing for the
-// writer thread.
+// The NVML source: a thread of its own reads the counters of the GPUs that the process uses every
+// few milliseconds, from the moment on when the program starts CUDA. A call of NVML takes 10 to 100
+// µs and some wait for milliseconds: nothing for the writer thread.
 #pragma once
 
 #include <atomic>
@@ -24,11 +24,13 @@ class NvmlSource : public Source {
  public:
   /// How long the end of the capture waits for a driver that does not answer.
   static constexpr std::chrono::milliseconds kStopLimit{1'000};
-  /// How long the program's exit does: NVML goes after its exit handlers, and must not be in use then.
+  /// How long the program's exit does: NVML goes after its exit handlers, and must not be in use
+  /// then.
   static constexpr std::chrono::milliseconds kExitLimit{100};
 
   /// `load` finds NVML, on the source's thread. Window and devices outlive the source.
-  NvmlSource(CaptureWindow& window, DeviceRegistry const& devices, std::chrono::milliseconds period, SamplingThread::Loader load)
+  NvmlSource(CaptureWindow& window, DeviceRegistry const& devices, std::chrono::milliseconds period,
+             SamplingThread::Loader load)
       : window_(window), devices_(devices), period_(period), load_(std::move(load)) {}
   ~NvmlSource() override { stop(); }
 

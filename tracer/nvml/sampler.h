@@ -42,8 +42,9 @@ struct Sample {
   int64_t at_ns = 0;
 };
 
-/// Used by one thread. Errors are answered by leaving out: what a device does not support is not asked for again, a device that
-/// is lost neither. Asks nothing that waits: throughput of PCIe is only told where hardware counters tell it.
+/// Used by one thread. Errors are answered by leaving out: what a device does not support is not
+/// asked for again, a device that is lost neither. Asks nothing that waits: throughput of PCIe is
+/// only told where hardware counters tell it.
 class Sampler {
  public:
   /// NVML is initialized and its functions outlive the sampler.
@@ -52,7 +53,8 @@ class Sampler {
   Sampler(Sampler const&) = delete;
   Sampler& operator=(Sampler const&) = delete;
 
-  /// Adds the samples of all devices. `now_ns` counts in any steady clock; rates are those since the call before.
+  /// Adds the samples of all devices. `now_ns` counts in any steady clock; rates are those since
+  /// the call before.
   void sample(int64_t now_ns, std::vector<Sample>& samples);
   [[nodiscard]] size_t device_count() const { return devices_.size(); }
   /// All devices have hardware counters.

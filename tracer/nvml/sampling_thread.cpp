@@ -14,7 +14,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-char const* text_or_null(std::optional<std::string> const& text) { return text ? text->c_str() : nullptr; }
+char const* text_or_null(std::optional<std::string> const& text) {
+  return text ? text->c_str() : nullptr;
+}
 
 /// What the thread is asked to do at a moment.
 struct Orders {
@@ -62,7 +64,8 @@ namespace {
 /// The devices that are sampled, opened anew when they change.
 class OpenSampler {
  public:
-  OpenSampler(Api const& api, DeviceVariables const& variables) : api_(api), variables_(variables) {}
+  OpenSampler(Api const& api, DeviceVariables const& variables)
+      : api_(api), variables_(variables) {}
 
   /// True when other devices than before are sampled.
   bool follow(Orders const& orders) {
@@ -98,7 +101,8 @@ class DeviceFacts {
   template <class Tell>
   void tell(Api const& api, OpenSampler& open, Tell const& tell) {
     if (open.devices().empty()) return;
-    if (std::string links = describe_nvlink(api, open.devices()); !links.empty() && links != links_) {
+    if (std::string links = describe_nvlink(api, open.devices());
+        !links.empty() && links != links_) {
       tell("NVLink", links);
       links_ = std::move(links);
     }
@@ -108,7 +112,8 @@ class DeviceFacts {
       surroundings_ = std::move(surroundings);
     }
     if (open.sampler().has_hardware_counters() || std::exchange(has_told_pcie_, true)) return;
-    tell("PCIe throughput", "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
+    tell("PCIe throughput",
+         "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
   }
 
  private:
@@ -118,7 +123,8 @@ class DeviceFacts {
 
 }  // namespace
 
-SamplingThread::SamplingThread(Settings settings) : state_(std::make_shared<State>(std::move(settings))) {}
+SamplingThread::SamplingThread(Settings settings)
+    : state_(std::make_shared<State>(std::move(settings))) {}
 
 base::Expected<std::unique_ptr<SamplingThread>> SamplingThread::start(Settings settings) {
   std::unique_ptr<SamplingThread> self(new SamplingThread(std::move(settings)));
@@ -154,10 +160,12 @@ std::string SamplingThread::sample_until_stopped(State& state) {
   Settings const& settings = state.settings;
   auto const api = settings.load();
   if (!api) return "not sampled: no libnvidia-ml.so.1";
-  if (Result const result = api->init(); result != kSuccess) return fmt::format("not sampled: NVML error {}", result);
+  if (Result const result = api->init(); result != kSuccess)
+    return fmt::format("not sampled: NVML error {}", result);
   std::string outcome = "not sampled: the program ended before";
   {
-    OpenSampler open(*api, {text_or_null(settings.visible_devices), text_or_null(settings.device_order)});
+    OpenSampler open(*api,
+                     {text_or_null(settings.visible_devices), text_or_null(settings.device_order)});
     DeviceFacts facts;
     std::vector<Sample> fresh;
     // After a period: until then CUPTI has told which devices the program uses.
@@ -166,7 +174,9 @@ std::string SamplingThread::sample_until_stopped(State& state) {
       next = std::max(next + settings.period, SteadyClock::now());
       Orders const orders = state.current_orders();
       if (!orders.is_recording) continue;
-      if (open.follow(orders)) facts.tell(*api, open, [&](auto name, auto text) { state.add_fact(name, std::move(text)); });
+      if (open.follow(orders))
+        facts.tell(*api, open,
+                   [&](auto name, auto text) { state.add_fact(name, std::move(text)); });
       fresh.clear();
       open.sampler().sample(monotonic_ns(), fresh);
       state.add(fresh);
@@ -174,9 +184,10 @@ std::string SamplingThread::sample_until_stopped(State& state) {
     unsigned count = 0;
     api->device_count(&count);
     if (open.is_open())
-      outcome = open.problem().empty() ? fmt::format("{} of the machine's {} GPUs, every {} ms", open.devices().size(), count,
-                                                     settings.period.count())
-                                       : "not sampled: " + open.problem();
+      outcome = open.problem().empty()
+                    ? fmt::format("{} of the machine's {} GPUs, every {} ms", open.devices().size(),
+                                  count, settings.period.count())
+                    : "not sampled: " + open.problem();
   }
   if (api->shutdown != nullptr) api->shutdown();
   return outcome;

@@ -1,5 +1,5 @@
-// The thread that asks NVML. A GPU that hangs may keep a call of NVML for ever: then the thread is left where it is, and all that
-// it still touches is its own.
+// The thread that asks NVML. A GPU that hangs may keep a call of NVML for ever: then the thread is
+// left where it is, and all that it still touches is its own.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,9 @@ class SamplingThread {
 
   struct Settings {
     std::chrono::milliseconds period{};
-    Loader load;                                               ///< finds NVML, on the thread
-    std::optional<std::string> visible_devices, device_order;  ///< CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER
+    Loader load;  ///< finds NVML, on the thread
+    std::optional<std::string> visible_devices,
+        device_order;  ///< CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER
   };
 
   /// Starts it. Errors: there can be no thread.

@@ -14,13 +14,14 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Rounds for which the end of a start/end range waits for its begin: rings are drained one after the other, so the begin may be
-/// decoded one round later; after two it was dropped.
+/// Rounds for which the end of a start/end range waits for its begin: rings are drained one after
+/// the other, so the begin may be decoded one round later; after two it was dropped.
 constexpr int kWaitRounds = 2;
-/// Open ranges kept of the deep levels of a thread and domain: more are a program that forgets to pop. The outermost of them are
-/// then left out.
+/// Open ranges kept of the deep levels of a thread and domain: more are a program that forgets to
+/// pop. The outermost of them are then left out.
 constexpr size_t kMaxDeepRanges = 65'536;
-/// Open start/end ranges kept: more are a program that forgets to end them. Later ones are left out.
+/// Open start/end ranges kept: more are a program that forgets to end them. Later ones are left
+/// out.
 constexpr size_t kMaxStartedRanges = 1 << 20;
 /// Words decoded before the ring gets their room back: about 10 µs of work.
 constexpr size_t kSliceWords = 4096;
@@ -56,13 +57,16 @@ std::pair<model::NumberType, uint64_t> number_of(ValueType type, uint64_t value)
     case ValueType::kDouble:
       return {kReal, value};
     case ValueType::kFloat:
-      return {kReal, std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(value))})};
+      return {kReal,
+              std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(value))})};
     default:
       return {kNone, 0};
   }
 }
 
-bool is_stream_event(model::EventKind kind) { return model::is_device_op(kind) || kind == model::EventKind::kStreamWait; }
+bool is_stream_event(model::EventKind kind) {
+  return model::is_device_op(kind) || kind == model::EventKind::kStreamWait;
+}
 
 }  // namespace
 
@@ -87,7 +91,8 @@ Schema const* Decoder::schema(uint16_t domain, uint64_t id) {
 
 std::string_view Decoder::message(Record const& record) {
   if (record.handle == 0) return whole_characters(record.text);
-  if (auto const known = handles_.find(record.handle); known != handles_.end()) return known->second;
+  if (auto const known = handles_.find(record.handle); known != handles_.end())
+    return known->second;
   std::string text = registry_.text_of(record.handle);
   if (text.empty()) return {};  // a handle of another tool: not worth remembering
   return handles_.emplace(record.handle, std::move(text)).first->second;
@@ -114,14 +119,17 @@ model::StringId Decoder::name_of(Record const& record, TraceStore& store, std::s
 
 model::StringId Decoder::plain_name(uint16_t domain, std::string_view text, TraceStore& store) {
   if (text.empty()) text = "unnamed";
-  if (domain == kDefaultDomain || domain == kAnnotationDomain || domain == kDeviceDomain) return store.intern(text);
+  if (domain == kDefaultDomain || domain == kAnnotationDomain || domain == kDeviceDomain)
+    return store.intern(text);
   name_.assign(domain_prefix(domain)).append(text);
   return store.intern(name_);
 }
 
-model::StringId Decoder::new_text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store) {
+model::StringId Decoder::new_text_name(uint16_t domain, std::span<uint64_t const> words,
+                                       TraceStore& store) {
   auto const* const text = reinterpret_cast<char const*>(words.data());
-  model::StringId const name = plain_name(domain, {text, ::strnlen(text, words.size_bytes())}, store);
+  model::StringId const name =
+      plain_name(domain, {text, ::strnlen(text, words.size_bytes())}, store);
   text_names_.add(domain, words, name);
   return name;
 }
@@ -158,12 +166,14 @@ bool Decoder::apply_annotation(Record const& record, Meaning& meaning) {
   }
 }
 
-bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning& meaning, TraceStore& store) {
+bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning& meaning,
+                            TraceStore& store) {
   if (record.domain != kDeviceDomain || record.payloads.empty()) return false;
   PayloadView const& payload = record.payloads.front();
   Schema const* const layout = schema(record.domain, payload.schema);
-  auto const event =
-      layout == nullptr ? std::nullopt : decode_device_range(payload.schema, FieldReader(*layout, payload.bytes()));
+  auto const event = layout == nullptr ? std::nullopt
+                                       : decode_device_range(payload.schema,
+                                                             FieldReader(*layout, payload.bytes()));
   if (!event) {
     ++store.log.unknown_events;
     return false;
@@ -171,10 +181,12 @@ bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning&
   meaning.kind = event->kind;
   meaning.correlation = event->correlation;
   meaning.detail = event->detail;
-  if (event->on_stream && is_stream_event(event->kind)) meaning.track = store.stream_track(event->device, event->stream);
+  if (event->on_stream && is_stream_event(event->kind))
+    meaning.track = store.stream_track(event->device, event->stream);
   if (auto* const memory = std::get_if<model::MemoryDetail>(&meaning.detail)) {
     bool const has_category = thread != nullptr && !thread->memory_purpose.empty();
-    if (memory->purpose == model::MemoryPurpose::kOther && has_category) memory->purpose = thread->memory_purpose.back();
+    if (memory->purpose == model::MemoryPurpose::kOther && has_category)
+      memory->purpose = thread->memory_purpose.back();
   }
   if (only_launched_ && event->kind == model::EventKind::kLaunch && event->correlation != 0) {
     launched_.insert(event->correlation);
@@ -197,15 +209,16 @@ void Decoder::apply_attributes(Record const& record, Meaning& meaning) {
       detail.bytes = fields.get<uint64_t>(kNcclBytes);
     }
   }
-  bool const says_nothing = detail.category == 0 && detail.color == 0 && detail.payload_type == model::NumberType::kNone &&
-                            detail.bytes == 0 && detail.communicator == 0;
+  bool const says_nothing = detail.category == 0 && detail.color == 0 &&
+                            detail.payload_type == model::NumberType::kNone && detail.bytes == 0 &&
+                            detail.communicator == 0;
   if (says_nothing) return;
   meaning.kind = model::EventKind::kAnnotatedRange;
   meaning.detail = detail;
 }
 
-Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meaning, model::StringId name, int64_t start_ns,
-                                      TraceStore& store) {
+Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meaning,
+                                      model::StringId name, int64_t start_ns, TraceStore& store) {
   TrackRows& rows = store.rows(track);
   TrackRows::Open const row = std::visit(
       [&](auto const& detail) {
@@ -219,15 +232,18 @@ Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meani
   return {&rows, row, meaning.is_memory_category};
 }
 
-Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now,
+                                  TraceStore& store) {
   Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
     bool const has_meaning = apply_annotation(record, meaning);
     // A note keeps its number.
-    if (record.type == RecordType::kMark && meaning.kind == model::EventKind::kRange) apply_attributes(record, meaning);
+    if (record.type == RecordType::kMark && meaning.kind == model::EventKind::kRange)
+      apply_attributes(record, meaning);
     if (!has_meaning)
-      prefix = meaning.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
+      prefix = meaning.is_memory_category ? std::string_view("memory: ")
+                                          : std::string_view(domain_prefix(record.domain));
   } else if (record.domain != kDeviceDomain) {
     prefix = domain_prefix(record.domain);
     apply_attributes(record, meaning);
@@ -235,7 +251,8 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
   apply_payload(&thread, record, meaning, store);
   if (record.type == RecordType::kMark) {
     if (model::is_range(meaning.kind))
-      meaning.kind = meaning.kind == model::EventKind::kRange ? model::EventKind::kMark : model::EventKind::kAnnotatedMark;
+      meaning.kind = meaning.kind == model::EventKind::kRange ? model::EventKind::kMark
+                                                              : model::EventKind::kAnnotatedMark;
   } else if (record.type == RecordType::kPush && meaning.is_memory_category) {
     thread.memory_purpose.push_back(memory_purpose(message(record)));
   }
@@ -247,13 +264,14 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
 }
 
 /// Its end has a payload too, which replaces that of the begin.
-Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const& record, OpenRange const& range,
-                                              TraceStore& store) {
+Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const& record,
+                                              OpenRange const& range, TraceStore& store) {
   TrackRows& rows = *range.rows;
   Meaning meaning;
   if (!apply_payload(thread, record, meaning, store)) return range;
   if (meaning.track.valid() && &store.rows(meaning.track) != range.rows) {
-    OpenRange const moved = begin_row(meaning.track, meaning, rows.name(range.row), rows.start(range.row), store);
+    OpenRange const moved =
+        begin_row(meaning.track, meaning, rows.name(range.row), rows.start(range.row), store);
     rows.drop(range.row);
     return moved;
   }
@@ -281,13 +299,15 @@ void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore&
   end_popped(thread, record, range, now, store);
 }
 
-void Decoder::end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now, TraceStore& store) {
+void Decoder::end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now,
+                         TraceStore& store) {
   if (range.is_memory_category) thread.memory_purpose.pop_back();
   if ((record.flags & kPayloadLost) != 0) {  // counted by the recorder
     range.rows->drop(range.row);
     return;
   }
-  end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store), now);
+  end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store),
+            now);
 }
 
 void Decoder::push(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
@@ -345,9 +365,10 @@ void Decoder::forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep
   deep.pop_front();
   if (range.is_memory_category) {
     auto const& outer = open_ranges(thread, domain);
-    thread.memory_purpose.erase(
-        thread.memory_purpose.begin() +
-        std::count_if(outer.begin(), outer.end(), [](OpenRange const& one) { return one.is_memory_category; }));
+    thread.memory_purpose.erase(thread.memory_purpose.begin() +
+                                std::count_if(outer.begin(), outer.end(), [](OpenRange const& one) {
+                                  return one.is_memory_category;
+                                }));
   }
   range.rows->drop(range.row);
   ++never_popped_;
@@ -358,7 +379,8 @@ bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
   if (found == started_.end()) return false;
   OpenRange const range = found->second;
   started_.erase(found);
-  end_range(record.payloads.empty() ? range : apply_end_payload(nullptr, record, range, store), now);
+  end_range(record.payloads.empty() ? range : apply_end_payload(nullptr, record, range, store),
+            now);
   return true;
 }
 
@@ -369,12 +391,14 @@ void Decoder::mark(Thread& thread, Record const& record, int64_t now, TraceStore
 }
 
 /// A note is a point of a curve, too: of its thread and name.
-void Decoder::add_note_sample(Thread const& thread, Record const& record, int64_t now, TraceStore& store) {
+void Decoder::add_note_sample(Thread const& thread, Record const& record, int64_t now,
+                              TraceStore& store) {
   auto const [type, bits] = number_of(record.value_type, record.value);
   if (type == model::NumberType::kNone || record.category != 0) return;
-  double const value = type == model::NumberType::kReal     ? std::bit_cast<double>(bits)
-                       : type == model::NumberType::kSigned ? static_cast<double>(static_cast<int64_t>(bits))
-                                                            : static_cast<double>(bits);
+  double const value = type == model::NumberType::kReal ? std::bit_cast<double>(bits)
+                       : type == model::NumberType::kSigned
+                           ? static_cast<double>(static_cast<int64_t>(bits))
+                           : static_cast<double>(bits);
   notes_.add(thread.thread_id, std::string(message(record)), value, now, store);
 }
 
@@ -399,14 +423,17 @@ bool Decoder::describe_device(Record const& record, TraceStore& store) {
   return false;
 }
 
-size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFit const& clock,
+                       TraceStore& store) {
   Thread& own = thread(number);
   size_t position = 0;
   while (position < words.size() && position < kSliceWords) {
-    // The words come from another core's cache: asked for early, they are here when they are needed.
+    // The words come from another core's cache: asked for early, they are here when they are
+    // needed.
     __builtin_prefetch(words.data() + position + kPrefetchWords);
     auto const rest = words.subspan(position);
-    size_t const used = is_compact(rest[0]) ? decode_compact(own, rest, clock, store) : decode_general(own, rest, clock, store);
+    size_t const used = is_compact(rest[0]) ? decode_compact(own, rest, clock, store)
+                                            : decode_general(own, rest, clock, store);
     if (used == 0) [[unlikely]] {
       ++store.log.unknown_events;
       return words.size();
@@ -416,7 +443,8 @@ size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFi
   return position;
 }
 
-size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words,
+                               ClockFit const& clock, TraceStore& store) {
   int64_t const now = clock.to_trace_ns(compact_ticks(words[0], clock.latest_ticks()));
   uint16_t const domain = compact_domain(words[0]);
   if ((words[0] & kCompactPop) != 0) {
@@ -432,7 +460,8 @@ size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, 
   }
   if ((words[0] & kCompactHandle) != 0) {
     if (words.size() < 2) return 0;
-    push_plain(thread, domain, handle_name(domain, static_cast<uint32_t>(words[1]), store), now, store);
+    push_plain(thread, domain, handle_name(domain, static_cast<uint32_t>(words[1]), store), now,
+               store);
     return 2;
   }
   size_t const limit = std::min<size_t>(words.size(), 1 + kMaxCompactTextWords);
@@ -443,7 +472,8 @@ size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, 
   return end + 1;
 }
 
-size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words,
+                               ClockFit const& clock, TraceStore& store) {
   RecordHeader header{};
   std::memcpy(&header, words.data(), sizeof header);
   if (header.words == 0 || header.words > words.size()) return 0;
@@ -525,7 +555,8 @@ void Decoder::end_round(TraceStore& store) {
     if (++waiting.rounds < kWaitRounds) still_waiting.push_back(std::move(waiting));
   }
   waiting_ends_ = std::move(still_waiting);
-  // An op that came before its launch did has seen one whole round since: its launch was outside the window.
+  // An op that came before its launch did has seen one whole round since: its launch was outside
+  // the window.
   for (EndedOp const& op : waiting_ops_before_) {
     if (launched_.contains(op.correlation))
       end_op(op);
@@ -563,8 +594,10 @@ void Decoder::finish(int64_t end_ns, TraceStore& store) {
   };
   note(open_at_end_, "were still open when their thread or the capture ended, and end there");
   note(never_popped_,
-       "were pushed and not popped while 65,536 others were opened inside them, and are left out: add nvtxRangePop");
-  note(too_many_started_, "were started while 1,048,576 others were open, and are left out: add nvtxRangeEnd");
+       "were pushed and not popped while 65,536 others were opened inside them, and are left out: "
+       "add nvtxRangePop");
+  note(too_many_started_,
+       "were started while 1,048,576 others were open, and are left out: add nvtxRangeEnd");
 }
 
 void Decoder::add_track(Thread& thread, TraceStore& store) {

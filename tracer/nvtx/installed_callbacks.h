@@ -1,4 +1,5 @@
-// Where NVTX was told to call us, to take it back when the capture is over: a range then costs what it costs without a tool.
+// Where NVTX was told to call us, to take it back when the capture is over: a range then costs what
+// it costs without a tool.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@ class InstalledCallbacks {
  public:
   /// Writes `callback` into the slot and remembers it. Thread-safe.
   void install(void** slot, void* callback);
-  /// Empties the slots that still hold what was installed, but those of libraries that are gone. The program's threads may be
-  /// calling through them. Returns how many.
+  /// Empties the slots that still hold what was installed, but those of libraries that are gone.
+  /// The program's threads may be calling through them. Returns how many.
   size_t uninstall();
 
   void lock_for_fork() { mutex_.lock(); }

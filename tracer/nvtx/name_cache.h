@@ -1,5 +1,6 @@
-// The name of a range in the file, found by its characters as a compact record has them: programs use few names again and again,
-// and looking one up costs a few ns this way, a tenth of interning a string.
+// The name of a range in the file, found by its characters as a compact record has them: programs
+// use few names again and again, and looking one up costs a few ns this way, a tenth of interning a
+// string.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace stepscope::tracer {
 
-/// A hash table with open addressing. Forgets everything when it has kMaxNames: its memory is bounded, whatever the program does.
+/// A hash table with open addressing. Forgets everything when it has kMaxNames: its memory is
+/// bounded, whatever the program does.
 class NameCache {
  public:
   static constexpr size_t kMaxNames = 1 << 15;
@@ -28,7 +30,9 @@ class NameCache {
   void add(uint16_t domain, std::span<uint64_t const> words, model::StringId name) {
     if (count_ == kMaxNames) *this = NameCache();
     if (count_ * 2 >= table_.size()) grow();
-    place({name, static_cast<uint32_t>(words_.size()), static_cast<uint16_t>(words.size()), domain, words.front()}, words);
+    place({name, static_cast<uint32_t>(words_.size()), static_cast<uint16_t>(words.size()), domain,
+           words.front()},
+          words);
     words_.insert(words_.end(), words.begin(), words.end());
     ++count_;
   }
@@ -50,8 +54,10 @@ class NameCache {
     }
     return static_cast<size_t>(sum);
   }
-  [[nodiscard]] bool is(Entry const& entry, uint16_t domain, std::span<uint64_t const> words) const {
-    if (entry.first_word != words.front() || entry.words != words.size() || entry.domain != domain) return false;
+  [[nodiscard]] bool is(Entry const& entry, uint16_t domain,
+                        std::span<uint64_t const> words) const {
+    if (entry.first_word != words.front() || entry.words != words.size() || entry.domain != domain)
+      return false;
     for (size_t i = 1; i < words.size(); ++i) {  // few: a call of memcmp costs more
       if (words[i] != words_[entry.first + i]) return false;
     }
@@ -70,8 +76,9 @@ class NameCache {
   }
 
   static constexpr size_t kFirstSize = 256;
-  std::vector<Entry> table_ = std::vector<Entry>(kFirstSize);  ///< a power of two; at most half full
-  std::vector<uint64_t> words_;                                ///< of all names
+  std::vector<Entry> table_ =
+      std::vector<Entry>(kFirstSize);  ///< a power of two; at most half full
+  std::vector<uint64_t> words_;        ///< of all names
   size_t count_ = 0;
 };
 

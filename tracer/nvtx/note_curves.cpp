@@ -6,7 +6,8 @@
 
 namespace stepscope::tracer {
 
-void NoteCurves::add(int64_t thread_id, std::string const& name, double value, int64_t now, TraceStore& store) {
+void NoteCurves::add(int64_t thread_id, std::string const& name, double value, int64_t now,
+                     TraceStore& store) {
   if (!std::isfinite(value) || name.empty()) return;
   if (count_ >= kMostTracks && !tracks_.contains(name)) return;
   auto& threads = tracks_[name];

@@ -9,15 +9,16 @@
 namespace stepscope::tracer {
 namespace {
 
-/// A thread may have half of all memory in a burst, and half of what is left at a time: with the default 128 MB, half a second of
-/// 10 M ranges/s.
+/// A thread may have half of all memory in a burst, and half of what is left at a time: with the
+/// default 128 MB, half a second of 10 M ranges/s.
 constexpr size_t kMaxRingShare = 2;
 /// Only addresses: a process has 128 TB of them, and thousands of threads.
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
 /// Where every address counts: as much as the writer's period of 5 ms takes at 10 M ranges/s.
 constexpr size_t kMaxCountedRingBytes = 2 << 20;
-/// A new thread gets at most this share of the memory that is left: 256 KB with the default, so that thousands that come and go
-/// while the writer is kept from its work get some too. Who records more than that lasts takes more while it records.
+/// A new thread gets at most this share of the memory that is left: 256 KB with the default, so
+/// that thousands that come and go while the writer is kept from its work get some too. Who records
+/// more than that lasts takes more while it records.
 constexpr size_t kShareOfRest = 1024;
 
 /// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
@@ -32,7 +33,8 @@ size_t max_ring_bytes(size_t buffer_bytes) {
 
 void set_fact(TraceStore& store, std::string const& fact, std::string const& value) {
   auto& facts = store.info.facts;
-  auto const earlier = std::find_if(facts.begin(), facts.end(), [&](auto const& one) { return one.first == fact; });
+  auto const earlier =
+      std::find_if(facts.begin(), facts.end(), [&](auto const& one) { return one.first == fact; });
   if (earlier != facts.end())
     earlier->second = value;
   else
@@ -42,7 +44,8 @@ void set_fact(TraceStore& store, std::string const& fact, std::string const& val
 
 }  // namespace
 
-NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes)
+NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry,
+                       size_t buffer_bytes)
     : window_(window),
       ticks_(ticks),
       registry_(registry),
@@ -52,7 +55,8 @@ NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& regist
       decoder_(registry, window.ends_early()) {}
 
 size_t NvtxSource::take_ring_bytes() {
-  size_t const bytes = std::bit_floor(std::clamp(budget_.left() / kShareOfRest, Ring::kMinBytes, max_ring_bytes_));
+  size_t const bytes =
+      std::bit_floor(std::clamp(budget_.left() / kShareOfRest, Ring::kMinBytes, max_ring_bytes_));
   return budget_.take(bytes, 1) ? bytes : 0;
 }
 
@@ -62,8 +66,9 @@ ThreadRecorder* NvtxSource::attach(int64_t thread_id, ThreadName const& name) {
   if (is_over()) return nullptr;
   size_t const bytes = take_ring_bytes();
   uint32_t const number = next_number_.fetch_add(1, std::memory_order_relaxed);
-  ThreadRecorder* const recorder = ThreadRecorder::make(window_, ticks_, number, thread_id, bytes, max_ring_bytes_, &budget_,
-                                                        trigger_.is_on() ? &trigger_ : nullptr, turns_ ? &*turns_ : nullptr);
+  ThreadRecorder* const recorder =
+      ThreadRecorder::make(window_, ticks_, number, thread_id, bytes, max_ring_bytes_, &budget_,
+                           trigger_.is_on() ? &trigger_ : nullptr, turns_ ? &*turns_ : nullptr);
   if (recorder == nullptr || !recorder->ring().valid()) budget_.give_back(bytes);
   if (recorder == nullptr) {
     count_unattached(1);
@@ -73,8 +78,8 @@ ThreadRecorder* NvtxSource::attach(int64_t thread_id, ThreadName const& name) {
   recorder->first_name = name;
 
   recorder->attached_before = attached_.load(std::memory_order_relaxed);
-  while (!attached_.compare_exchange_weak(recorder->attached_before, recorder, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
+  while (!attached_.compare_exchange_weak(recorder->attached_before, recorder,
+                                          std::memory_order_release, std::memory_order_relaxed)) {
   }
   return recorder;
 }
@@ -98,7 +103,8 @@ void NvtxSource::take_attached() {
 void NvtxSource::snapshot() {
   take_attached();
   for (Drained& drained : drained_) {
-    drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
+    drained.closing =
+        drained.recorder->closed();  // before the head: a closed recorder writes no more
     drained.unmatched_range_ends = drained.recorder->unmatched_range_ends().mark();
   }
   // After the marks: the begins of the ranges whose ends were lost are then in what is drained.
@@ -111,7 +117,8 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
   if (position == drained.until) return;
   while (position < drained.until) {
     size_t const words = std::min(drained.until - position, ring.words_to_end(position));
-    position += decoder_.decode(drained.recorder->number(), {ring.at(position), words}, clock, store);
+    position +=
+        decoder_.decode(drained.recorder->number(), {ring.at(position), words}, clock, store);
     ring.release(position);
   }
   ring.prefault(kPagesAhead);  // only threads that go on recording get more memory
@@ -119,16 +126,19 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
 
 void NvtxSource::lose_ends(Drained& drained, ClockFit const& clock) {
   UnmatchedRangeEnds::Mark const& lost = drained.unmatched_range_ends;
-  drained.recorder->unmatched_range_ends().take(lost, [this](uint64_t range) { decoder_.lose_end(range); });
+  drained.recorder->unmatched_range_ends().take(
+      lost, [this](uint64_t range) { decoder_.lose_end(range); });
   uint64_t const forgotten = lost.forgotten - std::exchange(drained.forgotten_ends, lost.forgotten);
-  if (forgotten != 0) decoder_.lose_ends_before(clock.to_trace_ns(lost.last_forgotten_ticks), forgotten);
+  if (forgotten != 0)
+    decoder_.lose_ends_before(clock.to_trace_ns(lost.last_forgotten_ticks), forgotten);
 }
 
 void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
   for (Drained& drained : drained_) drain_ring(drained, store, clock);
   for (Drained& drained : drained_) lose_ends(drained, clock);
   decoder_.end_round(store);
-  // All threads that ended at once: programs that start a thread a task end thousands between two rounds.
+  // All threads that ended at once: programs that start a thread a task end thousands between two
+  // rounds.
   for (Drained& drained : drained_) {
     if (drained.closing) close(drained, store, clock);
   }
@@ -152,7 +162,9 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
   model::TrackId const id = decoder_.thread_track(recorder.number(), store);
   model::Track track = store.track(id);
-  std::string const comm = drained.closing ? recorder.final_name() : store.system_name(recorder.thread_id(), drained.comm_name);
+  std::string const comm = drained.closing
+                               ? recorder.final_name()
+                               : store.system_name(recorder.thread_id(), drained.comm_name);
   if (!comm.empty()) drained.comm_name = comm;
   auto const given = registry_.thread_name(recorder.thread_id());
   std::string const& name = given ? *given : drained.comm_name;
@@ -167,9 +179,11 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
 
 void NvtxSource::name_categories(TraceStore& store) {
   for (auto const& [category, name] : registry_.category_names()) {
-    if (std::string& known = named_categories_[category]; std::exchange(known, name) == name) continue;
+    if (std::string& known = named_categories_[category]; std::exchange(known, name) == name)
+      continue;
     auto const [domain, number] = category;
-    std::string const of = domain == kDefaultDomain ? std::string() : " of " + registry_.domain_name(domain);
+    std::string const of =
+        domain == kDefaultDomain ? std::string() : " of " + registry_.domain_name(domain);
     set_fact(store, fmt::format("category {}{}", number, of), name);
   }
 }
@@ -177,7 +191,8 @@ void NvtxSource::name_categories(TraceStore& store) {
 /// As the analyzer reads it (analyzer/metrics/steps/interleave.h).
 void NvtxSource::count_turns(TraceStore& store) {
   uint64_t const turns = turns_ ? turns_->count() : 0;
-  if (std::exchange(told_turns_, turns) != turns) set_fact(store, "turns", fmt::format("{} of {} steps", turns, turns_->steps()));
+  if (std::exchange(told_turns_, turns) != turns)
+    set_fact(store, "turns", fmt::format("{} of {} steps", turns, turns_->steps()));
 }
 
 void NvtxSource::refresh(TraceStore& store) {
@@ -196,12 +211,14 @@ void NvtxSource::finish(TraceStore& store, int64_t end_ns) {
 }
 
 uint64_t NvtxSource::dropped() const {
-  uint64_t sum = dropped_by_exited_ + decoder_.dropped() + unattached_.load(std::memory_order_relaxed);
+  uint64_t sum =
+      dropped_by_exited_ + decoder_.dropped() + unattached_.load(std::memory_order_relaxed);
   for (Drained const& drained : drained_) sum += drained.recorder->dropped();
   return sum;
 }
 
-/// Events without a recorder are of such handlers, or of threads for which there was no memory at all.
+/// Events without a recorder are of such handlers, or of threads for which there was no memory at
+/// all.
 uint64_t NvtxSource::dropped_in_signal_handlers() const {
   uint64_t sum = interrupting_of_exited_ + unattached_.load(std::memory_order_relaxed);
   for (Drained const& drained : drained_) sum += drained.recorder->interrupting();

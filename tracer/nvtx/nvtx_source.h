@@ -1,4 +1,5 @@
-// The NVTX source: owns the recorders of all threads and turns their rings into rows on the writer thread.
+// The NVTX source: owns the recorders of all threads and turns their rings into rows on the writer
+// thread.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,8 @@ namespace stepscope::tracer {
 
 class NvtxSource : public Source {
  public:
-  /// `buffer_bytes` bounds the rings of all threads together. Window and registry outlive the source.
+  /// `buffer_bytes` bounds the rings of all threads together. Window and registry outlive the
+  /// source.
   NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes);
   ~NvtxSource() override;
   NvtxSource(NvtxSource const&) = delete;
@@ -29,13 +31,16 @@ class NvtxSource : public Source {
   /// Before any thread attaches; see Turns.
   void take_turns(ProgramSocket socket, int64_t steps) { turns_.emplace(socket, steps); }
 
-  /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Null when the capture is
-  /// over, or, counted, when there is no memory. Thread-safe and safe in signal handlers: no lock, nothing from the heap.
+  /// A recorder for the calling thread, valid until it was closed; the thread's first event makes
+  /// it. Null when the capture is over, or, counted, when there is no memory. Thread-safe and safe
+  /// in signal handlers: no lock, nothing from the heap.
   ThreadRecorder* attach(int64_t thread_id, ThreadName const& name = {});
   /// The capture has ended: attach() gives nothing any more.
   [[nodiscard]] bool is_over() const { return window_.mode() == CaptureMode::kStopped; }
   /// Events were lost before their thread had a recorder. As attach().
-  void count_unattached(uint64_t events) { unattached_.fetch_add(events, std::memory_order_relaxed); }
+  void count_unattached(uint64_t events) {
+    unattached_.fetch_add(events, std::memory_order_relaxed);
+  }
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
@@ -60,10 +65,10 @@ class NvtxSource : public Source {
     RecorderPointer recorder;
     uint64_t until = 0;                             ///< ring position of the last snapshot
     UnmatchedRangeEnds::Mark unmatched_range_ends;  ///< of the last snapshot
-    uint64_t forgotten_ends = 0;                    ///< of unmatched_range_ends: what the decoder knows of
-    bool closing = false;                           ///< it was closed before the snapshot: nothing comes after it
-    std::string comm_name;                          ///< as the system knows the thread
-    uint64_t described_dropped = 0;                 ///< what the track's `dropped` has of it
+    uint64_t forgotten_ends = 0;     ///< of unmatched_range_ends: what the decoder knows of
+    bool closing = false;            ///< it was closed before the snapshot: nothing comes after it
+    std::string comm_name;           ///< as the system knows the thread
+    uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
   };
   size_t take_ring_bytes();
   void take_attached();
@@ -83,14 +88,16 @@ class NvtxSource : public Source {
   RangeTrigger trigger_;
   std::optional<Turns> turns_;
 
-  std::atomic<ThreadRecorder*> attached_{nullptr};  ///< new to the writer thread, linked from the youngest to the oldest
+  std::atomic<ThreadRecorder*> attached_{
+      nullptr};  ///< new to the writer thread, linked from the youngest to the oldest
   std::atomic<uint32_t> next_number_{0};
   std::atomic<uint64_t> unattached_{0};
 
   // The writer thread's own.
   Decoder decoder_;
   std::vector<Drained> drained_;
-  std::map<std::pair<uint16_t, uint32_t>, std::string> named_categories_;  ///< that are facts of the trace
+  std::map<std::pair<uint16_t, uint32_t>, std::string>
+      named_categories_;  ///< that are facts of the trace
   uint64_t told_turns_ = 0;
   uint64_t dropped_by_exited_ = 0, interrupting_of_exited_ = 0, dropped_on_tracks_ = 0;
 };

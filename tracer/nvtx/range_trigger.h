@@ -1,4 +1,5 @@
-// The NVTX range that opens and closes the capture window (--range): found by name in whatever way a program gives names.
+// The NVTX range that opens and closes the capture window (--range): found by name in whatever way
+// a program gives names.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ class RangeTrigger {
     return args.handle != 0 ? args.handle == handle_ : args.text == name_;
   }
 
-  /// Of a start/end range that opened the window: its end, on whatever thread, closes it. 0 = none did.
+  /// Of a start/end range that opened the window: its end, on whatever thread, closes it. 0 = none
+  /// did.
   std::atomic<uint64_t> started_range{0};
 
  private:

@@ -10,7 +10,8 @@ namespace {
 
 /// Dynamic schema ids begin here (NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START).
 constexpr uint64_t kFirstDynamicSchema = uint64_t{1} << 32;
-/// Texts a program may register; one that registers more builds them from data and must pay for that itself.
+/// Texts a program may register; one that registers more builds them from data and must pay for
+/// that itself.
 constexpr size_t kMaxTexts = 1 << 20;
 /// They are written with every description of the trace.
 constexpr size_t kMaxCategories = 1024;
@@ -39,7 +40,8 @@ std::string Registry::domain_name(uint16_t domain) const {
 
 uint32_t Registry::text(std::string_view text) {
   std::lock_guard const lock(mutex_);
-  if (auto const found = text_handles_.find(text); found != text_handles_.end()) return found->second;
+  if (auto const found = text_handles_.find(text); found != text_handles_.end())
+    return found->second;
   if (texts_.size() == kMaxTexts) return 0;
   texts_.emplace_back(text);
   auto const handle = static_cast<uint32_t>(texts_.size());
@@ -75,7 +77,8 @@ std::map<int32_t, std::string> Registry::device_names() const {
 
 void Registry::name_category(uint16_t domain, uint32_t category, std::string_view name) {
   std::lock_guard const lock(mutex_);
-  if (category_names_.size() == kMaxCategories && !category_names_.contains({domain, category})) return;
+  if (category_names_.size() == kMaxCategories && !category_names_.contains({domain, category}))
+    return;
   category_names_[{domain, category}] = name;
 }
 

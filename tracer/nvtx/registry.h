@@ -1,6 +1,6 @@
-// What a program registers with NVTX once and refers to later: domains, texts, payload schemas, names of threads, devices and
-// categories. It
-// outlives sessions (a forked child goes on using its parent's handles). Thread-safe; nothing here is on a hot path.
+// What a program registers with NVTX once and refers to later: domains, texts, payload schemas,
+// names of threads, devices and categories. It outlives sessions (a forked child goes on using its
+// parent's handles). Thread-safe; nothing here is on a hot path.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ class Registry {
  public:
   Registry();
 
-  /// The number of the domain of that name; the same name gets the same number. From kMaxDomains on all share the last one.
+  /// The number of the domain of that name; the same name gets the same number. From kMaxDomains on
+  /// all share the last one.
   uint16_t domain(std::string_view name);
   [[nodiscard]] std::string domain_name(uint16_t domain) const;
 
@@ -49,7 +50,9 @@ class Registry {
   uint64_t add_schema(uint16_t domain, uint64_t id, Schema schema);
   [[nodiscard]] std::shared_ptr<Schema const> schema(uint16_t domain, uint64_t id) const;
   /// Changes whenever a schema is added: what was looked up before may be out of date.
-  [[nodiscard]] uint64_t schema_version() const { return schema_version_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t schema_version() const {
+    return schema_version_.load(std::memory_order_acquire);
+  }
 
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }

@@ -39,7 +39,8 @@ uint32_t payload_words(std::span<PayloadView const> payloads) {
   return words;
 }
 
-/// The last one to seven bytes as a word, the rest of it zero. Names are short and this is the hot path: no call of memcpy.
+/// The last one to seven bytes as a word, the rest of it zero. Names are short and this is the hot
+/// path: no call of memcpy.
 uint64_t last_word(std::byte const* bytes, size_t size) {
   uint64_t word = 0;
   for (size_t i = 0; i < size; ++i) word |= static_cast<uint64_t>(bytes[i]) << (8 * i);
@@ -48,7 +49,8 @@ uint64_t last_word(std::byte const* bytes, size_t size) {
 
 uint64_t* put_bytes(uint64_t* out, void const* bytes, size_t size) {
   auto const* in = static_cast<std::byte const*>(bytes);
-  for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t), in += sizeof(uint64_t)) std::memcpy(out++, in, sizeof(uint64_t));
+  for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t), in += sizeof(uint64_t))
+    std::memcpy(out++, in, sizeof(uint64_t));
   if (size != 0) *out++ = last_word(in, size);
   return out;
 }
@@ -64,17 +66,21 @@ uint64_t* put_payloads(uint64_t* out, std::span<PayloadView const> payloads) {
   return out;
 }
 
-/// Bytes that are read at once never pass a page's end, so that reading past a text's 0, as every strlen does, cannot fault.
+/// Bytes that are read at once never pass a page's end, so that reading past a text's 0, as every
+/// strlen does, cannot fault.
 bool is_word_in_page(char const* text) {
   constexpr uintptr_t kPage = 4096;  // the smallest there is
   return (reinterpret_cast<uintptr_t>(text) & (kPage - 1)) <= kPage - sizeof(uint64_t);
 }
 
-/// Copies a text with its final 0, the rest of the last word zero; the number of words. 0 when it is too long, or when it is too
-/// near to a page's end to be read by words. Sanitizers must not look: it reads past the 0.
-__attribute__((no_sanitize("address", "thread"))) inline uint32_t put_compact_text(uint64_t* out, char const* text) {
+/// Copies a text with its final 0, the rest of the last word zero; the number of words. 0 when it
+/// is too long, or when it is too near to a page's end to be read by words. Sanitizers must not
+/// look: it reads past the 0.
+__attribute__((no_sanitize("address", "thread"))) inline uint32_t put_compact_text(
+    uint64_t* out, char const* text) {
   using UnalignedWord __attribute__((may_alias, aligned(1))) = uint64_t;
-  for (uint32_t i = 0; i < kMaxCompactTextWords && is_word_in_page(text); ++i, text += sizeof(uint64_t)) {
+  for (uint32_t i = 0; i < kMaxCompactTextWords && is_word_in_page(text);
+       ++i, text += sizeof(uint64_t)) {
     uint64_t const word = *reinterpret_cast<UnalignedWord const*>(text);
     uint64_t const end = lowest_zero_byte(word);
     if (end == 0) {
@@ -88,13 +94,15 @@ __attribute__((no_sanitize("address", "thread"))) inline uint32_t put_compact_te
 }
 
 bool is_step(EventArgs const& args) {
-  return args.domain == kAnnotationDomain && args.category == static_cast<uint32_t>(api::AnnotationCategory::kStep);
+  return args.domain == kAnnotationDomain &&
+         args.category == static_cast<uint32_t>(api::AnnotationCategory::kStep);
 }
 
 }  // namespace
 
-ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                               size_t max_ring_bytes, RingBudget* budget, RangeTrigger* trigger, Turns* turns)
+ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number,
+                               int64_t thread_id, size_t ring_bytes, size_t max_ring_bytes,
+                               RingBudget* budget, RangeTrigger* trigger, Turns* turns)
     : window_(window),
       tick_source_(ticks),
       filtered_(window.filtered()),
@@ -105,7 +113,8 @@ ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t
       turns_(turns) {}
 
 void* ThreadRecorder::take_pages() {
-  void* const memory = ::mmap(nullptr, sizeof(ThreadRecorder), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = ::mmap(nullptr, sizeof(ThreadRecorder), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory != MAP_FAILED ? memory : nullptr;
 }
 
@@ -114,8 +123,9 @@ void ThreadRecorder::Destroy::operator()(ThreadRecorder* recorder) const {
   ::munmap(recorder, sizeof *recorder);
 }
 
-/// Whether the call with the frame `user` was left by a jump out of a signal handler: a call that it is still inside of has its
-/// frame below, unless it runs on a stack that the program made for signals.
+/// Whether the call with the frame `user` was left by a jump out of a signal handler: a call that
+/// it is still inside of has its frame below, unless it runs on a stack that the program made for
+/// signals.
 __attribute__((noinline)) bool ThreadRecorder::was_left(uintptr_t user, uintptr_t frame) {
   if (frame < user) return false;
   stack_t stack{};
@@ -123,14 +133,17 @@ __attribute__((noinline)) bool ThreadRecorder::was_left(uintptr_t user, uintptr_
 }
 
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
-  if (args.domain == kAnnotationDomain) return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);
+  if (args.domain == kAnnotationDomain)
+    return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);
   if (args.domain != kDeviceDomain) return false;
   if (args.payloads.empty()) return true;  // its payload comes at its end: an allocation
   auto const schema = static_cast<api::DeviceSchema>(args.payloads.front().schema);
-  return schema == api::DeviceSchema::kDevice || schema == api::DeviceSchema::kStream || schema == api::DeviceSchema::kMemory;
+  return schema == api::DeviceSchema::kDevice || schema == api::DeviceSchema::kStream ||
+         schema == api::DeviceSchema::kMemory;
 }
 
-/// Behind the window: what devices still do of what was launched inside (the decoder leaves out the rest).
+/// Behind the window: what devices still do of what was launched inside (the decoder leaves out the
+/// rest).
 bool ThreadRecorder::wants_ending(EventArgs const& args) const {
   if (wants_baseline(args)) return true;
   if (args.domain != kDeviceDomain) return false;
@@ -155,25 +168,30 @@ void ThreadRecorder::write_plain_pop(uint16_t domain, uint8_t flags) {
   ring_.commit(kPopWords);
 }
 
-bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free) {
-  // The end of a range is timed before the work of recording it, its begin after: what recording costs is in no range.
+bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t range,
+                           uint64_t keep_free) {
+  // The end of a range is timed before the work of recording it, its begin after: what recording
+  // costs is in no range.
   bool const is_end = type == RecordType::kPop || type == RecordType::kEnd;
   int64_t const early = is_end ? read_ticks(tick_source_) : 0;
   uint8_t const flags = flags_of(args, range);
   uint32_t words = 2 + words_for(args.text.size());
-  words += static_cast<uint32_t>((flags & kHasRangeId) != 0) + static_cast<uint32_t>((flags & kHasCategory) != 0) +
-           static_cast<uint32_t>((flags & kHasValue) != 0) + static_cast<uint32_t>((flags & kHasColor) != 0) +
+  words += static_cast<uint32_t>((flags & kHasRangeId) != 0) +
+           static_cast<uint32_t>((flags & kHasCategory) != 0) +
+           static_cast<uint32_t>((flags & kHasValue) != 0) +
+           static_cast<uint32_t>((flags & kHasColor) != 0) +
            static_cast<uint32_t>((flags & kHasHandle) != 0);
   if ((flags & kHasPayloads) != 0) words += payload_words(args.payloads);
   uint64_t* const record = ring_.try_reserve(words, keep_free);
   if (record == nullptr) [[unlikely]]
     return false;
-  RecordHeader const header = {static_cast<uint8_t>(type), flags, static_cast<uint16_t>(words), args.domain,
-                               static_cast<uint16_t>(args.text.size())};
+  RecordHeader const header = {static_cast<uint8_t>(type), flags, static_cast<uint16_t>(words),
+                               args.domain, static_cast<uint16_t>(args.text.size())};
   std::memcpy(record, &header, sizeof header);
   uint64_t* out = record + 2;
   if ((flags & kHasRangeId) != 0) *out++ = range;
-  if ((flags & kHasCategory) != 0) *out++ = args.category | static_cast<uint64_t>(args.value_type) << 32;
+  if ((flags & kHasCategory) != 0)
+    *out++ = args.category | static_cast<uint64_t>(args.value_type) << 32;
   if ((flags & kHasValue) != 0) *out++ = args.value;
   if ((flags & kHasColor) != 0) *out++ = args.color;
   if ((flags & kHasHandle) != 0) *out++ = args.handle;
@@ -184,14 +202,17 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   return true;
 }
 
-/// Room for a compact push; null when it has to be a general record or there is no room: push() then finds out which.
+/// Room for a compact push; null when it has to be a general record or there is no room: push()
+/// then finds out which.
 inline uint64_t* ThreadRecorder::compact_room(uint16_t domain, uint32_t max_words) {
-  if (domain >= kCompactDomains || nesting_[domain].level >= kBitLevels || !wants_all()) [[unlikely]]
+  if (domain >= kCompactDomains || nesting_[domain].level >= kBitLevels || !wants_all())
+      [[unlikely]]
     return nullptr;
   return ring_.try_reserve(max_words, end_room_);
 }
 
-inline int ThreadRecorder::end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words) {
+inline int ThreadRecorder::end_compact_push(uint16_t domain, uint64_t* record, unsigned tag,
+                                            uint32_t words) {
   Nesting& nesting = nesting_[domain];
   int32_t const level = nesting.level++;
   nesting.recorded |= uint64_t{1} << level;
@@ -235,7 +256,8 @@ void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView 
 
 inline int ThreadRecorder::record_push_text(uint16_t domain, char const* text) {
   uint64_t* const record = compact_room(domain, 1 + kMaxCompactTextWords);
-  uint32_t const words = record != nullptr && text != nullptr ? put_compact_text(record + 1, text) : 0;
+  uint32_t const words =
+      record != nullptr && text != nullptr ? put_compact_text(record + 1, text) : 0;
   if (words == 0) [[unlikely]]
     return push_general(domain, text, 0);
   return end_compact_push(domain, record, 0, 1 + words);
@@ -249,7 +271,8 @@ inline int ThreadRecorder::record_push_handle(uint16_t domain, uint32_t handle) 
   return end_compact_push(domain, record, kCompactHandle, 2);
 }
 
-__attribute__((noinline)) int ThreadRecorder::push_general(uint16_t domain, char const* text, uint32_t handle) {
+__attribute__((noinline)) int ThreadRecorder::push_general(uint16_t domain, char const* text,
+                                                           uint32_t handle) {
   EventArgs args;
   args.domain = domain;
   args.handle = handle;
@@ -261,14 +284,16 @@ inline int ThreadRecorder::record_pop(uint16_t domain) {
   Nesting& nesting = nesting_[domain];
   int32_t const level = nesting.level - 1;
   uint64_t const bit = uint64_t{1} << (level & (kBitLevels - 1));
-  bool const is_compact = domain < kCompactDomains && level >= 0 && level < kBitLevels && (nesting.recorded & bit) != 0;
+  bool const is_compact =
+      domain < kCompactDomains && level >= 0 && level < kBitLevels && (nesting.recorded & bit) != 0;
   if (!is_compact || filtered_ || window_.mode() == CaptureMode::kStopped) [[unlikely]]
     return record_pop(domain, {});
   int64_t const ticks = read_ticks(tick_source_);
   nesting.level = level;
   nesting.recorded &= ~bit;
   end_room_ -= kPopWords;
-  *ring_.try_reserve(1, 0) = compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push kept this room free
+  *ring_.try_reserve(1, 0) =
+      compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push kept this room free
   ring_.commit(1);
   return level;
 }
@@ -318,18 +343,22 @@ void ThreadRecorder::pop_recorded(EventArgs const& args) {
   count_drop();
 }
 
-bool ThreadRecorder::write_deep(RecordType type, EventArgs const& args, Nesting& nesting, int32_t level) {
+bool ThreadRecorder::write_deep(RecordType type, EventArgs const& args, Nesting& nesting,
+                                int32_t level) {
   if (!write(type, args, deep_id(level, nesting.lost_from), end_room_)) return false;
   if (std::exchange(nesting.lost_from, kNoLevel) != kNoLevel)
-    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) - 1,
+                          std::memory_order_relaxed);
   return true;
 }
 
-/// Whether the push was recorded is not known here: the decoder passes over the pop when it was not.
+/// Whether the push was recorded is not known here: the decoder passes over the pop when it was
+/// not.
 void ThreadRecorder::pop_deep(EventArgs const& args, Nesting& nesting, int32_t level) {
   if (write_deep(RecordType::kPop, args, nesting, level)) return;
   if (nesting.lost_from == kNoLevel)
-    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
   nesting.lost_from = std::min(nesting.lost_from, level);
 }
 
@@ -349,7 +378,8 @@ uint64_t ThreadRecorder::record_start(EventArgs const& args) {
   return range;
 }
 
-void ThreadRecorder::record_end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads) {
+void ThreadRecorder::record_end(uint16_t domain, uint64_t range,
+                                std::span<PayloadView const> payloads) {
   if (window_.mode() == CaptureMode::kStopped) return;
   if (is_own(range) && started_room_ > 0) {
     started_room_ -= kEndWords;
@@ -369,7 +399,8 @@ bool ThreadRecorder::triggers(EventArgs const& args) const {
   return trigger_ != nullptr && window_.mode() == CaptureMode::kBaseline && trigger_->matches(args);
 }
 
-/// The range tells where: what is between two steps is in neither, and the first step of a turn is measured by nobody.
+/// The range tells where: what is between two steps is in neither, and the first step of a turn is
+/// measured by nobody.
 void ThreadRecorder::wait_for_turn() {
   record_push_text(kAnnotationDomain, kHeldRange);
   bool const has_turn = turns_->wait(member_);

@@ -1,5 +1,5 @@
-// Start/end ranges whose end found no room in its ring: told beside the ring, so that their begins are dropped too. Without that
-// they would seem to go on until the capture ends.
+// Start/end ranges whose end found no room in its ring: told beside the ring, so that their begins
+// are dropped too. Without that they would seem to go on until the capture ends.
 #pragma once
 
 #include <array>
@@ -34,12 +34,14 @@ class UnmatchedRangeEnds {
 
   [[nodiscard]] Mark mark() const {
     uint64_t const forgotten = forgotten_.load(std::memory_order_acquire);
-    return {added_.load(std::memory_order_acquire), forgotten, last_forgotten_ticks_.load(std::memory_order_relaxed)};
+    return {added_.load(std::memory_order_acquire), forgotten,
+            last_forgotten_ticks_.load(std::memory_order_relaxed)};
   }
   /// Calls visit(range) for those that were remembered up to the mark and not taken yet.
   template <class Visit>
   void take(Mark const& mark, Visit const& visit) {
-    for (uint64_t i = taken_.load(std::memory_order_relaxed); i < mark.remembered; ++i) visit(ranges_[i % kRemembered]);
+    for (uint64_t i = taken_.load(std::memory_order_relaxed); i < mark.remembered; ++i)
+      visit(ranges_[i % kRemembered]);
     taken_.store(mark.remembered, std::memory_order_release);
   }
 

@@ -6,7 +6,8 @@
 
 namespace stepscope::tracer {
 
-/// At most `max_bytes`, whole characters only; what is no code point becomes U+FFFD. Null gives an empty text.
+/// At most `max_bytes`, whole characters only; what is no code point becomes U+FFFD. Null gives an
+/// empty text.
 std::string utf8_from_wide(wchar_t const* text, size_t max_bytes);
 
 }  // namespace stepscope::tracer

@@ -1,5 +1,5 @@
-// OpenGL's functions, asked for by name. The viewer links no OpenGL library, so that it starts, and draws pictures in software,
-// where there is none.
+// OpenGL's functions, asked for by name. The viewer links no OpenGL library, so that it starts, and
+// draws pictures in software, where there is none.
 #pragma once
 
 #define GLFW_INCLUDE_GLEXT

@@ -47,10 +47,12 @@ base::Expected<std::unique_ptr<Scene>> open_candidate(OpenTask& opening) {
 }
 
 int take_picture(Arguments const& arguments, PixelSize size) {
-  if (arguments.runs.empty()) return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
+  if (arguments.runs.empty())
+    return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
   OpenTask opening(arguments.runs, kMostNearEvents, arguments.series);
   std::unique_ptr<OpenTask> candidate;
-  if (!arguments.candidate.empty()) candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
+  if (!arguments.candidate.empty())
+    candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
   opening.finish();
   auto opened = opening.take();
   if (!opened) return report_error(opened.error());
@@ -60,21 +62,26 @@ int take_picture(Arguments const& arguments, PixelSize size) {
     analysis.finish();
     auto made = analysis.take();
     if (!made) return report_error(made.error());
-    if (made->sample) scene.series->take(scene.series->shown_path(), named_sample(*made->sample, scene.series->shown_path()));
+    if (made->sample)
+      scene.series->take(scene.series->shown_path(),
+                         named_sample(*made->sample, scene.series->shown_path()));
     take_analysis(scene, std::move(*made));
   }
   ViewState state = initial_view(scene);
   show_series(scene, state);
-  if (auto const applied = apply_arguments(arguments, scene, state); !applied) return report_error(applied.error());
+  if (auto const applied = apply_arguments(arguments, scene, state); !applied)
+    return report_error(applied.error());
   if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);
   std::unique_ptr<RunPair> pair;
   if (candidate) {
     auto compared = open_candidate(*candidate);
     if (!compared) return report_error(compared.error());
-    pair = std::make_unique<RunPair>(std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
-                                     arguments.candidate.front());
+    pair = std::make_unique<RunPair>(
+        std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
+        arguments.candidate.front());
   }
-  auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
+  auto const drawn =
+      write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());
 }
 
@@ -86,7 +93,8 @@ int view(Arguments const& arguments) {
   Arguments options = arguments;
   options.select.clear();
   ViewState ignored;
-  if (auto const applied = apply_arguments(options, Scene{}, ignored); !applied) return report_error(applied.error());
+  if (auto const applied = apply_arguments(options, Scene{}, ignored); !applied)
+    return report_error(applied.error());
   auto const shown = run_window(arguments, *size);
   return shown ? 0 : report_error(shown.error());
 }
@@ -101,11 +109,14 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
   using stepscope::analyzer::ScalingKind;
   using stepscope::import::PathsAre;
   auto* const series = app.add_flag_callback(
-      "--series", [&options] { options.paths_are = PathsAre::kRuns; }, "each RUN is a run of its own, of a scaling series");
+      "--series", [&options] { options.paths_are = PathsAre::kRuns; },
+      "each RUN is a run of its own, of a scaling series");
   app.add_flag_callback(
-         "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; }, "all RUNs are parts of one")
+         "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; },
+         "all RUNs are parts of one")
       ->excludes(series);
-  app.add_option("--devices", options.devices, "of a series: the run on so many devices is on the timeline; else that on most");
+  app.add_option("--devices", options.devices,
+                 "of a series: the run on so many devices is on the timeline; else that on most");
   app.add_option_function<std::string>(
          "--scaling",
          [&options](std::string const& kind) {
@@ -113,7 +124,8 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
          },
          "of a series: what the same work is for, else it is found")
       ->check(CLI::IsMember({"strong", "weak"}));
-  app.add_option("--samples", options.scaling.samples, "of a series: samples in a step of the job (strong) or of a device (weak)")
+  app.add_option("--samples", options.scaling.samples,
+                 "of a series: samples in a step of the job (strong) or of a device (weak)")
       ->check(CLI::Range(1.0, 1e9));
 }
 
@@ -123,17 +135,24 @@ int main(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
   stepscope::viewer::Arguments arguments;
-  CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it", "stepscope view");
-  app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");
-  app.add_option("--vs", arguments.candidate, "one run after a change: RUN and this one above each other, and what changed");
-  app.add_option("--screenshot", arguments.screenshot, "draw one picture into this PNG file, open no window");
-  app.add_option("--size", arguments.size, "of the window or picture, in pixels")->capture_default_str();
+  CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it",
+               "stepscope view");
+  app.add_option(
+      "RUN", arguments.runs,
+      "trace files, or folders of them; without, those that were opened last are offered");
+  app.add_option("--vs", arguments.candidate,
+                 "one run after a change: RUN and this one above each other, and what changed");
+  app.add_option("--screenshot", arguments.screenshot,
+                 "draw one picture into this PNG file, open no window");
+  app.add_option("--size", arguments.size, "of the window or picture, in pixels")
+      ->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
   app.add_option("--panel", arguments.panel, "in front: " + stepscope::viewer::panel_names());
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
-               "keep view and notes in a file beside RUN, so that they travel with it; else in the user's state folder");
+               "keep view and notes in a file beside RUN, so that they travel with it; else in the "
+               "user's state folder");
   add_series_options(app, arguments.series);
   try {
     app.parse(argc, argv);

@@ -8,7 +8,9 @@
 
 namespace stepscope::viewer {
 
-/// `pixels`: red, green, blue; `stride` in bytes from a row to the next one below, negative when rows come from the bottom.
-base::Expected<void> write_png(std::string const& path, int width, int height, uint8_t const* pixels, int stride);
+/// `pixels`: red, green, blue; `stride` in bytes from a row to the next one below, negative when
+/// rows come from the bottom.
+base::Expected<void> write_png(std::string const& path, int width, int height,
+                               uint8_t const* pixels, int stride);
 
 }  // namespace stepscope::viewer

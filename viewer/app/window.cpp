@@ -43,8 +43,8 @@ std::string glfw_error() {
   return words != nullptr ? words : "unknown reason";
 }
 
-/// How much larger than on a common screen things must be drawn, in the units of the window: where the window system already
-/// counts in larger units (Wayland), that part is done.
+/// How much larger than on a common screen things must be drawn, in the units of the window: where
+/// the window system already counts in larger units (Wayland), that part is done.
 float window_scale(GLFWwindow* window) {
   float content = 1;
   glfwGetWindowContentScale(window, &content, nullptr);
@@ -52,7 +52,8 @@ float window_scale(GLFWwindow* window) {
   int pixels = 0;
   glfwGetWindowSize(window, &units, nullptr);
   glfwGetFramebufferSize(window, &pixels, nullptr);
-  return units > 0 && pixels > 0 ? content * static_cast<float>(units) / static_cast<float>(pixels) : content;
+  return units > 0 && pixels > 0 ? content * static_cast<float>(units) / static_cast<float>(pixels)
+                                 : content;
 }
 
 /// GLFW, its window and ImGui, taken down in the opposite order.
@@ -61,8 +62,10 @@ class Window {
   static base::Expected<Window> open(PixelSize size, bool visible, float forced_scale) {
     Window window;
     if (glfwInit() != GLFW_TRUE)
-      return base::fail("no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use stepscope report",
-                        glfw_error());
+      return base::fail(
+          "no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use "
+          "stepscope report",
+          glfw_error());
     window.initialised_ = true;
     glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
@@ -71,7 +74,9 @@ class Window {
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
     window.handle_ = glfwCreateWindow(size.width, size.height, "Stepscope", nullptr, nullptr);
     if (window.handle_ == nullptr)
-      return base::fail("no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report", glfw_error());
+      return base::fail(
+          "no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report",
+          glfw_error());
     glfwMakeContextCurrent(window.handle_);
     glfwSwapInterval(1);
     float scale = forced_scale;
@@ -83,7 +88,9 @@ class Window {
     ImGui_ImplGlfw_InitForOpenGL(window.handle_, true);
     window.paints_ = ImGui_ImplOpenGL3_Init("#version 150");
     if (!window.paints_)
-      return base::fail("OpenGL cannot be loaded here, install a graphics driver or Mesa, or use stepscope report");
+      return base::fail(
+          "OpenGL cannot be loaded here, install a graphics driver or Mesa, or use stepscope "
+          "report");
     return window;
   }
 
@@ -127,8 +134,10 @@ void paint(PixelSize pixels) {
 bool has_input() {
   ImGuiIO const& io = ImGui::GetIO();
   bool keys = false;
-  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight}) keys = keys || key_down(key);
-  bool const moved = io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;
+  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight})
+    keys = keys || key_down(key);
+  bool const moved =
+      io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;
   return keys || moved || ImGui::IsAnyMouseDown() || !io.InputQueueCharacters.empty();
 }
 
@@ -150,7 +159,8 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
   glfwSetDropCallback(handle, [](GLFWwindow* of, int count, char const** paths) {
     auto& shown = *static_cast<Session*>(glfwGetWindowUserPointer(of));
     std::vector<std::string> dropped(paths, paths + count);
-    bool const compares = glfwGetKey(of, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS || glfwGetKey(of, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
+    bool const compares = glfwGetKey(of, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS ||
+                          glfwGetKey(of, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
     if (compares || shown.asks_compared()) {
       shown.open_compared(std::move(dropped));
     } else {
@@ -210,8 +220,8 @@ void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo, Ru
 }
 
 /// The same picture without OpenGL: slower, but on every machine.
-base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
-                                      RunPair* pair) {
+base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size,
+                                      std::string const& path, RunPair* pair) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -221,15 +231,16 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   apply_style(state.theme, 1);
   Memo memo;
   for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo, pair);
-  Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height, surface(state.theme).background);
+  Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height,
+                                    surface(state.theme).background);
   ImGui::DestroyContext();
   return write_png(path, size.width, size.height, picture.pixels.data(), size.width * 3);
 }
 
 }  // namespace
 
-base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
-                                      RunPair* pair) {
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size,
+                                      std::string const& path, RunPair* pair) {
   // The window is never seen, and the picture has its own frame buffer: no screen limits its size.
   auto window = Window::open({kHiddenWindow, kHiddenWindow}, false, 1);
   if (!window) return write_rasterised(scene, std::move(state), size, path, pair);

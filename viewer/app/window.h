@@ -11,12 +11,13 @@
 
 namespace stepscope::viewer {
 
-/// Opens the window, and the run in it, until it is closed. Redraws only on input and when something that was waited for is
-/// there. Files that are dropped on it are opened; with shift they are compared with the run that is shown.
+/// Opens the window, and the run in it, until it is closed. Redraws only on input and when
+/// something that was waited for is there. Files that are dropped on it are opened; with shift they
+/// are compared with the run that is shown.
 base::Expected<void> run_window(Arguments const& arguments, PixelSize size);
-/// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where there is no display.
-/// `pair`: of which the run is the base; null: it is shown alone.
-base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
-                                      RunPair* pair = nullptr);
+/// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where
+/// there is no display. `pair`: of which the run is the base; null: it is shown alone.
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size,
+                                      std::string const& path, RunPair* pair = nullptr);
 
 }  // namespace stepscope::viewer

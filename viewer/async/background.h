@@ -1,5 +1,6 @@
-// Work that takes longer than a frame: the frame asks for a value by its key and goes on; the last value that is there is shown
-// until the next one is. One thread at a time; work for a key that nobody asks for any more is told to stop.
+// Work that takes longer than a frame: the frame asks for a value by its key and goes on; the last
+// value that is there is shown until the next one is. One thread at a time; work for a key that
+// nobody asks for any more is told to stop.
 #pragma once
 
 #include <atomic>
@@ -16,16 +17,18 @@
 
 namespace stepscope::viewer {
 
-/// A frame waits this long for work that it starts, so that what is quickly done never flickers: an eighth of the frame's time.
-/// It does not where the work before took longer.
+/// A frame waits this long for work that it starts, so that what is quickly done never flickers: an
+/// eighth of the frame's time. It does not where the work before took longer.
 inline constexpr std::chrono::microseconds kGrace{2000};
-/// Work that takes so long went through so much memory (of events: some 10 MiB) that giving it back pays.
+/// Work that takes so long went through so much memory (of events: some 10 MiB) that giving it back
+/// pays.
 inline constexpr std::chrono::milliseconds kLongWork{50};
 
 template <class Key, class Value>
 class Background {
  public:
-  /// Returns early, with any value, when told to stop. Whatever it refers to must outlive this object.
+  /// Returns early, with any value, when told to stop. Whatever it refers to must outlive this
+  /// object.
   using Work = std::function<Value(Key const&, std::stop_token const&)>;
 
   /// The value of `key`, if it is there. Otherwise the work begins, unless it is at hand already.
@@ -40,7 +43,8 @@ class Background {
     }
     start(key, std::move(work));
     if (last_took_ > kGrace) return nullptr;
-    for (auto const end = std::chrono::steady_clock::now() + kGrace; std::chrono::steady_clock::now() < end && !job_->done;)
+    for (auto const end = std::chrono::steady_clock::now() + kGrace;
+         std::chrono::steady_clock::now() < end && !job_->done;)
       std::this_thread::yield();
     take();
     return key_ == key ? &*value_ : nullptr;
@@ -78,16 +82,17 @@ class Background {
   void start(Key key, Work work) {
     job_ = std::make_unique<Job>();
     job_->key = std::move(key);
-    job_->thread = std::jthread([job = job_.get(), work = std::move(work)](std::stop_token const& stop) {
-      auto const begin = std::chrono::steady_clock::now();
-      try {
-        job->value.emplace(work(job->key, stop));
-      } catch (std::exception const&) {
-        job->value.reset();
-      }
-      job->took = std::chrono::steady_clock::now() - begin;
-      job->done = true;
-    });
+    job_->thread =
+        std::jthread([job = job_.get(), work = std::move(work)](std::stop_token const& stop) {
+          auto const begin = std::chrono::steady_clock::now();
+          try {
+            job->value.emplace(work(job->key, stop));
+          } catch (std::exception const&) {
+            job->value.reset();
+          }
+          job->took = std::chrono::steady_clock::now() - begin;
+          job->done = true;
+        });
   }
   /// Takes what is done, and starts what was asked for meanwhile.
   void take() {

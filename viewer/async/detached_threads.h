@@ -1,4 +1,5 @@
-// Threads that nobody waits for any more, at the end of the program: it must not take itself down around them.
+// Threads that nobody waits for any more, at the end of the program: it must not take itself down
+// around them.
 #pragma once
 
 #include <atomic>

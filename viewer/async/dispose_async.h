@@ -1,5 +1,5 @@
-// What nobody looks at any more goes beside the frames: to take a large run down, and to wait for work that looks at it, takes
-// longer than a frame has.
+// What nobody looks at any more goes beside the frames: to take a large run down, and to wait for
+// work that looks at it, takes longer than a frame has.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,9 @@
 
 namespace stepscope::viewer {
 
-/// Takes things down on a thread of its own, one after the other: what looks at another one comes before it. Then their memory
-/// goes back to the system, which else keeps as much as was ever in use at once. The program's end does not wait for it.
+/// Takes things down on a thread of its own, one after the other: what looks at another one comes
+/// before it. Then their memory goes back to the system, which else keeps as much as was ever in
+/// use at once. The program's end does not wait for it.
 template <class... Things>
 void dispose_async(Things... things) {
   auto const all = std::make_shared<std::tuple<Things...>>(std::move(things)...);
@@ -24,7 +25,9 @@ void dispose_async(Things... things) {
     base::give_back_freed_memory();
   };
   try {
-    std::thread([take_all_down, detached = std::make_shared<DetachedThread>()] { take_all_down(); }).detach();
+    std::thread([take_all_down, detached = std::make_shared<DetachedThread>()] {
+      take_all_down();
+    }).detach();
   } catch (std::system_error const&) {
     take_all_down();  // no thread is to be had
   }

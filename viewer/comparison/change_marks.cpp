@@ -7,18 +7,21 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Bounds of the colours: a change of so much of the base's time of a call. A twentieth is what a person would look at, a fifth
-/// what must have a reason, a half another algorithm.
+/// Bounds of the colours: a change of so much of the base's time of a call. A twentieth is what a
+/// person would look at, a fifth what must have a reason, a half another algorithm.
 constexpr double kTwentieth = 0.05, kFifth = 0.20, kHalf = 0.50;
 
-constexpr uint32_t mark_rgb(uint32_t hex) { return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U; }
+constexpr uint32_t mark_rgb(uint32_t hex) {
+  return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U;
+}
 
 struct MarkInfo {
   char const* words;
   uint32_t dark, light;  ///< on the dark and on the light theme
 };
 
-/// By ChangeMark. Blue and orange differ for every kind of colour blindness; saturation grows with the change.
+/// By ChangeMark. Blue and orange differ for every kind of colour blindness; saturation grows with
+/// the change.
 constexpr std::array<MarkInfo, kChangeMarkCount> kMarks = {{
     {"", 0, 0},
     {"<−50 %", mark_rgb(0x1E78FF), mark_rgb(0x1257B8)},
@@ -41,12 +44,14 @@ constexpr std::array<MarkInfo, kChangeMarkCount> kMarks = {{
 ChangeMark mark_of(analyzer::Metric const& metric) {
   using analyzer::Verdict;
   if (metric.verdict == Verdict::kSame) return ChangeMark::kSame;
-  if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0)) return ChangeMark::kUnknown;
+  if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0))
+    return ChangeMark::kUnknown;
   double const share = std::abs(metric.change.candidate_mean / metric.change.base_mean - 1);
   bool const is_faster = metric.verdict == Verdict::kLess;
   if (share > kHalf) return is_faster ? ChangeMark::kFasterHalf : ChangeMark::kSlowerHalf;
   if (share > kFifth) return is_faster ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth;
-  if (share > kTwentieth) return is_faster ? ChangeMark::kFasterTwentieth : ChangeMark::kSlowerTwentieth;
+  if (share > kTwentieth)
+    return is_faster ? ChangeMark::kFasterTwentieth : ChangeMark::kSlowerTwentieth;
   return is_faster ? ChangeMark::kFaster : ChangeMark::kSlower;
 }
 
@@ -60,11 +65,14 @@ char const* mark_words(ChangeMark mark) { return kMarks[static_cast<size_t>(mark
 ChangeMarks::ChangeMarks(analyzer::Comparison const& comparison) {
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
     if (kernel.name.empty()) continue;
-    if (kernel.where == analyzer::KernelChange::Where::kNew) kernels_.emplace(kernel.name, ChangeMark::kNew);
-    if (kernel.where == analyzer::KernelChange::Where::kVanished) kernels_.emplace(kernel.name, ChangeMark::kVanished);
+    if (kernel.where == analyzer::KernelChange::Where::kNew)
+      kernels_.emplace(kernel.name, ChangeMark::kNew);
+    if (kernel.where == analyzer::KernelChange::Where::kVanished)
+      kernels_.emplace(kernel.name, ChangeMark::kVanished);
   }
   for (analyzer::Metric const& metric : comparison.metrics) {
-    if (metric.family == analyzer::MetricFamily::kKernel) kernels_.emplace(metric.name, mark_of(metric));
+    if (metric.family == analyzer::MetricFamily::kKernel)
+      kernels_.emplace(metric.name, mark_of(metric));
     if (metric.family == analyzer::MetricFamily::kCollective)
       collectives_.push_back({metric.name, metric.bytes, mark_of(metric)});
   }
@@ -77,8 +85,9 @@ ChangeMark ChangeMarks::of_kernel(std::string_view name) const {
 
 ChangeMark ChangeMarks::of_collective(model::CollectiveOp op, uint64_t bytes) const {
   std::string_view const name = model::to_string(op);
-  auto const found = std::find_if(collectives_.begin(), collectives_.end(),
-                                  [&](Collective const& known) { return known.bytes == bytes && known.op == name; });
+  auto const found = std::find_if(
+      collectives_.begin(), collectives_.end(),
+      [&](Collective const& known) { return known.bytes == bytes && known.op == name; });
   return found == collectives_.end() ? ChangeMark::kUnknown : found->mark;
 }
 

@@ -1,5 +1,5 @@
-// How a device op's kernel or collective changed between two runs, as a colour says it: the verdicts and the relative changes of
-// a call are analyzer::Comparison's.
+// How a device op's kernel or collective changed between two runs, as a colour says it: the
+// verdicts and the relative changes of a call are analyzer::Comparison's.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,9 @@ ChangeMark mark_of(analyzer::Metric const& metric);
 /// Blue is faster, orange slower, told apart with any kind of colour blindness; stronger = more.
 uint32_t mark_colour(ChangeMark mark, Theme theme);
 /// Only the new run has it, or only the base.
-[[nodiscard]] inline bool is_of_one_side(ChangeMark mark) { return mark == ChangeMark::kNew || mark == ChangeMark::kVanished; }
+[[nodiscard]] inline bool is_of_one_side(ChangeMark mark) {
+  return mark == ChangeMark::kNew || mark == ChangeMark::kVanished;
+}
 /// "<−20 %", "same", "only in new": as the legend has it.
 char const* mark_words(ChangeMark mark);
 

@@ -12,10 +12,11 @@
 namespace stepscope::viewer {
 namespace {
 
-ScalingView::Waterfall waterfall_of(analyzer::ScalingSeries const& series, analyzer::LostTime const& loss) {
+ScalingView::Waterfall waterfall_of(analyzer::ScalingSeries const& series,
+                                    analyzer::LostTime const& loss) {
   ScalingView::Waterfall waterfall;
-  waterfall.pair =
-      fmt::format("{} → {}", series.points[loss.from].devices, reports::devices_text(series.points[loss.to].devices));
+  waterfall.pair = fmt::format("{} → {}", series.points[loss.from].devices,
+                               reports::devices_text(series.points[loss.to].devices));
   waterfall.ideal_ns = loss.ideal_ns;
   waterfall.step_ns = loss.step_ns;
   waterfall.least_ns = std::min(loss.ideal_ns, loss.step_ns);
@@ -42,8 +43,9 @@ void add_words(ScalingView& view) {
   analyzer::ScalingSeries const& series = view.series;
   view.verdict = reports::scaling_headline(series);
   for (std::string& difference : reports::scaling_differences(series))
-    view.notes.push_back(
-        fmt::format("Not the same as on {}: {}", reports::devices_text(series.points.front().devices), difference));
+    view.notes.push_back(fmt::format("Not the same as on {}: {}",
+                                     reports::devices_text(series.points.front().devices),
+                                     difference));
   view.notes.push_back(reports::scaling_kind_text(series));
   view.notes.push_back(reports::scaling_pay_off_text(series));
   for (std::string& note : reports::scaling_notes(series)) view.notes.push_back(std::move(note));
@@ -57,7 +59,8 @@ std::optional<uint32_t> ScalingView::to_point(size_t point) const {
   return std::nullopt;
 }
 
-ScalingView scaling_view(std::vector<SharedSample> const& samples, analyzer::ScalingOptions const& options, SayScaling say) {
+ScalingView scaling_view(std::vector<SharedSample> const& samples,
+                         analyzer::ScalingOptions const& options, SayScaling say) {
   std::vector<analyzer::RunMeasurements> runs;
   for (SharedSample const& sample : samples) runs.push_back(*sample);
   analyzer::ScalingOptions said = options;
@@ -71,20 +74,22 @@ ScalingView scaling_view(std::vector<SharedSample> const& samples, analyzer::Sca
     return view;
   }
   add_words(view);
-  for (analyzer::LostTime const& loss : view.series.losses) view.waterfalls.push_back(waterfall_of(view.series, loss));
+  for (analyzer::LostTime const& loss : view.series.losses)
+    view.waterfalls.push_back(waterfall_of(view.series, loss));
   return view;
 }
 
 Paint paint_of(analyzer::LostPart part) {
   static constexpr std::array<Paint, analyzer::kLostPartCount> kPaint = {
-      Paint::kCompute, Paint::kSync,       Paint::kDependency, Paint::kLaunchLatency, Paint::kCommunication,
-      Paint::kPeer,    Paint::kAllocation, Paint::kCopy,       Paint::kInput,         Paint::kUnexplained};
+      Paint::kCompute,       Paint::kSync,       Paint::kDependency, Paint::kLaunchLatency,
+      Paint::kCommunication, Paint::kPeer,       Paint::kAllocation, Paint::kCopy,
+      Paint::kInput,         Paint::kUnexplained};
   return kPaint[static_cast<size_t>(part)];
 }
 
 Paint paint_of(analyzer::ScalingFactor factor) {
-  static constexpr std::array<Paint, analyzer::kScalingFactorCount> kPaint = {Paint::kAllocation, Paint::kCommunication,
-                                                                              Paint::kLaunchLatency, Paint::kCompute};
+  static constexpr std::array<Paint, analyzer::kScalingFactorCount> kPaint = {
+      Paint::kAllocation, Paint::kCommunication, Paint::kLaunchLatency, Paint::kCompute};
   return kPaint[static_cast<size_t>(factor)];
 }
 

@@ -1,5 +1,5 @@
-// A scaling series made ready to be drawn: the analysis' numbers with the reports' words, and its lost time as bars from the
-// ideal step to the measured one.
+// A scaling series made ready to be drawn: the analysis' numbers with the reports' words, and its
+// lost time as bars from the ideal step to the measured one.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,13 @@ namespace stepscope::viewer {
 
 struct ScalingView {
   analyzer::ScalingSeries series;
-  std::string refusal;  ///< why it is none: then nothing else is there but `is_kind_unclear`; printable, as all words here
-  bool is_kind_unclear = false;    ///< a person can say whether it is strong or weak scaling
-  std::string verdict;             ///< what the most devices give; which factor broke first, where, and by what
-  std::vector<std::string> notes;  ///< how strong or weak is known, up to where more devices pay off, what to know of the numbers
+  std::string refusal;  ///< why it is none: then nothing else is there but `is_kind_unclear`;
+                        ///< printable, as all words here
+  bool is_kind_unclear = false;  ///< a person can say whether it is strong or weak scaling
+  std::string
+      verdict;  ///< what the most devices give; which factor broke first, where, and by what
+  std::vector<std::string> notes;  ///< how strong or weak is known, up to where more devices pay
+                                   ///< off, what to know of the numbers
 
   struct Bar {
     analyzer::LostPart part = analyzer::LostPart::kKernels;
@@ -31,7 +34,8 @@ struct ScalingView {
   struct Waterfall {
     std::string pair;  ///< "1 → 8 devices"
     int64_t ideal_ns = 0, step_ns = 0;
-    std::vector<Bar> bars;  ///< those of parts that change anything: from the ideal step to the measured one, to the ns
+    std::vector<Bar> bars;  ///< those of parts that change anything: from the ideal step to the
+                            ///< measured one, to the ns
     int64_t least_ns = 0, most_ns = 0;  ///< that any bar reaches
   };
   std::vector<Waterfall> waterfalls;  ///< beside series.losses
@@ -43,7 +47,8 @@ struct ScalingView {
 };
 
 /// Of the runs that could be read.
-ScalingView scaling_view(std::vector<SharedSample> const& samples, analyzer::ScalingOptions const& options, SayScaling say);
+ScalingView scaling_view(std::vector<SharedSample> const& samples,
+                         analyzer::ScalingOptions const& options, SayScaling say);
 
 /// The colours of the page's charts.
 Paint paint_of(analyzer::LostPart part);

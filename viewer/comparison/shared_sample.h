@@ -1,4 +1,5 @@
-// What a scaling series keeps of each of its runs, shared between the series and the thread that fits it.
+// What a scaling series keeps of each of its runs, shared between the series and the thread that
+// fits it.
 #pragma once
 
 #include <memory>

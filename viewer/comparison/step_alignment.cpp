@@ -21,8 +21,8 @@ AlignedSteps most_steps(Scene const& scene) {
   return most;
 }
 
-StepAlignment::Pair pair_of(Scene const& base, analyzer::StepStats const& of_base, Scene const& candidate,
-                            analyzer::StepStats const& of_candidate) {
+StepAlignment::Pair pair_of(Scene const& base, analyzer::StepStats const& of_base,
+                            Scene const& candidate, analyzer::StepStats const& of_candidate) {
   StepAlignment::Pair pair;
   pair.base_number = of_base.step;
   pair.candidate_number = of_candidate.step;
@@ -53,7 +53,8 @@ StepAlignment align_steps(Scene const& base, Scene const& candidate) {
   if (alignment.pairs.empty()) {
     size_t const both = std::min(before.size(), after.size());
     alignment.by = both == 0 ? StepAlignment::By::kNothing : StepAlignment::By::kOrder;
-    for (size_t i = 0; i < both; ++i) alignment.pairs.push_back(pair_of(base, before[i], candidate, after[i]));
+    for (size_t i = 0; i < both; ++i)
+      alignment.pairs.push_back(pair_of(base, before[i], candidate, after[i]));
   }
   std::stable_sort(alignment.pairs.begin(), alignment.pairs.end(),
                    [](auto const& a, auto const& b) { return a.base_begin < b.base_begin; });
@@ -68,16 +69,21 @@ double shift_at(StepAlignment const& alignment, std::optional<uint32_t> aligned)
   return static_cast<double>(pair.candidate_begin) - static_cast<double>(pair.base_begin);
 }
 
-std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::optional<uint32_t> aligned, RunSide side,
+std::optional<uint32_t> aligned_step(StepAlignment const& alignment,
+                                     std::optional<uint32_t> aligned, RunSide side,
                                      TimeWindow window) {
   auto const& pairs = alignment.pairs;
   if (pairs.empty()) return std::nullopt;
-  auto const begin_of = [&](StepAlignment::Pair const& pair) { return static_cast<double>(pair.begin(side)); };
+  auto const begin_of = [&](StepAlignment::Pair const& pair) {
+    return static_cast<double>(pair.begin(side));
+  };
   if (aligned && *aligned < pairs.size()) {
-    // It begins at the same place in both: what of it is seen in either is seen here up to the longer one's end.
+    // It begins at the same place in both: what of it is seen in either is seen here up to the
+    // longer one's end.
     StepAlignment::Pair const& pair = pairs[*aligned];
-    double const longest = std::max(static_cast<double>(pair.base_end) - static_cast<double>(pair.base_begin),
-                                    static_cast<double>(pair.candidate_end) - static_cast<double>(pair.candidate_begin));
+    double const longest = std::max(
+        static_cast<double>(pair.base_end) - static_cast<double>(pair.base_begin),
+        static_cast<double>(pair.candidate_end) - static_cast<double>(pair.candidate_begin));
     if (begin_of(pair) < window.end && begin_of(pair) + longest > window.begin) return aligned;
   }
   std::optional<uint32_t> first;   // that begins in the window
@@ -86,15 +92,16 @@ std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::option
   double const middle = window.begin + window.span() / 2;
   for (uint32_t i = 0; i < pairs.size(); ++i) {
     double const begin = begin_of(pairs[i]);
-    if (begin >= window.begin && begin < window.end && (!first || begin < begin_of(pairs[*first]))) first = i;
+    if (begin >= window.begin && begin < window.end && (!first || begin < begin_of(pairs[*first])))
+      first = i;
     if (begin <= middle && (!around || begin > begin_of(pairs[*around]))) around = i;
     if (begin < begin_of(pairs[earliest])) earliest = i;
   }
   return first ? first : around ? around : std::optional(earliest);
 }
 
-std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<uint32_t> aligned, TimeWindow base, float width,
-                                 float least_gap) {
+std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<uint32_t> aligned,
+                                 TimeWindow base, float width, float least_gap) {
   std::vector<StepLink> links;
   auto const& pairs = alignment.pairs;
   if (pairs.empty() || !(width >= 1)) return links;
@@ -103,17 +110,22 @@ std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<u
   // Far outside it does not matter where.
   auto const bounded = [&](double x) { return static_cast<float>(std::clamp(x, -1e6, 1e6)); };
   auto const link_of = [&](uint32_t i) {
-    return StepLink{bounded((static_cast<double>(pairs[i].base_begin) - base.begin) * scale),
-                    bounded((static_cast<double>(pairs[i].candidate_begin) - shift - base.begin) * scale), i, aligned == i};
+    return StepLink{
+        bounded((static_cast<double>(pairs[i].base_begin) - base.begin) * scale),
+        bounded((static_cast<double>(pairs[i].candidate_begin) - shift - base.begin) * scale), i,
+        aligned == i};
   };
   auto const is_seen = [&](StepLink const& link) {
-    return (link.base_x >= 0 && link.base_x <= width) || (link.candidate_x >= 0 && link.candidate_x <= width);
+    return (link.base_x >= 0 && link.base_x <= width) ||
+           (link.candidate_x >= 0 && link.candidate_x <= width);
   };
   auto const exponential_search = [&](double time) {
-    return static_cast<uint32_t>(
-        std::partition_point(pairs.begin(), pairs.end(),
-                             [&](StepAlignment::Pair const& pair) { return static_cast<double>(pair.base_begin) < time; }) -
-        pairs.begin());
+    return static_cast<uint32_t>(std::partition_point(pairs.begin(), pairs.end(),
+                                                      [&](StepAlignment::Pair const& pair) {
+                                                        return static_cast<double>(
+                                                                   pair.base_begin) < time;
+                                                      }) -
+                                 pairs.begin());
   };
   // Steps that begin left of the view above and in it below: as many as fit beside each other.
   auto const most = static_cast<uint32_t>(width / std::max(least_gap, 1.0F)) + 1;
@@ -123,10 +135,12 @@ std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<u
     StepLink const link = link_of(i);
     if (link.base_x > width && link.candidate_x > width) break;
     if (is_seen(link) && !link.is_aligned) links.push_back(link);
-    uint32_t const next = exponential_search(static_cast<double>(pairs[i].base_begin) + static_cast<double>(least_gap) / scale);
+    uint32_t const next = exponential_search(static_cast<double>(pairs[i].base_begin) +
+                                             static_cast<double>(least_gap) / scale);
     i = std::max(next, i + 1);
   }
-  if (aligned && *aligned < pairs.size() && is_seen(link_of(*aligned))) links.push_back(link_of(*aligned));
+  if (aligned && *aligned < pairs.size() && is_seen(link_of(*aligned)))
+    links.push_back(link_of(*aligned));
   return links;
 }
 

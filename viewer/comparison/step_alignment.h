@@ -1,9 +1,10 @@
-// Which steps of two runs belong together, and how far the time of one is shifted against the other so that such a step begins at
-// the same place in both. Pure.
+// Which steps of two runs belong together, and how far the time of one is shifted against the other
+// so that such a step begins at the same place in both. Pure.
 //
-// The rule: both time axes have the same scale. One step, the aligned one, begins at the same place in both; a step that takes
-// longer simply runs further. It is the first step whose beginning can be seen, and stays it until nothing of it is seen any
-// more, so that moving by less than that moves both runs alike.
+// The rule: both time axes have the same scale. One step, the aligned one, begins at the same place
+// in both; a step that takes longer simply runs further. It is the first step whose beginning can
+// be seen, and stays it until nothing of it is seen any more, so that moving by less than that
+// moves both runs alike.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +23,41 @@ struct StepAlignment {
   /// A step of both runs.
   struct Pair {
     int64_t base_number = 0, candidate_number = 0;
-    int64_t base_begin = 0, base_end = 0, candidate_begin = 0, candidate_end = 0;  ///< view times, each of its own run
-    uint32_t base_step = 0, candidate_step = 0;                                    ///< indexes of Analysis::steps
-    [[nodiscard]] int64_t begin(RunSide side) const { return side == RunSide::kBase ? base_begin : candidate_begin; }
+    int64_t base_begin = 0, base_end = 0, candidate_begin = 0,
+            candidate_end = 0;                   ///< view times, each of its own run
+    uint32_t base_step = 0, candidate_step = 0;  ///< indexes of Analysis::steps
+    [[nodiscard]] int64_t begin(RunSide side) const {
+      return side == RunSide::kBase ? base_begin : candidate_begin;
+    }
   };
-  By by = By::kNothing;                          ///< in order: the runs have no step number in common
-  std::vector<Pair> pairs;                       ///< in the order of the base's time
+  By by = By::kNothing;     ///< in order: the runs have no step number in common
+  std::vector<Pair> pairs;  ///< in the order of the base's time
   uint64_t base_alone = 0, candidate_alone = 0;  ///< steps that the other run does not have
 };
 
 /// The steps of the device that has most, of both runs. Without steps: by nothing. O(steps).
 StepAlignment align_steps(Scene const& base, Scene const& candidate);
 
-/// What is added to a view time of the base to have the view time of the new run at the same place. Without pairs the runs'
-/// beginnings are at the same place.
+/// What is added to a view time of the base to have the view time of the new run at the same place.
+/// Without pairs the runs' beginnings are at the same place.
 double shift_at(StepAlignment const& alignment, std::optional<uint32_t> aligned);
 
-/// Index of the aligned step, when `side` was moved to `window`. `aligned`: the one before. None without pairs.
-std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::optional<uint32_t> aligned, RunSide side,
+/// Index of the aligned step, when `side` was moved to `window`. `aligned`: the one before. None
+/// without pairs.
+std::optional<uint32_t> aligned_step(StepAlignment const& alignment,
+                                     std::optional<uint32_t> aligned, RunSide side,
                                      TimeWindow window);
 
-/// A step of both between their groups of tracks: from where it begins above to where it begins below.
+/// A step of both between their groups of tracks: from where it begins above to where it begins
+/// below.
 struct StepLink {
   float base_x = 0, candidate_x = 0;
   uint32_t pair = 0;
   bool is_aligned = false;
 };
-/// Those that can be seen above or below, at least `least_gap` pixels apart; the aligned one last. O(width / gap · log steps).
-std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<uint32_t> aligned, TimeWindow base, float width,
-                                 float least_gap);
+/// Those that can be seen above or below, at least `least_gap` pixels apart; the aligned one last.
+/// O(width / gap · log steps).
+std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<uint32_t> aligned,
+                                 TimeWindow base, float width, float least_gap);
 
 }  // namespace stepscope::viewer

@@ -11,12 +11,15 @@ PathPlaces::PathPlaces(Scene const& scene) : scene_(scene) {
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     Node const& node = scene.nodes[i];
     if (node.kind == NodeKind::kRank) ranks_.emplace(node.rank, i);
-    if (node.kind == NodeKind::kDevice && node.device) devices_.emplace(scene.analysis.devices[*node.device].ref, i);
-    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread) tracks_.emplace(std::pair(node.rank, node.track), i);
+    if (node.kind == NodeKind::kDevice && node.device)
+      devices_.emplace(scene.analysis.devices[*node.device].ref, i);
+    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread)
+      tracks_.emplace(std::pair(node.rank, node.track), i);
   }
 }
 
-std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from, model::Trace const& trace) const {
+std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from,
+                                                 model::Trace const& trace) const {
   if (from.rank_index < 0) return std::nullopt;
   PathLine::Piece piece;
   piece.rank = static_cast<uint32_t>(from.rank_index);
@@ -50,7 +53,8 @@ std::optional<PathLine::Piece> PathPlaces::place(analyzer::PathPiece const& from
 }
 
 PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns) {
-  std::stable_sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](auto const& a, auto const& b) { return a.begin < b.begin; });
   PathLine line;
   for (PathLine::Piece& piece : pieces) {
     PathLine::Piece* const last = line.pieces.empty() ? nullptr : &line.pieces.back();
@@ -58,7 +62,8 @@ PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns) {
     if (last != nullptr) piece.begin = std::max(piece.begin, last->end);
     if (piece.begin >= piece.end) continue;
 
-    bool const is_short = last != nullptr && last->end == piece.begin && piece.end - piece.begin < least_ns;
+    bool const is_short =
+        last != nullptr && last->end == piece.begin && piece.end - piece.begin < least_ns;
     if (is_short && last->end - last->begin < least_ns)
       last->end = piece.end;
     else

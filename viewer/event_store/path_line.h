@@ -1,4 +1,5 @@
-// The critical path as a line through the timeline: its pieces in order of time, each with the row on which it lies.
+// The critical path as a line through the timeline: its pieces in order of time, each with the row
+// on which it lies.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace stepscope::viewer {
 struct PathLine {
   struct Piece {
     int64_t begin = 0, end = 0;  ///< view time
-    uint32_t node = 0;           ///< of Scene::nodes: a track where an event is known, else the device or the rank
+    uint32_t node =
+        0;  ///< of Scene::nodes: a track where an event is known, else the device or the rank
     uint32_t rank = 0;
     std::optional<uint32_t> row;  ///< of the event, where its trace is in memory
     uint16_t lane = 0;            ///< of the node
@@ -44,8 +46,9 @@ class PathFeed {
   double share_ = 0;
 };
 
-/// A longer line that is read from files is joined: what is shorter than such a part of the run becomes one piece with its
-/// neighbours. It takes 20 MiB, and no pixel but at the closest zoom is as narrow.
+/// A longer line that is read from files is joined: what is shorter than such a part of the run
+/// becomes one piece with its neighbours. It takes 20 MiB, and no pixel but at the closest zoom is
+/// as narrow.
 inline constexpr uint64_t kMostPathPieces = uint64_t{1} << 19;
 
 /// Where the pieces of a path are drawn, found once.
@@ -53,7 +56,8 @@ class PathPlaces {
  public:
   explicit PathPlaces(Scene const& scene);
   /// The piece with its node; none when nothing of its rank is drawn. `trace`: of which its row is.
-  [[nodiscard]] std::optional<PathLine::Piece> place(analyzer::PathPiece const& from, model::Trace const& trace) const;
+  [[nodiscard]] std::optional<PathLine::Piece> place(analyzer::PathPiece const& from,
+                                                     model::Trace const& trace) const;
 
  private:
   Scene const& scene_;
@@ -62,7 +66,8 @@ class PathPlaces {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> tracks_;
 };
 
-/// Pieces in any order as a line. Those that follow each other and are shorter than `least_ns` become one of that length.
+/// Pieces in any order as a line. Those that follow each other and are shorter than `least_ns`
+/// become one of that length.
 PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns = 0);
 
 /// The colour and the word of what the path does.

@@ -8,11 +8,13 @@
 
 namespace stepscope::viewer {
 
-/// Which event of the selected one's name is wanted: the next (+1) or the previous (−1) on its track.
+/// Which event of the selected one's name is wanted: the next (+1) or the previous (−1) on its
+/// track.
 struct SameNameKey {
   Selection from;
   int direction = 1;
-  std::optional<std::string> name;  ///< of the selected event; none: it is looked up, of two events in one place any
+  std::optional<std::string>
+      name;  ///< of the selected event; none: it is looked up, of two events in one place any
   friend bool operator==(SameNameKey const&, SameNameKey const&) = default;
 };
 

@@ -1,4 +1,5 @@
-// A search: what it asks for, what it found, and how a long one hands over what it has found so far.
+// A search: what it asks for, what it found, and how a long one hands over what it has found so
+// far.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct Query {
 
   /// Whether it asks for anything.
   [[nodiscard]] bool is_empty() const {
-    return name.empty() && !whole && !kind && !rank && least_ns == 0 && most_ns == std::numeric_limits<int64_t>::max();
+    return name.empty() && !whole && !kind && !rank && least_ns == 0 &&
+           most_ns == std::numeric_limits<int64_t>::max();
   }
   [[nodiscard]] bool matches_name(std::string_view raw) const;
   [[nodiscard]] bool matches_kind(model::EventKind of) const;

@@ -1,4 +1,5 @@
-// Sums and durations over events: the questions behind the statistics panel and the histogram, and their answers.
+// Sums and durations over events: the questions behind the statistics panel and the histogram, and
+// their answers.
 #pragma once
 
 #include <array>
@@ -12,12 +13,14 @@
 
 namespace stepscope::viewer {
 
-/// What happened in a range of time: per device its split (DEFINITIONS, "Device time", over the range) and the device ops that
-/// took longest. An op counts with the part of it that lies in the range.
+/// What happened in a range of time: per device its split (DEFINITIONS, "Device time", over the
+/// range) and the device ops that took longest. An op counts with the part of it that lies in the
+/// range.
 struct RangeStatistics {
   struct DeviceSplit {
     uint32_t node = 0;
-    /// ns; compute, exposed communication, exposed copy, idle causes: with `outside` they sum to the range.
+    /// ns; compute, exposed communication, exposed copy, idle causes: with `outside` they sum to
+    /// the range.
     std::array<int64_t, kPaintCount> time{};
     int64_t idle = 0;
     int64_t outside = 0;  ///< before the device's first op or after its last
@@ -36,7 +39,8 @@ struct RangeStatistics {
   TimeWindow range;
   std::vector<DeviceSplit> devices;
   std::vector<Thread> threads;  ///< without devices: those that did anything, busiest first
-  /// Device ops; in a run without devices ranges and calls, by own time. Sorted by total, descending, at most kMaxOps.
+  /// Device ops; in a run without devices ranges and calls, by own time. Sorted by total,
+  /// descending, at most kMaxOps.
   std::vector<Op> ops;
   uint64_t op_count = 0;
 };

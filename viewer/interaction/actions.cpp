@@ -15,15 +15,23 @@ using Scope = ActionScope const&;
 
 bool has_search(Scope scope) { return !scope.state.search.text.empty(); }
 bool has_selection(Scope scope) { return scope.state.selection.has_value(); }
-bool has_event(Scope scope) { return has_selection(scope) && scope.state.selection->what == Selection::What::kEvent; }
-bool has_collective(Scope scope) { return has_event(scope) && scope.scene.collective_of(*scope.state.selection) != nullptr; }
+bool has_event(Scope scope) {
+  return has_selection(scope) && scope.state.selection->what == Selection::What::kEvent;
+}
+bool has_collective(Scope scope) {
+  return has_event(scope) && scope.scene.collective_of(*scope.state.selection) != nullptr;
+}
 bool has_findings(Scope scope) { return !scope.scene.analysis.findings.empty(); }
 bool has_session(Scope scope) { return scope.outside != nullptr; }
 bool has_pair(Scope scope) { return scope.pair != nullptr; }
 
 constexpr Shortcut typed(char character) { return {.typed = character, .key = {}}; }
-constexpr Shortcut pressed(Key key, bool repeats = false) { return {.typed = 0, .key = key, .ctrl = false, .repeats = repeats}; }
-constexpr Shortcut with_ctrl(Key key) { return {.typed = 0, .key = key, .ctrl = true, .repeats = false}; }
+constexpr Shortcut pressed(Key key, bool repeats = false) {
+  return {.typed = 0, .key = key, .ctrl = false, .repeats = repeats};
+}
+constexpr Shortcut with_ctrl(Key key) {
+  return {.typed = 0, .key = key, .ctrl = true, .repeats = false};
+}
 
 template <Tab tab>
 constexpr Action tab_action(char const* name, char key, bool begins_group = false) {
@@ -37,8 +45,15 @@ constexpr Action tab_action(char const* name, char key, bool begins_group = fals
 }
 
 constexpr std::array kFileActions = {
-    Action{Menu::kFile, "Open…", with_ctrl(Key::kO), [](Scope s) { s.outside->ask_path = true; }, has_session, nullptr, false},
-    Action{Menu::kFile, "Read the run again", {}, [](Scope s) { s.outside->read_again = true; }, has_session, nullptr, false},
+    Action{Menu::kFile, "Open…", with_ctrl(Key::kO), [](Scope s) { s.outside->ask_path = true; },
+           has_session, nullptr, false},
+    Action{Menu::kFile,
+           "Read the run again",
+           {},
+           [](Scope s) { s.outside->read_again = true; },
+           has_session,
+           nullptr,
+           false},
     Action{Menu::kFile,
            "Follow what is being written",
            {},
@@ -46,7 +61,13 @@ constexpr std::array kFileActions = {
            has_session,
            [](Scope s) { return has_session(s) && s.outside->follows; },
            false},
-    Action{Menu::kFile, "Close the run", {}, [](Scope s) { s.outside->close_run = true; }, has_session, nullptr, false},
+    Action{Menu::kFile,
+           "Close the run",
+           {},
+           [](Scope s) { s.outside->close_run = true; },
+           has_session,
+           nullptr,
+           false},
     Action{Menu::kFile,
            "Compare with another run…",
            {},
@@ -64,21 +85,26 @@ constexpr std::array kFileActions = {
 };
 
 constexpr std::array kViewActions = {
-    Action{Menu::kView, "Whole run", pressed(Key::kHome), [](Scope s) { show_all(s.state, s.scene); }, nullptr, nullptr, false},
-    Action{Menu::kView, "Back to the view before", pressed(Key::kBackspace, true), [](Scope s) { undo(s.state); },
-           [](Scope s) { return !s.state.history.empty(); }, nullptr, false},
-    Action{Menu::kView, "Zoom to the selection", pressed(Key::kF), [](Scope s) { zoom_to_selection(s.state, s.scene); }, nullptr,
+    Action{Menu::kView, "Whole run", pressed(Key::kHome),
+           [](Scope s) { show_all(s.state, s.scene); }, nullptr, nullptr, false},
+    Action{Menu::kView, "Back to the view before", pressed(Key::kBackspace, true),
+           [](Scope s) { undo(s.state); }, [](Scope s) { return !s.state.history.empty(); },
            nullptr, false},
-    Action{Menu::kView, "Mark the selection's time", pressed(Key::kM), [](Scope s) { mark_selection(s.state, s.scene); },
-           has_selection, nullptr, false},
-    Action{Menu::kView, "Close or clear one thing", pressed(Key::kEscape), [](Scope s) { dismiss(s.state); }, nullptr, nullptr,
-           false},
-    Action{Menu::kView, "Critical path in the timeline", typed('p'), [](Scope s) { s.state.panels.path = !s.state.panels.path; },
-           nullptr, [](Scope s) { return s.state.panels.path; }, true},
+    Action{Menu::kView, "Zoom to the selection", pressed(Key::kF),
+           [](Scope s) { zoom_to_selection(s.state, s.scene); }, nullptr, nullptr, false},
+    Action{Menu::kView, "Mark the selection's time", pressed(Key::kM),
+           [](Scope s) { mark_selection(s.state, s.scene); }, has_selection, nullptr, false},
+    Action{Menu::kView, "Close or clear one thing", pressed(Key::kEscape),
+           [](Scope s) { dismiss(s.state); }, nullptr, nullptr, false},
+    Action{Menu::kView, "Critical path in the timeline", typed('p'),
+           [](Scope s) { s.state.panels.path = !s.state.panels.path; }, nullptr,
+           [](Scope s) { return s.state.panels.path; }, true},
     Action{Menu::kView,
            "Light colours",
            {},
-           [](Scope s) { s.state.theme = s.state.theme == Theme::kDark ? Theme::kLight : Theme::kDark; },
+           [](Scope s) {
+             s.state.theme = s.state.theme == Theme::kDark ? Theme::kLight : Theme::kDark;
+           },
            nullptr,
            [](Scope s) { return s.state.theme == Theme::kLight; },
            false},
@@ -94,7 +120,8 @@ constexpr std::array kViewActions = {
     tab_action<Tab::kPhases>("Phases & pipelines", '0'),
     tab_action<Tab::kDevices>("Devices", 0),
     tab_action<Tab::kScaling>("Scaling", 0),
-    Action{Menu::kView, "Comparison", typed('c'), [](Scope s) { s.state.panels.tab = Tab::kComparison; }, has_pair,
+    Action{Menu::kView, "Comparison", typed('c'),
+           [](Scope s) { s.state.panels.tab = Tab::kComparison; }, has_pair,
            [](Scope s) { return s.state.panels.tab == Tab::kComparison; }, true},
     Action{Menu::kView,
            "Colour by change",
@@ -104,42 +131,52 @@ constexpr std::array kViewActions = {
            [](Scope s) { return has_pair(s) && s.pair->coloured; },
            false},
     Action{Menu::kView, "The other run in the panels", typed('x'),
-           [](Scope s) { s.pair->bring_to_front(s.pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase); },
+           [](Scope s) {
+             s.pair->bring_to_front(s.pair->front_side() == RunSide::kBase ? RunSide::kNew
+                                                                           : RunSide::kBase);
+           },
            has_pair, nullptr, false},
 };
 
 constexpr std::array kGoActions = {
-    Action{Menu::kGo, "Find a track…", with_ctrl(Key::kP), [](Scope s) { s.state.panels.finder = {.open = true, .text = {}}; },
-           nullptr, nullptr, false},
+    Action{Menu::kGo, "Find a track…", with_ctrl(Key::kP),
+           [](Scope s) { s.state.panels.finder = {.open = true, .text = {}}; }, nullptr, nullptr,
+           false},
     Action{Menu::kGo, "Search events", typed('/'),
            [](Scope s) {
              s.state.search = {};
              s.state.search.open = true;
            },
            nullptr, nullptr, false},
-    Action{Menu::kGo, "Next hit of the search", typed('n'), [](Scope s) { step_search(s.state, s.scene, 1, s.rows_height); },
-           has_search, nullptr, false},
-    Action{Menu::kGo, "Previous hit of the search", typed('N'), [](Scope s) { step_search(s.state, s.scene, -1, s.rows_height); },
-           has_search, nullptr, false},
-    Action{Menu::kGo, "Next of the same name", typed('.'), [](Scope s) { step_same_name(s.state, s.scene, 1); }, has_event,
-           nullptr, true},
-    Action{Menu::kGo, "Previous of the same name", typed(','), [](Scope s) { step_same_name(s.state, s.scene, -1); }, has_event,
-           nullptr, false},
+    Action{Menu::kGo, "Next hit of the search", typed('n'),
+           [](Scope s) { step_search(s.state, s.scene, 1, s.rows_height); }, has_search, nullptr,
+           false},
+    Action{Menu::kGo, "Previous hit of the search", typed('N'),
+           [](Scope s) { step_search(s.state, s.scene, -1, s.rows_height); }, has_search, nullptr,
+           false},
+    Action{Menu::kGo, "Next of the same name", typed('.'),
+           [](Scope s) { step_same_name(s.state, s.scene, 1); }, has_event, nullptr, true},
+    Action{Menu::kGo, "Previous of the same name", typed(','),
+           [](Scope s) { step_same_name(s.state, s.scene, -1); }, has_event, nullptr, false},
     Action{Menu::kGo, "From launch to device op and back", typed(']'),
-           [](Scope s) { follow_link(s.state, s.scene, s.rows_height); }, has_event, nullptr, false},
+           [](Scope s) { follow_link(s.state, s.scene, s.rows_height); }, has_event, nullptr,
+           false},
     Action{Menu::kGo, "The same collective on the next device", typed('['),
-           [](Scope s) { follow_collective(s.state, s.scene, s.rows_height); }, has_collective, nullptr, false},
-    Action{Menu::kGo, "Next finding", typed('j'), [](Scope s) { step_finding(s.state, s.scene, 1, s.rows_height); }, has_findings,
-           nullptr, true},
-    Action{Menu::kGo, "Previous finding", typed('k'), [](Scope s) { step_finding(s.state, s.scene, -1, s.rows_height); },
-           has_findings, nullptr, false},
-    Action{Menu::kGo, "Note here (while there is no search)", typed('n'), [](Scope s) { add_note(s.state, s.scene); }, nullptr,
-           nullptr, true},
+           [](Scope s) { follow_collective(s.state, s.scene, s.rows_height); }, has_collective,
+           nullptr, false},
+    Action{Menu::kGo, "Next finding", typed('j'),
+           [](Scope s) { step_finding(s.state, s.scene, 1, s.rows_height); }, has_findings, nullptr,
+           true},
+    Action{Menu::kGo, "Previous finding", typed('k'),
+           [](Scope s) { step_finding(s.state, s.scene, -1, s.rows_height); }, has_findings,
+           nullptr, false},
+    Action{Menu::kGo, "Note here (while there is no search)", typed('n'),
+           [](Scope s) { add_note(s.state, s.scene); }, nullptr, nullptr, true},
 };
 
 constexpr std::array kTrackActions = {
-    Action{Menu::kTracks, "Filter…", typed('t'), [](Scope s) { s.state.panels.filter = true; }, nullptr,
-           [](Scope s) { return !s.state.tracks.filter.empty(); }, false},
+    Action{Menu::kTracks, "Filter…", typed('t'), [](Scope s) { s.state.panels.filter = true; },
+           nullptr, [](Scope s) { return !s.state.tracks.filter.empty(); }, false},
     Action{Menu::kTracks,
            "Show all",
            {},
@@ -163,17 +200,19 @@ constexpr std::array kTrackActions = {
            false},
     Action{Menu::kTracks, "Open all", typed('+'), [](Scope s) { open_all(s.state); },
            [](Scope s) { return !s.state.closed.empty(); }, nullptr, true},
-    Action{Menu::kTracks, "Close all ranks", typed('-'), [](Scope s) { close_all_ranks(s.state, s.scene); }, nullptr, nullptr,
-           false},
+    Action{Menu::kTracks, "Close all ranks", typed('-'),
+           [](Scope s) { close_all_ranks(s.state, s.scene); }, nullptr, nullptr, false},
 };
 
 constexpr std::array kHelpActions = {
-    Action{Menu::kHelp, "Keys and mouse", typed('?'), [](Scope s) { s.state.panels.help = !s.state.panels.help; }, nullptr,
+    Action{Menu::kHelp, "Keys and mouse", typed('?'),
+           [](Scope s) { s.state.panels.help = !s.state.panels.help; }, nullptr,
            [](Scope s) { return s.state.panels.help; }, false},
 };
 
 constexpr auto kActions = [] {
-  std::array<Action, kFileActions.size() + kViewActions.size() + kGoActions.size() + kTrackActions.size() + kHelpActions.size()>
+  std::array<Action, kFileActions.size() + kViewActions.size() + kGoActions.size() +
+                         kTrackActions.size() + kHelpActions.size()>
       all;
   auto at = std::copy(kFileActions.begin(), kFileActions.end(), all.begin());
   at = std::copy(kViewActions.begin(), kViewActions.end(), at);
@@ -241,7 +280,8 @@ std::span<Action const> all_actions() { return kActions; }
 std::span<Gesture const> gestures() { return kGestures; }
 
 char const* menu_name(Menu menu) {
-  static constexpr std::array<char const*, kMenus> kNames = {"File", "View", "Go", "Tracks", "Help"};
+  static constexpr std::array<char const*, kMenus> kNames = {"File", "View", "Go", "Tracks",
+                                                             "Help"};
   return kNames[static_cast<size_t>(menu)];
 }
 
@@ -263,7 +303,8 @@ bool is_pressed(Shortcut const& shortcut) {
   if (io.KeyCtrl != shortcut.ctrl && shortcut.exists()) return false;
   if (shortcut.typed != 0) {
     auto const wanted = static_cast<ImWchar>(shortcut.typed);
-    return std::find(io.InputQueueCharacters.begin(), io.InputQueueCharacters.end(), wanted) != io.InputQueueCharacters.end();
+    return std::find(io.InputQueueCharacters.begin(), io.InputQueueCharacters.end(), wanted) !=
+           io.InputQueueCharacters.end();
   }
   return shortcut.key && key_pressed(*shortcut.key, shortcut.repeats);
 }

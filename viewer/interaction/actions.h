@@ -1,4 +1,5 @@
-// What a person can do, as one table: the menus, the keys and the page of keys are read from it, so that they cannot disagree.
+// What a person can do, as one table: the menus, the keys and the page of keys are read from it, so
+// that they cannot disagree.
 #pragma once
 
 #include <optional>
@@ -16,21 +17,22 @@ namespace stepscope::viewer {
 
 class RunPair;
 
-/// What is around the run in its window, and what was asked for there in a frame: the session's, which takes the wishes after it.
+/// What is around the run in its window, and what was asked for there in a frame: the session's,
+/// which takes the wishes after it.
 struct Outside {
   std::vector<std::string> recent;  ///< runs, for the menu
   std::string kept_in;              ///< the file in which view and notes are kept; empty: nowhere
-  std::string notice;               ///< what a person has to know of that: printable; empty: nothing
+  std::string notice;  ///< what a person has to know of that: printable; empty: nothing
 
   std::string open;        ///< wish: this run
   bool ask_path = false;   ///< wish: ask which run
   bool close_run = false;  ///< wish
 
   Recording recording = Recording::kWhole;
-  bool follows = false;           ///< what is being written is read as it comes
-  std::string file_notice;        ///< what happened to the run's files; hostile text; empty: nothing
-  bool toggle_follow = false;     ///< wish
-  bool read_again = false;        ///< wish
+  bool follows = false;        ///< what is being written is read as it comes
+  std::string file_notice;     ///< what happened to the run's files; hostile text; empty: nothing
+  bool toggle_follow = false;  ///< wish
+  bool read_again = false;     ///< wish
   bool file_notice_seen = false;  ///< wish
 
   bool ask_compared = false;       ///< wish: ask with which run this one is compared

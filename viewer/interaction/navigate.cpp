@@ -18,13 +18,16 @@ TimeWindow reach_of(ViewState const& state, Scene const& scene) {
   return state.reach.value_or(TimeWindow{0, static_cast<double>(scene.length)});
 }
 
-double longest_span(TimeWindow reach) { return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan); }
+double longest_span(TimeWindow reach) {
+  return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan);
+}
 
 TimeWindow bounded(TimeWindow reach, TimeWindow window) {
   double const span = std::clamp(window.span(), kMinSpan, longest_span(reach));
   double const middle = (window.begin + window.end) / 2;
   double const first = reach.begin - kMargin * span;
-  double const begin = std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
+  double const begin =
+      std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
   return {begin, begin + span};
 }
 
@@ -42,8 +45,10 @@ void remember_if_far(ViewState& state) {
   if (!state.history.empty()) {
     TimeWindow const& last = state.history.back();
     double const ratio = state.window.span() / last.span();
-    double const moved = std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
-    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span())) return;
+    double const moved =
+        std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
+    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span()))
+      return;
   }
   remember(state);
 }
@@ -80,7 +85,9 @@ void frame(ViewState& state, Scene const& scene, model::Interval when) {
   go_to(state, scene, {begin - room, begin + length + room});
 }
 
-void show_all(ViewState& state, Scene const& scene) { go_to(state, scene, {0, static_cast<double>(scene.length)}); }
+void show_all(ViewState& state, Scene const& scene) {
+  go_to(state, scene, {0, static_cast<double>(scene.length)});
+}
 
 void undo(ViewState& state) {
   while (!state.history.empty() && state.history.back() == state.window) state.history.pop_back();
@@ -133,7 +140,8 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
   select(state, scene, scene.selection_of(state.selection->rank, *at->trace, link.value));
   model::Interval const to = scene.when(*state.selection);
   auto const visible = [&](int64_t t) {
-    return static_cast<double>(t) >= state.window.begin && static_cast<double>(t) < state.window.end;
+    return static_cast<double>(t) >= state.window.begin &&
+           static_cast<double>(t) < state.window.end;
   };
   if (!visible(to.begin) || !visible(from.begin))
     frame(state, scene, {std::min(from.begin, to.begin), std::max(from.end, to.end)});
@@ -143,8 +151,9 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
 
 bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height) {
   double const middle = (state.window.begin + state.window.end) / 2;
-  auto const piece = std::partition_point(path.pieces.begin(), path.pieces.end(),
-                                          [&](PathLine::Piece const& p) { return static_cast<double>(p.end) <= middle; });
+  auto const piece = std::partition_point(
+      path.pieces.begin(), path.pieces.end(),
+      [&](PathLine::Piece const& p) { return static_cast<double>(p.end) <= middle; });
   if (piece == path.pieces.end()) return false;
   if (piece->row) select(state, scene, {Selection::What::kEvent, piece->rank, *piece->row});
   reveal(state, scene, piece->node, rows_height);
@@ -161,14 +170,16 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   auto const is_selected = [&](analyzer::CollectiveStats::Participant const& participant) {
     if (participant.ref.rank_index != static_cast<int32_t>(state.selection->rank)) return false;
     auto const of = scene.store->place_of(scene, scene.selection_of(participant));
-    return of && selected && of->row == selected->row && of->track == selected->track && of->start == selected->start;
+    return of && selected && of->row == selected->row && of->track == selected->track &&
+           of->start == selected->start;
   };
   while (at < all.size() && !is_selected(all[at])) ++at;
   auto const& next = all[(at + 1) % all.size()];
   if (next.ref.rank_index < 0) return false;
   select(state, scene, scene.selection_of(next));
   model::Interval const when = scene.when(*state.selection);
-  if (static_cast<double>(when.end) < state.window.begin || static_cast<double>(when.begin) > state.window.end)
+  if (static_cast<double>(when.end) < state.window.begin ||
+      static_cast<double>(when.begin) > state.window.end)
     frame(state, scene, when);
   if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
   return true;
@@ -177,7 +188,9 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
 void show_same_name(ViewState& state, Scene const& scene, Selection found) {
   select(state, scene, found);
   model::Interval const when = scene.when(found);
-  if (static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end) return;
+  if (static_cast<double>(when.begin) >= state.window.begin &&
+      static_cast<double>(when.end) <= state.window.end)
+    return;
   double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
   double const half = std::max(state.window.span(), static_cast<double>(when.length()) * 1.25) / 2;
   go_to(state, scene, {middle - half, middle + half});
@@ -194,14 +207,17 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
     return true;
   }
 
-  auto const found = scene.store->next_of_name(scene, {*state.selection, direction, std::move(name)}, {});
+  auto const found =
+      scene.store->next_of_name(scene, {*state.selection, direction, std::move(name)}, {});
   if (found.event) show_same_name(state, scene, *found.event);
   return found.event.has_value();
 }
 
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height) {
   auto const count = static_cast<int64_t>(scene.analysis.findings.size());
-  int64_t const next = state.finding ? int64_t{state.finding->finding} + direction : direction > 0 ? 0 : count - 1;
+  int64_t const next = state.finding   ? int64_t{state.finding->finding} + direction
+                       : direction > 0 ? 0
+                                       : count - 1;
   if (next < 0 || next >= count) return false;
   focus_finding(state, scene, {static_cast<uint32_t>(next), 0}, rows_height);
   return true;
@@ -224,7 +240,8 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   show_place(state, scene, finding.evidence[focus.evidence], rows_height);
 }
 
-void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height) {
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place,
+                float rows_height) {
   // The whole of the surroundings is worth more than the place alone: show it in the middle fifth.
   model::Interval when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
@@ -234,7 +251,12 @@ void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidenc
 }
 
 void search_for(ViewState& state, std::string text) {
-  state.search = Search{.open = true, .text = std::move(text), .pending = true, .hits = {}, .total = 0, .current = {}};
+  state.search = Search{.open = true,
+                        .text = std::move(text),
+                        .pending = true,
+                        .hits = {},
+                        .total = 0,
+                        .current = {}};
 }
 
 void show_hits(ViewState& state, SearchHits const& found) {
@@ -253,10 +275,13 @@ void show_first_hits(ViewState& state, SearchHits found) {
   state.search.current.reset();
   if (!shown) return;
   auto const at = std::find(state.search.hits.begin(), state.search.hits.end(), *shown);
-  if (at != state.search.hits.end()) state.search.current = static_cast<uint32_t>(at - state.search.hits.begin());
+  if (at != state.search.hits.end())
+    state.search.current = static_cast<uint32_t>(at - state.search.hits.begin());
 }
 
-void run_search(ViewState& state, Scene const& scene) { show_hits(state, find_hits(scene, state.search.text)); }
+void run_search(ViewState& state, Scene const& scene) {
+  show_hits(state, find_hits(scene, state.search.text));
+}
 
 void step_search(ViewState& state, Scene const& scene, int direction, float rows_height) {
   Search& search = state.search;
@@ -266,19 +291,23 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
     search.current = static_cast<uint32_t>((int64_t{*search.current} + direction + count) % count);
   } else {
     // The first hit is the first one that starts in view.
-    auto const first = std::partition_point(search.hits.begin(), search.hits.end(), [&](Selection const& hit) {
-      return static_cast<double>(scene.when(hit).begin) < state.window.begin;
-    });
-    search.current = first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
+    auto const first =
+        std::partition_point(search.hits.begin(), search.hits.end(), [&](Selection const& hit) {
+          return static_cast<double>(scene.when(hit).begin) < state.window.begin;
+        });
+    search.current =
+        first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
   }
   select(state, scene, search.hits[*search.current]);
   model::Interval const when = scene.when(*state.selection);
   auto const length = static_cast<double>(when.length());
   // Hits must be seen: at least a fiftieth of the window, and in it.
   bool const wide_enough = length * 50 >= state.window.span();
-  bool const inside = static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end;
+  bool const inside = static_cast<double>(when.begin) >= state.window.begin &&
+                      static_cast<double>(when.end) <= state.window.end;
   if (!wide_enough || !inside) {
-    double const half = std::max(std::min(state.window.span(), std::max(length, 1.0) * 40), length * 1.25) / 2;
+    double const half =
+        std::max(std::min(state.window.span(), std::max(length, 1.0) * 40), length * 1.25) / 2;
     double const middle = static_cast<double>(when.begin) + length / 2;
     go_to(state, scene, {middle - half, middle + half});
   }
@@ -287,7 +316,8 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 
 void dismiss(ViewState& state) {
   // An answer that is there can wait behind what is open.
-  bool const is_open = state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
+  bool const is_open =
+      state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
   if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag = {};
   } else if (state.panels.seek && !(state.panels.seek->is_over && is_open)) {

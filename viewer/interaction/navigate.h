@@ -1,5 +1,6 @@
-// Moves through a run: every function turns one wish of the person (zoom here, show that, next hit) into a change of ViewState.
-// Pure but for the state they are given; keys, menus, clicks and the command line all come here.
+// Moves through a run: every function turns one wish of the person (zoom here, show that, next hit)
+// into a change of ViewState. Pure but for the state they are given; keys, menus, clicks and the
+// command line all come here.
 #pragma once
 
 #include <optional>
@@ -14,10 +15,11 @@
 
 namespace stepscope::viewer {
 
-inline constexpr double kMinSpan = 50;      ///< ns across the window: finer than any clock that records
+inline constexpr double kMinSpan = 50;  ///< ns across the window: finer than any clock that records
 inline constexpr size_t kMaxHistory = 200;  ///< view moves that can be undone
 
-/// Zooms by `factor` (< 1 shows less) and keeps what is at `anchor` (0 = left edge, 1 = right edge) where it is.
+/// Zooms by `factor` (< 1 shows less) and keeps what is at `anchor` (0 = left edge, 1 = right edge)
+/// where it is.
 void zoom(ViewState& state, Scene const& scene, double factor, double anchor);
 /// Moves by a share of the window.
 void pan(ViewState& state, Scene const& scene, double share);
@@ -30,23 +32,26 @@ void show_all(ViewState& state, Scene const& scene);
 void undo(ViewState& state);
 /// Remembers the window; call when a move (drag) begins.
 void remember(ViewState& state);
-/// The same for moves without a beginning (wheel, held keys): remembers only what is far from the last one.
+/// The same for moves without a beginning (wheel, held keys): remembers only what is far from the
+/// last one.
 void remember_if_far(ViewState& state);
 
-/// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that it can be seen; `rows_height`
-/// in pixels at scale 1.
+/// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that
+/// it can be seen; `rows_height` in pixels at scale 1.
 void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
 void select(ViewState& state, Scene const& scene, Selection selection);
 /// Frames the selection, or the marked range, or everything.
 void zoom_to_selection(ViewState& state, Scene const& scene);
 /// Selects and shows the other end of a launch. False when there is none.
 bool follow_link(ViewState& state, Scene const& scene, float rows_height);
-/// Selects and shows what of the critical path is in the middle of the window. False when nothing is.
+/// Selects and shows what of the critical path is in the middle of the window. False when nothing
+/// is.
 bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height);
-/// Selects and shows the collective on the next device that takes part in it. False when it is none.
+/// Selects and shows the collective on the next device that takes part in it. False when it is
+/// none.
 bool follow_collective(ViewState& state, Scene const& scene, float rows_height);
-/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. Of a run that is not in memory it
-/// may have to be looked for first: Panels::seek.
+/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. Of a
+/// run that is not in memory it may have to be looked for first: Panels::seek.
 bool step_same_name(ViewState& state, Scene const& scene, int direction);
 /// Selects and shows what was found so.
 void show_same_name(ViewState& state, Scene const& scene, Selection found);
@@ -54,7 +59,8 @@ void show_same_name(ViewState& state, Scene const& scene, Selection found);
 /// Shows a finding's place: frames it, opens and scrolls to its track.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
 /// Shows a piece of time on a track or device, with its surroundings.
-void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height);
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place,
+                float rows_height);
 
 /// The next (+1) or previous (−1) finding in their order. False at the end.
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height);

@@ -17,8 +17,9 @@ void add_note(ViewState& state, Scene const& scene) {
   // Not before and not after the run: it would be out of what can be shown.
   double const time = std::clamp(note_time(state, scene), 0.0, static_cast<double>(scene.length));
   Note note{static_cast<int64_t>(time), {}};
-  auto const after = std::upper_bound(state.notes.begin(), state.notes.end(), note.time_ns,
-                                      [](int64_t wanted, Note const& other) { return wanted < other.time_ns; });
+  auto const after =
+      std::upper_bound(state.notes.begin(), state.notes.end(), note.time_ns,
+                       [](int64_t wanted, Note const& other) { return wanted < other.time_ns; });
   auto const added = state.notes.insert(after, std::move(note));
   state.panels.new_note = static_cast<uint32_t>(added - state.notes.begin());
   state.panels.tab = Tab::kNotes;

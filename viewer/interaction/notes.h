@@ -12,7 +12,8 @@ namespace stepscope::viewer {
 inline constexpr size_t kMostNotes = 1000;    ///< more are no notes
 inline constexpr size_t kLongestNote = 2000;  ///< bytes
 
-/// Where the next note would be: under the mouse, else where the selection begins, else in the middle of what is visible.
+/// Where the next note would be: under the mouse, else where the selection begins, else in the
+/// middle of what is visible.
 double note_time(ViewState const& state, Scene const& scene);
 /// Adds an empty one there, which waits for its text in the notes' panel.
 void add_note(ViewState& state, Scene const& scene);

@@ -19,7 +19,8 @@ constexpr float kFlashSeconds = 1.2F;
 bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 char small(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-/// How well a path that has all words fits: points for each that is whole and that follows the one before.
+/// How well a path that has all words fits: points for each that is whole and that follows the one
+/// before.
 int points_of(std::string_view path, std::string_view words) {
   int points = 0;
   size_t from = 0;
@@ -29,7 +30,8 @@ int points_of(std::string_view path, std::string_view words) {
     at = std::min(words.find(' ', first), words.size());
     std::string_view const word = words.substr(first, at - first);
     auto const equal = [](char a, char b) { return small(a) == small(b); };
-    auto found = std::search(path.begin() + static_cast<std::ptrdiff_t>(from), path.end(), word.begin(), word.end(), equal);
+    auto found = std::search(path.begin() + static_cast<std::ptrdiff_t>(from), path.end(),
+                             word.begin(), word.end(), equal);
     bool const follows = found != path.end();
     if (!follows) found = std::search(path.begin(), path.end(), word.begin(), word.end(), equal);
     if (found == path.end()) continue;
@@ -43,7 +45,8 @@ int points_of(std::string_view path, std::string_view words) {
   return points;
 }
 
-/// How many letters lie between those of the text, which the path has in their order; none: it has not.
+/// How many letters lie between those of the text, which the path has in their order; none: it has
+/// not.
 std::optional<size_t> spread_of(std::string_view path, std::string_view text) {
   size_t first = 0;
   size_t at = 0;
@@ -73,9 +76,11 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
     if (text.find_first_not_of(' ') == std::string_view::npos) {
       matches.push_back({false, 0, i});
     } else if (has_words(path, text)) {
-      // A point counts as much as a short name is long; of equals the one with less beside the words.
+      // A point counts as much as a short name is long; of equals the one with less beside the
+      // words.
       constexpr int64_t kPoint = 1000;
-      matches.push_back({false, static_cast<int64_t>(path.size()) - kPoint * points_of(path, text), i});
+      matches.push_back(
+          {false, static_cast<int64_t>(path.size()) - kPoint * points_of(path, text), i});
     } else if (auto const spread = spread_of(path, text)) {
       matches.push_back({true, static_cast<int64_t>(*spread), i});
     }
@@ -83,9 +88,10 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
   FoundTracks found;
   found.total = static_cast<uint32_t>(matches.size());
   size_t const kept = std::min<size_t>(matches.size(), kMostFound);
-  std::partial_sort(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(kept), matches.end(),
-                    [](Match const& a, Match const& b) {
-                      return std::tuple(a.is_loose, a.cost, a.node) < std::tuple(b.is_loose, b.cost, b.node);
+  std::partial_sort(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(kept),
+                    matches.end(), [](Match const& a, Match const& b) {
+                      return std::tuple(a.is_loose, a.cost, a.node) <
+                             std::tuple(b.is_loose, b.cost, b.node);
                     });
   for (size_t i = 0; i < kept; ++i) found.nodes.push_back(matches[i].node);
   return found;
@@ -101,7 +107,8 @@ void go_to_track(ViewState& state, Scene const& scene, uint32_t node, float rows
 void go_to_device(ViewState& state, Scene const& scene, uint32_t device, float rows_height) {
   if (device >= scene.analysis.devices.size()) return;
   state.device = device;
-  if (auto const node = scene.node_of_device(scene.analysis.devices[device].ref)) go_to_track(state, scene, *node, rows_height);
+  if (auto const node = scene.node_of_device(scene.analysis.devices[device].ref))
+    go_to_track(state, scene, *node, rows_height);
 }
 
 void fade_flash(ViewState& state, float seconds) {

@@ -33,7 +33,8 @@ class Carrier {
         // Instants of the run stay; what is counted from its first event does not.
         by_(add(before.origin, add(~after.origin, 1))) {
     std::map<ProcessName, uint32_t> ranks;
-    for (uint32_t i = 0; i < after.run.ranks.size(); ++i) ranks.emplace(name_of(after.run.ranks[i]), i);
+    for (uint32_t i = 0; i < after.run.ranks.size(); ++i)
+      ranks.emplace(name_of(after.run.ranks[i]), i);
     for (model::RankTrace const& rank : before.run.ranks) {
       auto const found = ranks.find(name_of(rank));
       ranks_.push_back(found == ranks.end() ? std::nullopt : std::optional(found->second));
@@ -43,17 +44,23 @@ class Carrier {
 
   [[nodiscard]] double time(double view_time) const { return view_time + static_cast<double>(by_); }
   [[nodiscard]] int64_t time(int64_t view_time) const { return add(view_time, by_); }
-  [[nodiscard]] TimeWindow window(TimeWindow const& of) const { return {time(of.begin), time(of.end)}; }
+  [[nodiscard]] TimeWindow window(TimeWindow const& of) const {
+    return {time(of.begin), time(of.end)};
+  }
 
-  [[nodiscard]] std::optional<uint32_t> rank(uint32_t of) const { return of < ranks_.size() ? ranks_[of] : std::nullopt; }
+  [[nodiscard]] std::optional<uint32_t> rank(uint32_t of) const {
+    return of < ranks_.size() ? ranks_[of] : std::nullopt;
+  }
 
   [[nodiscard]] std::optional<uint32_t> node(uint32_t of) const {
     if (of >= before_.nodes.size()) return std::nullopt;
     Node const& node = before_.nodes[of];
     auto const to = rank(node.rank);
-    // A rank and a track are known by their numbers: their names may change while more is learned of them.
+    // A rank and a track are known by their numbers: their names may change while more is learned
+    // of them.
     if (to && node.kind == NodeKind::kRank) return after_.rank_nodes[*to];
-    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter;
+    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
+                          node.kind == NodeKind::kCounter;
     if (to && is_track) return after_.node_of_track(*to, node.track);
     auto const found = nodes_.find(node.path);
     return found == nodes_.end() ? std::nullopt : std::optional(found->second);
@@ -102,8 +109,8 @@ class Carrier {
 };
 
 /// The same rule's finding about the same place.
-std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const& before, Scene const& after,
-                                            Carrier const& carrier) {
+std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const& before,
+                                            Scene const& after, Carrier const& carrier) {
   if (of.finding >= before.analysis.findings.size()) return std::nullopt;
   analyzer::Finding const& wanted = before.analysis.findings[of.finding];
   auto const where = wanted.where ? carrier.device(*wanted.where) : std::nullopt;
@@ -111,30 +118,40 @@ std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const&
   for (uint32_t i = 0; i < all.size(); ++i)
     if (all[i].rule == wanted.rule && all[i].where == where && all[i].subjects == wanted.subjects)
       return FindingFocus{
-          i, all[i].evidence.empty() ? 0U : std::min(of.evidence, static_cast<uint32_t>(all[i].evidence.size()) - 1)};
+          i, all[i].evidence.empty()
+                 ? 0U
+                 : std::min(of.evidence, static_cast<uint32_t>(all[i].evidence.size()) - 1)};
   return std::nullopt;
 }
 
-std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after, Carrier const& carrier) {
+std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after,
+                                     Carrier const& carrier) {
   if (of >= before.analysis.steps.size()) return std::nullopt;
   analyzer::StepStats const& wanted = before.analysis.steps[of];
   auto const ref = carrier.device(wanted.ref);
   auto const& all = after.analysis.steps;
-  auto const found = std::find_if(all.begin(), all.end(),
-                                  [&](analyzer::StepStats const& step) { return step.ref == ref && step.step == wanted.step; });
-  return found == all.end() ? std::nullopt : std::optional(static_cast<uint32_t>(found - all.begin()));
+  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::StepStats const& step) {
+    return step.ref == ref && step.step == wanted.step;
+  });
+  return found == all.end() ? std::nullopt
+                            : std::optional(static_cast<uint32_t>(found - all.begin()));
 }
 
-uint32_t carried_device(uint32_t of, Scene const& before, Scene const& after, Carrier const& carrier) {
+uint32_t carried_device(uint32_t of, Scene const& before, Scene const& after,
+                        Carrier const& carrier) {
   if (of >= before.analysis.devices.size()) return 0;
   auto const ref = carrier.device(before.analysis.devices[of].ref);
   auto const& all = after.analysis.devices;
-  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceStats const& device) { return device.ref == ref; });
+  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceStats const& device) {
+    return device.ref == ref;
+  });
   return found == all.end() ? 0 : static_cast<uint32_t>(found - all.begin());
 }
 
-/// Who saw the run's end sees it again, as far from the right edge as it was; who saw all of it sees all of it.
-TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const& after, Carrier const& carrier) {
+/// Who saw the run's end sees it again, as far from the right edge as it was; who saw all of it
+/// sees all of it.
+TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const& after,
+                          Carrier const& carrier) {
   auto const old_length = static_cast<double>(before.length);
   auto const new_length = static_cast<double>(after.length);
   // A pixel of a wide screen: the end is at the edge.
@@ -147,7 +164,8 @@ TimeWindow carried_window(TimeWindow const& of, Scene const& before, Scene const
   return {of.begin * factor, new_length + room * factor};
 }
 
-void carry_panels(ViewState& state, Scene const& before, Scene const& after, Carrier const& carrier) {
+void carry_panels(ViewState& state, Scene const& before, Scene const& after,
+                  Carrier const& carrier) {
   Panels& panels = state.panels;
   if (panels.memory_at) panels.memory_at = carrier.time(*panels.memory_at);
   if (panels.thread) panels.thread = carrier.node(*panels.thread);
@@ -160,8 +178,10 @@ void carry_panels(ViewState& state, Scene const& before, Scene const& after, Car
   panels.seek.reset();
 }
 
-/// Groups that were closed, and, where a run of so many ranks begins with closed ones, those that came.
-std::set<uint32_t> carried_closed(std::set<uint32_t> const& of, Scene const& before, Scene const& after, Carrier const& carrier) {
+/// Groups that were closed, and, where a run of so many ranks begins with closed ones, those that
+/// came.
+std::set<uint32_t> carried_closed(std::set<uint32_t> const& of, Scene const& before,
+                                  Scene const& after, Carrier const& carrier) {
   std::set<uint32_t> closed = initial_view(after).closed;
   for (uint32_t i = 0; i < before.nodes.size(); ++i)
     if (auto const node = closed.empty() ? std::nullopt : carrier.node(i)) closed.erase(*node);
@@ -187,7 +207,8 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
   next.search.current.reset();
   next.search.pending = !state.search.text.empty();
   next.drag.anchor = carrier.time(state.drag.anchor);
-  auto const dragged = state.drag.mode == Drag::Mode::kTrack ? carrier.node(state.drag.node) : std::optional(0U);
+  auto const dragged =
+      state.drag.mode == Drag::Mode::kTrack ? carrier.node(state.drag.node) : std::optional(0U);
   if (dragged) {
     next.drag.node = *dragged;
   } else {

@@ -28,8 +28,9 @@ void help(ViewState& state) {
   if (!state.panels.help) return;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y / 2), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
-  ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove |
-                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing;
+  ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar |
+                                 ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                                 ImGuiWindowFlags_NoFocusOnAppearing;
   ImGui::PushStyleColor(ImGuiCol_WindowBg, surface(state.theme).header);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 8 * ui_scale());
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(22 * ui_scale(), 18 * ui_scale()));
@@ -56,7 +57,8 @@ void help(ViewState& state) {
       ImGui::EndTable();
     }
     ImGui::Spacing();
-    text_coloured("Search: a part of a name, \"whole name\", >1ms, <20us, kind:kernel, rank:0", surface(state.theme).text_dim);
+    text_coloured("Search: a part of a name, \"whole name\", >1ms, <20us, kind:kernel, rank:0",
+                  surface(state.theme).text_dim);
   }
   ImGui::End();
   ImGui::PopStyleVar(2);

@@ -1,4 +1,5 @@
-// The menus: every action of the table in its menu, with its key; File has the runs that were opened last besides.
+// The menus: every action of the table in its menu, with its key; File has the runs that were
+// opened last besides.
 #include <array>
 #include <string>
 
@@ -39,9 +40,12 @@ void menu_of(Menu menu, ActionScope const& scope) {
     is_first = false;
     std::string const keys = words_of(action.shortcut);
     bool const on = action.is_on != nullptr && action.is_on(scope);
-    if (ImGui::MenuItem(action.name, keys.empty() ? nullptr : keys.c_str(), on, is_enabled(action, scope))) action.run(scope);
+    if (ImGui::MenuItem(action.name, keys.empty() ? nullptr : keys.c_str(), on,
+                        is_enabled(action, scope)))
+      action.run(scope);
   }
-  if (menu == Menu::kFile && scope.outside != nullptr && !scope.outside->recent.empty()) recent_runs(*scope.outside);
+  if (menu == Menu::kFile && scope.outside != nullptr && !scope.outside->recent.empty())
+    recent_runs(*scope.outside);
 }
 
 }  // namespace
@@ -49,15 +53,16 @@ void menu_of(Menu menu, ActionScope const& scope) {
 void menu_bar(ActionScope const& scope) {
   float const scale = ui_scale();
   bool any_open = false;
-  for (int i = 0; i < kMenus; ++i) any_open = any_open || ImGui::IsPopupOpen(popup_of(static_cast<Menu>(i)).c_str());
+  for (int i = 0; i < kMenus; ++i)
+    any_open = any_open || ImGui::IsPopupOpen(popup_of(static_cast<Menu>(i)).c_str());
   ImGui::PushStyleColor(ImGuiCol_Button, surface(scope.state.theme).background);
   for (int i = 0; i < kMenus; ++i) {
     auto const menu = static_cast<Menu>(i);
     std::string const id = popup_of(menu);
     bool const clicked = ImGui::Button(menu_name(menu));
     // Once one menu is open the mouse alone opens the others.
-    bool const passed =
-        any_open && !ImGui::IsPopupOpen(id.c_str()) && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByPopup);
+    bool const passed = any_open && !ImGui::IsPopupOpen(id.c_str()) &&
+                        ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByPopup);
     ImVec2 const corner(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + 2 * scale);
     if (clicked || passed) ImGui::OpenPopup(id.c_str());
     ImGui::SetNextWindowPos(corner);

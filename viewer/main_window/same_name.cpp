@@ -1,5 +1,5 @@
-// The next event of the selected one's name in a run that is not in memory: asked for, shown once it is found, and what is said
-// until then.
+// The next event of the selected one's name in a run that is not in memory: asked for, shown once
+// it is found, and what is said until then.
 #include <string>
 
 #include "viewer/event_store/event_store.h"
@@ -16,7 +16,8 @@ void update_same_name(Scene const& scene, ViewState& state, Memo& memo) {
   auto const work = [&scene](SameNameKey const& key, std::stop_token const& stop) {
     return scene.store->next_of_name(scene, key, stop);
   };
-  SameNameFound const* const found = memo.same_name.ask({seek->from, seek->direction, seek->name}, work);
+  SameNameFound const* const found =
+      memo.same_name.ask({seek->from, seek->direction, seek->name}, work);
   if (found == nullptr) return;
   if (!found->event) {
     seek->is_over = true;
@@ -32,7 +33,8 @@ void same_name_words(ViewState const& state) {
   ImGui::SameLine(0, 16 * ui_scale());
   ImGui::AlignTextToFramePadding();
   std::string const which = state.panels.seek->direction > 0 ? "next" : "previous";
-  text_coloured(state.panels.seek->is_over ? "no " + which + " of this name" : "searching the " + which + " of this name… (Esc)",
+  text_coloured(state.panels.seek->is_over ? "no " + which + " of this name"
+                                           : "searching the " + which + " of this name… (Esc)",
                 surface(state.theme).text_dim);
 }
 

@@ -1,4 +1,5 @@
-// What the window shows while there is no run on it: the progress of opening one, an error, or the runs that were opened last.
+// What the window shows while there is no run on it: the progress of opening one, an error, or the
+// runs that were opened last.
 #pragma once
 
 #include <optional>

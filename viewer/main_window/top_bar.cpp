@@ -26,11 +26,13 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   constexpr size_t kLongest = kMaxName + 64;
   std::array<char, kLongest + 1> buffer{};
   search.text.copy(buffer.data(), kLongest);
-  if (ImGui::InputTextWithHint("##search", "Search ( / ): name >1ms kind:kernel rank:0", buffer.data(), buffer.size())) {
+  if (ImGui::InputTextWithHint("##search", "Search ( / ): name >1ms kind:kernel rank:0",
+                               buffer.data(), buffer.size())) {
     search_for(state, buffer.data());
   }
   bool const left = ImGui::IsItemDeactivated();
-  if (left && key_pressed(Key::kEnter)) step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
+  if (left && key_pressed(Key::kEnter))
+    step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
   if (left && search.text.empty()) search.open = false;
   if (search.text.empty()) return;
   ImGui::SameLine();
@@ -47,10 +49,12 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   } else if (search.total == 0) {
     text_coloured("nothing matches", surface(state.theme).warning);
   } else if (search.current) {
-    text_coloured(fmt::format("{} of {}", base::format_count(*search.current + 1), base::format_count(search.total)),
+    text_coloured(fmt::format("{} of {}", base::format_count(*search.current + 1),
+                              base::format_count(search.total)),
                   surface(state.theme).text_dim);
   } else {
-    text_coloured(fmt::format("{} hits, Enter shows the next", base::format_count(search.total)), surface(state.theme).text_dim);
+    text_coloured(fmt::format("{} hits, Enter shows the next", base::format_count(search.total)),
+                  surface(state.theme).text_dim);
   }
 }
 
@@ -71,8 +75,9 @@ std::string summary(Scene const& scene) {
   auto const plural = [](size_t n, char const* one) {
     return fmt::format("{} {}{}", base::format_count(n), one, n == 1 ? "" : "s");
   };
-  return fmt::format("{} · {} · {} · {}", plural(scene.run.ranks.size(), "rank"), plural(scene.analysis.devices.size(), "device"),
-                     plural(scene.events, "event"), base::format_duration(scene.length));
+  return fmt::format("{} · {} · {} · {}", plural(scene.run.ranks.size(), "rank"),
+                     plural(scene.analysis.devices.size(), "device"), plural(scene.events, "event"),
+                     base::format_duration(scene.length));
 }
 
 }  // namespace
@@ -84,8 +89,11 @@ void top_bar(ActionScope const& scope) {
   ImGui::SameLine(0, 14 * scale);
   ImGui::AlignTextToFramePadding();
   // Of two runs the one in the panels.
-  std::string const side = scope.pair == nullptr ? "" : scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
-  heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
+  std::string const side = scope.pair == nullptr                        ? ""
+                           : scope.pair->front_side() == RunSide::kBase ? "Base: "
+                                                                        : "New: ";
+  heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name),
+              320 * scale));
   ImGui::SameLine(0, 12 * scale);
   text_coloured(summary(scene), surface(scope.state.theme).text_dim);
   if (scope.outside != nullptr) recording_words(*scope.outside, scope.state.theme);

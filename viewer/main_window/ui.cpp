@@ -25,19 +25,20 @@ struct TabName {
   char const* title;
   char const* name;
 };
-constexpr std::array kTabs = std::to_array<TabName>({{Tab::kComparison, "Comparison", "comparison"},
-                                                     {Tab::kStatistics, "Statistics", "statistics"},
-                                                     {Tab::kKernels, "Kernels", "kernels"},
-                                                     {Tab::kCommunication, "Communication", "communication"},
-                                                     {Tab::kPath, "Critical path", "path"},
-                                                     {Tab::kFlame, "Flame graph", "flames"},
-                                                     {Tab::kMemory, "Memory", "memory"},
-                                                     {Tab::kRun, "Run", "run"},
-                                                     {Tab::kNotes, "Notes", "notes"},
-                                                     {Tab::kLaunches, "Launches & copies", "launches"},
-                                                     {Tab::kPhases, "Phases & pipelines", "phases"},
-                                                     {Tab::kDevices, "Devices", "devices"},
-                                                     {Tab::kScaling, "Scaling", "scaling"}});
+constexpr std::array kTabs =
+    std::to_array<TabName>({{Tab::kComparison, "Comparison", "comparison"},
+                            {Tab::kStatistics, "Statistics", "statistics"},
+                            {Tab::kKernels, "Kernels", "kernels"},
+                            {Tab::kCommunication, "Communication", "communication"},
+                            {Tab::kPath, "Critical path", "path"},
+                            {Tab::kFlame, "Flame graph", "flames"},
+                            {Tab::kMemory, "Memory", "memory"},
+                            {Tab::kRun, "Run", "run"},
+                            {Tab::kNotes, "Notes", "notes"},
+                            {Tab::kLaunches, "Launches & copies", "launches"},
+                            {Tab::kPhases, "Phases & pipelines", "phases"},
+                            {Tab::kDevices, "Devices", "devices"},
+                            {Tab::kScaling, "Scaling", "scaling"}});
 
 /// The window itself is without paddings, its panels have them.
 void begin_panel(char const* name, ImVec2 size, ImGuiWindowFlags flags = 0) {
@@ -56,30 +57,36 @@ void end_panel() {
 float splitter(char const* id, ImVec2 size, bool vertical) {
   ImGui::InvisibleButton(id, size);
   bool const held = ImGui::IsItemActive();
-  if (ImGui::IsItemHovered() || held) ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+  if (ImGui::IsItemHovered() || held)
+    ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
   ImU32 const colour = ImGui::GetColorU32(held                     ? ImGuiCol_SeparatorActive
                                           : ImGui::IsItemHovered() ? ImGuiCol_SeparatorHovered
                                                                    : ImGuiCol_Separator);
-  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), colour);
+  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                                            colour);
   if (!held) return 0;
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 
 bool needs_analysis(Tab tab) {
-  return tab == Tab::kKernels || tab == Tab::kCommunication || tab == Tab::kPath || tab == Tab::kMemory ||
-         tab == Tab::kLaunches || tab == Tab::kPhases || tab == Tab::kDevices;
+  return tab == Tab::kKernels || tab == Tab::kCommunication || tab == Tab::kPath ||
+         tab == Tab::kMemory || tab == Tab::kLaunches || tab == Tab::kPhases ||
+         tab == Tab::kDevices;
 }
 
 void tab_button(TabName const& entry, ViewState& state) {
   bool const active = entry.tab == state.panels.tab;
-  ImGui::PushStyleColor(ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
-  ImGui::PushStyleColor(ImGuiCol_Text, active ? surface(state.theme).text : surface(state.theme).text_dim);
+  ImGui::PushStyleColor(
+      ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
+  ImGui::PushStyleColor(ImGuiCol_Text,
+                        active ? surface(state.theme).text : surface(state.theme).text_dim);
   if (ImGui::Button(entry.title)) state.panels.tab = entry.tab;
   ImGui::PopStyleColor(2);
   ImGui::SameLine(0, 2 * ui_scale());
 }
 
-/// Those that find no room in the line are in a list at its end; the one that is open always has its place.
+/// Those that find no room in the line are in a list at its end; the one that is open always has
+/// its place.
 void tab_strip(ViewState& state, bool has_series, bool is_compared) {
   // What needs more than one run is offered where there is more than one; the menu has it always.
   auto const is_offered = [&](TabName const& entry) {
@@ -109,7 +116,8 @@ void tab_strip(ViewState& state, bool has_series, bool is_compared) {
     if (!is_open) room -= width_of(entry);
     tab_button(entry, state);
   }
-  if (!others.empty() && ImGui::ArrowButton("more panels", ImGuiDir_Down)) ImGui::OpenPopup("panels");
+  if (!others.empty() && ImGui::ArrowButton("more panels", ImGuiDir_Down))
+    ImGui::OpenPopup("panels");
   if (others.empty()) ImGui::NewLine();
   if (!ImGui::BeginPopup("panels")) return;
   for (TabName const* const entry : others)
@@ -128,7 +136,8 @@ void scaling_panel(ActionScope const& scope, Memo& memo) {
 
 void tabs(ActionScope const& scope, Memo& memo) {
   auto const& [scene, state, rows_height, outside, pair] = scope;
-  bool const has_series = scene.series != nullptr || (pair != nullptr && pair->view(RunSide::kBase).scene.series != nullptr);
+  bool const has_series = scene.series != nullptr ||
+                          (pair != nullptr && pair->view(RunSide::kBase).scene.series != nullptr);
   tab_strip(state, has_series, pair != nullptr);
   Tab const shown = state.panels.tab;
   ImGui::BeginChild("panel");
@@ -187,8 +196,9 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
   findings(scene, state, rows_height);
   end_panel();
   ImVec2 const at = ImGui::GetCursorScreenPos();
-  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + ImGui::GetContentRegionAvail().x, at.y + 1),
-                                            surface(state.theme).line_strong);
+  ImGui::GetWindowDrawList()->AddRectFilled(
+      at, ImVec2(at.x + ImGui::GetContentRegionAvail().x, at.y + 1),
+      surface(state.theme).line_strong);
   begin_panel("details", ImVec2(0, 0));
   details(scene, state, rows_height);
   end_panel();
@@ -202,7 +212,8 @@ void update_search(Scene const& scene, ViewState& state, Memo& memo) {
     memo.search_feed = std::make_shared<SearchFeed>();
     memo.searched = state.search.text;
   }
-  auto const work = [&scene, feed = memo.search_feed](std::string const& text, std::stop_token const& stop) {
+  auto const work = [&scene, feed = memo.search_feed](std::string const& text,
+                                                      std::stop_token const& stop) {
     return find_hits(scene, text, stop, feed.get());
   };
   SearchHits const* const found = memo.search.ask(state.search.text, work);
@@ -219,7 +230,8 @@ float both_timelines(RunPair& pair, Outside* outside) {
   auto const path_of = [](RunPair::View const& run) {
     return run.state.panels.path ? path_so_far(run.scene, run.memo) : nullptr;
   };
-  return compared_timelines(pair, path_of(pair.view(RunSide::kBase)), path_of(pair.view(RunSide::kNew)), outside);
+  return compared_timelines(pair, path_of(pair.view(RunSide::kBase)),
+                            path_of(pair.view(RunSide::kNew)), outside);
 }
 
 /// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
@@ -235,15 +247,18 @@ float main_column(ActionScope const& scope, Memo& memo) {
   overview(scene, state, memo, kOverview * scale);
   float const room = ImGui::GetContentRegionAvail().y;
   // The timeline keeps at least a third of what there is.
-  float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
+  float const bottom =
+      std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   PathLine const* const path = state.panels.path ? path_so_far(scene, memo) : nullptr;
-  float const rows_height = scope.pair != nullptr ? both_timelines(*scope.pair, scope.outside) : timeline(scene, state, path);
+  float const rows_height = scope.pair != nullptr ? both_timelines(*scope.pair, scope.outside)
+                                                  : timeline(scene, state, path);
   ImGui::EndChild();
-  state.panels.bottom_height -=
-      splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
-  state.panels.bottom_height = std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
+  state.panels.bottom_height -= splitter(
+      "height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
+  state.panels.bottom_height =
+      std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
   begin_panel("bottom", ImVec2(0, 0));
   tabs(scope, memo);
   end_panel();
@@ -251,20 +266,26 @@ float main_column(ActionScope const& scope, Memo& memo) {
 }
 
 /// The window, whose panels show one run.
-void draw_whole_window(Scene const& scene, ViewState& state, Memo& memo, Outside* outside, RunPair* pair) {
+void draw_whole_window(Scene const& scene, ViewState& state, Memo& memo, Outside* outside,
+                       RunPair* pair) {
   float const scale = ui_scale();
   ImGuiIO const& io = ImGui::GetIO();
   // An open menu has the keys for itself, also the one that closes it.
-  bool const menu_is_open = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  bool const menu_is_open =
+      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   ImGui::SetNextWindowPos(ImVec2(0, 0));
   ImGui::SetNextWindowSize(io.DisplaySize);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
-  ImGuiWindowFlags const flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                                 ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGuiWindowFlags const flags =
+      ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+      ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("Stepscope", nullptr, flags);
-  // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
-  float const whole = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
+  // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter
+  // moves.
+  float const whole = std::max(
+      io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60,
+      40.0F);
   float const rows = pair != nullptr ? compared_rows_height(*pair, whole) : whole;
   ActionScope const scope{scene, state, rows, outside, pair};
   update_search(scene, state, memo);
@@ -273,14 +294,18 @@ void draw_whole_window(Scene const& scene, ViewState& state, Memo& memo, Outside
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
   top_bar(scope);
   end_panel();
-  float const side_width = std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
-  ImGui::BeginChild("main", ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0), false,
-                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+  float const side_width =
+      std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
+  ImGui::BeginChild("main",
+                    ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0),
+                    false, ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   main_column(scope, memo);
   ImGui::EndChild();
   ImGui::SameLine(0, 0);
-  state.panels.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
-  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F, std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
+  state.panels.side_width -= splitter(
+      "width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
+  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F,
+                                       std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
   ImGui::SameLine(0, 0);
   ImGui::BeginChild("side");
   side(scene, state, rows);
@@ -289,9 +314,11 @@ void draw_whole_window(Scene const& scene, ViewState& state, Memo& memo, Outside
   ImGui::PopStyleVar(2);
   help(state);
   track_finder(scene, state, rows);
-  if (outside != nullptr && !(outside->notice.empty() && outside->file_notice.empty())) notice(*outside, state.theme);
+  if (outside != nullptr && !(outside->notice.empty() && outside->file_notice.empty()))
+    notice(*outside, state.theme);
   if (!menu_is_open) read_keys(scope);
-  // What this frame asked for is looked for at once: what is quickly found is there in the next frame.
+  // What this frame asked for is looked for at once: what is quickly found is there in the next
+  // frame.
   update_search(scene, state, memo);
   update_same_name(scene, state, memo);
 }
@@ -306,7 +333,8 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside,
   }
   pair->begin_frame(scene, state, memo);
   RunPair::View const shown = pair->front();
-  RunPair::View const other = pair->view(pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
+  RunPair::View const other =
+      pair->view(pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
   fade_flash(other.state, ImGui::GetIO().DeltaTime);
   draw_whole_window(shown.scene, shown.state, shown.memo, outside, pair);
   pair->end_frame();
@@ -328,7 +356,8 @@ bool show_panel(ViewState& state, std::string_view name) {
 
 std::string panel_names() {
   std::string names = "findings, details";
-  for (TabName const& entry : kTabs) names += std::string(&entry == &kTabs.back() ? " or " : ", ") + entry.name;
+  for (TabName const& entry : kTabs)
+    names += std::string(&entry == &kTabs.back() ? " or " : ", ") + entry.name;
   return names;
 }
 

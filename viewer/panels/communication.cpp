@@ -33,8 +33,9 @@ Paint waits_paint(analyzer::WaitStats const& waits) {
 
 /// "idle: input, augment batch": what made it late.
 std::string reason_of(analyzer::WaitStats const& waits) {
-  std::string words = waits.cause == analyzer::WaitCause::kIdle ? "idle: " + words_of(analyzer::cause_of(waits))
-                                                                : words_of(analyzer::cause_of(waits));
+  std::string words = waits.cause == analyzer::WaitCause::kIdle
+                          ? "idle: " + words_of(analyzer::cause_of(waits))
+                          : words_of(analyzer::cause_of(waits));
   if (!waits.host_op.empty()) words += ", " + printable_name(waits.host_op, 120);
   return words;
 }
@@ -47,7 +48,8 @@ void causes_table(Scene const& scene, ViewState& state) {
   }
   float const scale = ui_scale();
   int64_t const most = std::max<int64_t>(scene.analysis.waits.front().exposed_ns, 1);
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("causes", 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Late device, cause", ImGuiTableColumnFlags_WidthStretch);
@@ -63,10 +65,12 @@ void causes_table(Scene const& scene, ViewState& state) {
       ImGui::TableNextColumn();
       // A bar behind the words says how much of the largest it is.
       ImVec2 const at = ImGui::GetCursorScreenPos();
-      float const width = ImGui::GetContentRegionAvail().x *
-                          static_cast<float>(static_cast<double>(waits.exposed_ns) / static_cast<double>(most));
-      ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + std::max(width, 0.0F), at.y + ImGui::GetFontSize() + 2 * scale),
-                                                with_alpha(paint_colour(waits_paint(waits), state.theme), 0.28F), 2 * scale);
+      float const width =
+          ImGui::GetContentRegionAvail().x *
+          static_cast<float>(static_cast<double>(waits.exposed_ns) / static_cast<double>(most));
+      ImGui::GetWindowDrawList()->AddRectFilled(
+          at, ImVec2(at.x + std::max(width, 0.0F), at.y + ImGui::GetFontSize() + 2 * scale),
+          with_alpha(paint_colour(waits_paint(waits), state.theme), 0.28F), 2 * scale);
       swatch(paint_colour(waits_paint(waits), state.theme));
       std::string const words = describe(scene, waits.ref) + " · " + reason_of(waits);
       text(fit(words, ImGui::GetContentRegionAvail().x));
@@ -85,8 +89,9 @@ void causes_table(Scene const& scene, ViewState& state) {
 
 void communication(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   if (scene.analysis.collectives.empty()) {
-    empty_state(scene.analysis.devices.empty() ? without_device(scene, "This panel shows the collectives of devices.")
-                                               : "No collectives were recorded in this run.",
+    empty_state(scene.analysis.devices.empty()
+                    ? without_device(scene, "This panel shows the collectives of devices.")
+                    : "No collectives were recorded in this run.",
                 state.theme);
     return;
   }

@@ -15,7 +15,8 @@ namespace stepscope::viewer {
 namespace {
 
 char const* path_words(analyzer::PathClass path_class) {
-  return path_class == analyzer::PathClass::kPeer ? "waiting for peers" : analyzer::to_string(path_class);
+  return path_class == analyzer::PathClass::kPeer ? "waiting for peers"
+                                                  : analyzer::to_string(path_class);
 }
 
 /// One bar over the whole width: what the path is made of.
@@ -30,8 +31,9 @@ void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
     int64_t const time = path.by_class[static_cast<size_t>(i)];
     if (time <= 0) continue;
     float const next = x + width * static_cast<float>(static_cast<double>(time) / whole);
-    ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(x, at.y), ImVec2(std::max(next - 1, x + 1), at.y + height),
-                                              paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
+    ImGui::GetWindowDrawList()->AddRectFilled(
+        ImVec2(x, at.y), ImVec2(std::max(next - 1, x + 1), at.y + height),
+        paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
     x = next;
   }
   ImGui::Dummy(ImVec2(width, height));
@@ -41,8 +43,9 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
   std::vector<int> order;
   for (int i = 0; i < analyzer::kPathClassCount; ++i)
     if (path.by_class[static_cast<size_t>(i)] > 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return path.by_class[static_cast<size_t>(a)] > path.by_class[static_cast<size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return path.by_class[static_cast<size_t>(a)] > path.by_class[static_cast<size_t>(b)];
+  });
   if (!ImGui::BeginTable("classes", 3, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("class", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("time", ImGuiTableColumnFlags_WidthFixed, 74 * ui_scale());
@@ -56,7 +59,8 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
     ImGui::TableNextColumn();
     text_right(base::format_duration(time), surface(theme).text);
     ImGui::TableNextColumn();
-    text_right(base::format_share(static_cast<double>(time) / static_cast<double>(std::max<int64_t>(path.window.length(), 1))),
+    text_right(base::format_share(static_cast<double>(time) /
+                                  static_cast<double>(std::max<int64_t>(path.window.length(), 1))),
                surface(theme).text);
   }
   ImGui::EndTable();
@@ -66,14 +70,16 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
 void show_line(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   PathLine const* const line = path_so_far(scene, memo);
   if (memo.path.latest() == nullptr) {
-    std::string const share = memo.path_feed ? fmt::format(" {:.0f} %", 100 * memo.path_feed->share()) : "";
+    std::string const share =
+        memo.path_feed ? fmt::format(" {:.0f} %", 100 * memo.path_feed->share()) : "";
     text_coloured("finding it…" + share, surface(state.theme).text_dim);
   } else if (line != nullptr && ImGui::SmallButton("Go to it")) {
     go_to_path(state, scene, *line, rows_height);
   }
 }
 
-void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathStats const& path) {
+void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height,
+                  analyzer::CriticalPathStats const& path) {
   heading("What the time is made of");
   class_bar(path, state.theme);
   bool shown = state.panels.path;
@@ -84,25 +90,29 @@ void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_h
     show_line(scene, state, memo, rows_height);
   }
   if (scene.store->reads_files())
-    text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.", surface(state.theme).text_dim);
+    text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.",
+                 surface(state.theme).text_dim);
   class_list(path, state.theme);
   Surface const& s = surface(state.theme);
-  text_wrapped(
-      fmt::format("{} device ops, {} from rank to rank", base::format_count(path.ops), base::format_count(path.jumps, "jump")),
-      s.text_dim);
+  text_wrapped(fmt::format("{} device ops, {} from rank to rank", base::format_count(path.ops),
+                           base::format_count(path.jumps, "jump")),
+               s.text_dim);
   if (path.guessed_waits > 0)
-    text_wrapped(fmt::format("for {} of them no record tells what they waited for", base::format_count(path.guessed_waits)),
+    text_wrapped(fmt::format("for {} of them no record tells what they waited for",
+                             base::format_count(path.guessed_waits)),
                  s.text_dim);
   if (path.clock_disagreement_ns > 0 && scene.run.ranks.size() > 1)
-    text_wrapped(
-        fmt::format("the ranks' clocks contradict each other by up to {}", base::format_duration(path.clock_disagreement_ns)),
-        s.text_dim);
+    text_wrapped(fmt::format("the ranks' clocks contradict each other by up to {}",
+                             base::format_duration(path.clock_disagreement_ns)),
+                 s.text_dim);
 }
 
 /// A cell with the class's colour and a name that a click searches for.
-void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<std::string> const& name, void const* id) {
+void name_cell(ViewState& state, analyzer::PathClass path_class,
+               std::optional<std::string> const& name, void const* id) {
   swatch(paint_colour(paint_of(path_class), state.theme));
-  std::string const words = name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
+  std::string const words =
+      name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(words, ImGui::GetContentRegionAvail().x);
   ImGui::PushID(id);
@@ -115,7 +125,8 @@ void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<s
 
 void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("On the path: shorten this first");
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("contributors", 4, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
@@ -128,7 +139,8 @@ void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
     ImGui::TableNextColumn();
     name_cell(state, contributor.path_class, contributor.name, &contributor);
     for (std::string const& value :
-         {base::format_share(contributor.share), base::format_duration(contributor.ns), base::format_count(contributor.count)}) {
+         {base::format_share(contributor.share), base::format_duration(contributor.ns),
+          base::format_count(contributor.count)}) {
       ImGui::TableNextColumn();
       text_right(value, surface(state.theme).text);
     }
@@ -138,7 +150,8 @@ void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
 
 void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("Beside it: may take longer");
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("slack", 4, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
@@ -173,7 +186,8 @@ PathLine const* path_so_far(Scene const& scene, Memo& memo) {
 
 void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   if (!scene.analysis.critical_path) {
-    empty_state(without_device(scene, "The critical path leads through the work of devices."), state.theme);
+    empty_state(without_device(scene, "The critical path leads through the work of devices."),
+                state.theme);
     return;
   }
   analyzer::CriticalPathStats const& path = *scene.analysis.critical_path;

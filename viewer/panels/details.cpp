@@ -19,7 +19,8 @@ void detail_buttons(Scene const& scene, ViewState& state, float rows_height) {
   if (at->trace->columns().link[at->row].valid()) {
     ImGui::SameLine();
     bool const launch = at->trace->kind(at->row) == model::EventKind::kLaunch;
-    if (ImGui::Button(launch ? "Go to device op" : "Go to launch")) follow_link(state, scene, rows_height);
+    if (ImGui::Button(launch ? "Go to device op" : "Go to launch"))
+      follow_link(state, scene, rows_height);
     hint("]");
   }
   if (scene.collective_of(*state.selection) != nullptr) {
@@ -42,7 +43,8 @@ void command_button(char const* label, std::string const& line) {
   hint(line);
 }
 
-/// The same in a shell: everything recorded of the selection as a row of a table, and the run at the time that is shown.
+/// The same in a shell: everything recorded of the selection as a row of a table, and the run at
+/// the time that is shown.
 void commands(Scene const& scene, ViewState const& state) {
   if (scene.files.empty()) return;
   command_button("Copy query", query_command(scene, *state.selection));
@@ -55,24 +57,31 @@ void commands(Scene const& scene, ViewState const& state) {
 void details(Scene const& scene, ViewState& state, float rows_height) {
   heading("Details");
   if (!state.selection) {
-    empty_state("Click an event or an idle gap in the timeline: what is known of it stands here.", state.theme);
+    empty_state("Click an event or an idle gap in the timeline: what is known of it stands here.",
+                state.theme);
     return;
   }
   bool const event = state.selection->what == Selection::What::kEvent;
   auto const at = scene.find(*state.selection);
-  std::string name = !event ? "Idle gap" : at ? printable_name(at->trace->name(at->row)) : "(reading…)";
+  std::string name = !event ? "Idle gap"
+                     : at   ? printable_name(at->trace->name(at->row))
+                            : "(reading…)";
   if (name.empty()) name = "(no name)";
-  uint32_t const colour = !event ? paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme)
-                          : at   ? paint_colour(paint_of(at->trace->kind(at->row)), state.theme)
-                                 : surface(state.theme).text_dim;
+  uint32_t const colour =
+      !event
+          ? paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme)
+      : at ? paint_colour(paint_of(at->trace->kind(at->row)), state.theme)
+           : surface(state.theme).text_dim;
   swatch(colour);
   text_wrapped(name, surface(state.theme).text);
   detail_buttons(scene, state, rows_height);
   if (!state.selection) return;
   commands(scene, state);
-  Properties const properties = state.selection->what == Selection::What::kEvent ? event_properties(scene, *state.selection)
-                                                                                 : gap_properties(scene, state.selection->index);
-  if (!ImGui::BeginTable("properties", 2, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit)) return;
+  Properties const properties = state.selection->what == Selection::What::kEvent
+                                    ? event_properties(scene, *state.selection)
+                                    : gap_properties(scene, state.selection->index);
+  if (!ImGui::BeginTable("properties", 2, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit))
+    return;
   ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthFixed);
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
   for (auto const& [key, value] : properties) property(key, value, state.theme);

@@ -12,7 +12,8 @@ void device_chooser(Scene const& scene, ViewState& state) {
   ImGui::SetNextItemWidth(180 * ui_scale());
   if (!ImGui::BeginCombo("##device", describe(scene, devices[state.device].ref).c_str())) return;
   for (uint32_t i = 0; i < devices.size(); ++i)
-    if (ImGui::Selectable(describe(scene, devices[i].ref).c_str(), i == state.device)) state.device = i;
+    if (ImGui::Selectable(describe(scene, devices[i].ref).c_str(), i == state.device))
+      state.device = i;
   ImGui::EndCombo();
 }
 

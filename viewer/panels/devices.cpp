@@ -25,7 +25,9 @@ namespace {
 using analyzer::TelemetryStats;
 
 /// "1,980": of MHz, W, °C.
-std::string measure_words(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : "–"; }
+std::string measure_words(double value) {
+  return std::isfinite(value) ? fmt::format("{:.0f}", value) : "–";
+}
 
 /// "1,410 – 1,980 MHz"; one number where both are the same.
 std::string range_words(double low, double high, CounterCurve::What what) {
@@ -49,10 +51,13 @@ enum HealthColumn : size_t {
 constexpr std::array<FactColumn, kHealthColumns> kHealthTable = {
     {{"Device", "", 0, 0},
      {"Busy", "Of its window: something runs on it", 54, 0},
-     {"Throttled", "Of the busy time: at less than 0.9 of the sustained clock, or under a limit of the clock", 60, 0},
+     {"Throttled",
+      "Of the busy time: at less than 0.9 of the sustained clock, or under a limit of the clock",
+      60, 0},
      {"Held by", "The limit of the clock that the driver named for most of the busy time", 84, 4},
      {"Clock", "MHz: median of the SM clock over the busy time", 48, 0},
-     {"Sustained", "MHz: 95th percentile of the SM clock over the busy time of the recording", 62, 2},
+     {"Sustained", "MHz: 95th percentile of the SM clock over the busy time of the recording", 62,
+      2},
      {"To peers", "Clock / median of the run's other devices of this name", 54, 3},
      {"Kernels", "The same kernels take so many times as long while the clock is low", 54, 1},
      {"Power", "W: the most", 46, 0},
@@ -72,13 +77,16 @@ double health_value(analyzer::DeviceStats const& device, size_t column) {
   if (!device.telemetry) return std::nan("");
   TelemetryStats const& telemetry = *device.telemetry;
   auto const of_busy = [&](int64_t ns) {
-    return device.time.busy_ns > 0 ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns) : std::nan("");
+    return device.time.busy_ns > 0
+               ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns)
+               : std::nan("");
   };
   switch (column) {
     case kThrottled:
       return telemetry.throttled_ns ? of_busy(*telemetry.throttled_ns) : std::nan("");
     case kHeldBy:
-      if (auto const limit = main_limit(telemetry)) return of_busy((*telemetry.limited_ns)[static_cast<size_t>(*limit)]);
+      if (auto const limit = main_limit(telemetry))
+        return of_busy((*telemetry.limited_ns)[static_cast<size_t>(*limit)]);
       return std::nan("");
     case kBusyClock:
       return value_of(telemetry.busy_clock_mhz);
@@ -120,11 +128,14 @@ std::string health_details(analyzer::DeviceStats const& device) {
   using enum analyzer::CounterMeaning::What;
   for (auto const what : {kSmClock, kMemoryClock, kPower, kTemperature, kUtilization})
     if (auto const spread = spread_of(*device.telemetry, what))
-      words += fmt::format("\n{}: {}, median {}", counter_name(what), range_words(spread->min, spread->max, what),
-                           measure_words(spread->median));
-  for (size_t limit = 0; device.telemetry->limited_ns && limit < analyzer::kClockLimitCount; ++limit)
+      words +=
+          fmt::format("\n{}: {}, median {}", counter_name(what),
+                      range_words(spread->min, spread->max, what), measure_words(spread->median));
+  for (size_t limit = 0; device.telemetry->limited_ns && limit < analyzer::kClockLimitCount;
+       ++limit)
     if (int64_t const ns = (*device.telemetry->limited_ns)[limit]; ns > 0)
-      words += fmt::format("\nheld by {}: {} of the busy time", words_of(to_string(static_cast<analyzer::ClockLimit>(limit))),
+      words += fmt::format("\nheld by {}: {} of the busy time",
+                           words_of(to_string(static_cast<analyzer::ClockLimit>(limit))),
                            base::format_duration(ns));
   return words;
 }
@@ -144,7 +155,8 @@ void health_table(Scene const& scene, ViewState& state, float rows_height) {
     go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
 }
 
-/// What the chart's height stands for: what the counter went through in the whole run, so that zooming changes nothing.
+/// What the chart's height stands for: what the counter went through in the whole run, so that
+/// zooming changes nothing.
 std::pair<double, double> range_of(TelemetryStats const& telemetry, CounterCurve::What what) {
   auto const spread = spread_of(telemetry, what);
   if (!spread || !std::isfinite(spread->min) || !std::isfinite(spread->max)) return {0, 1};
@@ -155,21 +167,21 @@ std::pair<double, double> range_of(TelemetryStats const& telemetry, CounterCurve
   return {low >= 0 ? std::max(low - room, 0.0) : low - room, high + room};
 }
 
-void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state, TelemetryStats const& telemetry,
-                    Plot const& plot) {
+void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state,
+                    TelemetryStats const& telemetry, Plot const& plot) {
   uint32_t const colour = with_alpha(surface(state.theme).critical, 0.16F);
   for (analyzer::Interval const when : telemetry.throttled) {
     auto const begin = std::max(static_cast<double>(scene.to_view(when.begin)), plot.left);
     auto const end = std::min(static_cast<double>(scene.to_view(when.end)), plot.right);
     if (begin < end)
-      list.AddRectFilled(ImVec2(plot.x(begin), plot.low.y), ImVec2(std::max(plot.x(end), plot.x(begin) + 1), plot.high.y),
-                         colour);
+      list.AddRectFilled(ImVec2(plot.x(begin), plot.low.y),
+                         ImVec2(std::max(plot.x(end), plot.x(begin) + 1), plot.high.y), colour);
   }
 }
 
 /// One counter: its name and range at the left, the visible time as its width.
-void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats const& telemetry, CounterCurve const& curve,
-                   ImVec2 low, ImVec2 high) {
+void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats const& telemetry,
+                   CounterCurve const& curve, ImVec2 low, ImVec2 high) {
   Surface const& s = surface(state.theme);
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -180,7 +192,8 @@ void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats co
   plot.right = state.window.end;
   std::tie(plot.bottom, plot.top) = range_of(telemetry, curve.what);
   draw_text(list, low, s.text, counter_name(curve.what));
-  if (auto const spread = spread_of(telemetry, curve.what); spread && high.y - low.y > 2 * ImGui::GetFontSize())
+  if (auto const spread = spread_of(telemetry, curve.what);
+      spread && high.y - low.y > 2 * ImGui::GetFontSize())
     draw_text(list, ImVec2(low.x, low.y + ImGui::GetFontSize() + scale), s.text_dim,
               range_words(spread->min, spread->max, curve.what));
   if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
@@ -195,7 +208,8 @@ void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats co
     float const x = plot.low.x + static_cast<float>(i);
     float const top = plot.y(pixels[i].high), bottom = plot.y(pixels[i].low);
     list.AddRectFilled(ImVec2(x, bottom), ImVec2(x + 1, plot.high.y), with_alpha(colour, 0.25F));
-    list.AddRectFilled(ImVec2(x, top - 0.75F * scale), ImVec2(x + 1, std::max(bottom, top) + 0.75F * scale), colour);
+    list.AddRectFilled(ImVec2(x, top - 0.75F * scale),
+                       ImVec2(x + 1, std::max(bottom, top) + 0.75F * scale), colour);
   }
   if (curve.what == CounterCurve::What::kSmClock && telemetry.sustained_clock_mhz) {
     // Below this line the clock counts as held down.
@@ -209,10 +223,12 @@ void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats co
   if (at >= pixels.size() || !pixels[at].is_known) return;
   begin_tooltip();
   heading(range_words(pixels[at].low, pixels[at].high, curve.what));
-  text(fmt::format("{} at {}", counter_name(curve.what),
-                   format_time(plot.value_at(ImGui::GetIO().MousePos.x), state.window.span() / 1000)));
+  text(fmt::format(
+      "{} at {}", counter_name(curve.what),
+      format_time(plot.value_at(ImGui::GetIO().MousePos.x), state.window.span() / 1000)));
   if (curve.what == CounterCurve::What::kSmClock && telemetry.sustained_clock_mhz)
-    text(fmt::format("sustained {} MHz; below {} it counts as held down", measure_words(*telemetry.sustained_clock_mhz),
+    text(fmt::format("sustained {} MHz; below {} it counts as held down",
+                     measure_words(*telemetry.sustained_clock_mhz),
                      measure_words(analyzer::kLowClock * *telemetry.sustained_clock_mhz)));
   end_tooltip();
 }
@@ -221,7 +237,8 @@ void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceStats 
   auto const curves = counter_curves(scene, state.device);
   heading(describe(scene, device.ref));
   ImGui::SameLine();
-  text_coloured(fit(format_time_range(state.window.begin, state.window.end), ImGui::GetContentRegionAvail().x),
+  text_coloured(fit(format_time_range(state.window.begin, state.window.end),
+                    ImGui::GetContentRegionAvail().x),
                 surface(state.theme).text_dim);
   if (!device.telemetry || curves.empty()) {
     empty_state("No counters of this device were recorded.", state.theme);
@@ -236,34 +253,46 @@ void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceStats 
   for (CounterCurve const& curve : curves) {
     ImVec2 const low = ImGui::GetCursorScreenPos();
     ImVec2 const high(low.x + std::max(room.x, 1.0F), low.y + height);
-    if (ImGui::IsRectVisible(low, high)) counter_chart(scene, state, *device.telemetry, curve, low, high);
+    if (ImGui::IsRectVisible(low, high))
+      counter_chart(scene, state, *device.telemetry, curve, low, high);
     ImGui::Dummy(ImVec2(1, height + gap - ImGui::GetStyle().ItemSpacing.y));
   }
 }
 
 enum HeldColumn : size_t { kHeldBegin, kHeldLength, kHeldLost, kHeldColumns };
 constexpr std::array<FactColumn, 2> kThrottledTable = {
-    {{"Longest held down", "Busy time at a low clock or under a limit", 0, 0}, {"Length", "", 70, 0}}};
+    {{"Longest held down", "Busy time at a low clock or under a limit", 0, 0},
+     {"Length", "", 70, 0}}};
 constexpr std::array<FactColumn, kHeldColumns> kSlowStepTable = {
-    {{"Steps at a low clock", "", 0, 0}, {"Length", "", 70, 0}, {"Lost", "To the low clock, at most", 70, 0}}};
+    {{"Steps at a low clock", "", 0, 0},
+     {"Length", "", 70, 0},
+     {"Lost", "To the low clock, at most", 70, 0}}};
 
-void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
+void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device,
+                     float rows_height) {
   TelemetryStats const& telemetry = *device.telemetry;
-  auto const time_words = [&](int64_t run_time) { return format_time(static_cast<double>(scene.to_view(run_time)), 1000); };
+  auto const time_words = [&](int64_t run_time) {
+    return format_time(static_cast<double>(scene.to_view(run_time)), 1000);
+  };
   FactTable table;
   table.height = -1;
   if (telemetry.throttled.empty()) {
     heading("Held down");
-    empty_state(telemetry.throttled_ns ? "The clock was never held down while the device was busy."
-                                       : "Neither the clock nor what limits it was recorded often enough to say.",
+    empty_state(telemetry.throttled_ns
+                    ? "The clock was never held down while the device was busy."
+                    : "Neither the clock nor what limits it was recorded often enough to say.",
                 state.theme);
   } else {
     table.id = "throttled";
     table.columns = kThrottledTable;
     table.rows = telemetry.throttled.size();
     table.name = [&](size_t row) { return time_words(telemetry.throttled[row].begin); };
-    table.value = [&](size_t row, size_t) { return static_cast<double>(telemetry.throttled[row].length()); };
-    table.text = [&](size_t row, size_t) { return base::format_duration(telemetry.throttled[row].length()); };
+    table.value = [&](size_t row, size_t) {
+      return static_cast<double>(telemetry.throttled[row].length());
+    };
+    table.text = [&](size_t row, size_t) {
+      return base::format_duration(telemetry.throttled[row].length());
+    };
     if (auto const clicked = fact_table(table, state.theme))
       show_place(state, scene, {device.ref, telemetry.throttled[*clicked], {}}, rows_height);
   }
@@ -290,14 +319,17 @@ void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats
 void devices(Scene const& scene, ViewState& state, float rows_height) {
   auto const& all = scene.analysis.devices;
   if (state.device >= all.size()) {
-    empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."), state.theme);
+    empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."),
+                state.theme);
     return;
   }
-  if (std::none_of(all.begin(), all.end(), [](auto const& device) { return device.telemetry.has_value(); })) {
+  if (std::none_of(all.begin(), all.end(),
+                   [](auto const& device) { return device.telemetry.has_value(); })) {
     empty_state(
-        "No clocks, power or temperature were recorded, so whether a device was held down is not known. stepscope record asks "
-        "NVML for "
-        "them while the program uses a GPU; nsys profile records them with --gpu-metrics-devices=all. Host devices have none.",
+        "No clocks, power or temperature were recorded, so whether a device was held down is not "
+        "known. stepscope record asks NVML for "
+        "them while the program uses a GPU; nsys profile records them with "
+        "--gpu-metrics-devices=all. Host devices have none.",
         state.theme);
     return;
   }

@@ -17,13 +17,16 @@ namespace {
 
 uint32_t severity_colour(analyzer::Severity severity, Theme theme) {
   Surface const& s = surface(theme);
-  return severity == analyzer::Severity::kCritical ? s.critical : severity == analyzer::Severity::kWarning ? s.warning : s.accent;
+  return severity == analyzer::Severity::kCritical  ? s.critical
+         : severity == analyzer::Severity::kWarning ? s.warning
+                                                    : s.accent;
 }
 
 /// "costs 12.3 ms a step · without it: at most 18.0 % faster".
 std::string cost_of(analyzer::Finding const& finding) {
   std::string words;
-  if (finding.cost_ns_per_step) words = fmt::format("costs {} a step", base::format_duration(*finding.cost_ns_per_step));
+  if (finding.cost_ns_per_step)
+    words = fmt::format("costs {} a step", base::format_duration(*finding.cost_ns_per_step));
   if (std::string const gains = reports::gains_of(finding); !gains.empty()) {
     if (!words.empty()) words += " · ";
     words += gains;
@@ -75,16 +78,20 @@ void card_text(Scene const& scene, analyzer::Finding const& finding, bool focuse
 void evidence_row(Scene const& scene, ViewState& state, uint32_t index, float rows_height) {
   auto const count = static_cast<uint32_t>(scene.analysis.findings[index].evidence.size());
   if (count == 0) {
-    text_wrapped("holds for the run as a whole, no single place to show", surface(state.theme).text_dim);
+    text_wrapped("holds for the run as a whole, no single place to show",
+                 surface(state.theme).text_dim);
     return;
   }
   uint32_t const at = state.finding->evidence;
-  if (ImGui::ArrowButton("previous", ImGuiDir_Left)) focus_finding(state, scene, {index, (at + count - 1) % count}, rows_height);
+  if (ImGui::ArrowButton("previous", ImGuiDir_Left))
+    focus_finding(state, scene, {index, (at + count - 1) % count}, rows_height);
   ImGui::SameLine(0, 4 * ui_scale());
-  if (ImGui::ArrowButton("next", ImGuiDir_Right)) focus_finding(state, scene, {index, (at + 1) % count}, rows_height);
+  if (ImGui::ArrowButton("next", ImGuiDir_Right))
+    focus_finding(state, scene, {index, (at + 1) % count}, rows_height);
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
-  text_coloured(fmt::format("place {} of {}", state.finding->evidence + 1, count), surface(state.theme).text_dim);
+  text_coloured(fmt::format("place {} of {}", state.finding->evidence + 1, count),
+                surface(state.theme).text_dim);
 }
 
 void card(Scene const& scene, ViewState& state, uint32_t index, float rows_height) {
@@ -116,7 +123,8 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   list.ChannelsSetCurrent(0);
   Surface const& s = surface(state.theme);
   list.AddRectFilled(low, high, focused ? s.line_strong : hovered ? s.header : s.gutter, 4 * scale);
-  list.AddRectFilled(low, ImVec2(low.x + 4 * scale, high.y), severity_colour(finding.severity, state.theme), 4 * scale);
+  list.AddRectFilled(low, ImVec2(low.x + 4 * scale, high.y),
+                     severity_colour(finding.severity, state.theme), 4 * scale);
   list.ChannelsMerge();
   ImGui::SetCursorPos(after);
   ImGui::Dummy(ImVec2(0, pad));
@@ -134,10 +142,11 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
   }
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
-    empty_state(scene.analysis.devices.empty() && scene.analysis.hosts.empty()
-                    ? "Neither device work nor host ranges were recorded, so nothing can be concluded."
-                    : "No rule found a fault in this run.",
-                state.theme);
+    empty_state(
+        scene.analysis.devices.empty() && scene.analysis.hosts.empty()
+            ? "Neither device work nor host ranges were recorded, so nothing can be concluded."
+            : "No rule found a fault in this run.",
+        state.theme);
     return;
   }
   for (uint32_t i = 0; i < all.size(); ++i) card(scene, state, i, rows_height);

@@ -5,8 +5,8 @@
 
 namespace stepscope::viewer {
 
-/// Of the name that is searched for as a whole (query.h), on the chosen device; a click on a bar searches for its calls, which
-/// stand out in the timeline then.
+/// Of the name that is searched for as a whole (query.h), on the chosen device; a click on a bar
+/// searches for its calls, which stand out in the timeline then.
 void duration_bars(Scene const& scene, ViewState& state, Memo& memo);
 
 }  // namespace stepscope::viewer

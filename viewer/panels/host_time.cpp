@@ -20,7 +20,16 @@
 namespace stepscope::viewer {
 namespace {
 
-enum RangeColumn : size_t { kRangeName, kRangeKind, kRangeOwn, kRangeStep, kRangeAll, kRangeLongest, kRangeCount, kRangeColumns };
+enum RangeColumn : size_t {
+  kRangeName,
+  kRangeKind,
+  kRangeOwn,
+  kRangeStep,
+  kRangeAll,
+  kRangeLongest,
+  kRangeCount,
+  kRangeColumns
+};
 constexpr std::array<FactColumn, kRangeColumns> kRangeTable = {
     {{"Range", "Ranges and calls of one name, on all threads of their process", 0, 0},
      {"Kind", "A phase, a wait for data, or any other range", 56, 3},
@@ -58,8 +67,9 @@ void range_table(ViewState& state, analyzer::HostStats const& host) {
   table.first_number = 2;
   table.height = -1;
   table.name = [&](size_t row) {
-    return rows[row].names == 1 ? printable_name(rows[row].name)
-                                : fmt::format("{} further names", base::format_count(rows[row].names));
+    return rows[row].names == 1
+               ? printable_name(rows[row].name)
+               : fmt::format("{} further names", base::format_count(rows[row].names));
   };
   table.value = [&](size_t row, size_t column) { return range_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) -> std::string {
@@ -68,14 +78,16 @@ void range_table(ViewState& state, analyzer::HostStats const& host) {
     return column == kRangeCount ? count_words(value) : duration_words(value);
   };
   auto const clicked = fact_table(table, state.theme);
-  if (clicked && rows[*clicked].names == 1) search_for(state, query_for(printable_name(rows[*clicked].name)));
+  if (clicked && rows[*clicked].names == 1)
+    search_for(state, query_for(printable_name(rows[*clicked].name)));
 }
 
 enum ThreadColumn : size_t { kThreadName, kThreadBusy, kThreadInput, kThreadSteps, kThreadColumns };
-constexpr std::array<FactColumn, kThreadColumns> kThreadTable = {{{"Thread", "", 0, 0},
-                                                                  {"Busy", "Union of its ranges, calls and steps", 74, 0},
-                                                                  {"Waits", "For data", 70, 1},
-                                                                  {"Steps", "", 56, 2}}};
+constexpr std::array<FactColumn, kThreadColumns> kThreadTable = {
+    {{"Thread", "", 0, 0},
+     {"Busy", "Union of its ranges, calls and steps", 74, 0},
+     {"Waits", "For data", 70, 1},
+     {"Steps", "", 56, 2}}};
 
 double thread_value(analyzer::HostThreadStats const& thread, size_t column) {
   switch (column) {
@@ -122,7 +134,10 @@ void host_time(Scene const& scene, ViewState& state) {
   auto const& hosts = scene.analysis.hosts;
   size_t const shown_hosts = std::min(hosts.size(), reports::kMostHosts);
   auto const title = [&](analyzer::HostStats const& host, char const* what) {
-    heading(hosts.size() == 1 ? what : fmt::format("{}, {}", what, describe(scene, {host.rank_index, analyzer::kHostDevice})));
+    heading(hosts.size() == 1
+                ? what
+                : fmt::format("{}, {}", what,
+                              describe(scene, {host.rank_index, analyzer::kHostDevice})));
   };
   ImGui::BeginChild("ranges", ImVec2(ImGui::GetContentRegionAvail().x * 0.62F, 0));
   for (size_t i = 0; i < shown_hosts; ++i) {

@@ -44,7 +44,8 @@ double sort_value(analyzer::KernelStats const& k, int column) {
 std::vector<analyzer::KernelStats const*> sorted(Scene const& scene, uint32_t device) {
   std::vector<analyzer::KernelStats const*> result;
   for (auto const& kernel : scene.analysis.kernels)
-    if (device >= scene.analysis.devices.size() || kernel.ref == scene.analysis.devices[device].ref) result.push_back(&kernel);
+    if (device >= scene.analysis.devices.size() || kernel.ref == scene.analysis.devices[device].ref)
+      result.push_back(&kernel);
   ImGuiTableSortSpecs const* specs = ImGui::TableGetSortSpecs();
   if (specs == nullptr || specs->SpecsCount == 0) return result;
   int const column = specs->Specs[0].ColumnIndex;
@@ -73,9 +74,10 @@ void row(ViewState& state, analyzer::KernelStats const& kernel) {
   ImGui::PopID();
   draw_text(*ImGui::GetWindowDrawList(), at, s.text, shown);
   std::string const rate = kernel.flops_rate ? format_flops(*kernel.flops_rate) + "/s" : "–";
-  for (std::string const& value : {base::format_share(kernel.share), base::format_count(kernel.count),
-                                   base::format_duration(kernel.total_ns), base::format_duration(kernel.median_ns),
-                                   base::format_duration(kernel.p95_ns), base::format_duration(kernel.max_ns), rate}) {
+  for (std::string const& value :
+       {base::format_share(kernel.share), base::format_count(kernel.count),
+        base::format_duration(kernel.total_ns), base::format_duration(kernel.median_ns),
+        base::format_duration(kernel.p95_ns), base::format_duration(kernel.max_ns), rate}) {
     ImGui::TableNextColumn();
     text_right(value, s.text);
   }
@@ -86,14 +88,16 @@ void row(ViewState& state, analyzer::KernelStats const& kernel) {
 namespace {
 
 void kernel_table(Scene const& scene, ViewState& state) {
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Sortable |
-                                ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable;
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY |
+                                ImGuiTableFlags_Sortable | ImGuiTableFlags_SizingFixedFit |
+                                ImGuiTableFlags_Resizable;
   float const scale = ui_scale();
   bool const is_narrow = ImGui::GetContentRegionAvail().x < kWideKernels * scale;
   if (!ImGui::BeginTable("kernels", kColumns, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
-  ImGuiTableColumnFlags const number = ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending;
+  ImGuiTableColumnFlags const number =
+      ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending;
   ImGui::TableSetupColumn("Share", number, 66 * scale);
   ImGui::TableSetupColumn("Count", number, 66 * scale);
   ImGui::TableSetupColumn("Total", number | ImGuiTableColumnFlags_DefaultSort, 80 * scale);
@@ -107,7 +111,8 @@ void kernel_table(Scene const& scene, ViewState& state) {
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(shown.size()));
   while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(state, *shown[static_cast<size_t>(i)]);
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      row(state, *shown[static_cast<size_t>(i)]);
   ImGui::EndTable();
 }
 
@@ -115,8 +120,9 @@ void kernel_table(Scene const& scene, ViewState& state) {
 
 void kernels(Scene const& scene, ViewState& state, Memo& memo) {
   if (scene.analysis.kernels.empty()) {
-    empty_state(scene.analysis.devices.empty() ? without_device(scene, "This panel shows the kernels of devices.")
-                                               : "No kernels were recorded in this run.",
+    empty_state(scene.analysis.devices.empty()
+                    ? without_device(scene, "This panel shows the kernels of devices.")
+                    : "No kernels were recorded in this run.",
                 state.theme);
     return;
   }

@@ -37,11 +37,14 @@ enum LaunchColumn : size_t {
 constexpr std::array<FactColumn, kLaunchColumns> kLaunchTable = {
     {{"Device", "", 0, 0},
      {"A step", "Launch calls a step", 52, 0},
-     {"Latency", "Median: start of the operation − end of its launch call; waiting in a full queue is in it", 62, 0},
+     {"Latency",
+      "Median: start of the operation − end of its launch call; waiting in a full queue is in it",
+      62, 0},
      {"95 %", "95th percentile of the latency", 62, 2},
      {"Longest", "Longest latency", 62, 6},
      {"Call", "Median time that the host is in one launch call", 62, 5},
-     {"Kernel", "Median time of a kernel: below that of a launch call the host cannot keep up", 62, 3},
+     {"Kernel", "Median time of a kernel: below that of a launch call the host cannot keep up", 62,
+      3},
      {"Queue", "Launched operations that have not started: mean over the time", 48, 1},
      {"Most", "Most launched operations that have not started, at any time", 48, 7},
      {"Empty", "Share of the time in which nothing waits to run: the host is hardly ahead", 56, 0},
@@ -72,7 +75,8 @@ double launch_value(analyzer::LaunchStats const& launch, size_t column) {
     case kQueueEmpty:
       return of_queue([](auto const& queue) { return queue.empty_share; });
     case kEarly:
-      return launch.negative_latencies > 0 ? static_cast<double>(launch.negative_latencies) : std::nan("");
+      return launch.negative_latencies > 0 ? static_cast<double>(launch.negative_latencies)
+                                           : std::nan("");
     case kByGraphs:
       return value_of(launch.graph_share);
     default:
@@ -98,12 +102,14 @@ std::string launch_text(double value, size_t column) {
 
 void launch_table(Scene const& scene, ViewState& state, float rows_height) {
   auto const& devices = scene.analysis.devices;
-  bool const any = std::any_of(devices.begin(), devices.end(), [](auto const& device) { return device.launch.calls > 0; });
+  bool const any = std::any_of(devices.begin(), devices.end(),
+                               [](auto const& device) { return device.launch.calls > 0; });
   if (!any) {
     heading("Launches");
     empty_state(
-        "The recording has no launch calls of device operations. Record with stepscope record, with PyTorch's profiler and "
-        "activities=[CPU, CUDA], or with nsys profile --trace=cuda,nvtx.",
+        "The recording has no launch calls of device operations. Record with stepscope record, "
+        "with PyTorch's profiler and activities=[CPU, CUDA], or with nsys profile "
+        "--trace=cuda,nvtx.",
         state.theme);
     return;
   }
@@ -112,9 +118,15 @@ void launch_table(Scene const& scene, ViewState& state, float rows_height) {
   table.columns = kLaunchTable;
   table.rows = devices.size();
   table.name = [&](size_t row) { return describe(scene, devices[row].ref); };
-  table.value = [&](size_t row, size_t column) { return launch_value(devices[row].launch, column); };
-  table.text = [&](size_t row, size_t column) { return launch_text(launch_value(devices[row].launch, column), column); };
-  table.more = [&](size_t row) { return base::format_count(devices[row].launch.calls, "launch call"); };
+  table.value = [&](size_t row, size_t column) {
+    return launch_value(devices[row].launch, column);
+  };
+  table.text = [&](size_t row, size_t column) {
+    return launch_text(launch_value(devices[row].launch, column), column);
+  };
+  table.more = [&](size_t row) {
+    return base::format_count(devices[row].launch.calls, "launch call");
+  };
   table.chosen = state.device;
   if (auto const clicked = fact_table(table, state.theme))
     go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
@@ -141,7 +153,8 @@ constexpr std::array<FactColumn, kCopyColumns> kCopyTable = {
      {"Small", "Of fewer than 64 KiB: they cost their start, not their bytes", 52, 1},
      {"Pageable", "Of host memory that is not page-locked, where the recording tells", 60, 0},
      {"Blocking", "The host waited for them", 60, 0},
-     {"Both ways", "Time in which the other direction between host and device was copied, too", 66, 3}}};
+     {"Both ways", "Time in which the other direction between host and device was copied, too", 66,
+      3}}};
 
 double copy_value(analyzer::CopyStats const& copies, size_t column) {
   switch (column) {
@@ -202,19 +215,25 @@ void copy_table(Scene const& scene, ViewState& state, analyzer::DeviceRef ref) {
   table.text = [&](size_t row, size_t column) { return copy_text(rows[row], column); };
   table.more = [&](size_t row) {
     analyzer::CopyStats const& copies = rows[row];
-    std::string words = fmt::format("{} small", count_words(static_cast<double>(copies.small_count)));
-    if (copies.pageable_bytes) words += fmt::format(", {} of pageable memory", base::format_bytes(*copies.pageable_bytes));
+    std::string words =
+        fmt::format("{} small", count_words(static_cast<double>(copies.small_count)));
+    if (copies.pageable_bytes)
+      words += fmt::format(", {} of pageable memory", base::format_bytes(*copies.pageable_bytes));
     return words + "\nclick: search for the copies of this rank";
   };
   table.height = -1;
-  if (fact_table(table, state.theme)) search_for(state, fmt::format("kind:memcpy rank:{}", rank_of(scene, ref)));
+  if (fact_table(table, state.theme))
+    search_for(state, fmt::format("kind:memcpy rank:{}", rank_of(scene, ref)));
 }
 
 enum LongestColumn : size_t { kLongestTrack, kLongestBegin, kLongestTime, kLongestColumns };
 constexpr std::array<FactColumn, kLongestColumns> kLongestTable = {
-    {{"Longest copies", "", 0, 0}, {"Begin", "Since the begin of the run", 90, 0}, {"Time", "", 66, 0}}};
+    {{"Longest copies", "", 0, 0},
+     {"Begin", "Since the begin of the run", 90, 0},
+     {"Time", "", 66, 0}}};
 
-void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
+void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device,
+                   float rows_height) {
   auto const& copies = device.longest_copies;
   if (copies.empty()) return;
   auto const rank = static_cast<uint32_t>(device.ref.rank_index);
@@ -237,7 +256,8 @@ void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats c
   };
   table.height = -1;
   if (auto const clicked = fact_table(table, state.theme))
-    show_place(state, scene, {device.ref, copies[*clicked].when, copies[*clicked].track}, rows_height);
+    show_place(state, scene, {device.ref, copies[*clicked].when, copies[*clicked].track},
+               rows_height);
 }
 
 enum GraphColumn : size_t {
@@ -270,7 +290,9 @@ double graph_value(analyzer::GraphStats const& graph, size_t column) {
     case kGraphTime:
       return static_cast<double>(graph.total_ns);
     case kGraphLaunchTime:
-      return graph.launches > 0 ? static_cast<double>(graph.total_ns) / static_cast<double>(graph.launches) : std::nan("");
+      return graph.launches > 0
+                 ? static_cast<double>(graph.total_ns) / static_cast<double>(graph.launches)
+                 : std::nan("");
     case kGraphGaps:
       return static_cast<double>(graph.gap_ns);
     default:
@@ -288,7 +310,9 @@ void graph_table(Scene const& scene, ViewState const& state, analyzer::DeviceRef
   table.id = "graphs";
   table.columns = kGraphTable;
   table.rows = rows.size();
-  table.name = [&](size_t row) { return rows[row].graph == 0 ? "further ones" : fmt::format("graph {}", rows[row].graph); };
+  table.name = [&](size_t row) {
+    return rows[row].graph == 0 ? "further ones" : fmt::format("graph {}", rows[row].graph);
+  };
   table.value = [&](size_t row, size_t column) { return graph_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) {
     double const value = graph_value(rows[row], column);
@@ -299,7 +323,14 @@ void graph_table(Scene const& scene, ViewState const& state, analyzer::DeviceRef
   fact_table(table, state.theme);
 }
 
-enum StreamColumn : size_t { kStreamName, kStreamLaunches, kStreamQueue, kStreamMost, kStreamEmpty, kStreamColumns };
+enum StreamColumn : size_t {
+  kStreamName,
+  kStreamLaunches,
+  kStreamQueue,
+  kStreamMost,
+  kStreamEmpty,
+  kStreamColumns
+};
 constexpr std::array<FactColumn, kStreamColumns> kStreamTable = {
     {{"Queues by stream", "", 0, 0},
      {"Launches", "", 60, 0},
@@ -322,16 +353,19 @@ double stream_value(analyzer::StreamQueue const& stream, size_t column) {
   }
 }
 
-std::optional<uint32_t> node_of_stream(Scene const& scene, analyzer::DeviceRef ref, int64_t stream) {
+std::optional<uint32_t> node_of_stream(Scene const& scene, analyzer::DeviceRef ref,
+                                       int64_t stream) {
   auto const rank = static_cast<uint32_t>(ref.rank_index);
   auto const tracks = scene.trace(rank).tracks();
   for (uint32_t t = 0; t < tracks.size(); ++t)
-    if (tracks[t].kind == model::TrackKind::kStream && tracks[t].device == ref.device && tracks[t].id == stream)
+    if (tracks[t].kind == model::TrackKind::kStream && tracks[t].device == ref.device &&
+        tracks[t].id == stream)
       return scene.node_of_track(rank, t);
   return std::nullopt;
 }
 
-void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
+void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device,
+                  float rows_height) {
   auto const& streams = device.launch.streams;
   if (streams.empty()) return;
   FactTable table;
@@ -355,7 +389,9 @@ void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats co
 
 void launches(Scene const& scene, ViewState& state, float rows_height) {
   if (state.device >= scene.analysis.devices.size()) {
-    empty_state(without_device(scene, "This panel shows what the host launches on devices, and copies."), state.theme);
+    empty_state(
+        without_device(scene, "This panel shows what the host launches on devices, and copies."),
+        state.theme);
     return;
   }
   ImGui::BeginChild("launches", ImVec2(ImGui::GetContentRegionAvail().x * 0.52F, 0));
@@ -364,7 +400,8 @@ void launches(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("of the device", ImVec2(0, 0));
   analyzer::DeviceStats const& device = scene.analysis.devices[state.device];
-  if (scene.analysis.devices.size() > 1) text_coloured(describe(scene, device.ref), surface(state.theme).text_dim);
+  if (scene.analysis.devices.size() > 1)
+    text_coloured(describe(scene, device.ref), surface(state.theme).text_dim);
   copy_table(scene, state, device.ref);
   longest_table(scene, state, device, rows_height);
   graph_table(scene, state, device.ref);

@@ -11,17 +11,20 @@
 namespace stepscope::viewer {
 namespace {
 
-void draw_strip(ImDrawList& list, ViewState const& state, OverviewStrips const& strips, size_t device, ImVec2 low, ImVec2 high) {
+void draw_strip(ImDrawList& list, ViewState const& state, OverviewStrips const& strips,
+                size_t device, ImVec2 low, ImVec2 high) {
   // While the window is being resized the strips are still those of another width.
   float const scale = (high.x - low.x) / strips.columns;
   for (OverviewStrips::Piece const& piece : strips.devices[device]) {
     float const x0 = low.x + std::floor(piece.first * scale);
-    list.AddRectFilled(ImVec2(x0, low.y), ImVec2(std::max(low.x + std::floor(piece.last * scale), x0 + 1), high.y),
-                       with_alpha(paint_colour(piece.paint, state.theme), piece.idle ? 0.55F : 0.9F));
+    list.AddRectFilled(
+        ImVec2(x0, low.y), ImVec2(std::max(low.x + std::floor(piece.last * scale), x0 + 1), high.y),
+        with_alpha(paint_colour(piece.paint, state.theme), piece.idle ? 0.55F : 0.9F));
   }
 }
 
-void draw_window(ImDrawList& list, ViewState const& state, Scene const& scene, ImVec2 low, ImVec2 high) {
+void draw_window(ImDrawList& list, ViewState const& state, Scene const& scene, ImVec2 low,
+                 ImVec2 high) {
   Surface const& s = surface(state.theme);
   float const scale = ui_scale();
   auto const x_of = [&](double time) {
@@ -42,17 +45,21 @@ void overview(Scene const& scene, ViewState& state, Memo& memo, float height) {
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
   ImVec2 const low(corner.x + kGutter * scale, corner.y + 2 * scale);
-  ImVec2 const high(std::max(corner.x + width - 8 * scale, low.x + 1), corner.y + height - 3 * scale);
+  ImVec2 const high(std::max(corner.x + width - 8 * scale, low.x + 1),
+                    corner.y + height - 3 * scale);
   ImGui::InvisibleButton("overview", ImVec2(width, height));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   push_bold();
-  draw_text(list, ImVec2(corner.x + 8 * scale, std::round((low.y + high.y - ImGui::GetFontSize()) / 2)),
+  draw_text(list,
+            ImVec2(corner.x + 8 * scale, std::round((low.y + high.y - ImGui::GetFontSize()) / 2)),
             surface(state.theme).text, "Whole run");
   pop_bold();
   list.AddRectFilled(low, high, surface(state.theme).row);
   auto const columns = static_cast<uint32_t>(std::max(high.x - low.x, 1.0F));
-  OverviewStrips const* strips = memo.overview.ask(
-      columns, [&scene](uint32_t wanted, std::stop_token const& stop) { return overview_strips(scene, wanted, stop); });
+  OverviewStrips const* strips =
+      memo.overview.ask(columns, [&scene](uint32_t wanted, std::stop_token const& stop) {
+        return overview_strips(scene, wanted, stop);
+      });
   if (strips == nullptr) strips = memo.overview.latest();
   size_t const devices = strips == nullptr ? 0 : strips->devices.size();
   float const line = (high.y - low.y) / static_cast<float>(std::max<size_t>(devices, 1));

@@ -26,7 +26,8 @@ struct BarShare {
 };
 /// Shares of a whole side by side, in an area as high as a line.
 template <size_t N>
-void draw_shares(std::array<BarShare, N> const& shares, int64_t whole, ImVec2 low, ImVec2 high, Theme theme) {
+void draw_shares(std::array<BarShare, N> const& shares, int64_t whole, ImVec2 low, ImVec2 high,
+                 Theme theme) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   float const scale = ui_scale();
   ImVec2 const top(low.x, low.y + 2 * scale), bottom(high.x, high.y - 1 * scale);
@@ -34,7 +35,8 @@ void draw_shares(std::array<BarShare, N> const& shares, int64_t whole, ImVec2 lo
   float x = top.x;
   for (BarShare const& share : shares) {
     if (share.ns <= 0 || whole <= 0) continue;
-    float const width = (bottom.x - top.x) * static_cast<float>(static_cast<double>(share.ns) / static_cast<double>(whole));
+    float const width = (bottom.x - top.x) * static_cast<float>(static_cast<double>(share.ns) /
+                                                                static_cast<double>(whole));
     float const next = std::min(x + width, bottom.x);
     list.AddRectFilled(ImVec2(x, top.y), ImVec2(std::max(next, x + 1), bottom.y), share.colour);
     x = next;
@@ -55,9 +57,13 @@ enum PhaseColumn : size_t {
   kPhaseColumns
 };
 constexpr std::array<FactColumn, kPhaseColumns> kPhaseTable = {
-    {{"Phase", "A named range of the program, or one named like forward, backward, optimizer. Phases nest: do not add them", 0,
-      0},
-     {"Device time", "What it is made of: compute, exposed communication, anything else; beside the longest phase", 110, 2},
+    {{"Phase",
+      "A named range of the program, or one named like forward, backward, optimizer. Phases nest: "
+      "do not add them",
+      0, 0},
+     {"Device time",
+      "What it is made of: compute, exposed communication, anything else; beside the longest phase",
+      110, 2},
      {"Total", "Union of what it launched, over all times that it ran", 62, 0},
      {"Median", "Device time of one time that it ran", 62, 0},
      {"95 %", "95th percentile of that", 62, 3},
@@ -92,7 +98,8 @@ double phase_value(analyzer::PhaseStats const& phase, size_t column) {
 }
 
 std::string phase_name(analyzer::PhaseStats const& phase) {
-  return phase.name.empty() ? fmt::format("{} further phases", base::format_count(phase.names)) : printable_name(phase.name);
+  return phase.name.empty() ? fmt::format("{} further phases", base::format_count(phase.names))
+                            : printable_name(phase.name);
 }
 
 void phase_table(Scene const& scene, ViewState& state) {
@@ -100,9 +107,10 @@ void phase_table(Scene const& scene, ViewState& state) {
   if (scene.analysis.phases.empty()) {
     heading("Phases");
     empty_state(
-        "No named part of the program was recorded. Name them with stepscope::api::Phase or an NVTX range: \"forward\", "
-        "\"backward\", "
-        "\"generator\", … (docs/guide/ANNOTATIONS.md); PyTorch's profiler takes record_function(\"forward\").",
+        "No named part of the program was recorded. Name them with stepscope::api::Phase or an "
+        "NVTX range: \"forward\", \"backward\", "
+        "\"generator\", … (docs/guide/ANNOTATIONS.md); PyTorch's profiler takes "
+        "record_function(\"forward\").",
         state.theme);
     return;
   }
@@ -112,7 +120,8 @@ void phase_table(Scene const& scene, ViewState& state) {
     return;
   }
   int64_t longest = 0;
-  for (analyzer::PhaseStats const& phase : rows) longest = std::max(longest, phase.busy_ns.value_or(0));
+  for (analyzer::PhaseStats const& phase : rows)
+    longest = std::max(longest, phase.busy_ns.value_or(0));
   FactTable table;
   table.id = "phases";
   table.columns = kPhaseTable;
@@ -130,17 +139,21 @@ void phase_table(Scene const& scene, ViewState& state) {
     int64_t const compute = phase.compute_ns.value_or(0), comm = phase.exposed_comm_ns.value_or(0);
     draw_shares(std::array<BarShare, 3>{{{paint_colour(Paint::kCompute, state.theme), compute},
                                          {paint_colour(Paint::kCommunication, state.theme), comm},
-                                         {paint_colour(Paint::kCopy, state.theme), *phase.busy_ns - compute - comm}}},
+                                         {paint_colour(Paint::kCopy, state.theme),
+                                          *phase.busy_ns - compute - comm}}},
                 longest, low, high, state.theme);
     return true;
   };
   table.more = [&](size_t row) {
     analyzer::PhaseStats const& phase = rows[row];
-    return fmt::format("ran {} times, launched {} operations{}", base::format_count(phase.count), base::format_count(phase.ops),
-                       phase.name.empty() ? "" : "\nclick: search for it, N goes from one to the next");
+    return fmt::format(
+        "ran {} times, launched {} operations{}", base::format_count(phase.count),
+        base::format_count(phase.ops),
+        phase.name.empty() ? "" : "\nclick: search for it, N goes from one to the next");
   };
   auto const clicked = fact_table(table, state.theme);
-  if (clicked && !rows[*clicked].name.empty()) search_for(state, query_for(printable_name(rows[*clicked].name)));
+  if (clicked && !rows[*clicked].name.empty())
+    search_for(state, query_for(printable_name(rows[*clicked].name)));
 }
 
 /// "4 stages, 1F1B, 8 micro-batches a step".
@@ -149,51 +162,66 @@ std::string pipeline_title(analyzer::PipelineStats const& pipeline) {
   if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) words += ", GPipe";
   if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) words += ", 1F1B";
   if (pipeline.schedule == analyzer::PipelineSchedule::kUnknown) words += ", schedule unknown";
-  return words + fmt::format(", {} micro-{} a step", pipeline.micro_batches, pipeline.micro_batches == 1 ? "batch" : "batches");
+  return words + fmt::format(", {} micro-{} a step", pipeline.micro_batches,
+                             pipeline.micro_batches == 1 ? "batch" : "batches");
 }
 
 void pipeline_words(analyzer::PipelineStats const& pipeline, Theme theme) {
   Surface const& s = surface(theme);
   heading(pipeline_title(pipeline));
   double const beyond = pipeline.bubble_share - pipeline.ideal_share;
-  text_wrapped(
-      fmt::format("Bubble {} of the steps; {} with equal stages and instant messages. The stage with most compute has {:.2f} "
-                  "times the mean.",
-                  base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share), pipeline.imbalance),
-      beyond > 0.05 ? s.warning : s.text_dim);
+  text_wrapped(fmt::format("Bubble {} of the steps; {} with equal stages and instant messages. The "
+                           "stage with most compute has {:.2f} times the mean.",
+                           base::format_share(pipeline.bubble_share),
+                           base::format_share(pipeline.ideal_share), pipeline.imbalance),
+               beyond > 0.05 ? s.warning : s.text_dim);
 }
 
 /// A usual step, a row a stage; a click shows it in the timeline.
-void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline, float rows_height) {
+void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline,
+                      float rows_height) {
   auto const window = steady_step_of(scene, pipeline);
   if (!window) return;
   float const scale = ui_scale();
   float const row = 11 * scale, gutter = 30 * scale;
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, gutter + 1);
-  bool const clicked = ImGui::InvisibleButton("schedule", ImVec2(width, row * static_cast<float>(pipeline.stages.size())));
+  bool const clicked = ImGui::InvisibleButton(
+      "schedule", ImVec2(width, row * static_cast<float>(pipeline.stages.size())));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
     ImVec2 const low(at.x + gutter, at.y + row * static_cast<float>(stage));
     ImVec2 const high(at.x + width, low.y + row - 2 * scale);
     if (!ImGui::IsRectVisible(low, high)) continue;
-    draw_text(list, ImVec2(at.x, low.y - 3 * scale), surface(state.theme).text_dim, std::to_string(stage + 1));
+    draw_text(list, ImVec2(at.x, low.y - 3 * scale), surface(state.theme).text_dim,
+              std::to_string(stage + 1));
     list.AddRectFilled(low, high, surface(state.theme).row);
     auto const node = scene.node_of_device(pipeline.stages[stage].ref);
     if (!node) continue;
     for (StripPiece const& piece : device_pieces(scene, *node, *window, high.x - low.x)) {
       float const top = piece.idle ? low.y + (high.y - low.y) * 0.6F : low.y;
-      list.AddRectFilled(ImVec2(low.x + piece.x0, top), ImVec2(low.x + piece.x1, high.y), paint_colour(piece.paint, state.theme));
+      list.AddRectFilled(ImVec2(low.x + piece.x0, top), ImVec2(low.x + piece.x1, high.y),
+                         paint_colour(piece.paint, state.theme));
     }
   }
-  hint(fmt::format("A usual step, {}: what the device of each stage does. Half as high: idle.\nclick: show it in the timeline",
-                   duration_words(window->span())));
+  hint(
+      fmt::format("A usual step, {}: what the device of each stage does. Half as high: "
+                  "idle.\nclick: show it in the timeline",
+                  duration_words(window->span())));
   if (!clicked) return;
   go_to(state, scene, *window);
-  if (auto const node = scene.node_of_device(pipeline.stages.front().ref)) go_to_track(state, scene, *node, rows_height);
+  if (auto const node = scene.node_of_device(pipeline.stages.front().ref))
+    go_to_track(state, scene, *node, rows_height);
 }
 
-enum StageColumn : size_t { kStageName, kStageBar, kStageBubbleShare, kStageBubble, kStageCompute, kStageColumns };
+enum StageColumn : size_t {
+  kStageName,
+  kStageBar,
+  kStageBubbleShare,
+  kStageBubble,
+  kStageCompute,
+  kStageColumns
+};
 constexpr std::array<FactColumn, kStageColumns> kStageTable = {
     {{"Stage", "", 0, 0},
      {"Its steps", "Compute, anything else, bubble: waiting for another stage", 100, 1},
@@ -206,7 +234,9 @@ double stage_value(analyzer::PipelineStats::Stage const& stage, size_t column) {
   switch (column) {
     case kStageBar:
     case kStageBubbleShare:
-      return stage.total_ns > 0 ? static_cast<double>(stage.bubble_ns) / static_cast<double>(stage.total_ns) : std::nan("");
+      return stage.total_ns > 0
+                 ? static_cast<double>(stage.bubble_ns) / static_cast<double>(stage.total_ns)
+                 : std::nan("");
     case kStageBubble:
       return static_cast<double>(stage.bubble_ns) / steps;
     case kStageCompute:
@@ -216,15 +246,20 @@ double stage_value(analyzer::PipelineStats::Stage const& stage, size_t column) {
   }
 }
 
-void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline, float rows_height) {
+void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline,
+                 float rows_height) {
   FactTable table;
   table.id = "stages";
   table.columns = kStageTable;
   table.rows = pipeline.stages.size();
   table.first_number = 2;
   table.height = -1;
-  table.name = [&](size_t row) { return fmt::format("{} · {}", row + 1, describe(scene, pipeline.stages[row].ref)); };
-  table.value = [&](size_t row, size_t column) { return stage_value(pipeline.stages[row], column); };
+  table.name = [&](size_t row) {
+    return fmt::format("{} · {}", row + 1, describe(scene, pipeline.stages[row].ref));
+  };
+  table.value = [&](size_t row, size_t column) {
+    return stage_value(pipeline.stages[row], column);
+  };
   table.text = [&](size_t row, size_t column) {
     double const value = stage_value(pipeline.stages[row], column);
     return column == kStageBubbleShare ? base::format_share(value) : duration_words(value);
@@ -232,11 +267,12 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats c
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
     auto const& stage = pipeline.stages[row];
     if (column != kStageBar) return false;
-    draw_shares(std::array<BarShare, 3>{{{paint_colour(Paint::kCompute, state.theme), stage.compute_ns},
-                                         {paint_colour(Paint::kUnexplained, state.theme),
-                                          stage.total_ns - stage.compute_ns - stage.bubble_ns},
-                                         {paint_colour(Paint::kPeer, state.theme), stage.bubble_ns}}},
-                stage.total_ns, low, high, state.theme);
+    draw_shares(
+        std::array<BarShare, 3>{{{paint_colour(Paint::kCompute, state.theme), stage.compute_ns},
+                                 {paint_colour(Paint::kUnexplained, state.theme),
+                                  stage.total_ns - stage.compute_ns - stage.bubble_ns},
+                                 {paint_colour(Paint::kPeer, state.theme), stage.bubble_ns}}},
+        stage.total_ns, low, high, state.theme);
     return true;
   };
   auto const clicked = fact_table(table, state.theme);
@@ -251,8 +287,8 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
   if (scene.analysis.pipelines.empty()) {
     heading("Pipelines");
     empty_state(
-        "No pipeline was found: devices that send each other activations and gradients, as many one way as the other in every "
-        "step. "
+        "No pipeline was found: devices that send each other activations and gradients, as many "
+        "one way as the other in every step. "
         "All its ranks, their steps and their sends and receives have to be recorded.",
         state.theme);
     return;
@@ -272,7 +308,8 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
 void phases(Scene const& scene, ViewState& state, float rows_height) {
   if (state.device >= scene.analysis.devices.size()) {
     if (!scene.analysis.hosts.empty()) return host_time(scene, state);
-    empty_state(without_device(scene, "This panel shows what each part of the program launches."), state.theme);
+    empty_state(without_device(scene, "This panel shows what each part of the program launches."),
+                state.theme);
     return;
   }
   ImGui::BeginChild("phases", ImVec2(ImGui::GetContentRegionAvail().x * 0.56F, 0));

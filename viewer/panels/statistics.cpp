@@ -19,9 +19,10 @@ namespace {
 constexpr float kWideTable = 560;
 
 /// The parts of a split, in the order of every stacked bar.
-constexpr Paint kOrder[] = {Paint::kCompute,    Paint::kCommunication, Paint::kCopy,          Paint::kProfiler,
-                            Paint::kAllocation, Paint::kSync,          Paint::kInput,         Paint::kDependency,
-                            Paint::kPeer,       Paint::kGraph,         Paint::kLaunchStarved, Paint::kLaunchLatency,
+constexpr Paint kOrder[] = {Paint::kCompute,    Paint::kCommunication, Paint::kCopy,
+                            Paint::kProfiler,   Paint::kAllocation,    Paint::kSync,
+                            Paint::kInput,      Paint::kDependency,    Paint::kPeer,
+                            Paint::kGraph,      Paint::kLaunchStarved, Paint::kLaunchLatency,
                             Paint::kUnexplained};
 
 void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme theme) {
@@ -35,10 +36,12 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
   for (Paint const paint : kOrder) {
     int64_t const time = split.time[static_cast<size_t>(paint)];
     if (time <= 0) continue;
-    float const next = x + width * static_cast<float>(static_cast<double>(time) / static_cast<double>(total));
-    bool const idle = paint != Paint::kCompute && paint != Paint::kCommunication && paint != Paint::kCopy;
-    list.AddRectFilled(ImVec2(x, idle ? at.y + height * 0.55F : at.y), ImVec2(std::max(next, x + 1), at.y + height),
-                       paint_colour(paint, theme));
+    float const next =
+        x + width * static_cast<float>(static_cast<double>(time) / static_cast<double>(total));
+    bool const idle =
+        paint != Paint::kCompute && paint != Paint::kCommunication && paint != Paint::kCopy;
+    list.AddRectFilled(ImVec2(x, idle ? at.y + height * 0.55F : at.y),
+                       ImVec2(std::max(next, x + 1), at.y + height), paint_colour(paint, theme));
     x = next;
   }
   ImGui::Dummy(ImVec2(width, height));
@@ -56,19 +59,21 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
 
 std::string device_name(Scene const& scene, RangeStatistics::DeviceSplit const& split) {
   Node const& node = scene.nodes[split.node];
-  return fmt::format("rank {} · {}", scene.trace(node.rank).info().rank,
-                     std::string_view(node.label).substr(0, std::min(node.label.find(" · "), node.label.size())));
+  return fmt::format(
+      "rank {} · {}", scene.trace(node.rank).info().rank,
+      std::string_view(node.label).substr(0, std::min(node.label.find(" · "), node.label.size())));
 }
 
-void device_row(Scene const& scene, ViewState const& state, RangeStatistics::DeviceSplit const& split, int64_t total, bool wide) {
+void device_row(Scene const& scene, ViewState const& state,
+                RangeStatistics::DeviceSplit const& split, int64_t total, bool wide) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   text(device_name(scene, split));
   ImGui::TableNextColumn();
   split_cell(split, total, state.theme);
-  for (int64_t const time :
-       {split.idle, split.time[static_cast<size_t>(Paint::kCompute)], split.time[static_cast<size_t>(Paint::kCommunication)],
-        split.time[static_cast<size_t>(Paint::kCopy)]}) {
+  for (int64_t const time : {split.idle, split.time[static_cast<size_t>(Paint::kCompute)],
+                             split.time[static_cast<size_t>(Paint::kCommunication)],
+                             split.time[static_cast<size_t>(Paint::kCopy)]}) {
     if (!ImGui::TableNextColumn() || ImGui::TableGetColumnIndex() < 2) break;
     text_right(base::format_share(static_cast<double>(time) / static_cast<double>(total)),
                time > 0 ? surface(state.theme).text : surface(state.theme).text_dim);
@@ -80,7 +85,8 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
   // In a narrow window the bar says more than the shares.
   bool const wide = ImGui::GetContentRegionAvail().x > kWideTable * ui_scale();
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable(wide ? "devices" : "devices narrow", wide ? 6 : 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   // As wide as the widest of those that fit on a screen.
@@ -91,7 +97,8 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   ImGui::TableSetupColumn("Split of the range", ImGuiTableColumnFlags_WidthStretch);
   for (char const* title : {"Idle", "Compute", "Exposed comm", "Exposed copy"}) {
     if (!wide && title != std::string_view("Idle")) continue;
-    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed, std::max(ImGui::CalcTextSize(title).x, 56 * ui_scale()));
+    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed,
+                            std::max(ImGui::CalcTextSize(title).x, 56 * ui_scale()));
   }
   header_row(2);
   // Only the rows that can be seen.
@@ -103,19 +110,22 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   ImGui::EndTable();
 }
 
-void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thread const& thread, int64_t total) {
+void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thread const& thread,
+                int64_t total) {
   Node const& node = scene.nodes[thread.node];
   double const share = static_cast<double>(thread.busy) / static_cast<double>(total);
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
-  std::string const name = fmt::format("rank {} · {}", scene.trace(node.rank).info().rank, node.label);
+  std::string const name =
+      fmt::format("rank {} · {}", scene.trace(node.rank).info().rank, node.label);
   text(fit(name, ImGui::GetContentRegionAvail().x));
   hint(name);
   ImGui::TableNextColumn();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   ImVec2 const size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), ImGui::GetFontSize());
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  list.AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), surface(state.theme).header, 2 * ui_scale());
+  list.AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), surface(state.theme).header,
+                     2 * ui_scale());
   list.AddRectFilled(at, ImVec2(at.x + size.x * static_cast<float>(share), at.y + size.y),
                      paint_colour(Paint::kRange, state.theme), 2 * ui_scale());
   ImGui::Dummy(size);
@@ -128,7 +138,8 @@ void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thr
 /// Of a run without devices.
 void busy_threads(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("threads", 4, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Thread", ImGuiTableColumnFlags_WidthStretch, 1);
@@ -146,12 +157,15 @@ void busy_threads(Scene const& scene, ViewState const& state, RangeStatistics co
 
 void op_table(ViewState& state, RangeStatistics const& facts) {
   bool const of_hosts = facts.devices.empty();
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("ops", 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn(of_hosts ? "Range or call" : "Device op", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn(of_hosts ? "Range or call" : "Device op",
+                          ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
-  ImGui::TableSetupColumn(of_hosts ? "Own time" : "Total", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
+  ImGui::TableSetupColumn(of_hosts ? "Own time" : "Total", ImGuiTableColumnFlags_WidthFixed,
+                          76 * ui_scale());
   header_row(1);
   for (auto const& op : facts.ops) {
     ImGui::TableNextRow();
@@ -181,24 +195,30 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
-  RangeStatistics const* facts = memo.statistics.ask(
-      range, [&scene](TimeWindow const& of, std::stop_token const& stop) { return range_statistics(scene, of, stop); });
+  RangeStatistics const* facts =
+      memo.statistics.ask(range, [&scene](TimeWindow const& of, std::stop_token const& stop) {
+        return range_statistics(scene, of, stop);
+      });
   bool const computing = facts == nullptr;
   if (computing) facts = memo.statistics.latest();
   if (facts == nullptr) {
     empty_state("Adding up…", state.theme);
     return;
   }
-  std::string const words =
-      fmt::format("{}  {}, {}, {} {}", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
-                  base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count),
-                  facts->devices.empty() ? "host events" : "device ops");
+  std::string const words = fmt::format(
+      "{}  {}, {}, {} {}", state.range ? "Marked range" : "Visible time",
+      format_time_range(range.begin, range.end),
+      base::format_duration(static_cast<int64_t>(range.span())),
+      base::format_count(facts->op_count), facts->devices.empty() ? "host events" : "device ops");
   if (facts->devices.empty() && facts->threads.empty()) {
     if (!scene.analysis.hosts.empty() && scene.store->reads_files()) return host_time(scene, state);
-    empty_state(scene.analysis.hosts.empty()
-                    ? without_device(scene, "This panel shows how devices, or threads, spend the time that is visible.")
-                    : "No thread did anything in this time.",
-                state.theme);
+    empty_state(
+        scene.analysis.hosts.empty()
+            ? without_device(
+                  scene,
+                  "This panel shows how devices, or threads, spend the time that is visible.")
+            : "No thread did anything in this time.",
+        state.theme);
     return;
   }
   text_coloured(computing ? words + "  (adding up…)" : words,

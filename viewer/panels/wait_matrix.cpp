@@ -1,4 +1,5 @@
-// The matrix of the communication panel: a row a device, a column a collective, the brighter the longer it waited.
+// The matrix of the communication panel: a row a device, a column a collective, the brighter the
+// longer it waited.
 #include <algorithm>
 #include <cmath>
 
@@ -23,13 +24,17 @@ struct Matrix {
   float cell_width = 1, cell_height = 1;
 };
 
-/// No wait is the colour of an empty row; the square root lets short waits be seen beside long ones.
+/// No wait is the colour of an empty row; the square root lets short waits be seen beside long
+/// ones.
 uint32_t wait_colour(int64_t wait_ns, int64_t longest_ns, Theme theme) {
-  float const share = longest_ns > 0 ? std::sqrt(static_cast<float>(wait_ns) / static_cast<float>(longest_ns)) : 0.0F;
+  float const share = longest_ns > 0
+                          ? std::sqrt(static_cast<float>(wait_ns) / static_cast<float>(longest_ns))
+                          : 0.0F;
   ImVec4 const from = to_vec4(surface(theme).header);
   ImVec4 const to = to_vec4(paint_colour(Paint::kPeer, theme));
   auto const mix = [&](float a, float b) { return a + (b - a) * std::clamp(share, 0.0F, 1.0F); };
-  return ImGui::ColorConvertFloat4ToU32(ImVec4(mix(from.x, to.x), mix(from.y, to.y), mix(from.z, to.z), 1));
+  return ImGui::ColorConvertFloat4ToU32(
+      ImVec4(mix(from.x, to.x), mix(from.y, to.y), mix(from.z, to.z), 1));
 }
 
 std::string row_name(Scene const& scene, WaitMatrix::Row const& row) {
@@ -37,20 +42,22 @@ std::string row_name(Scene const& scene, WaitMatrix::Row const& row) {
   std::string const first = describe(scene, devices[row.first_device].ref);
   // Ranks of one device each need no more than their rank.
   bool const alone = std::none_of(devices.begin(), devices.end(), [&](auto const& d) {
-    return d.ref.rank_index == devices[row.first_device].ref.rank_index && !(d.ref == devices[row.first_device].ref);
+    return d.ref.rank_index == devices[row.first_device].ref.rank_index &&
+           !(d.ref == devices[row.first_device].ref);
   });
   return alone ? first.substr(0, first.find(" · ")) : first;
 }
 
-void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, WaitMatrix const& grid, Matrix const& matrix) {
+void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state,
+                 WaitMatrix const& grid, Matrix const& matrix) {
   Surface const& s = surface(state.theme);
   float const scale = ui_scale();
   float const gap = matrix.cell_width >= 4 * scale ? 1.0F : 0.0F;
   float label_free = matrix.low.y - 100;
   for (size_t r = 0; r < grid.rows.size(); ++r) {
     float const y0 = std::round(matrix.low.y + static_cast<float>(r) * matrix.cell_height);
-    float const y1 =
-        std::round(matrix.low.y + static_cast<float>(r + 1) * matrix.cell_height) - (matrix.cell_height >= 4 ? 1.0F : 0.0F);
+    float const y1 = std::round(matrix.low.y + static_cast<float>(r + 1) * matrix.cell_height) -
+                     (matrix.cell_height >= 4 ? 1.0F : 0.0F);
     float const text_y = std::round((y0 + y1 - ImGui::GetFontSize()) / 2);
     if (text_y >= label_free) {
       draw_text(list, ImVec2(matrix.low.x - (kLabels - 2) * scale, text_y), s.text_dim,
@@ -58,20 +65,22 @@ void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, W
       label_free = text_y + ImGui::GetFontSize();
     }
     if (matrix.cell_height >= ImGui::GetFontSize())
-      draw_text(
-          list, ImVec2(matrix.high.x + 8 * scale, text_y), s.text_dim,
-          fit(fmt::format("{}, last {}×", base::format_duration(grid.rows[r].wait_ns), base::format_count(grid.rows[r].last)),
-              kSums * scale - 8 * scale));
+      draw_text(list, ImVec2(matrix.high.x + 8 * scale, text_y), s.text_dim,
+                fit(fmt::format("{}, last {}×", base::format_duration(grid.rows[r].wait_ns),
+                                base::format_count(grid.rows[r].last)),
+                    kSums * scale - 8 * scale));
     for (uint32_t c = 0; c < grid.columns; ++c) {
       WaitMatrix::Cell const& cell = grid.at(r, c);
       if (cell.collective == WaitMatrix::kNone) continue;
       float const x0 = std::floor(matrix.low.x + static_cast<float>(c) * matrix.cell_width);
-      float const x1 = std::max(std::floor(matrix.low.x + static_cast<float>(c + 1) * matrix.cell_width) - gap, x0 + 1);
+      float const x1 = std::max(
+          std::floor(matrix.low.x + static_cast<float>(c + 1) * matrix.cell_width) - gap, x0 + 1);
       list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, std::max(y1, y0 + 1)),
                          wait_colour(cell.wait_ns, grid.longest_ns, state.theme));
       if (cell.last > 0)
-        list.AddRectFilled(ImVec2(x0, std::max(y1 - 4 * scale, y0)), ImVec2(x1, y1),
-                           with_alpha(s.warning, static_cast<float>(cell.last) / static_cast<float>(cell.count)));
+        list.AddRectFilled(
+            ImVec2(x0, std::max(y1 - 4 * scale, y0)), ImVec2(x1, y1),
+            with_alpha(s.warning, static_cast<float>(cell.last) / static_cast<float>(cell.count)));
     }
   }
 }
@@ -95,36 +104,45 @@ void draw_scale(ImDrawList& list, WaitMatrix const& grid, ImVec2 at, float room,
   x += 6 * scale;
   words(base::format_duration(grid.longest_ns));
   x += 10 * scale;
-  list.AddRectFilled(ImVec2(x, at.y + size * 0.7F), ImVec2(x + size * 0.8F, at.y + size * 0.95F), s.warning);
+  list.AddRectFilled(ImVec2(x, at.y + size * 0.7F), ImVec2(x + size * 0.8F, at.y + size * 0.95F),
+                     s.warning);
   x += size;
   words("came last");
 }
 
-void matrix_tooltip(Scene const& scene, WaitMatrix const& grid, WaitMatrix::Cell const& cell, WaitMatrix::Row const& row) {
+void matrix_tooltip(Scene const& scene, WaitMatrix const& grid, WaitMatrix::Cell const& cell,
+                    WaitMatrix::Row const& row) {
   auto const& facts = scene.analysis.collectives[cell.collective];
   auto const& participant = facts.participants[cell.participant];
   begin_tooltip();
-  heading(fmt::format("{}, {}", words_of(model::to_string(facts.op)), base::format_bytes(facts.bytes)));
+  heading(
+      fmt::format("{}, {}", words_of(model::to_string(facts.op)), base::format_bytes(facts.bytes)));
   text(describe(scene, participant.ref) +
        (cell.wait_ns > 0 ? " waited " + base::format_duration(cell.wait_ns) : " did not wait"));
-  if (facts.last_participant >= 0 && static_cast<size_t>(facts.last_participant) < facts.participants.size())
-    text("came last: " + describe(scene, facts.participants[static_cast<size_t>(facts.last_participant)].ref));
+  if (facts.last_participant >= 0 &&
+      static_cast<size_t>(facts.last_participant) < facts.participants.size())
+    text("came last: " +
+         describe(scene, facts.participants[static_cast<size_t>(facts.last_participant)].ref));
   text(fmt::format("arrival skew {}, transfer {}", base::format_duration(facts.skew_ns),
                    base::format_duration(facts.transfer_ns)));
   if (grid.collectives > grid.columns)
-    text(fmt::format("the longest wait of {}, came last to {} of them", base::format_count(cell.count, "collective"),
-                     base::format_count(cell.last)));
-  if (row.last_device - row.first_device > 1) text(fmt::format("and of {} devices", row.last_device - row.first_device));
-  text(fmt::format("in this time: waited {} in all, came last {} times", base::format_duration(row.wait_ns),
-                   base::format_count(row.last)));
+    text(fmt::format("the longest wait of {}, came last to {} of them",
+                     base::format_count(cell.count, "collective"), base::format_count(cell.last)));
+  if (row.last_device - row.first_device > 1)
+    text(fmt::format("and of {} devices", row.last_device - row.first_device));
+  text(fmt::format("in this time: waited {} in all, came last {} times",
+                   base::format_duration(row.wait_ns), base::format_count(row.last)));
   end_tooltip();
 }
 
 }  // namespace
 
-void show_collective(Scene const& scene, ViewState& state, uint32_t collective, uint32_t participant, float rows_height) {
+void show_collective(Scene const& scene, ViewState& state, uint32_t collective,
+                     uint32_t participant, float rows_height) {
   auto const& facts = scene.analysis.collectives[collective];
-  if (participant >= facts.participants.size() || facts.participants[participant].ref.rank_index < 0) return;
+  if (participant >= facts.participants.size() ||
+      facts.participants[participant].ref.rank_index < 0)
+    return;
   auto const& of = facts.participants[participant];
   select(state, scene, scene.selection_of(of));
   model::Interval when = of.when;
@@ -139,17 +157,23 @@ void wait_matrix(Scene const& scene, ViewState& state, Memo& memo, float rows_he
   TimeWindow const range = state.range.value_or(state.window);
   float const line = ImGui::GetTextLineHeightWithSpacing();
   float const width = std::max(ImGui::GetContentRegionAvail().x - (kLabels + kSums) * scale, 1.0F);
-  float const height = std::max(ImGui::GetContentRegionAvail().y - 2 * line - 4 * scale, kLeastCell * scale);
-  WaitMatrixKey const key{range, static_cast<uint32_t>(std::max(height / (kLeastCell * scale), 1.0F)),
+  float const height =
+      std::max(ImGui::GetContentRegionAvail().y - 2 * line - 4 * scale, kLeastCell * scale);
+  WaitMatrixKey const key{range,
+                          static_cast<uint32_t>(std::max(height / (kLeastCell * scale), 1.0F)),
                           static_cast<uint32_t>(std::max(width / (kLeastCell * scale), 1.0F))};
-  WaitMatrix const* grid = memo.waits.ask(
-      key, [&scene](WaitMatrixKey const& of, std::stop_token const& stop) { return wait_matrix(scene, of, stop); });
+  WaitMatrix const* grid =
+      memo.waits.ask(key, [&scene](WaitMatrixKey const& of, std::stop_token const& stop) {
+        return wait_matrix(scene, of, stop);
+      });
   if (grid == nullptr) grid = memo.waits.latest();
   heading("Waiting for each other");
   ImGui::SameLine();
-  text_coloured(fmt::format("{} in {}", base::format_count(grid == nullptr ? 0 : grid->collectives, "collective"),
-                            state.range ? "the marked range" : "what is visible"),
-                surface(state.theme).text_dim);
+  text_coloured(
+      fmt::format("{} in {}",
+                  base::format_count(grid == nullptr ? 0 : grid->collectives, "collective"),
+                  state.range ? "the marked range" : "what is visible"),
+      surface(state.theme).text_dim);
   if (grid == nullptr || grid->rows.empty()) {
     empty_state("No collective of several devices begins in this time.", state.theme);
     return;
@@ -162,21 +186,26 @@ void wait_matrix(Scene const& scene, ViewState& state, Memo& memo, float rows_he
   matrix.cell_height = std::min(height / static_cast<float>(grid->rows.size()), 30 * scale);
   matrix.high = ImVec2(matrix.low.x + matrix.cell_width * static_cast<float>(grid->columns),
                        matrix.low.y + matrix.cell_height * static_cast<float>(grid->rows.size()));
-  ImGui::InvisibleButton("matrix", ImVec2(std::max(matrix.high.x - corner.x, 1.0F), std::max(matrix.high.y - corner.y, 1.0F)));
+  ImGui::InvisibleButton("matrix", ImVec2(std::max(matrix.high.x - corner.x, 1.0F),
+                                          std::max(matrix.high.y - corner.y, 1.0F)));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_matrix(list, scene, state, *grid, matrix);
   draw_scale(list, *grid, ImVec2(matrix.low.x, matrix.high.y + 5 * scale), width, state.theme);
   ImVec2 const mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsItemHovered() || mouse.x < matrix.low.x) return;
-  auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width), grid->columns - 1);
-  auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height), grid->rows.size() - 1);
+  auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width),
+                               grid->columns - 1);
+  auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height),
+                            grid->rows.size() - 1);
   WaitMatrix::Cell const& cell = grid->at(row, column);
   if (cell.collective == WaitMatrix::kNone) return;
   ImVec2 const at(matrix.low.x + static_cast<float>(column) * matrix.cell_width,
                   matrix.low.y + static_cast<float>(row) * matrix.cell_height);
-  list.AddRect(at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height), surface(state.theme).text);
+  list.AddRect(at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height),
+               surface(state.theme).text);
   matrix_tooltip(scene, *grid, cell, grid->rows[row]);
-  if (ImGui::IsItemClicked()) show_collective(scene, state, cell.collective, cell.participant, rows_height);
+  if (ImGui::IsItemClicked())
+    show_collective(scene, state, cell.collective, cell.participant, rows_height);
 }
 
 }  // namespace stepscope::viewer

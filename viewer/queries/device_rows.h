@@ -11,9 +11,12 @@ namespace stepscope::viewer {
 
 /// `rows`: by `ref`.
 template <class Fact>
-[[nodiscard]] std::span<Fact const> facts_of(std::vector<Fact> const& rows, analyzer::DeviceRef ref) {
-  auto const first = std::partition_point(rows.begin(), rows.end(), [&](Fact const& row) { return row.ref < ref; });
-  auto const last = std::partition_point(first, rows.end(), [&](Fact const& row) { return row.ref == ref; });
+[[nodiscard]] std::span<Fact const> facts_of(std::vector<Fact> const& rows,
+                                             analyzer::DeviceRef ref) {
+  auto const first = std::partition_point(rows.begin(), rows.end(),
+                                          [&](Fact const& row) { return row.ref < ref; });
+  auto const last =
+      std::partition_point(first, rows.end(), [&](Fact const& row) { return row.ref == ref; });
   return {first, last};
 }
 

@@ -22,6 +22,7 @@ struct DurationHistogram {
 };
 
 /// Device ops of that name on the device. O(the device's ops). Told to stop, it returns nothing.
-DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key, std::stop_token const& stop = {});
+DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key,
+                                     std::stop_token const& stop = {});
 
 }  // namespace stepscope::viewer

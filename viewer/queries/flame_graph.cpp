@@ -30,7 +30,8 @@ class FlameBuilder {
     if (until < from || (until == from && columns.dur[row] > 0)) return;
     // What encloses it may lie on another lane only of damaged traces: then it stands on its own.
     uint32_t parent = FlameGraph::kNone;
-    if (depth > 0 && open_[depth - 1].box != FlameGraph::kNone && open_[depth - 1].end >= until) parent = open_[depth - 1].box;
+    if (depth > 0 && open_[depth - 1].box != FlameGraph::kNone && open_[depth - 1].end >= until)
+      parent = open_[depth - 1].box;
     uint32_t const box = box_of(parent, columns.name[row].value, columns.kind[row]);
     open_[depth] = {box, until};
     if (box == FlameGraph::kNone) return;
@@ -131,9 +132,12 @@ FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token 
 
 std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& state) {
   if (state.selection && state.selection->what == Selection::What::kEvent)
-    if (auto const node = scene.node_of(*state.selection); node && scene.nodes[*node].kind == NodeKind::kThread) return node;
+    if (auto const node = scene.node_of(*state.selection);
+        node && scene.nodes[*node].kind == NodeKind::kThread)
+      return node;
   uint32_t rank = 0;
-  if (state.device < scene.analysis.devices.size() && scene.analysis.devices[state.device].ref.rank_index >= 0)
+  if (state.device < scene.analysis.devices.size() &&
+      scene.analysis.devices[state.device].ref.rank_index >= 0)
     rank = static_cast<uint32_t>(scene.analysis.devices[state.device].ref.rank_index);
   std::optional<uint32_t> best;
   uint64_t most = 0;

@@ -14,7 +14,8 @@ struct OwnersKey {
   friend bool operator==(OwnersKey const&, OwnersKey const&) = default;
 };
 
-/// None where frees are missing from the recording, or nothing was allocated yet. O(events of the process).
+/// None where frees are missing from the recording, or nothing was allocated yet. O(events of the
+/// process).
 std::optional<analyzer::MemoryOwners> owners_at(Scene const& scene, OwnersKey const& key);
 
 }  // namespace stepscope::viewer

@@ -26,17 +26,19 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
       continue;
     }
     fold(
-        static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length), static_cast<double>(strips.columns),
-        [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },
+        static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length),
+        static_cast<double>(strips.columns), [&](uint32_t i) { return segments[i].begin; },
+        [&](uint32_t i) { return segments[i].end; },
         [&](uint32_t first, double time) { return segments.begins().before(first, time); },
         [&](uint32_t first, uint32_t last, double x0, double x1) {
           uint32_t const best = segments.longest(first, last);
           auto const begin = std::floor(static_cast<float>(x0));
           float const end = std::max(std::floor(static_cast<float>(x1)), begin + 1);
           // Neighbours alike are one rectangle.
-          OverviewStrips::Piece const piece{begin, end, segments[best].paint, segments[best].gap.has_value()};
-          if (!pieces.empty() && pieces.back().paint == piece.paint && pieces.back().idle == piece.idle &&
-              pieces.back().last >= begin) {
+          OverviewStrips::Piece const piece{begin, end, segments[best].paint,
+                                            segments[best].gap.has_value()};
+          if (!pieces.empty() && pieces.back().paint == piece.paint &&
+              pieces.back().idle == piece.idle && pieces.back().last >= begin) {
             pieces.back().last = end;
           } else {
             pieces.push_back(piece);

@@ -1,5 +1,5 @@
-// The whole run, a line a device (without devices a line a thread), folded to a number of columns: it changes only with the width
-// of the window.
+// The whole run, a line a device (without devices a line a thread), folded to a number of columns:
+// it changes only with the width of the window.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,15 @@ struct OverviewStrips {
     bool idle = false;
   };
   float columns = 1;
-  /// In the order of the timeline, at most kMaxStrips. Of threads later pieces are drawn over earlier ones.
+  /// In the order of the timeline, at most kMaxStrips. Of threads later pieces are drawn over
+  /// earlier ones.
   std::vector<std::vector<Piece>> devices;
 };
 /// Device lines that are drawn; more would be thinner than a pixel.
 inline constexpr size_t kMaxStrips = 16;
 
 /// O(devices × columns × log segments). Told to stop, it returns what is there.
-OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_token const& stop = {});
+OverviewStrips overview_strips(Scene const& scene, uint32_t columns,
+                               std::stop_token const& stop = {});
 
 }  // namespace stepscope::viewer

@@ -7,7 +7,8 @@
 
 namespace stepscope::viewer {
 
-/// In memory as long as the analyzer takes for its critical path. Empty for a run without one, and when told to stop.
+/// In memory as long as the analyzer takes for its critical path. Empty for a run without one, and
+/// when told to stop.
 PathLine path_line(Scene const& scene, std::stop_token const& stop = {});
 
 }  // namespace stepscope::viewer

@@ -11,14 +11,16 @@ namespace {
 
 /// Ops by their total, the largest kMaxOps of them.
 void keep_largest(std::vector<RangeStatistics::Op>& ops) {
-  std::sort(ops.begin(), ops.end(),
-            [](auto const& a, auto const& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
+  std::sort(ops.begin(), ops.end(), [](auto const& a, auto const& b) {
+    return a.total != b.total ? a.total > b.total : a.name < b.name;
+  });
   if (ops.size() > kMaxOps) ops.resize(kMaxOps);
 }
 
 }  // namespace
 
-RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
+RangeStatistics range_statistics(Scene const& scene, TimeWindow range,
+                                 std::stop_token const& stop) {
   RangeStatistics result = scene.store->statistics(scene, range, stop);
 
   if (result.devices.empty()) {

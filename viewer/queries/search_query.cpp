@@ -67,13 +67,16 @@ Query parse_query(std::string_view text) {
   return query;
 }
 
-std::string query_for(std::string_view printable_name) { return fmt::format("\"{}\"", printable_name); }
+std::string query_for(std::string_view printable_name) {
+  return fmt::format("\"{}\"", printable_name);
+}
 
 std::string query_for(std::string_view printable_name, int64_t least_ns, int64_t most_ns) {
   return fmt::format("\"{}\" >={}ns <={}ns", printable_name, least_ns, most_ns);
 }
 
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop, SearchFeed* feed) {
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop,
+                     SearchFeed* feed) {
   Query const query = parse_query(text);
   if (query.is_empty()) return {};
   return scene.store->search(scene, query, stop, feed);

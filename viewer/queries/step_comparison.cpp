@@ -10,8 +10,10 @@ namespace {
 
 std::span<analyzer::StepStats const> steps_at(Scene const& scene, analyzer::DeviceRef ref) {
   auto const& steps = scene.analysis.steps;
-  auto const first = std::partition_point(steps.begin(), steps.end(), [&](auto const& step) { return step.ref < ref; });
-  auto const last = std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
+  auto const first = std::partition_point(steps.begin(), steps.end(),
+                                          [&](auto const& step) { return step.ref < ref; });
+  auto const last =
+      std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
   return {first, last};
 }
 

@@ -1,4 +1,5 @@
-// A step beside the median step of its device: what of its split is longer, what shorter. The numbers are the analysis'.
+// A step beside the median step of its device: what of its split is longer, what shorter. The
+// numbers are the analysis'.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,15 @@ struct StepComparison {
     [[nodiscard]] int64_t change_ns() const { return step_ns - median_ns; }
   };
   analyzer::StepStats const* step = nullptr;
-  analyzer::StepStats const* median = nullptr;  ///< a step that happened: its parts make up its length
-  std::vector<Part> parts;                      ///< those that one of both has; their changes sum to that of the length
+  analyzer::StepStats const* median =
+      nullptr;              ///< a step that happened: its parts make up its length
+  std::vector<Part> parts;  ///< those that one of both has; their changes sum to that of the length
 };
 
 /// Steps of a device, in their order; empty for a device that is not there.
 std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t device);
-/// Of the steps that are in statistics the one of median length, the shorter of two; null without any.
+/// Of the steps that are in statistics the one of median length, the shorter of two; null without
+/// any.
 analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps);
 /// `step`: index of Analysis::steps. None: no such step, or no median of its device.
 std::optional<StepComparison> compare_with_median(Scene const& scene, uint32_t step);

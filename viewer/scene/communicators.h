@@ -1,4 +1,5 @@
-// The communicators of a device: whose collectives it takes part in, where a row for each is worth it, what it is called.
+// The communicators of a device: whose collectives it takes part in, where a row for each is worth
+// it, what it is called.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,13 @@ struct Communicator {
 /// The collectives of one communicator.
 struct CommunicatorLanes {
   Communicator of;
-  std::vector<Lane> lanes;  ///< an event is in the first one that is free when it begins; what finds none of kMaxLanes is in none
+  std::vector<Lane> lanes;  ///< an event is in the first one that is free when it begins; what
+                            ///< finds none of kMaxLanes is in none
 };
-/// The collectives of some tracks by communicator, in the order of their first ones. O(n log n) in the events of the tracks.
-std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace, std::span<uint32_t const> tracks);
+/// The collectives of some tracks by communicator, in the order of their first ones. O(n log n) in
+/// the events of the tracks.
+std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace,
+                                                  std::span<uint32_t const> tracks);
 
 /// Where each has a stream of its own the streams say whose they are, and no rows are needed.
 template <class Each>
@@ -46,14 +50,16 @@ class CommunicatorMembers {
   CommunicatorMembers() = default;
   /// O(participants of all collectives).
   explicit CommunicatorMembers(analyzer::Analysis const& analysis);
-  /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1". `run`: the analysis'.
+  /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1". `run`: the
+  /// analysis'.
   [[nodiscard]] std::string label(model::Run const& run, Communicator const& of) const;
 
  private:
   std::map<uint64_t, std::set<analyzer::DeviceRef>> members_;
 };
 
-/// Puts intervals that are added by their begins into lanes in which they do not overlap: each into the first one that is free.
+/// Puts intervals that are added by their begins into lanes in which they do not overlap: each into
+/// the first one that is free.
 class FreeLanes {
  public:
   static constexpr size_t kNone = kMaxLanes;

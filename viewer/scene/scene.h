@@ -1,5 +1,6 @@
-// A run made ready to be drawn, computed once: the tree of tracks in the order of the screen, and per track the sorted columns
-// that layout searches. It adds no facts: busy and idle segments are Analysis' gaps and the interval algebra of trace/model.
+// A run made ready to be drawn, computed once: the tree of tracks in the order of the screen, and
+// per track the sorted columns that layout searches. It adds no facts: busy and idle segments are
+// Analysis' gaps and the interval algebra of trace/model.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,15 @@ class ShownRowsCache;
 struct RunSeries;
 
 /// kCommunicator: its collectives on a device, whatever stream they run on.
-enum class NodeKind : uint8_t { kRank, kDevice, kStream, kThread, kCounter, kMemory, kCommunicator };
+enum class NodeKind : uint8_t {
+  kRank,
+  kDevice,
+  kStream,
+  kThread,
+  kCounter,
+  kMemory,
+  kCommunicator
+};
 
 struct Node {
   NodeKind kind = NodeKind::kRank;
@@ -32,9 +41,11 @@ struct Node {
   uint32_t indent = 0;
   uint32_t subtree_end = 0;  ///< index after the last node below this one
   std::string label, note;   ///< printable; the note is drawn dimmed at the right
-  std::string path;  ///< the labels from the rank down: no other node of the run has it, and it has it whenever it is opened
+  std::string path;  ///< the labels from the rank down: no other node of the run has it, and it has
+                     ///< it whenever it is opened
   uint32_t lane_count = 0;        ///< that are drawn, also of events that are not in memory
-  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it; of a far run's communicator: those with collectives
+  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it; of a far run's
+                                  ///< communicator: those with collectives
   std::vector<Lane> lanes;
   Segments segments;    ///< of a device
   Curve curve;          ///< of a counter or of memory
@@ -67,14 +78,16 @@ struct Scene {
   std::vector<Participation> participations;
   /// Who answers questions about events; never null.
   std::unique_ptr<EventStore> store;
-  /// The files of a run that memory should not hold, with what was read of them; null: the run is in memory. The traces of `run`
-  /// have no events then. For the store, for what reads ahead for the frames, and for what analyzes the run.
+  /// The files of a run that memory should not hold, with what was read of them; null: the run is
+  /// in memory. The traces of `run` have no events then. For the store, for what reads ahead for
+  /// the frames, and for what analyzes the run.
   std::shared_ptr<OutOfCoreRun> far;
   bool is_analyzed = true;     ///< of a far run the analysis comes later
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
   /// Of which the run is one; null: it was opened alone.
   std::shared_ptr<RunSeries> series;
-  std::vector<std::string> files;  ///< that were opened as this run, files and folders with their whole paths; hostile text
+  std::vector<std::string> files;  ///< that were opened as this run, files and folders with their
+                                   ///< whole paths; hostile text
 
   /// An event in memory: until the next frame.
   struct EventAt {
@@ -92,8 +105,10 @@ struct Scene {
   [[nodiscard]] uint64_t event_count(uint32_t rank, uint32_t track) const;
   [[nodiscard]] uint64_t event_count(uint32_t rank) const;
   /// A row of a trace of the run, or of what was read of one.
-  [[nodiscard]] Selection selection_of(uint32_t rank, model::Trace const& trace, uint32_t row) const;
-  [[nodiscard]] Selection selection_of(analyzer::CollectiveStats::Participant const& participant) const;
+  [[nodiscard]] Selection selection_of(uint32_t rank, model::Trace const& trace,
+                                       uint32_t row) const;
+  [[nodiscard]] Selection selection_of(
+      analyzer::CollectiveStats::Participant const& participant) const;
   /// Where a selected event is; none where it was not read (yet), and for gaps.
   [[nodiscard]] std::optional<EventAt> find(Selection const& selection) const;
   /// View time of an event or a gap.
@@ -113,13 +128,15 @@ struct Scene {
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.
 Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far);
-/// Makes the nodes anew after the analysis of a far run came: rows of communicators are known then. Returns for each node where
-/// it is now.
+/// Makes the nodes anew after the analysis of a far run came: rows of communicators are known then.
+/// Returns for each node where it is now.
 std::vector<uint32_t> rebuild_nodes(Scene& scene);
 /// By (rank, row), or by (rank, track, start). `run`: offsets are looked at.
-std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis,
+std::vector<Scene::Participation> find_participations(model::Run const& run,
+                                                      analyzer::Analysis const& analysis,
                                                       bool is_out_of_core);
-/// Puts what is known of a device (index into Analysis::devices) into its node, or into that of its memory.
+/// Puts what is known of a device (index into Analysis::devices) into its node, or into that of its
+/// memory.
 void show_device(Scene const& scene, Node& node, uint32_t device);
 void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
 /// What is allocated over time; beside the timeline's points. `origin`: run time of view time 0.

@@ -14,7 +14,8 @@ ShownRows make_shown_rows(Scene const& scene, ViewState const& state) {
   rows.hidden = count_hidden(scene, state.tracks);
   rows.tops.reserve(rows.tracks.size() + 1);
   rows.tops.push_back(0);
-  for (ShownTrack const& track : rows.tracks) rows.tops.push_back(rows.tops.back() + node_height(scene.nodes[track.node]));
+  for (ShownTrack const& track : rows.tracks)
+    rows.tops.push_back(rows.tops.back() + node_height(scene.nodes[track.node]));
   return rows;
 }
 
@@ -56,16 +57,20 @@ std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, 
   auto const rows = shown_rows(scene, state);
   for (size_t i = 0; i < rows->tracks.size(); ++i) {
     uint32_t const shown = rows->tracks[i].node;
-    if (shown <= node && scene.nodes[shown].subtree_end > node) result = {rows->tops[i], rows->tops[i + 1]};
+    if (shown <= node && scene.nodes[shown].subtree_end > node)
+      result = {rows->tops[i], rows->tops[i + 1]};
   }
   return result;
 }
 
-float content_height(Scene const& scene, ViewState const& state) { return shown_rows(scene, state)->height(); }
+float content_height(Scene const& scene, ViewState const& state) {
+  return shown_rows(scene, state)->height();
+}
 
 float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
   float height = 0;
-  for (uint32_t const node : shown_rows(scene, state)->pinned) height += node_height(scene.nodes[node]);
+  for (uint32_t const node : shown_rows(scene, state)->pinned)
+    height += node_height(scene.nodes[node]);
   return std::min(height, std::floor(rows_height * kMostPinned));
 }
 

@@ -1,5 +1,5 @@
-// The rows of the tree with their heights: made again only when what is shown of the tree changes, so that a frame costs what its
-// screen holds and not what the run has.
+// The rows of the tree with their heights: made again only when what is shown of the tree changes,
+// so that a frame costs what its screen holds and not what the run has.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@
 namespace stepscope::viewer {
 
 /// Heights at scale 1, in pixels.
-inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3, kCurveHeight = 40;
+inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3,
+                       kCurveHeight = 40;
 /// Pinned rows take at most this share of the height.
 inline constexpr float kMostPinned = 0.6F;
 
 /// Immutable.
 struct ShownRows {
   std::vector<ShownTrack> tracks;  ///< that scroll, from top to bottom
-  std::vector<float> tops;         ///< of each, in pixels at scale 1, and of what lies below the last
-  std::vector<uint32_t> pinned;    ///< nodes, in their order
-  uint32_t hidden = 0;             ///< count_hidden()
+  std::vector<float> tops;       ///< of each, in pixels at scale 1, and of what lies below the last
+  std::vector<uint32_t> pinned;  ///< nodes, in their order
+  uint32_t hidden = 0;           ///< count_hidden()
 
   [[nodiscard]] float height() const { return tops.back(); }
 };
@@ -30,8 +31,8 @@ struct ShownRows {
 /// The rows of the last state. Of a scene, for the thread of the frames.
 class ShownRowsCache {
  public:
-  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where they are those of the call
-  /// before, else O(nodes).
+  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where
+  /// they are those of the call before, else O(nodes).
   std::shared_ptr<ShownRows const> rows(Scene const& scene, ViewState const& state);
   /// How often they were made, for tests.
   [[nodiscard]] uint64_t made() const { return made_; }
@@ -48,12 +49,13 @@ std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const&
 /// Of a node's row, in pixels at scale 1.
 float node_height(Node const& node);
 
-/// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling. A hidden node has those of its nearest shown
-/// parent.
+/// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling. A hidden node
+/// has those of its nearest shown parent.
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);
 /// Height of all rows that scroll, at scale 1.
 float content_height(Scene const& scene, ViewState const& state);
-/// Height of the pinned rows at scale 1 where all rows together have `rows_height`: the pinned ones leave room for the others.
+/// Height of the pinned rows at scale 1 where all rows together have `rows_height`: the pinned ones
+/// leave room for the others.
 float pinned_height(Scene const& scene, ViewState const& state, float rows_height);
 
 }  // namespace stepscope::viewer

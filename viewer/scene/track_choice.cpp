@@ -27,10 +27,13 @@ size_t find_word(std::string_view path, std::string_view word, size_t from) {
 }
 
 /// Children of one group in the order of the screen.
-std::vector<uint32_t> children_of(Scene const& scene, TrackChoice const& choice, std::optional<uint32_t> parent) {
-  uint32_t const last = parent ? scene.nodes[*parent].subtree_end : static_cast<uint32_t>(scene.nodes.size());
+std::vector<uint32_t> children_of(Scene const& scene, TrackChoice const& choice,
+                                  std::optional<uint32_t> parent) {
+  uint32_t const last =
+      parent ? scene.nodes[*parent].subtree_end : static_cast<uint32_t>(scene.nodes.size());
   std::vector<uint32_t> children;
-  for (uint32_t i = parent ? *parent + 1 : 0; i < last; i = scene.nodes[i].subtree_end) children.push_back(i);
+  for (uint32_t i = parent ? *parent + 1 : 0; i < last; i = scene.nodes[i].subtree_end)
+    children.push_back(i);
   auto const order = choice.order.find(parent ? scene.nodes[*parent].path : std::string());
   if (order == choice.order.end()) return children;
   std::unordered_map<std::string_view, size_t> places;
@@ -39,7 +42,8 @@ std::vector<uint32_t> children_of(Scene const& scene, TrackChoice const& choice,
     auto const found = places.find(scene.nodes[node].path);
     return found == places.end() ? places.size() + order->second.size() : found->second;
   };
-  std::stable_sort(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
+  std::stable_sort(children.begin(), children.end(),
+                   [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
   return children;
 }
 
@@ -50,7 +54,8 @@ class Walk {
     if (state.tracks.filter.find_first_not_of(' ') == std::string::npos) return;
     matches_before_.push_back(0);
     for (Node const& node : scene.nodes)
-      matches_before_.push_back(matches_before_.back() + (has_words(node.path, state.tracks.filter) ? 1 : 0));
+      matches_before_.push_back(matches_before_.back() +
+                                (has_words(node.path, state.tracks.filter) ? 1 : 0));
   }
 
   std::vector<ShownTrack> rows() {
@@ -60,12 +65,15 @@ class Walk {
 
  private:
   /// How many nodes of [first, last) match the filter.
-  [[nodiscard]] uint32_t matches(uint32_t first, uint32_t last) const { return matches_before_[last] - matches_before_[first]; }
+  [[nodiscard]] uint32_t matches(uint32_t first, uint32_t last) const {
+    return matches_before_[last] - matches_before_[first];
+  }
 
   // As deep as the scene's tree, which is as deep as a run has levels.
   void add_children(std::optional<uint32_t> parent) {
     for (uint32_t const node : children_of(scene_, state_.tracks, parent)) {
-      if (!state_.tracks.hidden.empty() && state_.tracks.hidden.contains(scene_.nodes[node].path)) continue;
+      if (!state_.tracks.hidden.empty() && state_.tracks.hidden.contains(scene_.nodes[node].path))
+        continue;
       bool open = !state_.closed.contains(node);
       if (!matches_before_.empty()) {
         if (matches(node, scene_.nodes[node].subtree_end) == 0) continue;
@@ -83,9 +91,10 @@ class Walk {
   std::vector<ShownTrack> rows_;
 };
 
-/// The names of `other` in their order. Those of `own` that are not among them come where they were: after the name that they
-/// followed in `own`, or at the begin.
-std::vector<std::string> merged_order(std::vector<std::string> const& own, std::vector<std::string> const& other) {
+/// The names of `other` in their order. Those of `own` that are not among them come where they
+/// were: after the name that they followed in `own`, or at the begin.
+std::vector<std::string> merged_order(std::vector<std::string> const& own,
+                                      std::vector<std::string> const& other) {
   std::unordered_set<std::string_view> const known(other.begin(), other.end());
   std::unordered_map<std::string_view, std::vector<std::string_view>> followers;
   std::string_view before;  // no track has an empty path
@@ -98,7 +107,8 @@ std::vector<std::string> merged_order(std::vector<std::string> const& own, std::
   std::vector<std::string> merged;
   auto const add_followers = [&](std::string_view name) {
     auto const found = followers.find(name);
-    if (found != followers.end()) merged.insert(merged.end(), found->second.begin(), found->second.end());
+    if (found != followers.end())
+      merged.insert(merged.end(), found->second.begin(), found->second.end());
   };
   add_followers({});
   for (std::string const& name : other) {
@@ -109,7 +119,8 @@ std::vector<std::string> merged_order(std::vector<std::string> const& own, std::
 }
 
 /// The neighbour among the siblings that can be seen.
-std::optional<uint32_t> neighbour(ViewState const& state, Scene const& scene, uint32_t node, int direction) {
+std::optional<uint32_t> neighbour(ViewState const& state, Scene const& scene, uint32_t node,
+                                  int direction) {
   auto const siblings = children_of(scene, state.tracks, parent_of(scene, node));
   auto const here = std::find(siblings.begin(), siblings.end(), node) - siblings.begin();
   auto const count = static_cast<std::ptrdiff_t>(siblings.size());
@@ -127,10 +138,12 @@ void name_paths(std::vector<Node>& nodes) {
   std::vector<uint32_t> around;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     while (!around.empty() && nodes[around.back()].subtree_end <= i) around.pop_back();
-    std::string const plain = (around.empty() ? std::string() : nodes[around.back()].path + "/") + nodes[i].label;
+    std::string const plain =
+        (around.empty() ? std::string() : nodes[around.back()].path + "/") + nodes[i].label;
     std::string path = plain;
     // A number once given is not tried again: many of one name take no longer than many of many.
-    while (!numbers.try_emplace(path, 1).second) path = plain + "#" + std::to_string(++numbers[plain]);
+    while (!numbers.try_emplace(path, 1).second)
+      path = plain + "#" + std::to_string(++numbers[plain]);
     nodes[i].path = std::move(path);
     around.push_back(i);
   }
@@ -141,13 +154,16 @@ bool has_words(std::string_view path, std::string_view words) {
     size_t const first = words.find_first_not_of(' ', at);
     if (first == std::string_view::npos) break;
     size_t const after = std::min(words.find(' ', first), words.size());
-    if (find_word(path, words.substr(first, after - first), 0) == std::string_view::npos) return false;
+    if (find_word(path, words.substr(first, after - first), 0) == std::string_view::npos)
+      return false;
     at = after;
   }
   return true;
 }
 
-std::vector<ShownTrack> shown_tracks(Scene const& scene, ViewState const& state) { return Walk(scene, state).rows(); }
+std::vector<ShownTrack> shown_tracks(Scene const& scene, ViewState const& state) {
+  return Walk(scene, state).rows();
+}
 
 std::vector<uint32_t> pinned_tracks(Scene const& scene, TrackChoice const& choice) {
   std::vector<uint32_t> result;
@@ -156,7 +172,8 @@ std::vector<uint32_t> pinned_tracks(Scene const& scene, TrackChoice const& choic
   for (size_t i = 0; i < choice.pinned.size(); ++i) places.try_emplace(choice.pinned[i], i);
   std::vector<std::pair<size_t, uint32_t>> found;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)
-    if (auto const place = places.find(scene.nodes[i].path); place != places.end()) found.emplace_back(place->second, i);
+    if (auto const place = places.find(scene.nodes[i].path); place != places.end())
+      found.emplace_back(place->second, i);
   std::sort(found.begin(), found.end());
   result.reserve(found.size());
   for (auto const& [place, node] : found) result.push_back(node);
@@ -166,7 +183,8 @@ std::vector<uint32_t> pinned_tracks(Scene const& scene, TrackChoice const& choic
 uint32_t count_hidden(Scene const& scene, TrackChoice const& choice) {
   if (choice.hidden.empty()) return 0;
   return static_cast<uint32_t>(
-      std::count_if(scene.nodes.begin(), scene.nodes.end(), [&](Node const& node) { return choice.hidden.contains(node.path); }));
+      std::count_if(scene.nodes.begin(), scene.nodes.end(),
+                    [&](Node const& node) { return choice.hidden.contains(node.path); }));
 }
 
 std::optional<uint32_t> node_of_path(Scene const& scene, std::string_view path) {
@@ -222,19 +240,22 @@ bool move_track(ViewState& state, Scene const& scene, uint32_t node, int directi
   return true;
 }
 
-void move_track_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below) {
+void move_track_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other,
+                   bool below) {
   auto const parent = parent_of(scene, node);
   if (node == other || parent_of(scene, other) != parent) return;
   auto siblings = children_of(scene, state.tracks, parent);
   siblings.erase(std::find(siblings.begin(), siblings.end(), node));
   auto const at = std::find(siblings.begin(), siblings.end(), other);
   siblings.insert(below ? at + 1 : at, node);
-  std::vector<std::string>& order = state.tracks.order[parent ? scene.nodes[*parent].path : std::string()];
+  std::vector<std::string>& order =
+      state.tracks.order[parent ? scene.nodes[*parent].path : std::string()];
   order.clear();
   for (uint32_t const sibling : siblings) order.push_back(scene.nodes[sibling].path);
 }
 
-void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below) {
+void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other,
+                    bool below) {
   std::vector<std::string>& pinned = state.tracks.pinned;
   std::string const& path = scene.nodes[node].path;
   bool const are_pinned = is_pinned(state, scene, node) && is_pinned(state, scene, other);
@@ -250,14 +271,16 @@ TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own, TrackChoi
     auto const parent = group.empty() ? std::nullopt : node_of_path(scene, group);
     if (!group.empty() && !parent) continue;
     std::vector<std::string> here;
-    for (uint32_t const child : children_of(scene, own, parent)) here.push_back(scene.nodes[child].path);
+    for (uint32_t const child : children_of(scene, own, parent))
+      here.push_back(scene.nodes[child].path);
     order = merged_order(here, order);
   }
   return adopted;
 }
 
 void close_all_ranks(ViewState& state, Scene const& scene) {
-  for (uint32_t i = 0; i < scene.nodes.size(); i = scene.nodes[i].subtree_end) state.closed.insert(i);
+  for (uint32_t i = 0; i < scene.nodes.size(); i = scene.nodes[i].subtree_end)
+    state.closed.insert(i);
 }
 
 void open_all(ViewState& state) { state.closed.clear(); }

@@ -46,7 +46,8 @@ void finish_curve(Curve& curve) {
   curve.highest = std::max(0.0, *high);
   for (size_t i = 0; i < curve.value.size(); i += kBusyBlock) {
     auto const first = curve.value.begin() + static_cast<std::ptrdiff_t>(i);
-    auto const last = curve.value.begin() + static_cast<std::ptrdiff_t>(std::min(i + kBusyBlock, curve.value.size()));
+    auto const last = curve.value.begin() +
+                      static_cast<std::ptrdiff_t>(std::min(i + kBusyBlock, curve.value.size()));
     curve.block_max.push_back(*std::max_element(first, last));
   }
 }
@@ -78,21 +79,25 @@ Curve sample_curve(model::Trace const& trace, uint32_t track, int64_t shift) {
   return curve;
 }
 
-std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks, int64_t shift, int64_t origin,
-                                     GapsOfDevice gaps, analyzer::Interval window) {
+std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks,
+                                     int64_t shift, int64_t origin, GapsOfDevice gaps,
+                                     analyzer::Interval window) {
   std::vector<model::Interval> compute, communication, copy;
   for (uint32_t const track : tracks) {
     auto const rows = trace.rows_of(model::TrackId{track});
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       model::OpClass const op = model::kind_info(trace.kind(row)).op_class;
       if (op == model::OpClass::kNone) continue;
-      auto& into = op == model::OpClass::kCompute ? compute : op == model::OpClass::kComm ? communication : copy;
+      auto& into = op == model::OpClass::kCompute ? compute
+                   : op == model::OpClass::kComm  ? communication
+                                                  : copy;
       into.push_back({add(trace.start(row), shift), add(trace.end(row), shift)});
     }
   }
   auto const busy = model::unite(std::move(compute));
   auto const exposed_comm = model::subtract(model::unite(std::move(communication)), busy);
-  auto const exposed_copy = model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
+  auto const exposed_copy =
+      model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
   std::vector<Segment> segments;
   auto const take = [&](model::IntervalSet const& set, Paint paint) {
     for (auto const& piece : set) segments.push_back({piece.begin, piece.end, paint, {}});
@@ -105,10 +110,11 @@ std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32
   for (size_t i = count > 0 ? gaps.gaps->exponential_search(window.begin) : 0; i < count; ++i) {
     model::Interval const when = gaps.gaps->when(i);
     if (when.begin >= window.end) break;
-    segments.push_back(
-        {add(when.begin, back), add(when.end, back), paint_of(gaps.gaps->cause(i)), static_cast<uint32_t>(gaps.first + i)});
+    segments.push_back({add(when.begin, back), add(when.end, back), paint_of(gaps.gaps->cause(i)),
+                        static_cast<uint32_t>(gaps.first + i)});
   }
-  std::sort(segments.begin(), segments.end(), [](Segment const& a, Segment const& b) { return a.begin < b.begin; });
+  std::sort(segments.begin(), segments.end(),
+            [](Segment const& a, Segment const& b) { return a.begin < b.begin; });
   return segments;
 }
 

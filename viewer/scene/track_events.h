@@ -1,5 +1,5 @@
-// The events of tracks as layout searches them: lanes of disjoint events, a device's time in pieces, values over time. Made of a
-// trace: that of a process, or what was read of it.
+// The events of tracks as layout searches them: lanes of disjoint events, a device's time in
+// pieces, values over time. Made of a trace: that of a process, or what was read of it.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,16 @@ struct Lane {
   BeginIndex begins;                 ///< of the rows, trace time
   std::vector<int64_t> busy_before;  ///< Σ dur of the rows before each block of kBusyBlock rows
 };
-inline constexpr uint32_t kBusyBlock = 16;  ///< rows a block: one sum of 8 B for 16 rows, at most 30 additions a query
+inline constexpr uint32_t kBusyBlock =
+    16;  ///< rows a block: one sum of 8 B for 16 rows, at most 30 additions a query
 /// Deeper nesting is drawn nowhere but counted in Node::hidden: 40 lanes fill a screen.
 inline constexpr uint32_t kMaxLanes = 40;
 
 /// `hidden`: grows by the events nested deeper than kMaxLanes. O(events of the track).
 std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t& hidden);
 
-/// Adds a row that begins where the last one ended or later. `busy`: Σ dur of the rows before, then of this one too.
+/// Adds a row that begins where the last one ended or later. `busy`: Σ dur of the rows before, then
+/// of this one too.
 void append(Lane& lane, model::Trace::Columns const& columns, uint32_t row, int64_t& busy);
 
 /// A piece of a device's time: busy with a class, or idle by a cause. View time.
@@ -59,8 +61,8 @@ class Segments {
   [[nodiscard]] auto begin() const { return all_.begin(); }
   [[nodiscard]] auto end() const { return all_.end(); }
   [[nodiscard]] BeginIndex const& begins() const { return begins_; }
-  /// The longest of [first, last), which is not empty. Of more than kManyBlocks blocks only whole ones are looked at: less than
-  /// kBlock at each end are left out.
+  /// The longest of [first, last), which is not empty. Of more than kManyBlocks blocks only whole
+  /// ones are looked at: less than kBlock at each end are left out.
   [[nodiscard]] uint32_t longest(uint32_t first, uint32_t last) const;
 
  private:
@@ -69,7 +71,9 @@ class Segments {
     int64_t length = 0;
     uint32_t index = 0;
   };
-  [[nodiscard]] static int64_t length(Segment const& segment) { return add(segment.end, add(~segment.begin, 1)); }
+  [[nodiscard]] static int64_t length(Segment const& segment) {
+    return add(segment.end, add(~segment.begin, 1));
+  }
 
   std::vector<Segment> all_;
   BeginIndex begins_;              ///< view time
@@ -82,10 +86,12 @@ struct GapsOfDevice {
   size_t first = 0;                            ///< index of the first in Analysis::gaps
 };
 
-/// The device's time without rest: compute, exposed communication, exposed copies, and the idle gaps that touch `window` (run
-/// time). `tracks`: its streams. `shift`: from trace time to view time; `origin`: run time of view time 0.
-std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks, int64_t shift, int64_t origin,
-                                     GapsOfDevice gaps, analyzer::Interval window);
+/// The device's time without rest: compute, exposed communication, exposed copies, and the idle
+/// gaps that touch `window` (run time). `tracks`: its streams. `shift`: from trace time to view
+/// time; `origin`: run time of view time 0.
+std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks,
+                                     int64_t shift, int64_t origin, GapsOfDevice gaps,
+                                     analyzer::Interval window);
 
 /// A value over time: `value[i]` holds from `time[i]` (view time) to the next.
 struct Curve {
@@ -97,7 +103,8 @@ struct Curve {
 
 /// Fills in what follows from the values.
 void finish_curve(Curve& curve);
-/// Where the first of the highest values of [first, last) is, which is not empty. O(values / kBusyBlock).
+/// Where the first of the highest values of [first, last) is, which is not empty. O(values /
+/// kBusyBlock).
 uint32_t highest_place(Curve const& curve, uint32_t first, uint32_t last);
 /// The samples of a track.
 Curve sample_curve(model::Trace const& trace, uint32_t track, int64_t shift);

@@ -1,5 +1,6 @@
-// What a person sees and has chosen, as one value: copying it is a snapshot, comparing it is a test, nothing else is remembered
-// between two frames. View time = ns since Scene::origin, as double: exact to 1 ns for 104 days, which is longer than a trace.
+// What a person sees and has chosen, as one value: copying it is a snapshot, comparing it is a
+// test, nothing else is remembered between two frames. View time = ns since Scene::origin, as
+// double: exact to 1 ns for 104 days, which is longer than a trace.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,15 @@ struct TimeWindow {
   friend bool operator==(TimeWindow const&, TimeWindow const&) = default;
 };
 
-/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps). Of a run that is not in memory
-/// (Scene::far) rows have no numbers: there an event is told by its place.
+/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps). Of a run
+/// that is not in memory (Scene::far) rows have no numbers: there an event is told by its place.
 struct Selection {
   enum class What : uint8_t { kEvent, kGap };
   static constexpr uint32_t kAnyDepth = UINT32_MAX;
   What what = What::kEvent;
-  uint32_t rank = 0;           ///< index into Run::ranks
-  uint32_t index = 0;          ///< row of the trace, or index of the gap; of a far run the nesting depth, if it is known
+  uint32_t rank = 0;  ///< index into Run::ranks
+  uint32_t index =
+      0;  ///< row of the trace, or index of the gap; of a far run the nesting depth, if it is known
   uint32_t track = 0;          ///< of a far run, as the rest
   int64_t start = 0, dur = 0;  ///< trace time
   friend bool operator==(Selection const&, Selection const&) = default;
@@ -66,9 +68,11 @@ struct Drag {
 struct TrackChoice {
   std::vector<std::string> pinned;  ///< stay at the top in this order while the others scroll
   std::set<std::string> hidden;     ///< with what is below them
-  /// The children of a group by its path ("" = the ranks), in the order of the screen; those that it does not name follow.
+  /// The children of a group by its path ("" = the ranks), in the order of the screen; those that
+  /// it does not name follow.
   std::map<std::string, std::vector<std::string>> order;
-  std::string filter;  ///< words: only tracks that have them all are shown, with the groups around them
+  std::string
+      filter;  ///< words: only tracks that have them all are shown, with the groups around them
   friend bool operator==(TrackChoice const&, TrackChoice const&) = default;
 };
 
@@ -94,7 +98,8 @@ struct Flash {
   friend bool operator==(Flash const&, Flash const&) = default;
 };
 
-/// The next event of the selected one's name, in a run that is not in memory: it is looked for beside the frames.
+/// The next event of the selected one's name, in a run that is not in memory: it is looked for
+/// beside the frames.
 struct SameNameSeek {
   Selection from;
   int direction = 1;
@@ -126,18 +131,21 @@ enum class SayScaling : uint8_t { kFound, kStrong, kWeak };
 struct Panels {
   Tab tab = Tab::kStatistics;
   bool help = false;
-  bool path = false;                 ///< the critical path is drawn over the timeline
-  std::optional<int64_t> memory_at;  ///< view time: whose owners of memory are shown; none: those at the peak
-  std::optional<uint32_t> thread;    ///< index of Scene::nodes whose flame graph is shown; none: the selection's
+  bool path = false;  ///< the critical path is drawn over the timeline
+  std::optional<int64_t>
+      memory_at;  ///< view time: whose owners of memory are shown; none: those at the peak
+  std::optional<uint32_t>
+      thread;  ///< index of Scene::nodes whose flame graph is shown; none: the selection's
   TrackFinder finder;
   std::optional<Flash> flash;
   std::optional<SameNameSeek> seek;
-  bool filter = false;                          ///< the box of TrackChoice::filter waits for text
-  std::optional<uint32_t> track_menu;           ///< index of Scene::nodes whose menu is open
-  std::optional<uint32_t> compared;             ///< index of Analysis::steps: compared with the median step
-  std::optional<double> pointed;                ///< view time under the mouse, while it is over the timeline
-  std::optional<uint32_t> new_note;             ///< of ViewState::notes: waits for its text
-  std::optional<uint32_t> loss;                 ///< of ScalingSeries::losses: whose waterfall is shown; none: the whole
+  bool filter = false;                 ///< the box of TrackChoice::filter waits for text
+  std::optional<uint32_t> track_menu;  ///< index of Scene::nodes whose menu is open
+  std::optional<uint32_t> compared;    ///< index of Analysis::steps: compared with the median step
+  std::optional<double> pointed;       ///< view time under the mouse, while it is over the timeline
+  std::optional<uint32_t> new_note;    ///< of ViewState::notes: waits for its text
+  std::optional<uint32_t>
+      loss;  ///< of ScalingSeries::losses: whose waterfall is shown; none: the whole
   SayScaling scaling = SayScaling::kFound;      ///< what a series is taken for
   float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
   friend bool operator==(Panels const&, Panels const&) = default;
@@ -145,14 +153,16 @@ struct Panels {
 
 struct ViewState {
   TimeWindow window;
-  std::optional<TimeWindow> reach;  ///< what there is to see: of two runs that are compared the time of both; none: the run's
+  std::optional<TimeWindow> reach;  ///< what there is to see: of two runs that are compared the
+                                    ///< time of both; none: the run's
   std::vector<TimeWindow> history;  ///< earlier windows, latest last: Backspace goes back
   float scroll = 0;                 ///< of the rows, in pixels at scale 1
   std::set<uint32_t> closed;        ///< indexes of Scene::nodes whose children are hidden
   std::optional<Selection> selection;
   std::optional<TimeWindow> range;  ///< the marked range of time
   std::optional<FindingFocus> finding;
-  uint32_t device = 0;  ///< index into Analysis::devices: whose steps, memory and kernels the panels show
+  uint32_t device =
+      0;  ///< index into Analysis::devices: whose steps, memory and kernels the panels show
   Search search;
   Drag drag;
   Panels panels;

@@ -12,12 +12,16 @@
 namespace stepscope::viewer {
 namespace {
 
-constexpr int kMinSide = 320, kMaxSide = 16384;  ///< smaller shows nothing, larger is beyond what OpenGL must be able to draw
+constexpr int
+    kMinSide = 320,
+    kMaxSide = 16384;  ///< smaller shows nothing, larger is beyond what OpenGL must be able to draw
 
 std::optional<int> parse_side(std::string_view text) {
   int value = 0;
   auto const [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size() || value < kMinSide || value > kMaxSide) return std::nullopt;
+  if (error != std::errc{} || rest != text.data() + text.size() || value < kMinSide ||
+      value > kMaxSide)
+    return std::nullopt;
   return value;
 }
 
@@ -30,16 +34,18 @@ base::Expected<PixelSize> parse_size(std::string_view text) {
     auto const height = parse_side(text.substr(x + 1));
     if (width && height) return PixelSize{*width, *height};
   }
-  return base::fail("--size {}: not a size, write WIDTHxHEIGHT with {} to {} pixels each", base::printable(text), kMinSide,
-                    kMaxSide);
+  return base::fail("--size {}: not a size, write WIDTHxHEIGHT with {} to {} pixels each",
+                    base::printable(text), kMinSide, kMaxSide);
 }
 
-base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state) {
+base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
+                                     ViewState& state) {
   if (arguments.theme != "dark" && arguments.theme != "light")
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
-    return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel), panel_names());
+    return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel),
+                      panel_names());
   bool const is_compared = !arguments.candidate.empty();
   if (is_compared && arguments.runs.empty())
     return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",

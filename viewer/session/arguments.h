@@ -15,7 +15,8 @@ namespace stepscope::viewer {
 
 struct Arguments {
   std::vector<std::string> runs;
-  std::vector<std::string> candidate;  ///< --vs: the files of one run, which is compared with the first one; empty = none
+  std::vector<std::string> candidate;  ///< --vs: the files of one run, which is compared with the
+                                       ///< first one; empty = none
   SeriesOptions series;                ///< how they are taken
   std::string screenshot;              ///< empty = open a window
   std::string size = "1600x1000", time, select, panel;
@@ -29,6 +30,7 @@ struct PixelSize {
 /// "1600x900"; each side 320 to 16384.
 base::Expected<PixelSize> parse_size(std::string_view text);
 /// Puts what --time, --select, --panel and --theme ask for into the state.
-base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state);
+base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
+                                     ViewState& state);
 
 }  // namespace stepscope::viewer

@@ -21,9 +21,13 @@ void LiveFollowPolicy::begin(RunFiles files, bool has_end, Time now) {
   has_more_ = is_lost_ = is_reading_ = false;
   notice_.clear();
   last_look_ = rests_until_ = now;
-  double const silent = std::clamp(files_.seconds_since_written(), 0.0, 2 * std::chrono::duration<double>(kSilence).count());
-  last_written_ = now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(silent));
-  recording_ = has_end ? Recording::kWhole : now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
+  double const silent = std::clamp(files_.seconds_since_written(), 0.0,
+                                   2 * std::chrono::duration<double>(kSilence).count());
+  last_written_ =
+      now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(silent));
+  recording_ = has_end                          ? Recording::kWhole
+               : now - last_written_ > kSilence ? Recording::kSilent
+                                                : Recording::kGoesOn;
 }
 
 void LiveFollowPolicy::end() {
@@ -46,7 +50,8 @@ bool LiveFollowPolicy::look(Time now) {
     notice_ = change.lost + " while it was shown. What was read of it is still here.";
   }
   bool const is_open = recording_ == Recording::kGoesOn || recording_ == Recording::kSilent;
-  if (is_open) recording_ = now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
+  if (is_open)
+    recording_ = now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
   return recording_ != before || !change.lost.empty() || wants_reading(now);
 }
 
@@ -67,7 +72,8 @@ void LiveFollowPolicy::reading_ends(RunFiles files, bool has_end, Time now) {
   is_watching_ = !files_.is_empty();
   // What came after `files` were taken is seen at the next look.
   is_reading_ = has_more_ = false;
-  rests_until_ = now + std::max<Clock::duration>(kRestFactor * (now - began_reading_), kBetweenLooks);
+  rests_until_ =
+      now + std::max<Clock::duration>(kRestFactor * (now - began_reading_), kBetweenLooks);
   last_look_ = now;
   if (has_end) {
     recording_ = was_open ? Recording::kFinished : Recording::kWhole;

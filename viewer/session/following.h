@@ -1,5 +1,5 @@
-// A run that is still being written: when its files are looked at, when it is read again, and what is said of it. Time comes from
-// outside, files through RunFiles: nothing here waits.
+// A run that is still being written: when its files are looked at, when it is read again, and what
+// is said of it. Time comes from outside, files through RunFiles: nothing here waits.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ class LiveFollowPolicy {
   /// No run is shown.
   void end();
 
-  /// Looks at the files, at most once a second. True: what is said has changed, or the run should be read again.
+  /// Looks at the files, at most once a second. True: what is said has changed, or the run should
+  /// be read again.
   bool look(Time now);
   /// Whether it should be read again now.
   [[nodiscard]] bool wants_reading(Time now) const;
@@ -34,7 +35,8 @@ class LiveFollowPolicy {
   void reading_begins(Time now);
   void reading_ends(RunFiles files, bool has_end, Time now);
   void reading_fails(std::string const& why, Time now);
-  /// Nobody wants what was read: a file was cut or replaced meanwhile, or two runs are being compared. More is still there.
+  /// Nobody wants what was read: a file was cut or replaced meanwhile, or two runs are being
+  /// compared. More is still there.
   void drop_reading() {
     is_reading_ = false;
     has_more_ = true;

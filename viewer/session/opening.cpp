@@ -22,7 +22,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events, analysis, scene.
+/// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events,
+/// analysis, scene.
 constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
 
 uint64_t events_of(import::TraceSource const& source) {
@@ -88,15 +89,18 @@ struct OpenTask::Shared {
   }
 
   /// `series`: of which the paths are one run; null: none.
-  base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths, RunSeries* series) {
+  base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths,
+                                                  RunSeries* series) {
     auto made = make_scene_of(paths, series);
     if (made) (*made)->files = whole_paths(paths);
     return made;
   }
 
-  base::Expected<std::unique_ptr<Scene>> make_scene_of(std::vector<std::string> const& paths, RunSeries* series) {
+  base::Expected<std::unique_ptr<Scene>> make_scene_of(std::vector<std::string> const& paths,
+                                                       RunSeries* series) {
     files = RunFiles(paths);
-    auto sources = import::open_sources(paths, {}, series_options.paths_are == import::PathsAre::kOneRun);
+    auto sources =
+        import::open_sources(paths, {}, series_options.paths_are == import::PathsAre::kOneRun);
     if (!sources) return base::fail_with(sources);
     for (auto const& rank : sources->ranks) files.add({rank.file});
     processes = sources->ranks.size();
@@ -110,7 +114,8 @@ struct OpenTask::Shared {
     auto analysis = analyzer::analyze(*run);
     if (given_up) return base::fail("given up");
     if (series != nullptr)
-      series->runs[series->shown].sample = named_sample(analyzer::sample_run(*run, analysis), series->shown_path());
+      series->runs[series->shown].sample =
+          named_sample(analyzer::sample_run(*run, analysis), series->shown_path());
     stage = Stage::kScene;
     return std::make_unique<Scene>(make_scene(std::move(*run), std::move(analysis)));
   }
@@ -120,7 +125,8 @@ struct OpenTask::Shared {
     try {
       made = make(paths);
     } catch (std::bad_alloc const&) {
-      made = base::fail("{}: does not fit into memory, open a part of it (stepscope slice)", paths.empty() ? "" : paths.front());
+      made = base::fail("{}: does not fit into memory, open a part of it (stepscope slice)",
+                        paths.empty() ? "" : paths.front());
     }
     std::lock_guard const lock(mutex);
     result.emplace(std::move(made));
@@ -147,10 +153,13 @@ base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources co
 }
 
 OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
-    : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
+    : paths_(std::move(paths)),
+      begin_(std::chrono::steady_clock::now()),
+      shared_(std::make_shared<Shared>()) {
   shared_->most_near_events = most_near_events;
   shared_->series_options = std::move(series);
-  std::thread([shared = shared_, files = paths_, detached = std::make_shared<DetachedThread>()]() mutable {
+  std::thread([shared = shared_, files = paths_,
+               detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(files);
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();
@@ -166,7 +175,8 @@ OpenTask::Progress OpenTask::progress() const {
   progress.processes_read = shared_->processes_read;
   progress.events = shared_->events;
   progress.events_read = shared_->events_read;
-  progress.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  progress.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   return progress;
 }
 
@@ -198,7 +208,9 @@ std::string words_of(OpenTask::Progress const& progress) {
       return "Opening the files";
     case OpenTask::Stage::kEvents:
       return fmt::format("Reading {} events of {}", base::format_count(progress.events),
-                         progress.processes == 1 ? "1 process" : base::format_count(progress.processes) + " processes");
+                         progress.processes == 1
+                             ? "1 process"
+                             : base::format_count(progress.processes) + " processes");
     case OpenTask::Stage::kAnalysis:
       return fmt::format("Analyzing {} events", base::format_count(progress.events));
     case OpenTask::Stage::kScene:
@@ -208,8 +220,9 @@ std::string words_of(OpenTask::Progress const& progress) {
 }
 
 double share_of(OpenTask::Progress const& progress) {
-  double const read =
-      progress.events > 0 ? static_cast<double>(progress.events_read) / static_cast<double>(progress.events) : 0.0;
+  double const read = progress.events > 0 ? static_cast<double>(progress.events_read) /
+                                                static_cast<double>(progress.events)
+                                          : 0.0;
   switch (progress.stage) {
     case OpenTask::Stage::kFiles:
       return 0;

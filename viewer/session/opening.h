@@ -1,5 +1,5 @@
-// A run on its way to the screen: opened, read, analyzed and made ready beside the frames, with how far it is, and given up when
-// nobody waits for it any more.
+// A run on its way to the screen: opened, read, analyzed and made ready beside the frames, with how
+// far it is, and given up when nobody waits for it any more.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,10 @@ class OpenTask {
     double seconds = 0;                    ///< since it began
   };
 
-  /// Begins at once. `paths`: one run, as for import::open_run(), or a series, of which one run is opened. Runs of more events
-  /// are opened from afar, and not analyzed yet.
-  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
+  /// Begins at once. `paths`: one run, as for import::open_run(), or a series, of which one run is
+  /// opened. Runs of more events are opened from afar, and not analyzed yet.
+  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents,
+                    SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
   ~OpenTask();
   OpenTask(OpenTask const&) = delete;
@@ -43,14 +44,16 @@ class OpenTask {
   RunFiles take_files();
   /// Waits until it is done.
   void finish() const;
-  /// Whether any thread is still at work, also for those that were given up: the program must not take itself down around it.
+  /// Whether any thread is still at work, also for those that were given up: the program must not
+  /// take itself down around it.
   [[nodiscard]] static bool is_any_at_work();
 
  private:
   struct Shared;
   std::vector<std::string> paths_;
   std::chrono::steady_clock::time_point begin_;
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+  std::shared_ptr<Shared>
+      shared_;  ///< with the thread, which outlives this when nobody waits for it
 };
 
 /// Whether a run is opened from afar.

@@ -22,7 +22,8 @@ std::string recent_runs_file() {
   char const* const state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && *state != '\0') return std::string(state) + "/stepscope/recent";
   char const* const home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? std::string(home) + "/.local/state/stepscope/recent" : std::string();
+  return home != nullptr && *home != '\0' ? std::string(home) + "/.local/state/stepscope/recent"
+                                          : std::string();
 }
 
 std::vector<std::string> read_recent_runs(std::string const& file) {

@@ -1,5 +1,5 @@
-// The runs that were opened last, in the user's state folder ($XDG_STATE_HOME/stepscope/recent). A convenience: whatever goes
-// wrong with the file, there are none.
+// The runs that were opened last, in the user's state folder ($XDG_STATE_HOME/stepscope/recent). A
+// convenience: whatever goes wrong with the file, there are none.
 #pragma once
 
 #include <string>

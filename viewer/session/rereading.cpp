@@ -13,7 +13,8 @@ bool ReloadTask::is_done() {
     if (!*made_) return true;
     Scene const& opened = ***made_;
     if (!opened.is_analyzed)
-      analysis_ = std::make_unique<OutOfCoreAnalysis>(opened.far->shared_sources(), opened.series != nullptr);
+      analysis_ = std::make_unique<OutOfCoreAnalysis>(opened.far->shared_sources(),
+                                                      opened.series != nullptr);
   }
   if (!analysis_) return true;
   if (!analysis_->is_done()) return false;

@@ -1,5 +1,5 @@
-// A run that is shown, read again beside the frames, its analysis included: it takes the place of the one that is shown when
-// nothing of it is missing.
+// A run that is shown, read again beside the frames, its analysis included: it takes the place of
+// the one that is shown when nothing of it is missing.
 #pragma once
 
 #include <memory>

@@ -19,16 +19,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A system call takes a microsecond, on a network's file system up to a hundred: of more files these many a look.
+/// A system call takes a microsecond, on a network's file system up to a hundred: of more files
+/// these many a look.
 constexpr size_t kMostLooks = 256;
 constexpr int64_t kNsASecond = 1'000'000'000;
 
-int64_t to_ns(struct statx_timestamp const& time) { return time.tv_sec * kNsASecond + time.tv_nsec; }
+int64_t to_ns(struct statx_timestamp const& time) {
+  return time.tv_sec * kNsASecond + time.tv_nsec;
+}
 
 /// Nothing when it is not there.
 std::optional<struct statx> status_of(std::string const& path) {
   struct statx info {};
-  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS | STATX_BTIME, &info) != 0) return std::nullopt;
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS | STATX_BTIME,
+              &info) != 0)
+    return std::nullopt;
   return info;
 }
 
@@ -46,7 +51,8 @@ std::string file_name(std::string const& path) { return fs::path(path).filename(
 RunFiles::Stamp RunFiles::stamp_of(std::string const& path) {
   auto const info = status_of(path);
   if (!info || !S_ISREG(info->stx_mode)) return {};
-  // The number of a file that was removed is given to the next one: when it was made tells them apart.
+  // The number of a file that was removed is given to the next one: when it was made tells them
+  // apart.
   int64_t const made_ns = (info->stx_mask & STATX_BTIME) != 0 ? to_ns(info->stx_btime) : 0;
   uint64_t const device = uint64_t{info->stx_dev_major} << 32U | info->stx_dev_minor;
   return {true, device, info->stx_ino, info->stx_size, made_ns, to_ns(info->stx_mtime)};
@@ -83,7 +89,8 @@ bool RunFiles::read_folder(Folder& folder) {
   folder.written_ns = to_ns(info->stx_mtime);
   bool came = false;
   std::error_code error;
-  for (fs::directory_iterator it(folder.path, error), end; !error && it != end; it.increment(error)) {
+  for (fs::directory_iterator it(folder.path, error), end; !error && it != end;
+       it.increment(error)) {
     std::string const name = it->path().filename().string();
     if (folder.names.contains(name)) continue;
     std::error_code ignored;
@@ -98,8 +105,8 @@ void RunFiles::look_at(File& file, FileChange& change) {
   Stamp const now = stamp_of(file.path);
   Stamp const before = file.stamp;
   if (!before.exists && !now.exists) return;
-  bool const is_same =
-      now.exists == before.exists && now.device == before.device && now.inode == before.inode && now.made_ns == before.made_ns;
+  bool const is_same = now.exists == before.exists && now.device == before.device &&
+                       now.inode == before.inode && now.made_ns == before.made_ns;
   bool const is_written = now.written_ns != before.written_ns;
   bool const is_suspect = file.is_suspect;
   file.stamp = now;
@@ -141,8 +148,10 @@ double RunFiles::seconds_since_written() const {
   int64_t newest = std::numeric_limits<int64_t>::min();
   for (File const& file : files_) newest = std::max(newest, file.stamp.written_ns);
   if (files_.empty()) return std::numeric_limits<double>::max();
-  auto const now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return (static_cast<double>(now.count()) - static_cast<double>(newest)) / static_cast<double>(kNsASecond);
+  auto const now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return (static_cast<double>(now.count()) - static_cast<double>(newest)) /
+         static_cast<double>(kNsASecond);
 }
 
 }  // namespace stepscope::viewer

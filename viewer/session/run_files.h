@@ -1,5 +1,5 @@
-// The files of a run that is shown, looked at from outside: whether one has grown, was cut, replaced or removed, and whether
-// another one came.
+// The files of a run that is shown, looked at from outside: whether one has grown, was cut,
+// replaced or removed, and whether another one came.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace stepscope::viewer {
 /// What happened to a run's files between two looks.
 struct FileChange {
   bool grew = false;  ///< something was written behind what is known, or a file came
-  std::string lost;   ///< "rank-3.stepscope became shorter": what was read is not what is there any more; hostile text
+  std::string lost;   ///< "rank-3.stepscope became shorter": what was read is not what is there any
+                      ///< more; hostile text
   [[nodiscard]] bool is_any() const { return grew || !lost.empty(); }
 };
 
@@ -20,13 +21,14 @@ struct FileChange {
 class RunFiles {
  public:
   RunFiles() = default;
-  /// As they are now: taken before they are read, whatever is written meanwhile is a change. `paths`: files and folders.
+  /// As they are now: taken before they are read, whatever is written meanwhile is a change.
+  /// `paths`: files and folders.
   explicit RunFiles(std::vector<std::string> const& paths);
   /// Files that opening found elsewhere; known ones are passed over.
   void add(std::vector<std::string> const& files);
 
-  /// What has changed since the last look. Costs a system call a file and folder, of many files some at a time; a folder is read
-  /// where something came or went.
+  /// What has changed since the last look. Costs a system call a file and folder, of many files
+  /// some at a time; a folder is read where something came or went.
   FileChange look();
   /// Seconds since one of them was written, by the clock of the file system; large without files.
   [[nodiscard]] double seconds_since_written() const;
@@ -41,7 +43,8 @@ class RunFiles {
   struct File {
     std::string path;
     Stamp stamp;
-    bool is_suspect = false;  ///< was written without having grown: at the next look that is known for sure
+    bool is_suspect =
+        false;  ///< was written without having grown: at the next look that is known for sure
   };
   struct Folder {
     std::string path;

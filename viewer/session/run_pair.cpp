@@ -45,15 +45,18 @@ RunDifference difference_of(analyzer::RunMeasurements base, analyzer::RunMeasure
   difference.marks = ChangeMarks(comparison);
   std::unordered_map<std::string_view, size_t> metrics;
   for (size_t i = 0; i < comparison.metrics.size(); ++i)
-    if (comparison.metrics[i].family == analyzer::MetricFamily::kKernel) metrics.emplace(comparison.metrics[i].name, i);
+    if (comparison.metrics[i].family == analyzer::MetricFamily::kKernel)
+      metrics.emplace(comparison.metrics[i].name, i);
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
     auto const found = metrics.find(kernel.name);
-    difference.kernel_metrics.push_back(found == metrics.end() ? std::nullopt : std::optional(found->second));
+    difference.kernel_metrics.push_back(found == metrics.end() ? std::nullopt
+                                                               : std::optional(found->second));
   }
   return difference;
 }
 
-RunPair::RunPair(std::unique_ptr<Scene> candidate, std::string base_path, std::string candidate_path)
+RunPair::RunPair(std::unique_ptr<Scene> candidate, std::string base_path,
+                 std::string candidate_path)
     : candidate_(std::move(candidate)),
       candidate_state_(initial_view(*candidate_)),
       candidate_memo_(std::make_unique<Memo>()),
@@ -80,7 +83,8 @@ void RunPair::update_analysis() {
     analysis_ = std::make_unique<OutOfCoreAnalysis>(candidate_->far->shared_sources());
   if (!analysis_) return;
   candidate_->analysis_words =
-      fmt::format("analyzing {} events, {:.0f} %", base::format_count(candidate_->events), 100 * analysis_->share());
+      fmt::format("analyzing {} events, {:.0f} %", base::format_count(candidate_->events),
+                  100 * analysis_->share());
   if (!analysis_->is_done()) return;
   auto made = analysis_->take();
   analysis_.reset();
@@ -88,7 +92,8 @@ void RunPair::update_analysis() {
     candidate_->analysis_words = "not analyzed: " + made.error().message;
     return;
   }
-  // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
+  // What is computed beside the frames looks at the scene: it ends before that changes, and is
+  // asked for again.
   candidate_memo_.reset();
   take_analysis(*candidate_, candidate_state_, std::move(*made));
   candidate_->analysis_words.clear();
@@ -135,16 +140,19 @@ void RunPair::follow() {
     double const sign = side == RunSide::kBase ? 1 : -1;
     // The whole run is the whole of both, from their first common step on.
     bool const is_whole = moved.state.window == whole_of(moved.scene);
-    aligned_ = aligned_step(alignment_, is_whole ? std::nullopt : aligned_, side, moved.state.window);
+    aligned_ =
+        aligned_step(alignment_, is_whole ? std::nullopt : aligned_, side, moved.state.window);
     double const shift = sign * shift_at(alignment_, aligned_);
     if (is_whole)
-      moved.state.window = {std::min(moved.state.window.begin, -shift),
-                            std::max(moved.state.window.end, static_cast<double>(other.scene.length) - shift)};
+      moved.state.window = {
+          std::min(moved.state.window.begin, -shift),
+          std::max(moved.state.window.end, static_cast<double>(other.scene.length) - shift)};
     other.state.window = shifted(moved.state.window, shift);
   }
   double const shift = shift_at(alignment_, aligned_);
   TimeWindow const both{std::min(0.0, -shift),
-                        std::max(static_cast<double>(base_->length), static_cast<double>(candidate_->length) - shift)};
+                        std::max(static_cast<double>(base_->length),
+                                 static_cast<double>(candidate_->length) - shift)};
   base.reach = both;
   candidate_state_.reach = shifted(both, shift);
   last_base_ = base.window;
@@ -156,7 +164,8 @@ void RunPair::show_step(uint32_t pair) {
   StepAlignment::Pair const& of = alignment_.pairs[pair];
   View const seen = front();
   // The longer of both is seen whole.
-  int64_t const length = std::max(add(of.base_end, add(~of.base_begin, 1)), add(of.candidate_end, add(~of.candidate_begin, 1)));
+  int64_t const length = std::max(add(of.base_end, add(~of.base_begin, 1)),
+                                  add(of.candidate_end, add(~of.candidate_begin, 1)));
   int64_t const begin = of.begin(front_);
   frame(seen.state, seen.scene, {begin, add(begin, std::max<int64_t>(length, 1))});
   aligned_ = pair;
@@ -176,7 +185,8 @@ void RunPair::copy_tracks(RunSide from) {
   // Groups that only one run has stay as they are.
   std::set<uint32_t> closed;
   for (uint32_t const node : target.state.closed)
-    if (node < target.scene.nodes.size() && !source_nodes.contains(target.scene.nodes[node].path)) closed.insert(node);
+    if (node < target.scene.nodes.size() && !source_nodes.contains(target.scene.nodes[node].path))
+      closed.insert(node);
   for (uint32_t const node : source.state.closed) {
     if (node >= source.scene.nodes.size()) continue;
     auto const found = target_nodes.find(source.scene.nodes[node].path);
@@ -194,13 +204,15 @@ void RunPair::follow_tracks() {
   if (!base_changed && !candidate_changed) return;
   bool const is_first = !last_base_tracks_;
   // Where both did, what is in front counts.
-  bool const by_base = is_first || (base_changed && (!candidate_changed || front_ == RunSide::kBase));
+  bool const by_base =
+      is_first || (base_changed && (!candidate_changed || front_ == RunSide::kBase));
   copy_tracks(by_base ? RunSide::kBase : RunSide::kNew);
   last_base_tracks_ = Tracks{base_state_->closed, base_state_->tracks};
   last_candidate_tracks_ = Tracks{candidate_state_.closed, candidate_state_.tracks};
 }
 
-/// Only the one that is led: where the other one's rows end sooner it stays at its end, which is nobody's wish.
+/// Only the one that is led: where the other one's rows end sooner it stays at its end, which is
+/// nobody's wish.
 void RunPair::follow_scroll() {
   bool const by_base = led() == RunSide::kBase;
   float const led_scroll = by_base ? base_state_->scroll : candidate_state_.scroll;
@@ -224,14 +236,15 @@ void RunPair::end_frame() {
   other.state.panels.side_width = panels.side_width;
   other.state.panels.bottom_height = panels.bottom_height;
   other.state.search.open = shown.state.search.open;
-  if (other.state.search.text != shown.state.search.text) search_for(other.state, shown.state.search.text);
+  if (other.state.search.text != shown.state.search.text)
+    search_for(other.state, shown.state.search.text);
   if (shown.state.search.text.empty()) other.state.search.open = shown.state.search.open;
 }
 
 RunDifference const* RunPair::difference() {
   if (!base_->is_analyzed || !candidate_->is_analyzed) return nullptr;
-  return difference_.ask(0, [base = base_, candidate = candidate_.get(), before = base_path_, after = candidate_path_](
-                                int, std::stop_token const& stop) {
+  return difference_.ask(0, [base = base_, candidate = candidate_.get(), before = base_path_,
+                             after = candidate_path_](int, std::stop_token const& stop) {
     analyzer::RunMeasurements base_sample = sample_of(*base, before);
     if (stop.stop_requested()) return RunDifference{};
     analyzer::RunMeasurements candidate_sample = sample_of(*candidate, after);
@@ -248,7 +261,8 @@ std::string RunPair::waits_for() const {
 
 ChangeMarks const* RunPair::marks() {
   RunDifference const* const known = coloured ? difference() : nullptr;
-  return known != nullptr && known->comparison && !known->comparison->refusal ? &known->marks : nullptr;
+  return known != nullptr && known->comparison && !known->comparison->refusal ? &known->marks
+                                                                              : nullptr;
 }
 
 void RunPair::highlight(std::string const& query) {

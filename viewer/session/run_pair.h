@@ -1,5 +1,6 @@
-// Two runs one above the other: the one of the window, the base, and a new one; what changed between them, and what keeps both
-// views together. Everything else of the window works on one of both, the one in front: the last that was clicked.
+// Two runs one above the other: the one of the window, the base, and a new one; what changed
+// between them, and what keeps both views together. Everything else of the window works on one of
+// both, the one in front: the last that was clicked.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +49,12 @@ class RunPair {
 
   /// A frame begins. The base must outlive the pair; in the first frame the new run gets its view.
   void begin_frame(Scene const& base, ViewState& state, Memo& memo);
-  /// On whose rows the mouse is; none: what is in front. Held keys move that one, and its scrolling is done to the other.
+  /// On whose rows the mouse is; none: what is in front. Held keys move that one, and its scrolling
+  /// is done to the other.
   void point_at(std::optional<RunSide> side) { pointed_ = side; }
   [[nodiscard]] RunSide led() const { return pointed_.value_or(front_); }
-  /// Does to the time of the other run what was done to that of one. Between begin_frame() and end_frame(), as often as wanted.
+  /// Does to the time of the other run what was done to that of one. Between begin_frame() and
+  /// end_frame(), as often as wanted.
   void follow();
   /// Does the rest: tracks, panels, search.
   void end_frame();
@@ -63,7 +66,9 @@ class RunPair {
   void bring_to_front(RunSide side) { next_front_ = side; }
   [[nodiscard]] Scene const& candidate() const { return *candidate_; }
   [[nodiscard]] ViewState const& candidate_state() const { return candidate_state_; }
-  [[nodiscard]] std::string const& path(RunSide side) const { return side == RunSide::kBase ? base_path_ : candidate_path_; }
+  [[nodiscard]] std::string const& path(RunSide side) const {
+    return side == RunSide::kBase ? base_path_ : candidate_path_;
+  }
   /// Both paths are of one recording.
   [[nodiscard]] bool is_same_run() const { return is_same_run_; }
 
@@ -82,7 +87,8 @@ class RunPair {
   void highlight(std::string const& query);
 
   [[nodiscard]] bool is_busy();
-  /// Waits until everything is there that was asked for; the analysis of a far run is taken with the next frame.
+  /// Waits until everything is there that was asked for; the analysis of a far run is taken with
+  /// the next frame.
   void finish();
 
   bool coloured = true;                       ///< a person's choice: device ops by change
@@ -115,14 +121,16 @@ class RunPair {
 
   StepAlignment alignment_;
   std::optional<uint32_t> aligned_;
-  std::optional<std::pair<bool, bool>> aligned_of_;  ///< whether base and new run were analyzed then
+  std::optional<std::pair<bool, bool>>
+      aligned_of_;  ///< whether base and new run were analyzed then
   std::optional<TimeWindow> last_base_, last_candidate_;
   std::optional<Tracks> last_base_tracks_, last_candidate_tracks_;
   NodesByPath base_nodes_, candidate_nodes_;
   float last_base_scroll_ = 0, last_candidate_scroll_ = 0;
   RunSide front_ = RunSide::kBase, next_front_ = RunSide::kBase;
   std::optional<RunSide> pointed_;
-  Background<int, RunDifference> difference_;  // last: its work looks at both scenes. One key: they do not change
+  Background<int, RunDifference>
+      difference_;  // last: its work looks at both scenes. One key: they do not change
 };
 
 }  // namespace stepscope::viewer

@@ -38,16 +38,19 @@ std::string sizes_of(RunSeries const& series) {
 
 Expected<size_t> choose_shown(RunSeries const& series, std::optional<uint64_t> devices) {
   uint64_t const wanted = devices.value_or(series.runs.back().devices);
-  auto const found = std::find_if(series.runs.begin(), series.runs.end(), [&](auto const& run) { return run.devices == wanted; });
+  auto const found = std::find_if(series.runs.begin(), series.runs.end(),
+                                  [&](auto const& run) { return run.devices == wanted; });
   if (found == series.runs.end())
-    return base::fail("--devices {}: no run of the series is on so many, they are on {}", wanted, sizes_of(series));
+    return base::fail("--devices {}: no run of the series is on so many, they are on {}", wanted,
+                      sizes_of(series));
   return static_cast<size_t>(found - series.runs.begin());
 }
 
 }  // namespace
 
 size_t RunSeries::read() const {
-  return static_cast<size_t>(std::count_if(runs.begin(), runs.end(), [](Member const& run) { return run.is_read(); }));
+  return static_cast<size_t>(
+      std::count_if(runs.begin(), runs.end(), [](Member const& run) { return run.is_read(); }));
 }
 
 std::optional<size_t> RunSeries::next() const {
@@ -69,7 +72,9 @@ void RunSeries::take(std::string const& path, Expected<SharedSample> sample) {
 void RunSeries::take_samples(RunSeries const& other) {
   for (Member& run : runs) {
     if (run.is_read()) continue;
-    auto const same = [&](Member const& known) { return known.path == run.path && known.is_read(); };
+    auto const same = [&](Member const& known) {
+      return known.path == run.path && known.is_read();
+    };
     auto const known = std::find_if(other.runs.begin(), other.runs.end(), same);
     if (known == other.runs.end()) continue;
     run.sample = known->sample;
@@ -77,12 +82,15 @@ void RunSeries::take_samples(RunSeries const& other) {
   }
 }
 
-Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths, SeriesOptions const& options) {
+Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths,
+                                                 SeriesOptions const& options) {
   if (options.known) return options.known;
   auto const found = import::find_runs(paths, options.paths_are);
   if (!found) return base::fail_with(found);
   if (!found->is_series) {
-    if (options.devices) return base::fail("--devices: is for runs on different numbers of devices, and this is one run");
+    if (options.devices)
+      return base::fail(
+          "--devices: is for runs on different numbers of devices, and this is one run");
     return std::shared_ptr<RunSeries>();
   }
   auto const series = std::make_shared<RunSeries>();
@@ -96,7 +104,8 @@ Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const&
     else
       run.error = devices.error().message;
   }
-  std::stable_sort(series->runs.begin(), series->runs.end(), [](auto const& a, auto const& b) { return a.devices < b.devices; });
+  std::stable_sort(series->runs.begin(), series->runs.end(),
+                   [](auto const& a, auto const& b) { return a.devices < b.devices; });
   auto const shown = choose_shown(*series, options.devices);
   if (!shown) return base::fail_with(shown);
   series->shown = *shown;
@@ -116,7 +125,8 @@ struct SampleReading::Shared {
 
   /// As large runs are shown: process by process.
   Expected<SharedSample> read_out_of_core(import::RunSources sources, std::string const& path) {
-    OutOfCoreAnalysis analysis(std::make_shared<import::RunSources const>(std::move(sources)), true);
+    OutOfCoreAnalysis analysis(std::make_shared<import::RunSources const>(std::move(sources)),
+                               true);
     // Whoever gives this up gives the analysis up, too.
     while (!analysis.is_done()) {
       if (given_up) return base::fail("given up");
@@ -151,8 +161,10 @@ struct SampleReading::Shared {
   }
 };
 
-SampleReading::SampleReading(std::string path) : path_(std::move(path)), shared_(std::make_shared<Shared>()) {
-  std::thread([shared = shared_, of = path_, detached = std::make_shared<DetachedThread>()]() mutable {
+SampleReading::SampleReading(std::string path)
+    : path_(std::move(path)), shared_(std::make_shared<Shared>()) {
+  std::thread([shared = shared_, of = path_,
+               detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(of);
     shared.reset();
   }).detach();

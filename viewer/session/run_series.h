@@ -1,6 +1,6 @@
-// Runs on different numbers of devices that were opened together: one of them is on the timeline, all are in the scaling panel.
-// Of the others no more is kept than what a scaling series is made of (analyzer::RunMeasurements); they are read beside the
-// frames, one at a time.
+// Runs on different numbers of devices that were opened together: one of them is on the timeline,
+// all are in the scaling panel. Of the others no more is kept than what a scaling series is made of
+// (analyzer::RunMeasurements); they are read beside the frames, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct RunSeries {
   /// How many are read, and whether all are.
   [[nodiscard]] size_t read() const;
   [[nodiscard]] bool is_read() const { return read() == runs.size(); }
-  /// The next that has to be read: of the one on the timeline the opening or its analysis tells. None: nothing has to.
+  /// The next that has to be read: of the one on the timeline the opening or its analysis tells.
+  /// None: nothing has to.
   [[nodiscard]] std::optional<size_t> next() const;
   /// What was read of a run.
   void take(std::string const& path, base::Expected<SharedSample> sample);
@@ -46,14 +47,16 @@ struct RunSeries {
 /// How paths are taken.
 struct SeriesOptions {
   import::PathsAre paths_are = import::PathsAre::kFound;
-  std::optional<uint64_t> devices;  ///< the run on so many is on the timeline; else the first on most
+  std::optional<uint64_t>
+      devices;  ///< the run on so many is on the timeline; else the first on most
   analyzer::ScalingOptions scaling;
   std::shared_ptr<RunSeries> known;  ///< its `shown` is opened, whatever the paths
 };
 
-/// The series that paths are; null: they are one run. Reads no events of our own traces. Errors: those of find_runs(), no run on
-/// so many devices.
-base::Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths, SeriesOptions const& options);
+/// The series that paths are; null: they are one run. Reads no events of our own traces. Errors:
+/// those of find_runs(), no run on so many devices.
+base::Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths,
+                                                       SeriesOptions const& options);
 
 /// A run of a series is read and analyzed beside the frames.
 class SampleReading {
@@ -75,14 +78,16 @@ class SampleReading {
  private:
   struct Shared;
   std::string path_;
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+  std::shared_ptr<Shared>
+      shared_;  ///< with the thread, which outlives this when nobody waits for it
 };
 
 /// What a run is to a series. `path`: its name there.
 SharedSample named_sample(analyzer::RunMeasurements sample, std::string const& path);
 /// Reads what is not yet read, in the time that it takes.
 void finish_reading(RunSeries& series);
-/// The panel of a series in front, with room for its charts. Of a run that was opened alone nothing.
+/// The panel of a series in front, with room for its charts. Of a run that was opened alone
+/// nothing.
 void show_series(Scene const& scene, ViewState& state);
 
 }  // namespace stepscope::viewer

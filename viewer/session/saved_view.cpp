@@ -21,15 +21,17 @@ using ReadView = nlohmann::json;
 
 constexpr std::string_view kKind = "stepscope view";
 constexpr int64_t kSchema = 1;
-constexpr int kDeepestView = 8;             ///< what is nested deeper is none of ours and is left out
-constexpr double kLatestNs = 4.6e18;        ///< 2^62: times of traces lie within
-constexpr double kMostPixels = 1e7;         ///< of all rows
+constexpr int kDeepestView = 8;       ///< what is nested deeper is none of ours and is left out
+constexpr double kLatestNs = 4.6e18;  ///< 2^62: times of traces lie within
+constexpr double kMostPixels = 1e7;   ///< of all rows
 constexpr size_t kLongestTrackPath = 4096;  ///< bytes: three names of kMaxName
 constexpr size_t kLongestView = 256;        ///< bytes of a filter
-constexpr std::array kTabWords = {"statistics", "kernels",  "communication", "path",    "flames",  "memory",    "run",
-                                  "notes",      "launches", "phases",        "devices", "scaling", "comparison"};
+constexpr std::array kTabWords = {"statistics", "kernels", "communication", "path",     "flames",
+                                  "memory",     "run",     "notes",         "launches", "phases",
+                                  "devices",    "scaling", "comparison"};
 
-/// Reads the members of an object; after the first fault all are empty, and it is asked for once, at the end.
+/// Reads the members of an object; after the first fault all are empty, and it is asked for once,
+/// at the end.
 class ViewReader {
  public:
   explicit ViewReader(ReadView const& object) : object_(object) {}
@@ -57,7 +59,8 @@ class ViewReader {
   std::optional<std::string> text(ReadView const& of, char const* key, size_t most) {
     ReadView const* const value = member(of, key);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_string() || value->get_ref<std::string const&>().size() > most) return fail(key), std::nullopt;
+    if (!value->is_string() || value->get_ref<std::string const&>().size() > most)
+      return fail(key), std::nullopt;
     return base::valid_utf8(base::printable(value->get_ref<std::string const&>()), most);
   }
   /// [begin, end] of a piece of time.
@@ -80,14 +83,16 @@ class ViewReader {
     std::vector<std::string> result;
     if (!list.is_array() || list.size() > kMostViewPaths) return fail(key), result;
     for (ReadView const& each : list) {
-      if (!each.is_string() || each.get_ref<std::string const&>().size() > kLongestTrackPath) return fail(key), result;
+      if (!each.is_string() || each.get_ref<std::string const&>().size() > kLongestTrackPath)
+        return fail(key), result;
       result.push_back(each.get<std::string>());
     }
     return result;
   }
 
  private:
-  std::optional<double> bounded_number(ReadView const& value, char const* key, double low, double high) {
+  std::optional<double> bounded_number(ReadView const& value, char const* key, double low,
+                                       double high) {
     if (!value.is_number()) return fail(key), std::nullopt;
     double const number = value.get<double>();
     // Not a number is in no bounds.
@@ -135,13 +140,15 @@ std::vector<Note> read_notes(ViewReader& reader, ReadView const& object) {
     if (!words || std::abs(bounded) > kLatestNs) return reader.fail("notes"), notes;
     notes.push_back({time->get<int64_t>(), std::move(*words)});
   }
-  std::stable_sort(notes.begin(), notes.end(), [](Note const& a, Note const& b) { return a.time_ns < b.time_ns; });
+  std::stable_sort(notes.begin(), notes.end(),
+                   [](Note const& a, Note const& b) { return a.time_ns < b.time_ns; });
   return notes;
 }
 
 base::Expected<ReadView> parse_json(std::string_view text, std::string_view name) {
   try {
-    return ReadView::parse(text, [](int depth, ReadView::parse_event_t, ReadView&) { return depth <= kDeepestView; });
+    return ReadView::parse(
+        text, [](int depth, ReadView::parse_event_t, ReadView&) { return depth <= kDeepestView; });
   } catch (ReadView::exception const&) {
     return base::fail("{}: no JSON", name);
   }
@@ -158,9 +165,11 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   if (!json) return base::fail_with(json);
   if (!json->is_object()) return base::fail("{}: not a view of Stepscope", name);
   ViewReader reader(*json);
-  if (reader.text(*json, "kind", 80) != std::string(kKind)) return base::fail("{}: not a view of Stepscope", name);
+  if (reader.text(*json, "kind", 80) != std::string(kKind))
+    return base::fail("{}: not a view of Stepscope", name);
   auto const schema = reader.number("schema", 1, kMostPixels);
-  if (!schema || *schema > static_cast<double>(kSchema)) return base::fail("{}: a view of a newer Stepscope", name);
+  if (!schema || *schema > static_cast<double>(kSchema))
+    return base::fail("{}: a view of a newer Stepscope", name);
   SavedView saved;
   saved.window = reader.window("window_ns");
   saved.range = reader.window("marked_ns");
@@ -180,7 +189,8 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   }
   saved.tracks = read_tracks(reader, *json);
   saved.notes = read_notes(reader, *json);
-  if (!reader.fault().empty()) return base::fail("{}: \"{}\" is not as a view has it", name, reader.fault());
+  if (!reader.fault().empty())
+    return base::fail("{}: \"{}\" is not as a view has it", name, reader.fault());
   return saved;
 }
 
@@ -202,9 +212,11 @@ std::string saved_view_text(SavedView const& saved) {
   tracks["hidden"] = json_of({saved.tracks.hidden.begin(), saved.tracks.hidden.end()});
   tracks["filter"] = saved.tracks.filter;
   Json& order = tracks["order"] = Json::array();
-  for (auto const& [parent, children] : saved.tracks.order) order.push_back({{"group", parent}, {"tracks", json_of(children)}});
+  for (auto const& [parent, children] : saved.tracks.order)
+    order.push_back({{"group", parent}, {"tracks", json_of(children)}});
   Json& notes = json["notes"] = Json::array();
-  for (Note const& note : saved.notes) notes.push_back({{"time_ns", note.time_ns}, {"text", note.text}});
+  for (Note const& note : saved.notes)
+    notes.push_back({{"time_ns", note.time_ns}, {"text", note.text}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -232,7 +244,8 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
     state.history.clear();
   }
   // What is marked beyond the run is marked nowhere.
-  if (saved.range && saved.range->begin < static_cast<double>(scene.length) && saved.range->end > 0) state.range = saved.range;
+  if (saved.range && saved.range->begin < static_cast<double>(scene.length) && saved.range->end > 0)
+    state.range = saved.range;
   if (saved.theme) state.theme = *saved.theme;
   // Of a run that was one of a series and is opened alone.
   bool const has_panel = saved.tab != Tab::kScaling || scene.series != nullptr;
@@ -246,7 +259,8 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
     for (uint32_t i = 0; i < scene.nodes.size(); ++i) nodes.emplace(scene.nodes[i].path, i);
     state.closed.clear();
     for (std::string const& path : *saved.closed)
-      if (auto const node = nodes.find(path); node != nodes.end()) state.closed.insert(node->second);
+      if (auto const node = nodes.find(path); node != nodes.end())
+        state.closed.insert(node->second);
   }
   state.tracks = saved.tracks;
   state.notes = saved.notes;
@@ -270,8 +284,10 @@ ViewState kept_part(ViewState const& state) {
 
 bool same_view(ViewState const& a, ViewState const& b) {
   return a.window == b.window && a.range == b.range && a.theme == b.theme && a.scroll == b.scroll &&
-         a.panels.tab == b.panels.tab && a.panels.path == b.panels.path && a.panels.side_width == b.panels.side_width &&
-         a.panels.bottom_height == b.panels.bottom_height && a.closed == b.closed && a.tracks == b.tracks && a.notes == b.notes;
+         a.panels.tab == b.panels.tab && a.panels.path == b.panels.path &&
+         a.panels.side_width == b.panels.side_width &&
+         a.panels.bottom_height == b.panels.bottom_height && a.closed == b.closed &&
+         a.tracks == b.tracks && a.notes == b.notes;
 }
 
 }  // namespace stepscope::viewer

@@ -1,5 +1,5 @@
-// A view and its notes as a file: what of the view state outlives the window, by the paths of tracks, and its JSON, whose bytes
-// nobody vouches for.
+// A view and its notes as a file: what of the view state outlives the window, by the paths of
+// tracks, and its JSON, whose bytes nobody vouches for.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ struct SavedView {
 inline constexpr size_t kMostViewBytes = 32U << 20U;  ///< a hundred thousand tracks with long names
 inline constexpr size_t kMostViewPaths = 100'000;     ///< of each list
 
-/// Errors: no JSON, not a view of ours, a newer one, values that none of ours has. `name`: of the file, for messages.
+/// Errors: no JSON, not a view of ours, a newer one, values that none of ours has. `name`: of the
+/// file, for messages.
 base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_view name);
 /// JSON that reads the same again; for people too.
 std::string saved_view_text(SavedView const& saved);

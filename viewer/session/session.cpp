@@ -37,7 +37,8 @@ void take_shown(RunSeries& series, base::Expected<OutOfCoreAnalysis::Result>& ma
 Session::Session(Arguments arguments, std::string recent_file)
     : arguments_(std::move(arguments)),
       recent_file_(std::move(recent_file)),
-      keeper_(std::filesystem::path(recent_file_).parent_path().string(), arguments_.keeps_view_beside) {
+      keeper_(std::filesystem::path(recent_file_).parent_path().string(),
+              arguments_.keeps_view_beside) {
   state_.theme = arguments_.theme == "light" ? Theme::kLight : Theme::kDark;
   page_.recent = read_recent_runs(recent_file_);
   if (!arguments_.runs.empty()) open(arguments_.runs);
@@ -94,7 +95,8 @@ void Session::take_compared() {
   // The timeline that is dragged is another one from now on.
   state_.drag = {};
   pair_ = std::make_unique<RunPair>(std::move(*made), shown_path_, path);
-  if (arguments_.panel.empty() || arguments_.panel == "comparison") state_.panels.tab = Tab::kComparison;
+  if (arguments_.panel.empty() || arguments_.panel == "comparison")
+    state_.panels.tab = Tab::kComparison;
 }
 
 void Session::close_comparison() {
@@ -124,7 +126,9 @@ void Session::take_run() {
   }
   std::shared_ptr<RunSeries> const before = scene_ ? scene_->series : nullptr;
   // Whoever chose another run of the series did not ask for that.
-  closed_ = pair_ && stays_in_series_ ? "The comparison was closed: another run of the series is on the timeline." : "";
+  closed_ = pair_ && stays_in_series_
+                ? "The comparison was closed: another run of the series is on the timeline."
+                : "";
   close_run();
   scene_ = std::move(*made);
   memo_ = std::make_unique<Memo>();
@@ -136,10 +140,13 @@ void Session::take_run() {
     add_recent_run(recent_file_, paths.front());
     page_.recent = read_recent_runs(recent_file_);
   }
-  shown_path_ = scene_->series ? scene_->series->shown_path() : paths.empty() ? std::string() : paths.front();
+  shown_path_ = scene_->series  ? scene_->series->shown_path()
+                : paths.empty() ? std::string()
+                                : paths.front();
   begin_following(std::move(files), paths);
   // Once: whoever closes the comparison and opens the run again wants it alone.
-  if (paths == arguments_.runs && !arguments_.candidate.empty()) open_compared(std::exchange(arguments_.candidate, {}));
+  if (paths == arguments_.runs && !arguments_.candidate.empty())
+    open_compared(std::exchange(arguments_.candidate, {}));
 }
 
 /// As it was kept, and as the command line wants it.
@@ -149,12 +156,14 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   bool const is_series = scene_->series && scene_->series->runs.size() > 1;
   // Of a series it is the run on the timeline whose view is kept.
   if (is_series || paths.size() == 1)
-    if (auto const saved = keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front()))
+    if (auto const saved =
+            keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front()))
       apply_saved_view(*saved, *scene_, candidate);
   // Who opens several runs together wants to see them so.
   show_series(*scene_, candidate);
   Theme const theme = candidate.theme;
-  // What was asked for on the command line is meant for its run; what cannot be found is seen in the search box.
+  // What was asked for on the command line is meant for its run; what cannot be found is seen in
+  // the search box.
   if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, candidate));
   // Dark is what it says when nobody has said anything.
   if (arguments_.theme == "dark") candidate.theme = theme;
@@ -196,11 +205,13 @@ void Session::apply_requests() {
 void Session::update_analysis() {
   if (!scene_ || scene_->is_analyzed) return;
   if (!analysis_ && scene_->analysis_words.empty()) {
-    analysis_ = std::make_unique<OutOfCoreAnalysis>(scene_->far->shared_sources(), scene_->series != nullptr);
+    analysis_ = std::make_unique<OutOfCoreAnalysis>(scene_->far->shared_sources(),
+                                                    scene_->series != nullptr);
   }
   if (!analysis_) return;
   scene_->analysis_words =
-      fmt::format("analyzing {} events, {:.0f} %", base::format_count(scene_->events), 100 * analysis_->share());
+      fmt::format("analyzing {} events, {:.0f} %", base::format_count(scene_->events),
+                  100 * analysis_->share());
   if (!analysis_->is_done()) return;
   auto made = analysis_->take();
   analysis_.reset();
@@ -209,7 +220,8 @@ void Session::update_analysis() {
     scene_->analysis_words = "not analyzed: " + made.error().message;
     return;
   }
-  // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
+  // What is computed beside the frames looks at the scene: it ends before that changes, and is
+  // asked for again.
   memo_.reset();
   take_analysis(*scene_, state_, std::move(*made));
   scene_->analysis_words.clear();
@@ -225,7 +237,8 @@ void Session::update_series() {
     sampling_.reset();
   }
   if (sampling_) return;
-  if (auto const next = series.next()) sampling_ = std::make_unique<SampleReading>(series.runs[*next].path);
+  if (auto const next = series.next())
+    sampling_ = std::make_unique<SampleReading>(series.runs[*next].path);
 }
 
 void Session::frame() {
@@ -270,7 +283,8 @@ void Session::frame() {
 std::string Session::title() const {
   if (!scene_) return "Stepscope";
   std::string const name = base::printable(scene_->run.name);
-  return (pair_ ? name + " → " + base::printable(pair_->candidate().run.name) : name) + " – Stepscope";
+  return (pair_ ? name + " → " + base::printable(pair_->candidate().run.name) : name) +
+         " – Stepscope";
 }
 
 }  // namespace stepscope::viewer

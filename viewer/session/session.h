@@ -1,4 +1,5 @@
-// What the window shows over its life: nothing yet, a run that is being opened, a run, and why the next one could not be opened.
+// What the window shows over its life: nothing yet, a run that is being opened, a run, and why the
+// next one could not be opened.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,8 @@ namespace stepscope::viewer {
 
 class Session {
  public:
-  /// `arguments`: what the first run is shown with. `recent_file`: as of recent_runs_file(); empty = remember none.
+  /// `arguments`: what the first run is shown with. `recent_file`: as of recent_runs_file(); empty
+  /// = remember none.
   Session(Arguments arguments, std::string recent_file);
   /// Writes what has changed of the view.
   ~Session();
@@ -43,11 +45,13 @@ class Session {
   /// Whether another frame is due without any input.
   [[nodiscard]] bool is_busy() {
     bool const reads = scene_ && scene_->far && scene_->far->tiles().is_busy();
-    bool const fades = state_.panels.flash.has_value() || keeper_.is_waiting() || (pair_ && pair_->is_busy());
-    return opening_ != nullptr || rereading_ != nullptr || analysis_ != nullptr || sampling_ != nullptr || reads || fades ||
-           (memo_ && memo_->is_busy());
+    bool const fades =
+        state_.panels.flash.has_value() || keeper_.is_waiting() || (pair_ && pair_->is_busy());
+    return opening_ != nullptr || rereading_ != nullptr || analysis_ != nullptr ||
+           sampling_ != nullptr || reads || fades || (memo_ && memo_->is_busy());
   }
-  /// Looks whether the files of the run are still what they were, at most once a second. True: another frame is due.
+  /// Looks whether the files of the run are still what they were, at most once a second. True:
+  /// another frame is due.
   bool look_at_files() { return following_.look(clock_()); }
   /// What time it is, for tests; before anything is opened.
   void set_clock(std::function<LiveFollowPolicy::Time()> clock) { clock_ = std::move(clock); }
@@ -70,7 +74,9 @@ class Session {
   [[nodiscard]] std::string const& error() const { return page_.error; }
   [[nodiscard]] std::string title() const;
   /// What a person has to know of where the view is kept, or of what was closed; empty: nothing.
-  [[nodiscard]] std::string const& notice() const { return keeper_.notice().empty() ? closed_ : keeper_.notice(); }
+  [[nodiscard]] std::string const& notice() const {
+    return keeper_.notice().empty() ? closed_ : keeper_.notice();
+  }
 
  private:
   void begin(std::vector<std::string> paths, SeriesOptions series);
@@ -96,11 +102,12 @@ class Session {
   ViewState state_;
   std::unique_ptr<OutOfCoreAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
-  bool stays_in_series_ = false;             ///< what is being opened is another run of the series that is shown
-  std::unique_ptr<Memo> memo_;               // after the scene, which its work looks at: it ends before
-  std::string shown_path_;                   ///< of the run that is shown, as it was given
-  std::unique_ptr<RunPair> pair_;            // after the memo: its work looks at the scene
-  bool opens_compared_ = false;              ///< what is being opened stands beside the run that is shown
+  bool stays_in_series_ =
+      false;                    ///< what is being opened is another run of the series that is shown
+  std::unique_ptr<Memo> memo_;  // after the scene, which its work looks at: it ends before
+  std::string shown_path_;      ///< of the run that is shown, as it was given
+  std::unique_ptr<RunPair> pair_;  // after the memo: its work looks at the scene
+  bool opens_compared_ = false;    ///< what is being opened stands beside the run that is shown
   std::function<LiveFollowPolicy::Time()> clock_ = LiveFollowPolicy::Clock::now;
   LiveFollowPolicy following_;
   std::vector<std::string> followed_paths_;  ///< of the run that is shown

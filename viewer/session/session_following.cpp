@@ -1,5 +1,5 @@
-// The part of a session that follows a run that is being written: its files are looked at, and the run that is read again takes
-// the place of the one that is shown.
+// The part of a session that follows a run that is being written: its files are looked at, and the
+// run that is read again takes the place of the one that is shown.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,8 @@ void Session::read_again() {
     paths = {options.known->shown_path()};
   }
   following_.reading_begins(clock_());
-  rereading_ = std::make_unique<ReloadTask>(std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
+  rereading_ = std::make_unique<ReloadTask>(
+      std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
 }
 
 void Session::take_reread() {
@@ -47,7 +48,8 @@ void Session::take_reread() {
   rereading_.reset();
   auto const now = clock_();
   if (!made) return following_.reading_fails(made.error().message, now);
-  // Two runs are being compared, or what was read is another run by now: the one that is shown stays.
+  // Two runs are being compared, or what was read is another run by now: the one that is shown
+  // stays.
   if (pair_ || following_.is_lost()) {
     dispose_async(std::move(*made));
     return following_.drop_reading();

@@ -66,8 +66,10 @@ std::string sidecar_in_state(std::string const& run, std::string const& state_fo
   std::string const path = whole_path(run);
   std::string name = fs::path(path).filename().string().substr(0, 60);
   for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.') c = '_';
-  return (fs::path(state_folder) / "views" / fmt::format("{}-{:016x}.json", name, hash_of(path))).string();
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.')
+      c = '_';
+  return (fs::path(state_folder) / "views" / fmt::format("{}-{:016x}.json", name, hash_of(path)))
+      .string();
 }
 
 std::optional<SavedView> ViewStateStore::open(std::string const& run) {
@@ -82,8 +84,10 @@ std::optional<SavedView> ViewStateStore::open(std::string const& run) {
   file_ = !beside_time || (state_time && *state_time > *beside_time) ? in_state : beside;
   auto saved = read_view(file_);
   if (saved) return std::move(*saved);
-  notice_ = fmt::format("The view that was kept cannot be used, {}. The file stays as it is until you change something.",
-                        saved.error().message);
+  notice_ = fmt::format(
+      "The view that was kept cannot be used, {}. The file stays as it is until you change "
+      "something.",
+      saved.error().message);
   return std::nullopt;
 }
 
@@ -140,9 +144,12 @@ void ViewStateStore::write(Scene const& scene, ViewState const& state) {
   if (is_expected || std::exchange(said_where_, true)) return;
 
   if (is_kept)
-    notice_ = fmt::format("Nothing can be written beside the run: view and notes are kept in {}", base::printable(file_));
+    notice_ = fmt::format("Nothing can be written beside the run: view and notes are kept in {}",
+                          base::printable(file_));
   else
-    notice_ = "View and notes are not kept: no folder of the user can be written to. --keep-view-beside keeps them with the run.";
+    notice_ =
+        "View and notes are not kept: no folder of the user can be written to. --keep-view-beside "
+        "keeps them with the run.";
 }
 
 }  // namespace stepscope::viewer

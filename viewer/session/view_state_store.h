@@ -1,5 +1,6 @@
-// Where a run's view and notes are kept: in the user's state folder, or, where a person wants them to travel with the run, in a
-// file beside it; read when the run is opened, written as a whole when a person has changed something.
+// Where a run's view and notes are kept: in the user's state folder, or, where a person wants them
+// to travel with the run, in a file beside it; read when the run is opened, written as a whole when
+// a person has changed something.
 #pragma once
 
 #include <chrono>
@@ -20,12 +21,13 @@ std::string sidecar_in_state(std::string const& run, std::string const& state_fo
 class ViewStateStore {
  public:
   ViewStateStore() = default;
-  /// `state_folder`: of the user, $XDG_STATE_HOME/stepscope; empty: none. `travels`: views are kept beside runs.
+  /// `state_folder`: of the user, $XDG_STATE_HOME/stepscope; empty: none. `travels`: views are kept
+  /// beside runs.
   explicit ViewStateStore(std::string state_folder, bool travels = false)
       : state_folder_(std::move(state_folder)), travels_(travels) {}
 
-  /// A run is opened: what was kept of it, the later of both files. None: nothing was. A file that cannot be read is left as it
-  /// is until a person changes something; notice() says so.
+  /// A run is opened: what was kept of it, the later of both files. None: nothing was. A file that
+  /// cannot be read is left as it is until a person changes something; notice() says so.
   std::optional<SavedView> open(std::string const& run);
   /// No run is shown any more, or one that has no single place.
   void close();

@@ -23,10 +23,13 @@ template <class Member>
 std::string value_text(std::string_view name, Member value) {
   if constexpr (std::is_enum_v<Member>) {
     if constexpr (std::is_same_v<Member, model::MemoryOp>) {
-      return value == model::MemoryOp::kAllocate ? "allocate" : value == model::MemoryOp::kFree ? "free" : "";
+      return value == model::MemoryOp::kAllocate ? "allocate"
+             : value == model::MemoryOp::kFree   ? "free"
+                                                 : "";
     } else {
-      return static_cast<int>(value) == 0 && !std::is_same_v<Member, model::MemoryPurpose> ? ""
-                                                                                           : words_of(model::to_string(value));
+      return static_cast<int>(value) == 0 && !std::is_same_v<Member, model::MemoryPurpose>
+                 ? ""
+                 : words_of(model::to_string(value));
     }
   } else if constexpr (std::is_floating_point_v<Member>) {
     if (name != "flops") return fmt::format("{:.6g}", value);
@@ -34,7 +37,9 @@ std::string value_text(std::string_view name, Member value) {
   } else if constexpr (std::is_signed_v<Member>) {
     return value < 0 ? "" : fmt::format("{}", value);
   } else if (name.ends_with("bytes")) {
-    return value == 0 ? "" : fmt::format("{} ({} B)", base::format_bytes(value), base::format_count(value));
+    return value == 0
+               ? ""
+               : fmt::format("{} ({} B)", base::format_bytes(value), base::format_count(value));
   } else if (name.ends_with("_ns")) {
     return value == 0 ? "" : base::format_duration(static_cast<int64_t>(value));
   } else if (name == "plan") {
@@ -130,11 +135,14 @@ void add_rates(model::Trace const& trace, uint32_t row, Properties& into) {
   if (seconds <= 0) return;
   if (trace.kind(row) == EventKind::kMemcpy) {
     auto const bytes = trace.detail<model::CopyDetail>(row).bytes;
-    if (bytes > 0) into.emplace_back("rate", base::format_bandwidth(static_cast<double>(bytes) / seconds));
+    if (bytes > 0)
+      into.emplace_back("rate", base::format_bandwidth(static_cast<double>(bytes) / seconds));
   } else if (trace.kind(row) == EventKind::kKernel) {
     auto const& detail = trace.detail<model::KernelDetail>(row);
     if (detail.flops > 0) into.emplace_back("rate", format_flops(detail.flops / seconds) + "/s");
-    if (detail.bytes > 0) into.emplace_back("traffic", base::format_bandwidth(static_cast<double>(detail.bytes) / seconds));
+    if (detail.bytes > 0)
+      into.emplace_back("traffic",
+                        base::format_bandwidth(static_cast<double>(detail.bytes) / seconds));
   }
 }
 
@@ -145,7 +153,8 @@ void add_link(model::Trace const& trace, uint32_t row, Properties& into) {
   uint32_t const launch = is_launch ? row : link.value;
   uint32_t const op = is_launch ? link.value : row;
   into.emplace_back(is_launch ? "starts" : "launched by", printable_name(trace.name(link.value)));
-  into.emplace_back("from launch to start", base::format_duration(trace.start(op) - trace.end(launch)));
+  into.emplace_back("from launch to start",
+                    base::format_duration(trace.start(op) - trace.end(launch)));
 }
 
 void add_collective(Scene const& scene, Selection const& selection, Properties& into) {
@@ -153,12 +162,15 @@ void add_collective(Scene const& scene, Selection const& selection, Properties& 
   if (facts == nullptr) return;
   into.emplace_back("transfer", base::format_duration(facts->transfer_ns));
   into.emplace_back("arrival skew", base::format_duration(facts->skew_ns));
-  if (facts->busbw_gbps) into.emplace_back("bus bandwidth", base::format_bandwidth(*facts->busbw_gbps * 1e9));
+  if (facts->busbw_gbps)
+    into.emplace_back("bus bandwidth", base::format_bandwidth(*facts->busbw_gbps * 1e9));
   for (size_t i = 0; i < facts->participants.size(); ++i) {
     auto const& participant = facts->participants[i];
-    std::string value = fmt::format("{}, waited {}", base::format_duration(participant.when.length()),
-                                    base::format_duration(participant.wait_ns));
-    if (static_cast<int32_t>(i) == facts->last_participant && facts->participants.size() > 1) value += ", came last";
+    std::string value =
+        fmt::format("{}, waited {}", base::format_duration(participant.when.length()),
+                    base::format_duration(participant.wait_ns));
+    if (static_cast<int32_t>(i) == facts->last_participant && facts->participants.size() > 1)
+      value += ", came last";
     into.emplace_back(describe(scene, participant.ref), std::move(value));
   }
 }
@@ -166,7 +178,8 @@ void add_collective(Scene const& scene, Selection const& selection, Properties& 
 }  // namespace
 
 std::string format_flops(double flops) {
-  for (auto const& [unit, size] : {std::pair{"T", 1e12}, std::pair{"G", 1e9}, std::pair{"M", 1e6}, std::pair{"k", 1e3}})
+  for (auto const& [unit, size] :
+       {std::pair{"T", 1e12}, std::pair{"G", 1e9}, std::pair{"M", 1e6}, std::pair{"k", 1e3}})
     if (flops >= size) return fmt::format("{:.3g} {}FLOP", flops / size, unit);
   return fmt::format("{:.0f} FLOP", flops);
 }
@@ -178,9 +191,12 @@ std::string words_of(std::string_view key) {
 }
 
 std::string describe(Scene const& scene, analyzer::DeviceRef ref) {
-  bool const known = ref.rank_index >= 0 && static_cast<size_t>(ref.rank_index) < scene.run.ranks.size();
-  int32_t const rank = known ? scene.trace(static_cast<uint32_t>(ref.rank_index)).info().rank : ref.rank_index;
-  return ref.device < 0 ? fmt::format("rank {}", rank) : fmt::format("rank {} · device {}", rank, ref.device);
+  bool const known =
+      ref.rank_index >= 0 && static_cast<size_t>(ref.rank_index) < scene.run.ranks.size();
+  int32_t const rank =
+      known ? scene.trace(static_cast<uint32_t>(ref.rank_index)).info().rank : ref.rank_index;
+  return ref.device < 0 ? fmt::format("rank {}", rank)
+                        : fmt::format("rank {} · device {}", rank, ref.device);
 }
 
 namespace {
@@ -194,7 +210,9 @@ Properties place_properties(Scene const& scene, Selection const& selection) {
   result.emplace_back("end", format_time(static_cast<double>(when.end), 1));
   auto const node = scene.node_of(selection);
   if (node)
-    result.emplace_back("track", fmt::format("rank {} · {}", scene.trace(selection.rank).info().rank, scene.nodes[*node].label));
+    result.emplace_back("track",
+                        fmt::format("rank {} · {}", scene.trace(selection.rank).info().rank,
+                                    scene.nodes[*node].label));
   return result;
 }
 
@@ -209,22 +227,26 @@ Properties event_properties(Scene const& scene, Selection const& selection) {
   Properties result;
   model::Interval const when = scene.when(selection);
   result.emplace_back("kind", words_of(model::kind_info(trace.kind(row)).name));
-  result.emplace_back("duration", when.length() >= 1000 ? fmt::format("{} ({} ns)", base::format_duration(when.length()),
-                                                                      base::format_count(static_cast<uint64_t>(when.length())))
-                                                        : base::format_duration(when.length()));
+  result.emplace_back("duration",
+                      when.length() >= 1000
+                          ? fmt::format("{} ({} ns)", base::format_duration(when.length()),
+                                        base::format_count(static_cast<uint64_t>(when.length())))
+                          : base::format_duration(when.length()));
   result.emplace_back("start", format_time(static_cast<double>(when.begin), 1));
   result.emplace_back("end", format_time(static_cast<double>(when.end), 1));
   std::string where = fmt::format("rank {}", trace.info().rank);
   model::Track const& track = trace.track(row);
   if (track.device >= 0) where += fmt::format(" · device {}", track.device);
-  result.emplace_back("track",
-                      where + " · " + (track.name.empty() ? fmt::format("{}", track.id) : printable_name(track.name, 80)));
+  result.emplace_back("track", where + " · " +
+                                   (track.name.empty() ? fmt::format("{}", track.id)
+                                                       : printable_name(track.name, 80)));
   if (columns.depth[row] > 0) result.emplace_back("depth", fmt::format("{}", columns.depth[row]));
   add_all_details(trace, row, result);
   add_rates(trace, row, result);
   add_link(trace, row, result);
   if (trace.kind(row) == EventKind::kCollective) add_collective(scene, selection, result);
-  if (columns.correlation[row] != 0) result.emplace_back("correlation", fmt::format("{}", columns.correlation[row]));
+  if (columns.correlation[row] != 0)
+    result.emplace_back("correlation", fmt::format("{}", columns.correlation[row]));
   return result;
 }
 
@@ -243,8 +265,10 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
       result.emplace_back("host op", printable_name(trace.text(gap.host_name)));
     return result;
   }
-  if (gap.host_row.valid()) result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
-  if (gap.next_op_row.valid()) result.emplace_back("ended by", printable_name(trace.name(gap.next_op_row.value)));
+  if (gap.host_row.valid())
+    result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
+  if (gap.next_op_row.valid())
+    result.emplace_back("ended by", printable_name(trace.name(gap.next_op_row.value)));
   return result;
 }
 
@@ -255,17 +279,20 @@ std::vector<std::string> describe_segment(Scene const& scene, Item const& item) 
   std::vector<std::string> lines;
   bool const is_idle = is_out_of_core ? item.idle : gap.has_value();
   lines.push_back(fmt::format("{}{}", is_idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
-  if (is_out_of_core && !scene.is_analyzed && is_idle) lines.back() = "Idle; why is not analyzed yet";
+  if (is_out_of_core && !scene.is_analyzed && is_idle)
+    lines.back() = "Idle; why is not analyzed yet";
   if (is_out_of_core && !gap) {
     lines.emplace_back("most of this pixel's time");
     return lines;
   }
   if (item.count > 1) {
     lines.push_back(is_out_of_core ? "the longest of this pixel"
-                                   : fmt::format("the longest of {} pieces in this pixel", base::format_count(item.count)));
+                                   : fmt::format("the longest of {} pieces in this pixel",
+                                                 base::format_count(item.count)));
   }
-  model::Interval const when = gap ? scene.when({Selection::What::kGap, node.rank, *gap})
-                                   : model::Interval{node.segments[item.index].begin, node.segments[item.index].end};
+  model::Interval const when =
+      gap ? scene.when({Selection::What::kGap, node.rank, *gap})
+          : model::Interval{node.segments[item.index].begin, node.segments[item.index].end};
   lines.push_back(base::format_duration(when.length()));
   if (!gap) return lines;
   for (auto const& [name, value] : gap_properties(scene, *gap))
@@ -277,12 +304,15 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
   std::vector<std::string> lines;
   if (item.kind == ItemKind::kSegment) return describe_segment(scene, item);
   if (item.kind == ItemKind::kDensity && !row.has_events(scene)) {
-    lines.push_back(item.count == 0 ? "longer events" : fmt::format("about {}", base::format_count(item.count, "event")));
+    lines.push_back(item.count == 0
+                        ? "longer events"
+                        : fmt::format("about {}", base::format_count(item.count, "event")));
   } else if (item.kind == ItemKind::kDensity) {
     lines.push_back(fmt::format("{} events", base::format_count(item.count)));
   }
   if (item.kind == ItemKind::kDensity) {
-    lines.push_back(fmt::format("{} of this pixel's time is covered", base::format_share(static_cast<double>(item.fill))));
+    lines.push_back(fmt::format("{} of this pixel's time is covered",
+                                base::format_share(static_cast<double>(item.fill))));
     lines.emplace_back("double-click to zoom in");
     return lines;
   }
@@ -294,16 +324,17 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
   Properties details;
   add_all_details(trace, item.index, details);
   add_rates(trace, item.index, details);
-  for (size_t i = 0; i < details.size() && i < 4; ++i) lines.push_back(details[i].first + ": " + details[i].second);
+  for (size_t i = 0; i < details.size() && i < 4; ++i)
+    lines.push_back(details[i].first + ": " + details[i].second);
   return lines;
 }
 
 std::string without_device(Scene const& scene, std::string_view needs) {
   bool const has_hosts = !scene.analysis.hosts.empty();
-  return fmt::format(
-      "{} No device work was recorded in this run. {}", needs,
-      has_hosts ? "See \"Phases & pipelines\" for the time of its ranges and threads, \"Flame graph\" for what called what."
-                : "stepscope record writes down what the program's devices do.");
+  return fmt::format("{} No device work was recorded in this run. {}", needs,
+                     has_hosts ? "See \"Phases & pipelines\" for the time of its ranges and "
+                                 "threads, \"Flame graph\" for what called what."
+                               : "stepscope record writes down what the program's devices do.");
 }
 
 }  // namespace stepscope::viewer

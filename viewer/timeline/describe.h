@@ -1,4 +1,5 @@
-// An event, a gap or a folded mark in words and numbers: what the tooltip and the details panel say.
+// An event, a gap or a folded mark in words and numbers: what the tooltip and the details panel
+// say.
 #pragma once
 
 #include <string>
@@ -14,13 +15,14 @@ using Properties = std::vector<std::pair<std::string, std::string>>;
 
 /// The name, then a line a fact; printable.
 std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item);
-/// Every column and detail of an event, with units; printable. Of one that is not in memory no more than when and where it is.
+/// Every column and detail of an event, with units; printable. Of one that is not in memory no more
+/// than when and where it is.
 Properties event_properties(Scene const& scene, Selection const& selection);
 Properties gap_properties(Scene const& scene, uint32_t gap);
 /// "rank 1 · device 0".
 std::string describe(Scene const& scene, analyzer::DeviceRef ref);
-/// Where a panel that needs a device has none: "… No device work was recorded in this run …", and where to look instead. `needs`:
-/// a sentence on what the panel shows.
+/// Where a panel that needs a device has none: "… No device work was recorded in this run …", and
+/// where to look instead. `needs`: a sentence on what the panel shows.
 std::string without_device(Scene const& scene, std::string_view needs);
 /// "12.3 TFLOP".
 std::string format_flops(double flops);

@@ -30,13 +30,15 @@ std::string bar_label(model::Trace const& trace, uint32_t row, float width) {
   std::string const name = printable_name(short_name(trace.name(row)), 160);
   if (trace.kind(row) != model::EventKind::kStep) return fit_bar(name, width);
   std::string const number = fmt::format("{}", trace.detail<model::StepDetail>(row).index);
-  bool const numbered = std::any_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool const numbered =
+      std::any_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
   for (std::string const& label : {numbered ? name : fmt::format("{} {}", name, number), number})
     if (ImGui::CalcTextSize(label.c_str()).x <= width) return label;
   return {};
 }
 
-void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row const& row, Item const& item, Canvas canvas) {
+void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row const& row,
+               Item const& item, Canvas canvas) {
   float const x0 = canvas.origin.x + std::floor(item.x0);
   float x1 = canvas.origin.x + std::floor(item.x1);
   float const width = x1 - x0;
@@ -46,7 +48,8 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   float const y0 = canvas.origin.y + item.y0;
   float const y1 = canvas.origin.y + item.y1;
   bool const by_class = item.change == ChangeMark::kNone;
-  uint32_t colour = by_class ? paint_colour(item.paint, state.theme, item.shade) : mark_colour(item.change, state.theme);
+  uint32_t colour = by_class ? paint_colour(item.paint, state.theme, item.shade)
+                             : mark_colour(item.change, state.theme);
   // Even the emptiest mark is seen.
   float alpha = item.kind == ItemKind::kDensity ? 0.30F + 0.70F * item.fill : 1;
   if (item.faded) alpha *= kFaded;
@@ -60,16 +63,18 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   auto const& trace = row.trace(scene);
   float const pad = 4 * canvas.scale;
   uint32_t const on_bar = is_of_one_side(item.change) ? surface(state.theme).text : text_on(colour);
-  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), item.faded ? surface(state.theme).text_dim : on_bar,
+  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)),
+            item.faded ? surface(state.theme).text_dim : on_bar,
             bar_label(trace, item.index, x1 - x0 - 2 * pad));
 }
 
-void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Row const& row,
-                Canvas canvas) {
+void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
+                Row const& row, Canvas canvas) {
   if (row.first_point == row.last_point) return;
   bool const memory = scene.nodes[row.node].kind == NodeKind::kMemory;
   uint32_t const colour =
-      layout.by_change ? surface(state.theme).text_dim : paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
+      layout.by_change ? surface(state.theme).text_dim
+                       : paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
   float const bottom = canvas.origin.y + row.y1 - 2 * canvas.scale;
   for (uint32_t i = row.first_point; i < row.last_point; ++i) {
     CurvePoint const& point = layout.points[i];
@@ -77,70 +82,82 @@ void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, La
     float const top = canvas.origin.y + point.high;
     list.AddRectFilled(ImVec2(x, top), ImVec2(x + 1, bottom), with_alpha(colour, 0.30F));
     float const previous = i > row.first_point ? canvas.origin.y + layout.points[i - 1].low : top;
-    list.AddRectFilled(ImVec2(x, std::min(top, previous)), ImVec2(x + 1, std::max({top, previous, top + 1.5F * canvas.scale})),
-                       colour);
+    list.AddRectFilled(ImVec2(x, std::min(top, previous)),
+                       ImVec2(x + 1, std::max({top, previous, top + 1.5F * canvas.scale})), colour);
   }
 }
 
-/// Busy time is a solid bar; idle time is pale with a solid foot, so that they differ without colour, and says its cause where
-/// there is room.
+/// Busy time is a solid bar; idle time is pale with a solid foot, so that they differ without
+/// colour, and says its cause where there is room.
 void draw_segment(ImDrawList& list, ViewState const& state, Item const& item, Canvas canvas) {
   float const x0 = canvas.origin.x + std::floor(item.x0);
   float const x1 = std::max(canvas.origin.x + std::floor(item.x1), x0 + 1);
   float const y0 = canvas.origin.y + item.y0;
   float const y1 = canvas.origin.y + item.y1;
-  uint32_t const colour =
-      item.change == ChangeMark::kNone ? paint_colour(item.paint, state.theme) : mark_colour(item.change, state.theme);
+  uint32_t const colour = item.change == ChangeMark::kNone ? paint_colour(item.paint, state.theme)
+                                                           : mark_colour(item.change, state.theme);
   if (!item.idle) {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   } else {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), with_alpha(colour, 0.20F));
     list.AddRectFilled(ImVec2(x0, y1 - std::round((y1 - y0) * kIdleFoot)), ImVec2(x1, y1), colour);
   }
-  if (item.count != 1 || item.paint == Paint::kCompute || x1 - x0 < 2 * kMinLabelWidth * canvas.scale) return;
+  if (item.count != 1 || item.paint == Paint::kCompute ||
+      x1 - x0 < 2 * kMinLabelWidth * canvas.scale)
+    return;
   float const pad = 4 * canvas.scale;
   float const bottom = item.idle ? y1 - std::round((y1 - y0) * kIdleFoot) : y1;
-  draw_text(list, ImVec2(x0 + pad, text_top(y0, bottom)), item.idle ? surface(state.theme).text : text_on(colour),
+  draw_text(list, ImVec2(x0 + pad, text_top(y0, bottom)),
+            item.idle ? surface(state.theme).text : text_on(colour),
             fit(paint_name(item.paint), x1 - x0 - 2 * pad));
 }
 
-/// The numbers of the steps in the rank's own row; every 2nd, 5th, 10th … where there is no room for all.
-void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+/// The numbers of the steps in the rank's own row; every 2nd, 5th, 10th … where there is no room
+/// for all.
+void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& state,
+                       Layout const& layout, Canvas canvas) {
   auto const& steps = layout.steps;
   for (size_t first = 0, last = 0; first < steps.size(); first = last) {
     while (last < steps.size() && steps[last].y0 == steps[first].y0) ++last;
-    auto const row = std::find_if(layout.rows.begin(), layout.rows.end(), [&](Row const& r) { return r.y0 == steps[first].y0; });
-    if (row == layout.rows.end() || scene.nodes[row->node].kind != NodeKind::kRank || !row->open) continue;
-    float const gap =
-        last - first > 1 ? (steps[last - 1].x - steps[first].x) / static_cast<float>(last - first - 1) : layout.viewport.width;
+    auto const row = std::find_if(layout.rows.begin(), layout.rows.end(),
+                                  [&](Row const& r) { return r.y0 == steps[first].y0; });
+    if (row == layout.rows.end() || scene.nodes[row->node].kind != NodeKind::kRank || !row->open)
+      continue;
+    float const gap = last - first > 1 ? (steps[last - 1].x - steps[first].x) /
+                                             static_cast<float>(last - first - 1)
+                                       : layout.viewport.width;
     std::string const widest = fmt::format("{}", steps[last - 1].step);
     float const room = gap - 8 * canvas.scale;
     bool const in_words = ImGui::CalcTextSize(("step " + widest).c_str()).x <= room;
     int64_t every = 1;
-    for (int round = 0;
-         static_cast<float>(every) * gap - 8 * canvas.scale < ImGui::CalcTextSize(widest.c_str()).x && every < 1'000'000; ++round)
+    for (int round = 0; static_cast<float>(every) * gap - 8 * canvas.scale <
+                            ImGui::CalcTextSize(widest.c_str()).x &&
+                        every < 1'000'000;
+         ++round)
       every = round % 3 == 1 ? every / 2 * 5 : every * 2;
     float const top = text_top(canvas.origin.y + row->y0, canvas.origin.y + row->y1);
     // Lines may stand for every 2nd, 5th … step themselves.
-    int64_t const stride = last - first > 1 ? std::max<int64_t>(steps[first + 1].step - steps[first].step, 1) : 1;
+    int64_t const stride =
+        last - first > 1 ? std::max<int64_t>(steps[first + 1].step - steps[first].step, 1) : 1;
     float free_from = -1;
     for (size_t i = first; i < last; ++i) {
       if (steps[i].step / stride % every != 0 || steps[i].x < free_from) continue;
       std::string const words = fmt::format("{}{}", in_words ? "step " : "", steps[i].step);
-      draw_text(list, ImVec2(canvas.origin.x + std::floor(steps[i].x) + 4 * canvas.scale, top), surface(state.theme).text_dim,
-                words);
+      draw_text(list, ImVec2(canvas.origin.x + std::floor(steps[i].x) + 4 * canvas.scale, top),
+                surface(state.theme).text_dim, words);
       free_from = steps[i].x + ImGui::CalcTextSize(words.c_str()).x + 8 * canvas.scale;
     }
   }
 }
 
 /// The rows that are pinned, or those that scroll below them.
-void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas,
-                    bool pinned) {
+void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state,
+                    Layout const& layout, Canvas canvas, bool pinned) {
   Surface const& s = surface(state.theme);
   float const right = canvas.origin.x + layout.viewport.width;
   ImVec2 const low = canvas.origin;
-  ImVec2 const high(right, canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height));
+  ImVec2 const high(right,
+                    canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height));
   list.PushClipRect(ImVec2(low.x, low.y + layout.top_of(pinned)), high, true);
   bool alternate = false;
   for (Row const& row : layout.rows) {
@@ -155,8 +172,8 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
     list.AddRectFilled(ImVec2(low.x, low.y + row.y1 - 1), ImVec2(right, low.y + row.y1), s.line);
   }
   for (Tick const& tick : layout.ticks)
-    list.AddRectFilled(ImVec2(low.x + std::floor(tick.x), low.y), ImVec2(low.x + std::floor(tick.x) + 1, high.y),
-                       with_alpha(s.line, 0.8F));
+    list.AddRectFilled(ImVec2(low.x + std::floor(tick.x), low.y),
+                       ImVec2(low.x + std::floor(tick.x) + 1, high.y), with_alpha(s.line, 0.8F));
   for (Row const& row : layout.rows) {
     if (row.pinned != pinned) continue;
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
@@ -169,24 +186,31 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
     draw_curve(list, scene, state, layout, row, canvas);
   }
   for (Item const& mark : layout.marks)
-    list.AddRectFilled(ImVec2(low.x + mark.x0, low.y + mark.y0), ImVec2(low.x + mark.x1, low.y + mark.y1),
+    list.AddRectFilled(ImVec2(low.x + mark.x0, low.y + mark.y0),
+                       ImVec2(low.x + mark.x1, low.y + mark.y1),
                        paint_colour(mark.paint, state.theme));
   for (StepLine const& line : layout.steps) {
     if (line.pinned != pinned) continue;
     float const x = low.x + std::floor(line.x);
-    list.AddRectFilled(ImVec2(x, low.y + line.y0), ImVec2(x + 1, low.y + line.y1), with_alpha(s.text, 0.34F));
+    list.AddRectFilled(ImVec2(x, low.y + line.y0), ImVec2(x + 1, low.y + line.y1),
+                       with_alpha(s.text, 0.34F));
   }
   if (!pinned) draw_step_numbers(list, scene, state, layout, canvas);
   list.PopClipRect();
 }
 
 /// Of the triangle or the pin before a label, at scale 1.
-float label_indent(Node const& node, bool pinned) { return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent)); }
+float label_indent(Node const& node, bool pinned) {
+  return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent));
+}
 
 /// The rank of a pinned row: it stands apart from it.
-std::string group_of(Node const& node) { return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60); }
+std::string group_of(Node const& node) {
+  return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60);
+}
 
-void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas, Surface const& s, bool pinned) {
+void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas,
+                 Surface const& s, bool pinned) {
   float const scale = canvas.scale;
   float const left = canvas.origin.x - kGutter * scale;
   float const right = canvas.origin.x;
@@ -200,21 +224,25 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
     float const y0 = canvas.origin.y + row.y0;
     float const y1 = canvas.origin.y + row.y1;
     bool const group = node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice;
-    if (node.kind == NodeKind::kRank) list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
+    if (node.kind == NodeKind::kRank)
+      list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
     list.AddRectFilled(ImVec2(left, y1 - 1), ImVec2(right, y1), s.line);
     float const x = left + label_indent(node, pinned) * scale;
-    float const top = text_top(y0, y0 + (group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale)));
+    float const top =
+        text_top(y0, y0 + (group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale)));
     if (pinned) {
       // A pin: head and needle.
-      list.AddCircleFilled(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.4F), 3 * scale, s.accent);
-      list.AddLine(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.5F), ImVec2(x + 4 * scale, top + ImGui::GetFontSize()),
-                   s.accent);
+      list.AddCircleFilled(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.4F), 3 * scale,
+                           s.accent);
+      list.AddLine(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.5F),
+                   ImVec2(x + 4 * scale, top + ImGui::GetFontSize()), s.accent);
     } else if (group) {
       float const size = 4 * scale;
       ImVec2 const c(x + size, std::round((y0 + y1) / 2));
       if (row.open) {
-        list.AddTriangleFilled(ImVec2(c.x - size, c.y - size / 2), ImVec2(c.x + size, c.y - size / 2),
-                               ImVec2(c.x, c.y + size / 2 + 1), s.text_dim);
+        list.AddTriangleFilled(ImVec2(c.x - size, c.y - size / 2),
+                               ImVec2(c.x + size, c.y - size / 2), ImVec2(c.x, c.y + size / 2 + 1),
+                               s.text_dim);
       } else {
         list.AddTriangleFilled(ImVec2(c.x - size / 2, c.y - size), ImVec2(c.x + size / 2 + 1, c.y),
                                ImVec2(c.x - size / 2, c.y + size), s.text_dim);
@@ -225,7 +253,8 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
     draw_text(list, ImVec2(left + words.x, top), s.text, words.label);
     if (node.kind == NodeKind::kRank) pop_bold();
     if (!words.note.empty())
-      draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top), s.text_dim, words.note);
+      draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top),
+                s.text_dim, words.note);
   }
   list.AddRectFilled(ImVec2(right - 1, low), ImVec2(right, high), s.line_strong);
   list.PopClipRect();
@@ -233,14 +262,17 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
 
 }  // namespace
 
-void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme, float alpha) {
+void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme,
+                    float alpha) {
   uint32_t const colour = mark_colour(mark, theme);
   if (!is_of_one_side(mark)) return list.AddRectFilled(low, high, with_alpha(colour, alpha));
   list.AddRectFilled(low, high, with_alpha(colour, alpha * kOneSided));
-  list.AddRectFilled(ImVec2(low.x, high.y - std::round((high.y - low.y) * kIdleFoot)), high, with_alpha(colour, alpha));
+  list.AddRectFilled(ImVec2(low.x, high.y - std::round((high.y - low.y) * kIdleFoot)), high,
+                     with_alpha(colour, alpha));
 }
 
-void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
+               Canvas canvas) {
   draw_some_rows(list, scene, state, layout, canvas, false);
   if (layout.pinned_height > 0) draw_some_rows(list, scene, state, layout, canvas, true);
 }
@@ -255,21 +287,24 @@ RowWords row_words(Scene const& scene, Row const& row, float scale) {
   float const used = ImGui::CalcTextSize(words.label.c_str()).x;
   if (is_rank) pop_bold();
   words.note = row.pinned && !is_rank ? group_of(node) : node.note;
-  bool const has_room = words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
+  bool const has_room =
+      words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
   words.is_cut = words.label != node.label || (!words.note.empty() && !has_room);
   words.whole_note = words.note;
   if (!has_room) words.note.clear();
   return words;
 }
 
-void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
+                 Canvas canvas) {
   draw_labels(list, scene, layout, canvas, surface(state.theme), false);
   if (layout.pinned_height <= 0) return;
   draw_labels(list, scene, layout, canvas, surface(state.theme), true);
   // What scrolls goes under them.
   float const bottom = canvas.origin.y + layout.pinned_height;
   list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * canvas.scale, bottom - 2 * canvas.scale),
-                     ImVec2(canvas.origin.x + layout.viewport.width, bottom), surface(state.theme).line_strong);
+                     ImVec2(canvas.origin.x + layout.viewport.width, bottom),
+                     surface(state.theme).line_strong);
 }
 
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas) {
@@ -277,20 +312,26 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
   float const scale = canvas.scale;
   float const top = canvas.origin.y - kRuler * scale;
   float const right = canvas.origin.x + layout.viewport.width;
-  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, top), ImVec2(right, canvas.origin.y), s.background);
-  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, canvas.origin.y - 1), ImVec2(right, canvas.origin.y),
-                     s.line_strong);
+  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, top), ImVec2(right, canvas.origin.y),
+                     s.background);
+  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, canvas.origin.y - 1),
+                     ImVec2(right, canvas.origin.y), s.line_strong);
   // Less than this is not shown of any run that has events.
   bool const empty = layout.window.span() <= 1;
   // A filter takes the whole width.
   bool const covered = state.panels.filter || !state.tracks.filter.empty();
-  std::string const shown = empty || covered ? "" : base::format_duration(static_cast<int64_t>(layout.window.span())) + " shown";
+  std::string const shown =
+      empty || covered
+          ? ""
+          : base::format_duration(static_cast<int64_t>(layout.window.span())) + " shown";
   float const width = ImGui::CalcTextSize(shown.c_str()).x;
-  draw_text(list, ImVec2(canvas.origin.x - width - 8 * scale, text_top(top, canvas.origin.y)), s.text_dim, shown);
+  draw_text(list, ImVec2(canvas.origin.x - width - 8 * scale, text_top(top, canvas.origin.y)),
+            s.text_dim, shown);
   list.PushClipRect(ImVec2(canvas.origin.x, top), ImVec2(right, canvas.origin.y), true);
   for (Tick const& tick : layout.ticks) {
     float const x = canvas.origin.x + std::floor(tick.x);
-    list.AddRectFilled(ImVec2(x, canvas.origin.y - 7 * scale), ImVec2(x + 1, canvas.origin.y), s.text_dim);
+    list.AddRectFilled(ImVec2(x, canvas.origin.y - 7 * scale), ImVec2(x + 1, canvas.origin.y),
+                       s.text_dim);
     draw_text(list, ImVec2(x + 4 * scale, text_top(top, canvas.origin.y)), s.text, tick.label);
   }
   list.PopClipRect();
@@ -305,7 +346,9 @@ void draw_range(ImDrawList& list, ViewState const& state, Layout const& layout, 
   float const ruler_top = -kRuler * canvas.scale;
   float const x0 = std::clamp(layout.x_of(state.range->begin), 0.0F, layout.viewport.width);
   float const x1 = std::clamp(layout.x_of(state.range->end), 0.0F, layout.viewport.width);
-  auto const at = [&](float x, float y) { return ImVec2(canvas.origin.x + x, canvas.origin.y + y); };
+  auto const at = [&](float x, float y) {
+    return ImVec2(canvas.origin.x + x, canvas.origin.y + y);
+  };
   // What is outside steps back.
   list.AddRectFilled(at(0, 0), at(x0, height), with_alpha(s.background, 0.55F));
   list.AddRectFilled(at(x1, 0), at(layout.viewport.width, height), with_alpha(s.background, 0.55F));
@@ -315,18 +358,20 @@ void draw_range(ImDrawList& list, ViewState const& state, Layout const& layout, 
   std::string const words = base::format_duration(static_cast<int64_t>(state.range->span()));
   ImVec2 const size = ImGui::CalcTextSize(words.c_str());
   float const pad = 6 * canvas.scale;
-  float const middle = std::clamp((x0 + x1 - size.x) / 2, pad, std::max(pad, layout.viewport.width - size.x - pad));
+  float const middle =
+      std::clamp((x0 + x1 - size.x) / 2, pad, std::max(pad, layout.viewport.width - size.x - pad));
   ImVec2 const corner = at(std::round(middle), 5 * canvas.scale);
-  list.AddRectFilled(ImVec2(corner.x - pad, corner.y - 2), ImVec2(corner.x + size.x + pad, corner.y + size.y + 2), s.accent,
+  list.AddRectFilled(ImVec2(corner.x - pad, corner.y - 2),
+                     ImVec2(corner.x + size.x + pad, corner.y + size.y + 2), s.accent,
                      3 * canvas.scale);
   draw_text(list, corner, text_on(s.accent), words);
 }
 
 void outline(ImDrawList& list, Item const& item, Canvas canvas, uint32_t colour, float thickness) {
-  list.AddRect(
-      ImVec2(canvas.origin.x + std::floor(item.x0) - 1, canvas.origin.y + item.y0 - 1),
-      ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 2) + 1, canvas.origin.y + item.y1 + 1), colour,
-      2 * canvas.scale, 0, thickness);
+  list.AddRect(ImVec2(canvas.origin.x + std::floor(item.x0) - 1, canvas.origin.y + item.y0 - 1),
+               ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 2) + 1,
+                      canvas.origin.y + item.y1 + 1),
+               colour, 2 * canvas.scale, 0, thickness);
 }
 
 }  // namespace
@@ -336,14 +381,20 @@ void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, C
   Surface const& s = surface(state.theme);
   float const thick = std::round(3 * canvas.scale);
   float const thin = std::max(std::round(canvas.scale), 1.0F);
-  list.PushClipRect(canvas.origin, ImVec2(canvas.origin.x + layout.viewport.width, canvas.origin.y + layout.viewport.height),
-                    true);
-  auto const line_of = [&](PathItem const& item) { return canvas.origin.y + std::max(item.y1 - thick, 0.0F); };
+  list.PushClipRect(
+      canvas.origin,
+      ImVec2(canvas.origin.x + layout.viewport.width, canvas.origin.y + layout.viewport.height),
+      true);
+  auto const line_of = [&](PathItem const& item) {
+    return canvas.origin.y + std::max(item.y1 - thick, 0.0F);
+  };
   // Shadows first: the line is seen on bars of any colour.
   for (PathItem const& item : layout.path)
-    list.AddRectFilled(ImVec2(canvas.origin.x + std::floor(item.x0), line_of(item) - thin),
-                       ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 1), line_of(item)),
-                       s.background);
+    list.AddRectFilled(
+        ImVec2(canvas.origin.x + std::floor(item.x0), line_of(item) - thin),
+        ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 1),
+               line_of(item)),
+        s.background);
   for (size_t i = 0; i < layout.path.size(); ++i) {
     PathItem const& item = layout.path[i];
     float const x0 = canvas.origin.x + std::floor(item.x0);
@@ -351,27 +402,35 @@ void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, C
     list.AddRectFilled(ImVec2(x0, line_of(item)), ImVec2(x1, line_of(item) + thick),
                        with_alpha(s.critical, item.is_out_of_view() ? 0.5F : 1.0F));
     // From where the path was to where it goes on.
-    if (i == 0 || layout.path[i - 1].x1 < item.x0 - 1 || line_of(layout.path[i - 1]) == line_of(item)) continue;
+    if (i == 0 || layout.path[i - 1].x1 < item.x0 - 1 ||
+        line_of(layout.path[i - 1]) == line_of(item))
+      continue;
     auto const [top, bottom] = std::minmax({line_of(layout.path[i - 1]), line_of(item)});
-    list.AddRectFilled(ImVec2(x0, top), ImVec2(x0 + thin, bottom + thick), with_alpha(s.critical, 0.85F));
+    list.AddRectFilled(ImVec2(x0, top), ImVec2(x0 + thin, bottom + thick),
+                       with_alpha(s.critical, 0.85F));
   }
   list.PopClipRect();
 }
 
-void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
+                   Layout const& layout, Canvas canvas) {
   Surface const& s = surface(state.theme);
-  ImVec2 const high(canvas.origin.x + layout.viewport.width, canvas.origin.y + layout.viewport.height);
+  ImVec2 const high(canvas.origin.x + layout.viewport.width,
+                    canvas.origin.y + layout.viewport.height);
   list.PushClipRect(ImVec2(canvas.origin.x, canvas.origin.y - kRuler * canvas.scale), high, true);
   draw_range(list, state, layout, canvas);
   list.PopClipRect();
   list.PushClipRect(canvas.origin, high, true);
   for (Item const& item : layout.evidence) {
     bool const current = state.finding && state.finding->evidence == item.index;
-    bool const critical = scene.analysis.findings[state.finding->finding].severity == analyzer::Severity::kCritical;
+    bool const critical =
+        scene.analysis.findings[state.finding->finding].severity == analyzer::Severity::kCritical;
     uint32_t const colour = critical ? s.critical : s.warning;
     list.AddRectFilled(ImVec2(canvas.origin.x + item.x0, canvas.origin.y + item.y0),
-                       ImVec2(canvas.origin.x + item.x1, canvas.origin.y + item.y1), with_alpha(colour, current ? 0.20F : 0.10F));
-    outline(list, item, canvas, with_alpha(colour, current ? 1.0F : 0.6F), current ? 2 * canvas.scale : 1.0F);
+                       ImVec2(canvas.origin.x + item.x1, canvas.origin.y + item.y1),
+                       with_alpha(colour, current ? 0.20F : 0.10F));
+    outline(list, item, canvas, with_alpha(colour, current ? 1.0F : 0.6F),
+            current ? 2 * canvas.scale : 1.0F);
   }
   for (Arrow const& arrow : layout.arrows) {
     ImVec2 const from(canvas.origin.x + arrow.x0, canvas.origin.y + arrow.y0);
@@ -382,8 +441,8 @@ void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
     list.AddBezierCubic(from, c0, c1, to, s.background, 4.5F * canvas.scale);
     list.AddBezierCubic(from, c0, c1, to, s.accent, 2 * canvas.scale);
     float const size = 6 * canvas.scale;
-    list.AddTriangleFilled(to, ImVec2(to.x - size * 1.4F, to.y - size * 0.7F), ImVec2(to.x - size * 1.4F, to.y + size * 0.7F),
-                           s.accent);
+    list.AddTriangleFilled(to, ImVec2(to.x - size * 1.4F, to.y - size * 0.7F),
+                           ImVec2(to.x - size * 1.4F, to.y + size * 0.7F), s.accent);
   }
   for (size_t i = 0; i < layout.related.size(); ++i) {
     outline(list, layout.related[i], canvas, i == 0 ? s.text : s.accent, 2 * canvas.scale);
@@ -392,14 +451,17 @@ void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
   float const view = layout.viewport.height;
   if (layout.content_height > view) {
     float const size = std::max(view * view / layout.content_height, 24 * canvas.scale);
-    float const at = state.scroll * canvas.scale / std::max(layout.content_height - view, 1.0F) * (view - size);
+    float const at =
+        state.scroll * canvas.scale / std::max(layout.content_height - view, 1.0F) * (view - size);
     float const right = canvas.origin.x + layout.viewport.width - 3 * canvas.scale;
-    list.AddRectFilled(ImVec2(right - 5 * canvas.scale, canvas.origin.y + at), ImVec2(right, canvas.origin.y + at + size),
-                       with_alpha(s.text_dim, 0.6F), 3 * canvas.scale);
+    list.AddRectFilled(ImVec2(right - 5 * canvas.scale, canvas.origin.y + at),
+                       ImVec2(right, canvas.origin.y + at + size), with_alpha(s.text_dim, 0.6F),
+                       3 * canvas.scale);
   }
 }
 
-void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at, float width, float scale) {
+void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at,
+                 float width, float scale) {
   Surface const& s = surface(state.theme);
   float const bottom = at.y + kLegend * scale;
   list.AddRectFilled(at, ImVec2(at.x + width, bottom), s.background);
@@ -415,20 +477,25 @@ void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, I
     if (x + 130 * scale > at.x + width) return;
     uint32_t const colour = paint_colour(paint, state.theme);
     if (idle)
-      list.AddRectFilled(ImVec2(x, top + size * 0.1F), ImVec2(x + size * 0.8F, top + size * 0.9F), with_alpha(colour, 0.25F));
-    list.AddRectFilled(ImVec2(x, top + size * (idle ? 0.6F : 0.1F)), ImVec2(x + size * 0.8F, top + size * 0.9F), colour);
+      list.AddRectFilled(ImVec2(x, top + size * 0.1F), ImVec2(x + size * 0.8F, top + size * 0.9F),
+                         with_alpha(colour, 0.25F));
+    list.AddRectFilled(ImVec2(x, top + size * (idle ? 0.6F : 0.1F)),
+                       ImVec2(x + size * 0.8F, top + size * 0.9F), colour);
     x += size * 0.8F + 5 * scale;
     words(paint_name(paint), s.text);
     x += 14 * scale;
   };
   words("busy  ", s.text_dim);
-  for (Paint const paint : {Paint::kCompute, Paint::kCommunication, Paint::kCopy}) entry(paint, false);
+  for (Paint const paint : {Paint::kCompute, Paint::kCommunication, Paint::kCopy})
+    entry(paint, false);
   std::array<int64_t, kPaintCount> idle{};
   for (auto const& device : scene.analysis.devices)
     for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
-      idle[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))] += device.time.idle_by_cause[cause];
+      idle[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))] +=
+          device.time.idle_by_cause[cause];
   x += 6 * scale;
-  if (std::any_of(idle.begin(), idle.end(), [](int64_t time) { return time > 0; })) words("idle, by cause  ", s.text_dim);
+  if (std::any_of(idle.begin(), idle.end(), [](int64_t time) { return time > 0; }))
+    words("idle, by cause  ", s.text_dim);
   for (size_t paint = 0; paint < idle.size(); ++paint)
     if (idle[paint] > 0) entry(static_cast<Paint>(paint), true);
 }

@@ -18,8 +18,10 @@ struct Canvas {
   float scale = 1;
 };
 
-void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
-void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
+               Canvas canvas);
+void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
+                 Canvas canvas);
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
 /// What stands beside a row.
 struct RowWords {
@@ -32,10 +34,13 @@ RowWords row_words(Scene const& scene, Row const& row, float scale);
 /// The critical path: a line below the events that it goes through.
 void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
 /// Range, evidence, selection, arrows: what lies over the rows.
-void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
+                   Layout const& layout, Canvas canvas);
 /// A bar in the colour of a change; what only one of both runs has is pale with a solid foot.
-void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme, float alpha);
+void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme,
+                    float alpha);
 /// The colours that occur in the run, in words.
-void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at, float width, float scale);
+void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at,
+                 float width, float scale);
 
 }  // namespace stepscope::viewer

@@ -7,9 +7,13 @@
 
 namespace stepscope::viewer {
 
-bool Row::has_events(Scene const& scene) const { return tile != nullptr || !scene.store->reads_files(); }
+bool Row::has_events(Scene const& scene) const {
+  return tile != nullptr || !scene.store->reads_files();
+}
 
-model::Trace const& Row::trace(Scene const& scene) const { return tile ? tile->trace : scene.trace(scene.nodes[node].rank); }
+model::Trace const& Row::trace(Scene const& scene) const {
+  return tile ? tile->trace : scene.trace(scene.nodes[node].rank);
+}
 
 std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
   for (uint32_t r = 0; r < layout.rows.size(); ++r) {
@@ -18,9 +22,11 @@ std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
     Hit hit{r, {}};
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
       Item const& item = layout.items[i];
-      // The whole height of the lane counts, and a pixel more at the right of what is drawn one pixel wide.
+      // The whole height of the lane counts, and a pixel more at the right of what is drawn one
+      // pixel wide.
       bool const in_y = item.kind == ItemKind::kSegment || (y >= item.y0 - 1 && y < item.y1 + 1);
-      if (in_y && x >= std::floor(item.x0) && x < std::max(item.x1, std::floor(item.x0) + 1)) hit.item = i;
+      if (in_y && x >= std::floor(item.x0) && x < std::max(item.x1, std::floor(item.x0) + 1))
+        hit.item = i;
     }
     return hit;
   }

@@ -65,10 +65,12 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
   }
 }
 
-void double_click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+void double_click(TimelineInput const& input, Scene const& scene, Layout const& layout,
+                  ViewState& state) {
   auto const hit = hit_test(layout, input.x, input.y);
   if (input.x < 0 || !hit) return;
-  if (hit->item && (layout.items[*hit->item].count > 1 || layout.items[*hit->item].kind == ItemKind::kDensity)) {
+  if (hit->item &&
+      (layout.items[*hit->item].count > 1 || layout.items[*hit->item].kind == ItemKind::kDensity)) {
     remember(state);
     zoom(state, scene, kDensityZoom, static_cast<double>(input.x / layout.viewport.width));
     return;
@@ -89,14 +91,16 @@ void drag(TimelineInput const& input, Scene const& scene, Layout const& layout, 
   } else if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag.is_moving = true;
     state.drag.y = input.y;
-    scroll_by(state, layout, drag_scroll(state.drag, layout, std::min(input.seconds, kLongestFrame)));
+    scroll_by(state, layout,
+              drag_scroll(state.drag, layout, std::min(input.seconds, kLongestFrame)));
   }
 }
 
 /// The button goes down.
 void press(TimelineInput const& input, Layout const& layout, ViewState& state) {
   state.drag = {};
-  if (auto const name = input.x < 0 && input.y >= 0 ? hit_test(layout, input.x, input.y) : std::nullopt) {
+  if (auto const name =
+          input.x < 0 && input.y >= 0 ? hit_test(layout, input.x, input.y) : std::nullopt) {
     state.drag.mode = Drag::Mode::kTrack;
     state.drag.node = layout.rows[name->row].node;
     state.drag.pinned = layout.rows[name->row].pinned;
@@ -110,11 +114,13 @@ void press(TimelineInput const& input, Layout const& layout, ViewState& state) {
 }
 
 /// The button comes up.
-void release(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+void release(TimelineInput const& input, Scene const& scene, Layout const& layout,
+             ViewState& state) {
   Drag::Mode const mode = state.drag.mode;
   if (input.dragging && mode == Drag::Mode::kTrack) drop_track(state, scene, layout);
   if (!input.dragging && mode == Drag::Mode::kRange) state.range.reset();
-  if (!input.dragging && (mode == Drag::Mode::kPan || mode == Drag::Mode::kTrack)) click(input, scene, layout, state);
+  if (!input.dragging && (mode == Drag::Mode::kPan || mode == Drag::Mode::kTrack))
+    click(input, scene, layout, state);
   state.drag = {};
 }
 
@@ -133,15 +139,18 @@ void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout,
 
 }  // namespace
 
-bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& layout,
+                 ViewState& state) {
   if (layout.viewport.width < 1) return false;
   scroll_by(state, layout, 0);
   bool const wheeled = input.hovered && (input.wheel != 0 || input.wheel_x != 0);
   if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_far(state);
   if (wheeled) wheel(input, scene, layout, state);
-  double const anchor = input.hovered && input.x >= 0 ? static_cast<double>(input.x / layout.viewport.width) : 0.5;
+  double const anchor =
+      input.hovered && input.x >= 0 ? static_cast<double>(input.x / layout.viewport.width) : 0.5;
   auto const seconds = static_cast<double>(std::min(input.seconds, kLongestFrame));
-  if (input.zoom != 0) zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
+  if (input.zoom != 0)
+    zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
   if (input.pan != 0) pan(state, scene, static_cast<double>(input.pan) * kKeyPan * seconds);
   if (input.pressed && input.hovered) press(input, layout, state);
   if (input.double_clicked && input.hovered) {
@@ -151,7 +160,8 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   }
   if (input.dragging) drag(input, scene, layout, state);
   if (input.released) release(input, scene, layout, state);
-  return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released || input.dragging;
+  return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released ||
+         input.dragging;
 }
 
 }  // namespace stepscope::viewer

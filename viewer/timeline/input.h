@@ -1,4 +1,5 @@
-// What the mouse and the keys do to the timeline, as a function of plain values: ImGui is read in timeline.cpp, not here.
+// What the mouse and the keys do to the timeline, as a function of plain values: ImGui is read in
+// timeline.cpp, not here.
 #pragma once
 
 #include "viewer/timeline/layout.h"
@@ -20,6 +21,7 @@ struct TimelineInput {
 };
 
 /// True when anything may have changed.
-bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state);
+bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& layout,
+                 ViewState& state);
 
 }  // namespace stepscope::viewer

@@ -1,6 +1,7 @@
-// Where everything of the timeline is on the screen: a pure function of the scene, the view state and the size. Costs
-// O(rows + visible lanes × pixels × log events), whatever the number of events: what is thinner than a pixel is folded into one
-// mark a pixel with its count and its share of busy time.
+// Where everything of the timeline is on the screen: a pure function of the scene, the view state
+// and the size. Costs O(rows + visible lanes × pixels × log events), whatever the number of events:
+// what is thinner than a pixel is folded into one mark a pixel with its count and its share of busy
+// time.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +41,15 @@ struct Item {
   bool idle = false;   ///< of a segment
   bool faded = false;  ///< there is a search, and this is none of what it looks for
   float fill = 1;      ///< share of the mark's time that is covered, 0–1
-  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments; of a far run's segment into
-                       ///< Analysis::gaps, or UINT32_MAX
+  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments; of
+                       ///< a far run's segment into Analysis::gaps, or UINT32_MAX
   uint32_t count = 1;  ///< of a far run's mark: that start in it
-  uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row that of one of its devices
+  uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row
+                       ///< that of one of its devices
   ChangeMark change = ChangeMark::kNone;  ///< against another run: instead of `paint`
 
-  /// Of a segment: its gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its node.
+  /// Of a segment: its gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its
+  /// node.
   [[nodiscard]] std::optional<uint32_t> gap_of(Node const& of) const {
     if (!of.segments.empty()) return of.segments[index].gap;
     return index != UINT32_MAX ? std::optional(index) : std::nullopt;
@@ -66,9 +69,11 @@ struct Row {
   bool pinned = false;  ///< one of those at the top, a second time the row of its node
   uint32_t first_item = 0, last_item = 0;
   uint32_t first_point = 0, last_point = 0;
-  std::shared_ptr<Tile const> tile;  ///< of a far run: where its events are; null where they are not in memory
+  std::shared_ptr<Tile const>
+      tile;  ///< of a far run: where its events are; null where they are not in memory
 
-  /// Whether its events are in memory: else its items are marks from summaries, and trace() is not theirs.
+  /// Whether its events are in memory: else its items are marks from summaries, and trace() is not
+  /// theirs.
   [[nodiscard]] bool has_events(Scene const& scene) const;
   /// The trace of its events.
   [[nodiscard]] model::Trace const& trace(Scene const& scene) const;
@@ -85,13 +90,14 @@ struct Tick {
   std::string label;
 };
 
-/// From the end of a launch call to the start of its device op, or between participants of a collective.
+/// From the end of a launch call to the start of its device op, or between participants of a
+/// collective.
 struct Arrow {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
-/// A piece of the critical path on its row, or `count` of them in one pixel; y0 and y1 as of the events of its lane. Where its
-/// row is scrolled out of view both are the edge behind which it is.
+/// A piece of the critical path on its row, or `count` of them in one pixel; y0 and y1 as of the
+/// events of its lane. Where its row is scrolled out of view both are the edge behind which it is.
 struct PathItem {
   float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
   uint32_t piece = 0;  ///< index into PathLine::pieces: the longest of them
@@ -119,15 +125,18 @@ struct Layout {
   /// Where on the screen what scrolls, or what is pinned, begins.
   [[nodiscard]] float top_of(bool pinned) const { return pinned ? 0 : pinned_height; }
   [[nodiscard]] float x_of(double view_time) const {
-    return static_cast<float>((view_time - window.begin) / window.span() * static_cast<double>(viewport.width));
+    return static_cast<float>((view_time - window.begin) / window.span() *
+                              static_cast<double>(viewport.width));
   }
   [[nodiscard]] double time_at(float x) const {
-    return window.begin + static_cast<double>(x) / static_cast<double>(viewport.width) * window.span();
+    return window.begin +
+           static_cast<double>(x) / static_cast<double>(viewport.width) * window.span();
   }
 };
 
 /// `path`: drawn over the rows if there is one.
-Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, PathLine const* path = nullptr);
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport,
+               PathLine const* path = nullptr);
 
 /// What lies under a point of the area.
 struct Hit {

@@ -27,7 +27,8 @@ uint32_t longest_of(model::Trace const& trace, Item const& item) {
   constexpr uint32_t kLooks = 8;
   auto const& columns = trace.columns();
   auto const rows = trace.rows_of(columns.track[item.index]);
-  uint32_t const last = std::min(rows.last, item.index + std::min(item.count, rows.last - item.index));
+  uint32_t const last =
+      std::min(rows.last, item.index + std::min(item.count, rows.last - item.index));
   uint32_t best = item.index;
   uint32_t const stride = std::max((last - item.index) / kLooks, 1U);
   for (uint32_t row = item.index; row < last; row += stride)
@@ -43,16 +44,19 @@ class Marker {
   ChangeMark mark(Row const& row, Item const& item) {
     NodeKind const of = scene_.nodes[item.node].kind;
     // Rows of a communicator do not follow each other in the trace.
-    bool const is_op = of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
+    bool const is_op =
+        of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
     if (item.kind == ItemKind::kSegment || !is_op) return ChangeMark::kOther;
     // The names of ops that were not read are unknown.
     if (!row.has_events(scene_)) return ChangeMark::kUnknown;
 
     model::Trace const& trace = row.trace(scene_);
     uint32_t const event = item.count > 1 ? longest_of(trace, item) : item.index;
-    if (trace.kind(event) == model::EventKind::kCollective) return mark_of_event(marks_, trace, event);
+    if (trace.kind(event) == model::EventKind::kCollective)
+      return mark_of_event(marks_, trace, event);
     if (&trace != last_) names_ = &of_trace_[last_ = &trace];
-    uint64_t const key = uint64_t{trace.columns().name[event].value} << 8U | static_cast<uint64_t>(trace.kind(event));
+    uint64_t const key = uint64_t{trace.columns().name[event].value} << 8U |
+                         static_cast<uint64_t>(trace.kind(event));
     auto const [known, is_new] = names_->try_emplace(key, ChangeMark::kUnknown);
     if (is_new) known->second = mark_of_event(marks_, trace, event);
     return known->second;
@@ -73,7 +77,8 @@ void mark_changes(Scene const& scene, ChangeMarks const& marks, Layout& layout) 
   Marker marker(scene, marks);
   layout.by_change = true;
   for (Row const& row : layout.rows)
-    for (uint32_t i = row.first_item; i < row.last_item; ++i) layout.items[i].change = marker.mark(row, layout.items[i]);
+    for (uint32_t i = row.first_item; i < row.last_item; ++i)
+      layout.items[i].change = marker.mark(row, layout.items[i]);
 }
 
 }  // namespace stepscope::viewer

@@ -43,7 +43,8 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
   for (Row const& row : layout.rows) {
     Node const& node = scene.nodes[row.node];
     auto& of_rank = shown[node.rank];
-    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter)
+    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
+        node.kind == NodeKind::kCounter)
       of_rank.insert(node.track);
     if (node.kind == NodeKind::kDevice || node.kind == NodeKind::kCommunicator)
       of_rank.insert(node.streams.begin(), node.streams.end());
@@ -58,16 +59,18 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
 
 }  // namespace
 
-void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top, bool faded,
-                           std::vector<Item>& items) {
+void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top,
+                           bool faded, std::vector<Item>& items) {
   Node const& node = scene.nodes[index];
-  std::vector<DensityColumn> const columns = density_of(scene, index, layout.window, layout.viewport.width);
+  std::vector<DensityColumn> const columns =
+      density_of(scene, index, layout.window, layout.viewport.width);
   for (uint32_t lane = 0; lane < node.lane_count; ++lane) {
     Item item;
     item.kind = ItemKind::kDensity;
     item.node = index;
     item.faded = faded;
-    item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * layout.viewport.scale);
+    item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) *
+                                   layout.viewport.scale);
     item.y1 = item.y0 + std::round((kLaneHeight - 1) * layout.viewport.scale);
     if (item.y1 <= 0 || item.y0 >= layout.viewport.height) continue;
 
@@ -85,8 +88,8 @@ void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
-                           std::vector<CurvePoint>& points) {
+void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0,
+                           float y1, std::vector<CurvePoint>& points) {
   Node const& node = scene.nodes[index];
   if (node.curve.highest <= node.curve.lowest || layout.viewport.width < 1) return;
   float const scale = layout.viewport.scale;
@@ -99,7 +102,8 @@ void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& lay
   double const shift = static_cast<double>(scene.shift(node.rank));
   auto const& pyramid = scene.far->track(node.rank, node.track).pyramid;
   int64_t const begin = clamped_time(layout.window.begin - shift);
-  auto const bins = pyramid.view(begin, std::max(clamped_time(layout.window.end - shift), begin + 1), count);
+  auto const bins =
+      pyramid.view(begin, std::max(clamped_time(layout.window.end - shift), begin + 1), count);
 
   std::optional<model::ViewBin> last;
   for (size_t i = 0; i < count; ++i) {
@@ -110,8 +114,8 @@ void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
-                           std::vector<Item>& items) {
+void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0,
+                           float y1, std::vector<Item>& items) {
   Item item;
   item.kind = ItemKind::kSegment;
   item.node = index;
@@ -130,18 +134,25 @@ void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& lay
   }
 }
 
-std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank, Layout const& layout) {
+std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank,
+                                                              Layout const& layout) {
   std::vector<OutOfCoreStep> steps;
   auto const& all = scene.far->rank(rank).steps;
   if (all.empty()) return {steps, 1};
   int64_t const shift = scene.shift(rank);
-  auto const view = [&](OutOfCoreRank::Step const& step) { return static_cast<double>(add(step.begin, shift)); };
-  auto step = std::partition_point(all.begin(), all.end(), [&](auto const& s) { return view(s) < layout.window.begin; });
-  for (; step != all.end() && view(*step) < layout.window.end; ++step) steps.push_back({layout.x_of(view(*step)), step->index});
-  return {steps, std::max<int64_t>((all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
+  auto const view = [&](OutOfCoreRank::Step const& step) {
+    return static_cast<double>(add(step.begin, shift));
+  };
+  auto step = std::partition_point(all.begin(), all.end(),
+                                   [&](auto const& s) { return view(s) < layout.window.begin; });
+  for (; step != all.end() && view(*step) < layout.window.end; ++step)
+    steps.push_back({layout.x_of(view(*step)), step->index});
+  return {steps, std::max<int64_t>(
+                     (all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
 }
 
-std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout) {
+std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state,
+                                      Layout const& layout) {
   return requests_for(scene, state.selection, layout.window, shown_tracks_of(scene, layout));
 }
 

@@ -52,7 +52,8 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
   Item const& item = layout.items[*hit.item];
   std::vector<std::string> lines = describe_item(scene, layout.rows[hit.row], item);
   bool const is_compared = item.change != ChangeMark::kNone && item.change != ChangeMark::kOther;
-  if (is_compared) lines.push_back(fmt::format("a call, new against base: {}", mark_words(item.change)));
+  if (is_compared)
+    lines.push_back(fmt::format("a call, new against base: {}", mark_words(item.change)));
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -81,21 +82,27 @@ void name_tooltip(Scene const& scene, ViewState const& state, Row const& row) {
 }
 
 /// A hairline with the time at the mouse.
-void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas, float x) {
+void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas,
+                 float x) {
   Surface const& s = surface(state.theme);
   float const at = canvas.origin.x + std::floor(x);
-  list.AddRectFilled(ImVec2(at, canvas.origin.y), ImVec2(at + 1, canvas.origin.y + layout.viewport.height),
+  list.AddRectFilled(ImVec2(at, canvas.origin.y),
+                     ImVec2(at + 1, canvas.origin.y + layout.viewport.height),
                      with_alpha(s.text, 0.25F));
   double const pixel = layout.window.span() / static_cast<double>(layout.viewport.width);
   std::string const words = format_time(layout.time_at(x), pixel);
   ImVec2 const size = ImGui::CalcTextSize(words.c_str());
   float const pad = 5 * canvas.scale;
   float const first = canvas.origin.x + pad;
-  float const left = std::clamp(at - size.x / 2, first, std::max(canvas.origin.x + layout.viewport.width - size.x - pad, first));
+  float const left =
+      std::clamp(at - size.x / 2, first,
+                 std::max(canvas.origin.x + layout.viewport.width - size.x - pad, first));
   float const top = canvas.origin.y - kRuler * canvas.scale + 3 * canvas.scale;
-  list.AddRectFilled(ImVec2(left - pad, top), ImVec2(left + size.x + pad, canvas.origin.y - 3 * canvas.scale), s.line_strong,
+  list.AddRectFilled(ImVec2(left - pad, top),
+                     ImVec2(left + size.x + pad, canvas.origin.y - 3 * canvas.scale), s.line_strong,
                      3 * canvas.scale);
-  draw_text(list, ImVec2(left, std::round((top + canvas.origin.y - 3 * canvas.scale - size.y) / 2)), s.text, words);
+  draw_text(list, ImVec2(left, std::round((top + canvas.origin.y - 3 * canvas.scale - size.y) / 2)),
+            s.text, words);
 }
 
 /// What the colours say, beside how many tracks are hidden.
@@ -113,13 +120,15 @@ void colour_legend(Scene const& scene, ViewState& state, ImVec2 at, float width,
 
 }  // namespace
 
-float timeline(Scene const& scene, ViewState& state, PathLine const* path, TimelineLook const& look) {
+float timeline(Scene const& scene, ViewState& state, PathLine const* path,
+               TimelineLook const& look) {
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
   Canvas const canvas{ImVec2(corner.x + kGutter * scale, corner.y + kRuler * scale), scale};
   float const foot = look.has_legend ? kLegend * scale : 0;
-  Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F), std::max(size.y - kRuler * scale - foot, 1.0F), scale};
+  Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F),
+                          std::max(size.y - kRuler * scale - foot, 1.0F), scale};
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - foot, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
@@ -141,7 +150,9 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path, Timel
   float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
   float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
   note_flags(list, state, layout, canvas.origin, hovered);
-  if (look.has_legend) colour_legend(scene, state, ImVec2(corner.x, corner.y + size.y - foot), size.x, look.marks != nullptr);
+  if (look.has_legend)
+    colour_legend(scene, state, ImVec2(corner.x, corner.y + size.y - foot), size.x,
+                  look.marks != nullptr);
   track_filter(state, corner);
   state.panels.pointed = hovered && x >= 0 ? std::optional(layout.time_at(x)) : std::nullopt;
   if (auto const hit = menu_asked && x < 0 ? hit_test(layout, x, y) : std::nullopt)
@@ -157,8 +168,10 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path, Timel
   }
   if (scene.events == 0) {
     ImGui::SetCursorScreenPos(ImVec2(canvas.origin.x + 16 * scale, canvas.origin.y + 16 * scale));
-    text_wrapped("This run has no events. Record it again with the steps that you want to see inside the traced part.",
-                 surface(state.theme).text_dim);
+    text_wrapped(
+        "This run has no events. Record it again with the steps that you want to see inside the "
+        "traced part.",
+        surface(state.theme).text_dim);
   }
   return viewport.height / scale;
 }

@@ -16,8 +16,9 @@ struct TimelineLook {
   bool has_keys = true;                ///< held keys move it
 };
 
-/// Fills what is left of the current window. Returns the height of the rows at scale 1 (for reveal()).
-/// `path`: drawn over the rows, if it is known.
-float timeline(Scene const& scene, ViewState& state, PathLine const* path, TimelineLook const& look = {});
+/// Fills what is left of the current window. Returns the height of the rows at scale 1 (for
+/// reveal()). `path`: drawn over the rows, if it is known.
+float timeline(Scene const& scene, ViewState& state, PathLine const* path,
+               TimelineLook const& look = {});
 
 }  // namespace stepscope::viewer

@@ -22,9 +22,11 @@ struct DropExtent {
 };
 
 /// The track of the dragged one's group that a node belongs to.
-std::optional<uint32_t> member_around(Scene const& scene, std::optional<uint32_t> group, uint32_t node) {
+std::optional<uint32_t> member_around(Scene const& scene, std::optional<uint32_t> group,
+                                      uint32_t node) {
   uint32_t const first = group ? *group + 1 : 0;
-  uint32_t const last = group ? scene.nodes[*group].subtree_end : static_cast<uint32_t>(scene.nodes.size());
+  uint32_t const last =
+      group ? scene.nodes[*group].subtree_end : static_cast<uint32_t>(scene.nodes.size());
   if (node < first || node >= last) return std::nullopt;
   uint32_t member = first;
   while (scene.nodes[member].subtree_end <= node) member = scene.nodes[member].subtree_end;
@@ -40,15 +42,18 @@ std::vector<DropExtent> drop_extents(Scene const& scene, Drag const& drag, Layou
       extents.push_back({row.node, row.y0, std::min(row.y1, layout.pinned_height)});
       continue;
     }
-    bool const goes_on =
-        !extents.empty() && row.node > extents.back().node && row.node < scene.nodes[extents.back().node].subtree_end;
-    auto const member = goes_on ? std::optional(extents.back().node) : member_around(scene, group, row.node);
+    bool const goes_on = !extents.empty() && row.node > extents.back().node &&
+                         row.node < scene.nodes[extents.back().node].subtree_end;
+    auto const member =
+        goes_on ? std::optional(extents.back().node) : member_around(scene, group, row.node);
     if (!member) continue;
-    if (extents.empty() || extents.back().node != *member) extents.push_back({*member, row.y0, row.y1});
+    if (extents.empty() || extents.back().node != *member)
+      extents.push_back({*member, row.y0, row.y1});
     extents.back().y1 = row.y1;
   }
   // The first may begin above what can be seen.
-  if (!extents.empty()) extents.front().y0 = std::max(extents.front().y0, layout.top_of(drag.pinned));
+  if (!extents.empty())
+    extents.front().y0 = std::max(extents.front().y0, layout.top_of(drag.pinned));
   return extents;
 }
 
@@ -58,11 +63,13 @@ std::optional<DropPlace> drop_place(Scene const& scene, Drag const& drag, Layout
   if (drag.node >= scene.nodes.size()) return std::nullopt;
   std::vector<DropExtent> const extents = drop_extents(scene, drag, layout);
   if (extents.empty()) return std::nullopt;
-  auto const next = std::find_if(extents.begin(), extents.end(),
-                                 [&](DropExtent const& extent) { return drag.y < (extent.y0 + extent.y1) / 2; });
+  auto const next = std::find_if(extents.begin(), extents.end(), [&](DropExtent const& extent) {
+    return drag.y < (extent.y0 + extent.y1) / 2;
+  });
   bool const is_last = next == extents.end();
   // Beside itself is where it stands.
-  bool const is_here = (!is_last && next->node == drag.node) || (next != extents.begin() && (next - 1)->node == drag.node);
+  bool const is_here = (!is_last && next->node == drag.node) ||
+                       (next != extents.begin() && (next - 1)->node == drag.node);
   if (is_here) return std::nullopt;
   if (is_last) return DropPlace{extents.back().node, true, extents.back().y1};
   return DropPlace{next->node, false, next->y0};
@@ -86,16 +93,20 @@ float drag_scroll(Drag const& drag, Layout const& layout, float seconds) {
   return 0;
 }
 
-void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& state,
+                     Layout const& layout, Canvas canvas) {
   Drag const& drag = state.drag;
   if (drag.mode != Drag::Mode::kTrack || !drag.is_moving || drag.node >= scene.nodes.size()) return;
   Surface const& s = surface(state.theme);
   float const scale = canvas.scale;
   float const left = canvas.origin.x - kGutter * scale;
   float const right = canvas.origin.x + layout.viewport.width;
-  list.PushClipRect(ImVec2(left, canvas.origin.y), ImVec2(right, canvas.origin.y + layout.viewport.height), true);
+  list.PushClipRect(ImVec2(left, canvas.origin.y),
+                    ImVec2(right, canvas.origin.y + layout.viewport.height), true);
   if (auto const place = drop_place(scene, drag, layout)) {
-    float const y = canvas.origin.y + std::clamp(place->y, 2 * scale, std::max(layout.viewport.height - 2 * scale, 2 * scale));
+    float const y =
+        canvas.origin.y +
+        std::clamp(place->y, 2 * scale, std::max(layout.viewport.height - 2 * scale, 2 * scale));
     list.AddRectFilled(ImVec2(left, y - scale), ImVec2(right, y + scale), s.accent);
     list.AddCircleFilled(ImVec2(left + 5 * scale, y), 4 * scale, s.accent);
   }
@@ -103,7 +114,8 @@ void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& stat
   ImVec2 const at(left + 22 * scale, canvas.origin.y + drag.y + 8 * scale);
   ImVec2 const size = ImGui::CalcTextSize(label.c_str());
   float const pad = 5 * scale;
-  list.AddRectFilled(ImVec2(at.x - pad, at.y - pad / 2), ImVec2(at.x + size.x + pad, at.y + size.y + pad / 2), s.line_strong,
+  list.AddRectFilled(ImVec2(at.x - pad, at.y - pad / 2),
+                     ImVec2(at.x + size.x + pad, at.y + size.y + pad / 2), s.line_strong,
                      3 * scale);
   draw_text(list, at, s.text, label);
   list.PopClipRect();

@@ -9,7 +9,9 @@
 namespace stepscope::viewer {
 namespace {
 
-constexpr uint32_t rgb(uint32_t hex) { return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U; }
+constexpr uint32_t rgb(uint32_t hex) {
+  return 0xFF000000U | (hex & 0xFFU) << 16U | (hex & 0xFF00U) | hex >> 16U;
+}
 
 struct PaintInfo {
   char const* name;           ///< null: that of the part
@@ -166,18 +168,23 @@ uint32_t paint_colour(Paint paint, Theme theme, uint8_t shade) {
   uint32_t const base = base_colour(info, theme);
   uint32_t const percent = kPercent[shade % kPercent.size()];
 
-  auto const scaled = [&](uint32_t shift) { return std::min(255U, channel(base, shift) * percent / 100) << shift; };
+  auto const scaled = [&](uint32_t shift) {
+    return std::min(255U, channel(base, shift) * percent / 100) << shift;
+  };
   return 0xFF000000U | scaled(0) | scaled(8) | scaled(16);
 }
 
 uint32_t text_on(uint32_t background) {
   // Rec. 601 luma; 140 of 255 keeps the contrast above 4.5 : 1 on every colour of the palette.
-  uint32_t const luma = (channel(background, 0) * 299 + channel(background, 8) * 587 + channel(background, 16) * 114) / 1000;
+  uint32_t const luma = (channel(background, 0) * 299 + channel(background, 8) * 587 +
+                         channel(background, 16) * 114) /
+                        1000;
   return luma > 140 ? rgb(0x0B0E12) : rgb(0xFFFFFF);
 }
 
 uint32_t with_alpha(uint32_t colour, float alpha) {
-  return (colour & 0x00FFFFFFU) | static_cast<uint32_t>(std::clamp(alpha, 0.0F, 1.0F) * 255.0F) << 24U;
+  return (colour & 0x00FFFFFFU) | static_cast<uint32_t>(std::clamp(alpha, 0.0F, 1.0F) * 255.0F)
+                                      << 24U;
 }
 
 Surface const& surface(Theme theme) { return theme == Theme::kDark ? kDark : kLight; }

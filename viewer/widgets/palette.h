@@ -1,5 +1,6 @@
-// Which colour says what. Hues are from the Okabe-Ito set, told apart with any kind of colour blindness; what is idle is also
-// told by its shape (half height), so that no meaning hangs on hue alone.
+// Which colour says what. Hues are from the Okabe-Ito set, told apart with any kind of colour
+// blindness; what is idle is also told by its shape (half height), so that no meaning hangs on hue
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ Paint paint_of(analyzer::IdleCause cause);
 /// What the colour stands for, in words.
 char const* paint_name(Paint paint);
 
-/// Colours are packed as ImGui packs them. `shade` 0–3 varies the lightness so that neighbours of one class can be told apart.
+/// Colours are packed as ImGui packs them. `shade` 0–3 varies the lightness so that neighbours of
+/// one class can be told apart.
 uint32_t paint_colour(Paint paint, Theme theme, uint8_t shade = 1);
 /// Black or white, whichever reads better on `background`.
 uint32_t text_on(uint32_t background);
@@ -48,7 +50,8 @@ uint32_t with_alpha(uint32_t colour, float alpha);
 
 /// Colours of everything that is not an event.
 struct Surface {
-  uint32_t background, row, row_alternate, header, gutter, line, line_strong, text, text_dim, accent, warning, critical, shadow;
+  uint32_t background, row, row_alternate, header, gutter, line, line_strong, text, text_dim,
+      accent, warning, critical, shadow;
 };
 Surface const& surface(Theme theme);
 

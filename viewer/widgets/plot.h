@@ -28,8 +28,9 @@ struct PlotTick {
   double value;
   std::string label;
 };
-/// Grid lines with their labels, left of and below the area; labels that would overlap are left out.
-void draw_axes(ImDrawList& list, Plot const& plot, std::span<PlotTick const> x_ticks, std::span<PlotTick const> y_ticks,
-               Theme theme);
+/// Grid lines with their labels, left of and below the area; labels that would overlap are left
+/// out.
+void draw_axes(ImDrawList& list, Plot const& plot, std::span<PlotTick const> x_ticks,
+               std::span<PlotTick const> y_ticks, Theme theme);
 
 }  // namespace stepscope::viewer

@@ -1,4 +1,5 @@
-// Draws ImGui's triangles without any graphics library: pictures on machines without display or OpenGL, and pixels for tests.
+// Draws ImGui's triangles without any graphics library: pictures on machines without display or
+// OpenGL, and pixels for tests.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,9 @@ struct Picture {
   std::vector<uint8_t> pixels;
 };
 
-/// Draws the frame of the last ImGui::Render() over `background`; knows one texture, the font atlas. O(pixels covered).
-Picture rasterise(ImDrawData const& frame, ImFontAtlas& atlas, int width, int height, uint32_t background);
+/// Draws the frame of the last ImGui::Render() over `background`; knows one texture, the font
+/// atlas. O(pixels covered).
+Picture rasterise(ImDrawData const& frame, ImFontAtlas& atlas, int width, int height,
+                  uint32_t background);
 
 }  // namespace stepscope::viewer

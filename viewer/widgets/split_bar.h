@@ -21,7 +21,8 @@ inline std::array<SplitPart, kSplitParts> split_parts(analyzer::TimeSplit const&
                                             {Paint::kCommunication, split.exposed_comm_ns},
                                             {Paint::kCopy, split.exposed_copy_ns}}};
   for (size_t cause = 0; cause < split.idle_by_cause.size(); ++cause)
-    parts[3 + cause] = {paint_of(static_cast<analyzer::IdleCause>(cause)), split.idle_by_cause[cause]};
+    parts[3 + cause] = {paint_of(static_cast<analyzer::IdleCause>(cause)),
+                        split.idle_by_cause[cause]};
   return parts;
 }
 

@@ -16,15 +16,16 @@ std::vector<uint32_t> order_of(FactTable const& table) {
                    specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending);
   std::vector<uint32_t> order(table.rows);
   std::iota(order.begin(), order.end(), 0U);
-  bool const is_reversed =
-      specs != nullptr && specs->SpecsCount > 0 && specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+  bool const is_reversed = specs != nullptr && specs->SpecsCount > 0 &&
+                           specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
   if (is_reversed) std::reverse(order.begin(), order.end());
   return order;
 }
 
 float width_of(FactColumn const& column) {
   constexpr float kLeastStretched = 60;  // of a picture, at scale 1
-  return std::max((column.width > 0 ? column.width : kLeastStretched) * ui_scale(), ImGui::CalcTextSize(column.title).x);
+  return std::max((column.width > 0 ? column.width : kLeastStretched) * ui_scale(),
+                  ImGui::CalcTextSize(column.title).x);
 }
 
 struct ShownColumns {
@@ -32,7 +33,8 @@ struct ShownColumns {
   float names = 0;  ///< width of the first
 };
 
-/// Names can be read, then as many columns as find room, the most important first; what is known nowhere has none.
+/// Names can be read, then as many columns as find room, the most important first; what is known
+/// nowhere has none.
 ShownColumns shown_columns(FactTable const& table, float room) {
   constexpr size_t kMostNames = 64;    // as many as any screen has
   constexpr float kLongestName = 220;  // longer ones are cut
@@ -41,18 +43,22 @@ ShownColumns shown_columns(FactTable const& table, float room) {
   float names = ImGui::CalcTextSize(table.columns[0].title).x;
   for (size_t row = 0; row < std::min(table.rows, kMostNames); ++row)
     names = std::max(names, ImGui::CalcTextSize(table.name(row).c_str()).x);
-  names = std::min(names, kLongestName * ui_scale()) + (table.swatch ? ImGui::GetFontSize() * 1.2F : 0);
+  names =
+      std::min(names, kLongestName * ui_scale()) + (table.swatch ? ImGui::GetFontSize() * 1.2F : 0);
   float const least_names = kLeastName * ui_scale();
   room -= names + padding;
   std::vector<size_t> order(table.columns.size() - 1);
   std::iota(order.begin(), order.end(), size_t{1});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return table.columns[a].rank < table.columns[b].rank; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return table.columns[a].rank < table.columns[b].rank;
+  });
   std::vector<bool> shown(table.columns.size(), false);
   shown[0] = true;
   for (size_t const c : order) {
     float const width = width_of(table.columns[c]) + padding;
     // A picture is worth more than the ends of long names.
-    float const cut = std::clamp(width - room, 0.0F, table.columns[c].width > 0 ? 0 : std::max(names - least_names, 0.0F));
+    float const cut = std::clamp(
+        width - room, 0.0F, table.columns[c].width > 0 ? 0 : std::max(names - least_names, 0.0F));
     // The first of them is there however narrow the window is.
     bool const has_room = width - cut <= room || c == order.front();
     if (!has_room || !is_any_known(table.rows, c, table.value)) continue;
@@ -71,10 +77,14 @@ void set_up_columns(FactTable const& table, ShownColumns const& shown) {
   for (size_t c = 0; c < table.columns.size(); ++c) {
     FactColumn const& column = table.columns[c];
     bool const is_fixed = c == 0 ? is_name_fixed : column.width > 0;
-    ImGuiTableColumnFlags flags = is_fixed ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
+    ImGuiTableColumnFlags flags =
+        is_fixed ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
     if (!shown.is_shown[c]) flags |= ImGuiTableColumnFlags_Disabled;
     if (c > 0) flags |= ImGuiTableColumnFlags_PreferSortDescending;
-    ImGui::TableSetupColumn(column.title, flags, !is_fixed ? 0 : c == 0 ? shown.names : width_of(column));
+    ImGui::TableSetupColumn(column.title, flags,
+                            !is_fixed ? 0
+                            : c == 0  ? shown.names
+                                      : width_of(column));
   }
 }
 
@@ -105,23 +115,28 @@ void number_cells(FactTable const& table, size_t row, Theme theme) {
     if (!ImGui::TableSetColumnIndex(static_cast<int>(c))) continue;
     if (table.paint) {
       ImVec2 const low = ImGui::GetCursorScreenPos();
-      ImVec2 const high(low.x + std::max(ImGui::GetContentRegionAvail().x, 1.0F), low.y + ImGui::GetFontSize());
+      ImVec2 const high(low.x + std::max(ImGui::GetContentRegionAvail().x, 1.0F),
+                        low.y + ImGui::GetFontSize());
       if (table.paint(row, c, low, high)) continue;
     }
     bool const is_known = !std::isnan(table.value(row, c));
-    text_right(is_known ? table.text(row, c) : "–", is_known ? surface(theme).text : surface(theme).text_dim);
+    text_right(is_known ? table.text(row, c) : "–",
+               is_known ? surface(theme).text : surface(theme).text_dim);
   }
 }
 
 }  // namespace
 
 std::optional<size_t> fact_table(FactTable const& table, Theme theme) {
-  ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate |
-                          ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings;
+  ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_Sortable |
+                          ImGuiTableFlags_SortTristate | ImGuiTableFlags_SizingFixedFit |
+                          ImGuiTableFlags_NoSavedSettings;
   if (table.height >= 0) flags |= ImGuiTableFlags_ScrollY;
-  float const room = ImGui::GetContentRegionAvail().x - (table.height >= 0 ? ImGui::GetStyle().ScrollbarSize : 0);
+  float const room =
+      ImGui::GetContentRegionAvail().x - (table.height >= 0 ? ImGui::GetStyle().ScrollbarSize : 0);
   std::optional<size_t> clicked;
-  if (!ImGui::BeginTable(table.id, static_cast<int>(table.columns.size()), flags, ImVec2(0, std::max(table.height, 0.0F))))
+  if (!ImGui::BeginTable(table.id, static_cast<int>(table.columns.size()), flags,
+                         ImVec2(0, std::max(table.height, 0.0F))))
     return clicked;
   if (table.height >= 0) ImGui::TableSetupScrollFreeze(0, 1);
   set_up_columns(table, shown_columns(table, room));

@@ -21,19 +21,23 @@ std::string first_file(std::initializer_list<char const*> paths) {
   return {};
 }
 
-/// Latin, Greek, Cyrillic, punctuation, arrows, mathematics and the replacement character: what names and units need.
-constexpr std::array<ImWchar, 19> kGlyphs = {0x20,   0x24F,  0x370,  0x3FF,  0x400,  0x4FF,  0x2010, 0x205E, 0x2080, 0x208E,
-                                             0x2190, 0x21FF, 0x2200, 0x22FF, 0x25A0, 0x25FF, 0xFFFD, 0xFFFD, 0};
+/// Latin, Greek, Cyrillic, punctuation, arrows, mathematics and the replacement character: what
+/// names and units need.
+constexpr std::array<ImWchar, 19> kGlyphs = {0x20,   0x24F,  0x370,  0x3FF,  0x400,  0x4FF,  0x2010,
+                                             0x205E, 0x2080, 0x208E, 0x2190, 0x21FF, 0x2200, 0x22FF,
+                                             0x25A0, 0x25FF, 0xFFFD, 0xFFFD, 0};
 
 void merge_cjk(float pixels) {
   std::string const path =
-      first_file({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
+      first_file({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
+                  "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                   "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"});
   if (path.empty()) return;
   ImGuiIO& io = ImGui::GetIO();
   ImFontConfig config;
   config.MergeMode = true;
-  io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config, io.Fonts->GetGlyphRangesChineseSimplifiedCommon());
+  io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config,
+                               io.Fonts->GetGlyphRangesChineseSimplifiedCommon());
 }
 
 }  // namespace
@@ -41,9 +45,9 @@ void merge_cjk(float pixels) {
 void load_fonts(float scale) {
   ImGuiIO& io = ImGui::GetIO();
   float const pixels = kFontSize * scale;
-  std::string const regular =
-      first_file({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans.ttf",
-                  "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf"});
+  std::string const regular = first_file({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+                                          "/usr/share/fonts/TTF/DejaVuSans.ttf",
+                                          "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf"});
   if (regular.empty()) {
     ImFontConfig config;
     config.SizePixels = pixels;
@@ -55,7 +59,8 @@ void load_fonts(float scale) {
   std::string bold = regular;
   bold.replace(bold.rfind("DejaVuSans.ttf"), std::string::npos, "DejaVuSans-Bold.ttf");
   std::error_code error;
-  if (std::filesystem::is_regular_file(bold, error)) io.Fonts->AddFontFromFileTTF(bold.c_str(), pixels, nullptr, kGlyphs.data());
+  if (std::filesystem::is_regular_file(bold, error))
+    io.Fonts->AddFontFromFileTTF(bold.c_str(), pixels, nullptr, kGlyphs.data());
 }
 
 void apply_style(Theme theme, float scale) {

@@ -1,4 +1,5 @@
-// The cells of tables of facts as numbers: the order of the rows by one of the columns, and how numbers are written.
+// The cells of tables of facts as numbers: the order of the rows by one of the columns, and how
+// numbers are written.
 #pragma once
 
 #include <cmath>
@@ -13,7 +14,8 @@ namespace stepscope::viewer {
 /// The number by which a cell is sorted; not a number: there is nothing in it.
 using CellValue = std::function<double(size_t row, size_t column)>;
 
-/// The rows 0 … rows − 1 by the column's values; those without one are last either way, equal ones stay in their order.
+/// The rows 0 … rows − 1 by the column's values; those without one are last either way, equal ones
+/// stay in their order.
 std::vector<uint32_t> rows_by(size_t rows, size_t column, CellValue const& value, bool ascending);
 /// Whether any row has a value there. O(rows) where none has.
 bool is_any_known(size_t rows, size_t column, CellValue const& value);

@@ -28,19 +28,28 @@ std::string format_time_range(double begin_ns, double end_ns) {
   double const resolution = std::max((end_ns - begin_ns) / 1000, 1.0);
   double const size = std::max(std::abs(begin_ns), std::abs(end_ns));
   double const unit = size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : size >= 1e3 ? 1e3 : 1;
-  return format_time_in(begin_ns, resolution, unit) + " – " + format_time_in(end_ns, resolution, unit);
+  return format_time_in(begin_ns, resolution, unit) + " – " +
+         format_time_in(end_ns, resolution, unit);
 }
 
 std::string format_time(double view_ns, double resolution_ns) {
   double const size = std::max(std::abs(view_ns), resolution_ns);
-  return format_time_in(view_ns, resolution_ns, size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : size >= 1e3 ? 1e3 : 1);
+  return format_time_in(view_ns, resolution_ns,
+                        size >= 1e9   ? 1e9
+                        : size >= 1e6 ? 1e6
+                        : size >= 1e3 ? 1e3
+                                      : 1);
 }
 
 std::string format_time_in(double view_ns, double resolution_ns, double unit_ns) {
-  char const* const name = unit_ns >= 1e9 ? "s" : unit_ns >= 1e6 ? "ms" : unit_ns >= 1e3 ? "µs" : "ns";
+  char const* const name = unit_ns >= 1e9   ? "s"
+                           : unit_ns >= 1e6 ? "ms"
+                           : unit_ns >= 1e3 ? "µs"
+                                            : "ns";
   // 1e-9: what log10 of an exact power of ten may be off.
   double const digits = std::ceil(std::log10(unit_ns / std::max(resolution_ns, 1e-3)) - 1e-9);
-  return fmt::format("{:.{}f} {}", view_ns / unit_ns, static_cast<int>(std::clamp(digits, 0.0, 9.0)), name);
+  return fmt::format("{:.{}f} {}", view_ns / unit_ns,
+                     static_cast<int>(std::clamp(digits, 0.0, 9.0)), name);
 }
 
 }  // namespace stepscope::viewer

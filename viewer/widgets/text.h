@@ -1,4 +1,5 @@
-// Text of the trace on its way to the screen: it is hostile, so it is bounded, made printable and never used as a format string.
+// Text of the trace on its way to the screen: it is hostile, so it is bounded, made printable and
+// never used as a format string.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +9,13 @@
 
 namespace stepscope::viewer {
 
-inline constexpr size_t kMaxName = 512;  ///< bytes of a name that are ever looked at: longer ones end in "…"
+inline constexpr size_t kMaxName =
+    512;  ///< bytes of a name that are ever looked at: longer ones end in "…"
 
 /// Bounded and printable; cut at a character, with "…" when something was left out.
 std::string printable_name(std::string_view raw, size_t max_bytes = kMaxName);
-/// What of a name helps in a narrow bar: without return type, without the namespaces before its template arguments.
+/// What of a name helps in a narrow bar: without return type, without the namespaces before its
+/// template arguments.
 std::string_view short_name(std::string_view name);
 /// A time of view with as many decimals as `resolution_ns` needs: "12.3451 s".
 std::string format_time(double view_ns, double resolution_ns);

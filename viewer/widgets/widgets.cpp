@@ -49,7 +49,8 @@ void header_row(int first_number, std::span<char const* const> meanings) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
     char const* const title = ImGui::TableGetColumnName(column);
     ImGui::PushID(column);
-    // The heading itself has no text, so that it can be put to the right; it keeps its click and its sort arrow.
+    // The heading itself has no text, so that it can be put to the right; it keeps its click and
+    // its sort arrow.
     ImVec2 const at = ImGui::GetCursorScreenPos();
     float const room = ImGui::GetContentRegionAvail().x;
     ImGui::TableHeader("");
@@ -57,8 +58,10 @@ void header_row(int first_number, std::span<char const* const> meanings) {
     if (index < meanings.size() && *meanings[index] != '\0') hint(meanings[index]);
     bool const sorted = (ImGui::TableGetColumnFlags(column) & ImGuiTableColumnFlags_IsSorted) != 0;
     float const arrow = sorted ? ImGui::GetFontSize() : 0;
-    float const x = column < first_number ? 0 : std::max(room - arrow - ImGui::CalcTextSize(title).x, 0.0F);
-    draw_text(*ImGui::GetWindowDrawList(), ImVec2(at.x + x, at.y), ImGui::GetColorU32(ImGuiCol_TextDisabled), title);
+    float const x =
+        column < first_number ? 0 : std::max(room - arrow - ImGui::CalcTextSize(title).x, 0.0F);
+    draw_text(*ImGui::GetWindowDrawList(), ImVec2(at.x + x, at.y),
+              ImGui::GetColorU32(ImGuiCol_TextDisabled), title);
     ImGui::PopID();
   }
 }
@@ -72,7 +75,8 @@ void swatch(uint32_t colour) {
   float const size = ImGui::GetFontSize();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const inset = size * 0.18F;
-  ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, at.y + inset), ImVec2(at.x + size - 2 * inset, at.y + size - inset),
+  ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, at.y + inset),
+                                            ImVec2(at.x + size - 2 * inset, at.y + size - inset),
                                             colour, 2 * ui_scale());
   ImGui::Dummy(ImVec2(size - 2 * inset, size));
   ImGui::SameLine(0, 5 * ui_scale());
@@ -184,10 +188,11 @@ int key_code(Key key) {
 }
 #else
 ImGuiKey key_code(Key key) {
-  static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
-                                        ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
-                                        ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-                                        ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
+  static constexpr ImGuiKey kCodes[] = {
+      ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
+      ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
+      ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
+      ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
   return kCodes[static_cast<int>(key)];
 }
 #endif

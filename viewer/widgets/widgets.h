@@ -1,4 +1,5 @@
-// The few ImGui idioms that every panel uses: text that is never a format string, cells, headings, keys of both ImGui key models.
+// The few ImGui idioms that every panel uses: text that is never a format string, cells, headings,
+// keys of both ImGui key models.
 #pragma once
 
 #include <span>
@@ -17,7 +18,9 @@ inline constexpr float kFontSize = 14;
 inline float ui_scale() { return ImGui::GetFontSize() / kFontSize; }
 inline ImVec4 to_vec4(uint32_t colour) { return ImGui::ColorConvertU32ToFloat4(colour); }
 
-inline void text(std::string_view words) { ImGui::TextUnformatted(words.data(), words.data() + words.size()); }
+inline void text(std::string_view words) {
+  ImGui::TextUnformatted(words.data(), words.data() + words.size());
+}
 void text_coloured(std::string_view words, uint32_t colour);
 /// Breaks lines at the right edge of the window.
 void text_wrapped(std::string_view words, uint32_t colour);
@@ -29,14 +32,15 @@ void pop_bold();
 void text_right(std::string_view words, uint32_t colour);
 /// Two cells of a table: name dimmed, value. The value wraps.
 void property(std::string_view name, std::string_view value, Theme theme);
-/// The table's headings; those from column `first_number` on are aligned right, as the numbers below them. `meanings`: tooltips
-/// beside the columns, empty ones are none.
+/// The table's headings; those from column `first_number` on are aligned right, as the numbers
+/// below them. `meanings`: tooltips beside the columns, empty ones are none.
 void header_row(int first_number, std::span<char const* const> meanings = {});
 /// What a panel says when it has nothing to show: what is missing and what to do.
 void empty_state(std::string_view words, Theme theme);
 /// A filled square in a colour, as high as the text, on the same line as what follows.
 void swatch(uint32_t colour);
-/// A tooltip with room around its text, whatever the window below it has; always followed by end_tooltip().
+/// A tooltip with room around its text, whatever the window below it has; always followed by
+/// end_tooltip().
 void begin_tooltip();
 void end_tooltip();
 /// Tooltip of the last item.
@@ -45,13 +49,31 @@ void hint(std::string_view words);
 /// What is typed goes to the box that follows.
 void focus_next_box();
 
-/// As much of `words` as fits into `width`, with "…" when not all of it; nothing when not even that fits.
+/// As much of `words` as fits into `width`, with "…" when not all of it; nothing when not even that
+/// fits.
 std::string fit(std::string_view words, float width);
 /// The same for a bar, where a name's beginning says more than "…".
 std::string fit_bar(std::string_view words, float width);
 void draw_text(ImDrawList& list, ImVec2 at, uint32_t colour, std::string_view words);
 
-enum class Key { kA, kD, kF, kM, kS, kW, kEscape, kBackspace, kEnter, kLeft, kRight, kUp, kDown, kHome, kO, kP };
+enum class Key {
+  kA,
+  kD,
+  kF,
+  kM,
+  kS,
+  kW,
+  kEscape,
+  kBackspace,
+  kEnter,
+  kLeft,
+  kRight,
+  kUp,
+  kDown,
+  kHome,
+  kO,
+  kP
+};
 bool key_down(Key key);
 /// True in the frame in which it went down, and on repeats when asked.
 bool key_pressed(Key key, bool repeat = false);

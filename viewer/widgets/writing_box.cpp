@@ -8,7 +8,8 @@
 
 namespace stepscope::viewer {
 
-bool writing_box(char const* id, char const* hint, std::string& text, float width, size_t most_bytes) {
+bool writing_box(char const* id, char const* hint, std::string& text, float width,
+                 size_t most_bytes) {
   ImGui::SetNextItemWidth(width);
   std::vector<char> buffer(most_bytes + 1);
   text.copy(buffer.data(), most_bytes);

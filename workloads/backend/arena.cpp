@@ -18,12 +18,14 @@ uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / u
 }  // namespace
 
 Arena::~Arena() {
-  for (auto const& [address, bytes] : segments_) system_->give_back(reinterpret_cast<void*>(address), bytes);
+  for (auto const& [address, bytes] : segments_)
+    system_->give_back(reinterpret_cast<void*>(address), bytes);
 }
 
 bool Arena::grow(uint64_t bytes) {
   if (round_up(bytes, kPage) > capacity_ - reserved_) return false;
-  uint64_t const size = std::min(round_up(bytes, kSegmentUnit), (capacity_ - reserved_) / kPage * kPage);
+  uint64_t const size =
+      std::min(round_up(bytes, kSegmentUnit), (capacity_ - reserved_) / kPage * kPage);
   void* const data = system_->reserve(size);
   refused_ = data == nullptr;
   if (refused_) return false;
@@ -51,7 +53,8 @@ void Arena::drop_free_segments() {
   }
 }
 
-base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose purpose, std::string_view owner) {
+base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose purpose,
+                                             std::string_view owner) {
   std::lock_guard const lock(mutex_);
   uint64_t const size = aligned(std::max<uint64_t>(bytes, 1));
   auto fit = free_by_size_.lower_bound({size, 0});
@@ -77,9 +80,11 @@ base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose pu
 }
 
 void Arena::insert_free(Address address, uint64_t bytes) {
-  // Neighbours are joined inside a segment only: two segments may touch, but are returned to the system apart.
+  // Neighbours are joined inside a segment only: two segments may touch, but are returned to the
+  // system apart.
   auto const next = free_blocks_.lower_bound(address);
-  if (next != free_blocks_.end() && next->first == address + bytes && !segments_.contains(next->first)) {
+  if (next != free_blocks_.end() && next->first == address + bytes &&
+      !segments_.contains(next->first)) {
     bytes += next->second;
     free_by_size_.erase({next->second, next->first});
     free_blocks_.erase(next);
@@ -112,8 +117,8 @@ Arena::Block Arena::release(void* data) {
 base::Expected<void> Arena::reserve_all() {
   std::lock_guard const lock(mutex_);
   if (grow((capacity_ - reserved_) / kPage * kPage)) return {};
-  return base::fail("{}: the system has not {} at once, lower --memory-limit or let memory grow", device_name_,
-                    base::format_bytes(capacity_));
+  return base::fail("{}: the system has not {} at once, lower --memory-limit or let memory grow",
+                    device_name_, base::format_bytes(capacity_));
 }
 
 void Arena::give_back() {
@@ -134,15 +139,18 @@ std::string Arena::out_of_memory(uint64_t bytes, std::string_view owner) const {
   std::sort(owners.rbegin(), owners.rend());
   std::string holders;
   for (size_t i = 0; i < std::min(owners.size(), kNamedOwners); ++i) {
-    holders += fmt::format("{}{} {}", i == 0 ? "" : ", ", owners[i].second, base::format_bytes(owners[i].first));
+    holders += fmt::format("{}{} {}", i == 0 ? "" : ", ", owners[i].second,
+                           base::format_bytes(owners[i].first));
   }
   uint64_t const unreserved = refused_ ? 0 : capacity_ - reserved_;
-  uint64_t const largest = std::max(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first, unreserved);
+  uint64_t const largest =
+      std::max(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first, unreserved);
   return fmt::format(
-      "{}: out of memory: {} asked for {}, {} of {} are free (largest block {}{}); most is held by {}; lower --batch or raise "
-      "--memory-limit",
-      device_name_, owner, base::format_bytes(bytes), base::format_bytes(capacity_ - allocated_), base::format_bytes(capacity_),
-      base::format_bytes(largest), refused_ ? ", the system has no more" : "", holders.empty() ? "nobody" : holders);
+      "{}: out of memory: {} asked for {}, {} of {} are free (largest block {}{}); most is held by "
+      "{}; lower --batch or raise --memory-limit",
+      device_name_, owner, base::format_bytes(bytes), base::format_bytes(capacity_ - allocated_),
+      base::format_bytes(capacity_), base::format_bytes(largest),
+      refused_ ? ", the system has no more" : "", holders.empty() ? "nobody" : holders);
 }
 
 }  // namespace stepscope::workloads

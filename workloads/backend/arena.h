@@ -1,5 +1,6 @@
-// The memory of one device: a caching arena with a capacity. Blocks are cut best-fit from segments that are reserved from the
-// system and kept when free; neighbours that are free are joined. Reserved bytes never pass the capacity.
+// The memory of one device: a caching arena with a capacity. Blocks are cut best-fit from segments
+// that are reserved from the system and kept when free; neighbours that are free are joined.
+// Reserved bytes never pass the capacity.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@
 
 namespace stepscope::workloads {
 
-/// What an arena's segments come from: a backend's system allocator. The arena calls it under its lock.
+/// What an arena's segments come from: a backend's system allocator. The arena calls it under its
+/// lock.
 class SystemMemory {
  public:
   virtual ~SystemMemory() = default;
@@ -30,7 +32,9 @@ class SystemMemory {
 class Arena {
  public:
   Arena(std::string device_name, uint64_t capacity_bytes, std::unique_ptr<SystemMemory> system)
-      : device_name_(std::move(device_name)), capacity_(capacity_bytes), system_(std::move(system)) {}
+      : device_name_(std::move(device_name)),
+        capacity_(capacity_bytes),
+        system_(std::move(system)) {}
   ~Arena();
   Arena(Arena const&) = delete;
   Arena& operator=(Arena const&) = delete;
@@ -42,7 +46,8 @@ class Arena {
     std::string owner;
   };
 
-  /// Error: out of memory; says what was asked, what is free, the largest block, and who holds most.
+  /// Error: out of memory; says what was asked, what is free, the largest block, and who holds
+  /// most.
   base::Expected<Block> allocate(size_t bytes, api::MemoryPurpose purpose, std::string_view owner);
   /// `data` must have come from allocate().
   Block release(void* data);
@@ -52,9 +57,12 @@ class Arena {
   void give_back();
   [[nodiscard]] MemoryUse use() const;
 
-  static constexpr uint64_t kAlignment = 256;  ///< no two blocks share a cache line or a vector load
+  static constexpr uint64_t kAlignment =
+      256;  ///< no two blocks share a cache line or a vector load
   /// What a block of so many bytes takes.
-  static constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+  static constexpr uint64_t aligned(uint64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
   static constexpr uint64_t kSegmentUnit = 2ULL << 20U;  ///< segments are whole huge pages
 
  private:

@@ -37,14 +37,17 @@ std::string_view precision_name(Precision precision) {
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options) {
   size_t const colon = specification.find(':');
   std::string_view const name = specification.substr(0, colon);
-  std::string_view const arguments = colon == std::string_view::npos ? "" : specification.substr(colon + 1);
+  std::string_view const arguments =
+      colon == std::string_view::npos ? "" : specification.substr(colon + 1);
   // Backends let the processes talk to each other, each in its own way.
   if (options.processes) {
-    auto const same = agree_on_settings(*options.processes, {{"a kind of --device of", std::string(name)}});
+    auto const same =
+        agree_on_settings(*options.processes, {{"a kind of --device of", std::string(name)}});
     if (!same) return base::fail_with(same);
   }
   if (colon != std::string_view::npos && arguments.empty()) {
-    return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0", specification);
+    return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0",
+                      specification);
   }
   for (BackendEntry const& backend : kBackends) {
     if (backend.name != name) continue;
@@ -54,8 +57,10 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
     }
     return group;
   }
-  return base::fail("{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: cuda:0,cuda:1)",
-                    specification);
+  return base::fail(
+      "{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: "
+      "cuda:0,cuda:1)",
+      specification);
 }
 
 Expected<void> check_devices(DeviceGroup const& group) {

@@ -11,7 +11,8 @@
 namespace stepscope::workloads {
 namespace {
 
-constexpr size_t kMaxDevices = 64;  // logical devices included; three streams each: more is a typing error
+constexpr size_t kMaxDevices =
+    64;  // logical devices included; three streams each: more is a typing error
 
 }  // namespace
 
@@ -27,15 +28,16 @@ Expected<std::vector<int>> parse_gpus(std::string_view arguments) {
     auto const [end, error] = std::from_chars(one.data(), one.data() + one.size(), gpu);
     if (error != std::errc() || end != one.data() + one.size() || gpu < 0) {
       return base::fail(
-          "cuda:{}: '{}' is not the number of a GPU, use for example cuda:0 or cuda:0,cuda:1 (or host:2 for host "
-          "devices)",
+          "cuda:{}: '{}' is not the number of a GPU, use for example cuda:0 or cuda:0,cuda:1 (or "
+          "host:2 for host devices)",
           arguments, one);
     }
     gpus.push_back(gpu);
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  if (gpus.size() > kMaxDevices) return base::fail("cuda:{}: more than {} devices, name fewer", arguments, kMaxDevices);
+  if (gpus.size() > kMaxDevices)
+    return base::fail("cuda:{}: more than {} devices, name fewer", arguments, kMaxDevices);
   return gpus;
 }
 
@@ -49,18 +51,20 @@ Expected<OpenGpusFunction> load_cuda_module(std::string const& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return base::fail(
-        "cuda: this build has no CUDA part ({} is missing): build it where the CUDA toolkit, cuDNN 9 and NCCL have their "
-        "headers, or use --device host",
+        "cuda: this build has no CUDA part ({} is missing): build it where the CUDA toolkit, cuDNN "
+        "9 and NCCL have their headers, or use --device host",
         path);
   }
   void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     char const* const reason = ::dlerror();
-    return base::fail("cuda: the CUDA part cannot be loaded ({}), install Stepscope again or use --device host",
-                      reason != nullptr ? reason : "no reason given");
+    return base::fail(
+        "cuda: the CUDA part cannot be loaded ({}), install Stepscope again or use --device host",
+        reason != nullptr ? reason : "no reason given");
   }
   auto const open = reinterpret_cast<OpenGpusFunction>(::dlsym(module, kOpenGpusFunction));
-  if (open == nullptr) return base::fail("{}: is not the CUDA part of this program, install Stepscope again", path);
+  if (open == nullptr)
+    return base::fail("{}: is not the CUDA part of this program, install Stepscope again", path);
   return open;
 }
 

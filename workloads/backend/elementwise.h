@@ -1,5 +1,6 @@
-// Element-wise operations, written once: functors that a backend calls for every element, in a loop (host) or as a kernel (CUDA).
-// A new operation is a struct here and its name in the list at the end; no backend changes.
+// Element-wise operations, written once: functors that a backend calls for every element, in a loop
+// (host) or as a kernel (CUDA). A new operation is a struct here and its name in the list at the
+// end; no backend changes.
 #pragma once
 
 #include <cmath>
@@ -64,20 +65,24 @@ struct Add {
   STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = a[i] + b[i]; }
 };
 
-/// Half of the argument that GELU's logistic function takes, and its derivative: u = √(2/π) · (x + 0.044715 · x³).
+/// Half of the argument that GELU's logistic function takes, and its derivative: u = √(2/π) · (x +
+/// 0.044715 · x³).
 struct GeluArgument {
   float u, du;
   STEPSCOPE_BOTH explicit GeluArgument(float x)
-      : u(0.7978845608F * (x + 0.044715F * x * x * x)), du(0.7978845608F * (1.0F + 0.134145F * x * x)) {}
+      : u(0.7978845608F * (x + 0.044715F * x * x * x)),
+        du(0.7978845608F * (1.0F + 0.134145F * x * x)) {}
 };
 
-/// y ← ½ · x · (1 + tanh u), the tanh form of GELU (Hendrycks, Gimpel, arXiv 1606.08415), written as x · σ(2u): the same
-/// function, and exp costs less than tanh.
+/// y ← ½ · x · (1 + tanh u), the tanh form of GELU (Hendrycks, Gimpel, arXiv 1606.08415), written
+/// as x · σ(2u): the same function, and exp costs less than tanh.
 struct GeluForward {
   static constexpr int kBytes = 8, kFlops = 12;
   float const* x;
   float* y;
-  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = x[i] / (1.0F + std::exp(-2.0F * GeluArgument(x[i]).u)); }
+  STEPSCOPE_BOTH void operator()(size_t i) const {
+    y[i] = x[i] / (1.0F + std::exp(-2.0F * GeluArgument(x[i]).u));
+  }
 };
 
 /// dy ← dy · GELU'(x)
@@ -124,9 +129,10 @@ struct TanhBackward {
   STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] *= 1.0F - y[i] * y[i]; }
 };
 
-/// The binary cross entropy of sigmoid(logit), of a target that is 1 for the first `ones` logits and else 0, in the form that
-/// overflows nowhere: max(x, 0) − x · target + log(1 + exp(−|x|)). d_logits = (sigmoid − target) · scale; result[2i] = the loss,
-/// result[2i + 1] = 1 where the logit is on the target's side of 0, else 0.
+/// The binary cross entropy of sigmoid(logit), of a target that is 1 for the first `ones` logits
+/// and else 0, in the form that overflows nowhere: max(x, 0) − x · target + log(1 + exp(−|x|)).
+/// d_logits = (sigmoid − target) · scale; result[2i] = the loss, result[2i + 1] = 1 where the logit
+/// is on the target's side of 0, else 0.
 struct BinaryCrossEntropy {
   static constexpr int kBytes = 16, kFlops = 20;
   float const* logits;
@@ -151,11 +157,13 @@ struct SgdUpdate {
   float* weights;
   float const* gradients;
   float rate, decay;
-  STEPSCOPE_BOTH void operator()(size_t i) const { weights[i] -= rate * (gradients[i] + decay * weights[i]); }
+  STEPSCOPE_BOTH void operator()(size_t i) const {
+    weights[i] -= rate * (gradients[i] + decay * weights[i]);
+  }
 };
 
-/// Adam with decoupled weight decay (Loshchilov, Hutter, ICLR 2019). correction1 = 1 − beta1ᵗ, correction2 = 1 − beta2ᵗ in step
-/// t, counted from 1.
+/// Adam with decoupled weight decay (Loshchilov, Hutter, ICLR 2019). correction1 = 1 − beta1ᵗ,
+/// correction2 = 1 − beta2ᵗ in step t, counted from 1.
 struct AdamWUpdate {
   static constexpr int kBytes = 28, kFlops = 14;
   float* weights;
@@ -172,7 +180,8 @@ struct AdamWUpdate {
 };
 
 /// THE list of element-wise operations.
-using Op = std::variant<Fill, Copy, Scale, Add, AddScaled, ReluBackward, LeakyRelu, LeakyReluBackward, GeluForward, GeluBackward,
-                        Tanh, TanhBackward, BinaryCrossEntropy, SgdUpdate, AdamWUpdate>;
+using Op = std::variant<Fill, Copy, Scale, Add, AddScaled, ReluBackward, LeakyRelu,
+                        LeakyReluBackward, GeluForward, GeluBackward, Tanh, TanhBackward,
+                        BinaryCrossEntropy, SgdUpdate, AdamWUpdate>;
 
 }  // namespace stepscope::workloads::elementwise

@@ -1,5 +1,5 @@
-// The layers of the bundled networks: their shapes and what each computes. Made by a Device, which must outlive them; every call
-// enqueues on the device's compute stream. Layouts: backend.h.
+// The layers of the bundled networks: their shapes and what each computes. Made by a Device, which
+// must outlive them; every call enqueues on the device's compute stream. Layouts: backend.h.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,33 @@ struct Conv2dShape {
   int64_t kernel, padding;  ///< square kernel, `padding` zeros on every side
   bool relu;                ///< max(0, ·) on the output, inside the same operation
   int64_t stride = 1;       ///< in both directions
-  /// Of a layer that uses the convolution backwards (transposed_conv2d.h): what it calls forward is backward_data here, and the
-  /// other way round. Changes the operations' names and nothing else.
+  /// Of a layer that uses the convolution backwards (transposed_conv2d.h): what it calls forward is
+  /// backward_data here, and the other way round. Changes the operations' names and nothing else.
   bool transposed = false;
 
   [[nodiscard]] int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
   [[nodiscard]] int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
   /// Behind the layer's name: what a trace calls forward() and backward_data().
-  [[nodiscard]] char const* forward_suffix() const { return transposed ? ".backward.data" : ".forward"; }
-  [[nodiscard]] char const* backward_data_suffix() const { return transposed ? ".forward" : ".backward.data"; }
+  [[nodiscard]] char const* forward_suffix() const {
+    return transposed ? ".backward.data" : ".forward";
+  }
+  [[nodiscard]] char const* backward_data_suffix() const {
+    return transposed ? ".forward" : ".backward.data";
+  }
 };
-/// The gradients that backward_* take are those before the activation: apply Device::relu_backward first where `relu` is set.
+/// The gradients that backward_* take are those before the activation: apply Device::relu_backward
+/// first where `relu` is set.
 class Conv2d {
  public:
   virtual ~Conv2d() = default;
   virtual void forward(float const* x, float const* weights, float const* bias, float* y) = 0;
   virtual void backward_data(float const* dy, float const* weights, float* dx) = 0;
-  virtual void backward_weights(float const* x, float const* dy, float* d_weights, float* d_bias) = 0;
+  virtual void backward_weights(float const* x, float const* dy, float* d_weights,
+                                float* d_bias) = 0;
 };
 
-/// Square window; "same" padding: output = ceil(input / stride), padding (less at the front) never wins.
+/// Square window; "same" padding: output = ceil(input / stride), padding (less at the front) never
+/// wins.
 struct MaxPoolShape {
   int64_t batch, height, width, channels;
   int64_t window, stride;
@@ -46,7 +53,8 @@ class MaxPool {
   virtual void backward(float const* dy, float* dx) = 0;
 };
 
-/// Local response normalisation across channels: y_c = x_c · (bias + alpha · Σ_{|j−c| ≤ radius} x_j²)^(−beta).
+/// Local response normalisation across channels: y_c = x_c · (bias + alpha · Σ_{|j−c| ≤ radius}
+/// x_j²)^(−beta).
 struct LrnShape {
   int64_t batch, height, width, channels;
   int64_t radius;
@@ -70,11 +78,13 @@ class Dense {
   virtual ~Dense() = default;
   virtual void forward(float const* x, float const* weights, float const* bias, float* y) = 0;
   virtual void backward_data(float const* dy, float const* weights, float* dx) = 0;
-  virtual void backward_weights(float const* x, float const* dy, float* d_weights, float* d_bias) = 0;
+  virtual void backward_weights(float const* x, float const* dy, float* d_weights,
+                                float* d_bias) = 0;
 };
 
-/// c[i] = alpha · op(a[i]) · op(b[i]) + beta · c[i] for i < batch, matrices one behind the other, row-major: op(a) is m × k,
-/// op(b) is k × n, c is m × n; op transposes where asked (a is then stored as k × m, b as n × k).
+/// c[i] = alpha · op(a[i]) · op(b[i]) + beta · c[i] for i < batch, matrices one behind the other,
+/// row-major: op(a) is m × k, op(b) is k × n, c is m × n; op transposes where asked (a is then
+/// stored as k × m, b as n × k).
 struct MatMulShape {
   int64_t batch, m, n, k;
   bool transpose_a = false, transpose_b = false;

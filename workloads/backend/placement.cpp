@@ -18,7 +18,8 @@ class HostArrays {
                                      std::initializer_list<int64_t> floats) {
     HostArrays arrays(device, host, layer);
     for (int64_t const count : floats) {
-      auto made = host.allocate(static_cast<size_t>(count) * sizeof(float), MemoryPurpose::kWorkspace, layer);
+      auto made = host.allocate(static_cast<size_t>(count) * sizeof(float),
+                                MemoryPurpose::kWorkspace, layer);
       if (!made) return base::fail_with(made);
       arrays.pins_.push_back(device.pin(made->data(), made->bytes()));
       arrays.buffers_.push_back(std::move(*made));
@@ -30,7 +31,8 @@ class HostArrays {
   float const* take(size_t array, float const* from) {
     if (from == nullptr) return nullptr;
     Buffer const& buffer = buffers_[array];
-    device_->copy(StreamKind::kCompute, from_device_->c_str(), buffer.data(), from, buffer.bytes(), CopyDirection::kDeviceToHost);
+    device_->copy(StreamKind::kCompute, from_device_->c_str(), buffer.data(), from, buffer.bytes(),
+                  CopyDirection::kDeviceToHost);
     return buffer.floats();
   }
   /// What was taken is there, and what was given before has left.
@@ -41,7 +43,8 @@ class HostArrays {
     host_->synchronize();
     if (to == nullptr) return;
     Buffer const& buffer = buffers_[array];
-    device_->copy(StreamKind::kCompute, to_device_->c_str(), to, buffer.data(), buffer.bytes(), CopyDirection::kHostToDevice);
+    device_->copy(StreamKind::kCompute, to_device_->c_str(), to, buffer.data(), buffer.bytes(),
+                  CopyDirection::kHostToDevice);
   }
 
  private:
@@ -53,7 +56,8 @@ class HostArrays {
 
   Device* device_;
   Device* host_;
-  std::unique_ptr<std::string> from_device_, to_device_;  ///< names of copies, which must stay where they are
+  std::unique_ptr<std::string> from_device_,
+      to_device_;  ///< names of copies, which must stay where they are
   std::vector<Buffer> buffers_;
   std::vector<std::shared_ptr<void>> pins_;
 };
@@ -63,7 +67,8 @@ template <class Layer>
 class WeightedOnHost final : public Layer {
  public:
   enum Array : size_t { kInput, kWeights, kBias, kOutput };
-  WeightedOnHost(std::unique_ptr<Layer> layer, HostArrays arrays) : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
+  WeightedOnHost(std::unique_ptr<Layer> layer, HostArrays arrays)
+      : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
 
   void forward(float const* x, float const* weights, float const* bias, float* y) override {
     float const* const host_x = arrays_.take(kInput, x);
@@ -97,7 +102,8 @@ class WeightedOnHost final : public Layer {
 class MaxPoolOnHost final : public MaxPool {
  public:
   enum Array : size_t { kInput, kOutput };
-  MaxPoolOnHost(std::unique_ptr<MaxPool> layer, HostArrays arrays) : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
+  MaxPoolOnHost(std::unique_ptr<MaxPool> layer, HostArrays arrays)
+      : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
 
   void forward(float const* x, float* y) override {
     float const* const host_x = arrays_.take(kInput, x);
@@ -120,7 +126,8 @@ class MaxPoolOnHost final : public MaxPool {
 class LrnOnHost final : public Lrn {
  public:
   enum Array : size_t { kInput, kOutput, kInputGradient };
-  LrnOnHost(std::unique_ptr<Lrn> layer, HostArrays arrays) : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
+  LrnOnHost(std::unique_ptr<Lrn> layer, HostArrays arrays)
+      : layer_(std::move(layer)), arrays_(std::move(arrays)) {}
 
   void forward(float const* x, float* y) override {
     float const* const host_x = arrays_.take(kInput, x);
@@ -187,10 +194,12 @@ class SpareHosts {
 
 class PlacedDevice final : public ForwardingDevice {
  public:
-  PlacedDevice(std::unique_ptr<Device> device, PlacementOptions const& options, std::shared_ptr<SpareHosts> hosts)
+  PlacedDevice(std::unique_ptr<Device> device, PlacementOptions const& options,
+               std::shared_ptr<SpareHosts> hosts)
       : ForwardingDevice(std::move(device)), options_(options), hosts_(std::move(hosts)) {}
 
-  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) override {
+  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes,
+            CopyDirection direction) override {
     tell(name);
     ForwardingDevice::copy(stream, name, to, from, bytes, direction);
   }
@@ -210,22 +219,25 @@ class PlacedDevice final : public ForwardingDevice {
   Expected<std::unique_ptr<Conv2d>> conv2d(std::string_view name, Conv2dShape const& s) override {
     int64_t const filter = s.kernel * s.kernel * s.in_channels;
     return placed(name, ForwardingDevice::conv2d(name, s), [&](Device& host) {
-      return on_host<WeightedOnHost<Conv2d>>(host, name, host.conv2d(name, s),
-                                             {s.batch * s.height * s.width * s.in_channels, s.out_channels * filter,
-                                              s.out_channels, s.batch * s.out_height() * s.out_width() * s.out_channels});
+      return on_host<WeightedOnHost<Conv2d>>(
+          host, name, host.conv2d(name, s),
+          {s.batch * s.height * s.width * s.in_channels, s.out_channels * filter, s.out_channels,
+           s.batch * s.out_height() * s.out_width() * s.out_channels});
     });
   }
   Expected<std::unique_ptr<Dense>> dense(std::string_view name, DenseShape const& s) override {
     return placed(name, ForwardingDevice::dense(name, s), [&](Device& host) {
-      return on_host<WeightedOnHost<Dense>>(host, name, host.dense(name, s),
-                                            {s.batch * s.inputs, s.outputs * s.inputs, s.outputs, s.batch * s.outputs});
+      return on_host<WeightedOnHost<Dense>>(
+          host, name, host.dense(name, s),
+          {s.batch * s.inputs, s.outputs * s.inputs, s.outputs, s.batch * s.outputs});
     });
   }
-  Expected<std::unique_ptr<MaxPool>> max_pool(std::string_view name, MaxPoolShape const& s) override {
+  Expected<std::unique_ptr<MaxPool>> max_pool(std::string_view name,
+                                              MaxPoolShape const& s) override {
     return placed(name, ForwardingDevice::max_pool(name, s), [&](Device& host) {
-      return on_host<MaxPoolOnHost>(
-          host, name, host.max_pool(name, s),
-          {s.batch * s.height * s.width * s.channels, s.batch * s.out_height() * s.out_width() * s.channels});
+      return on_host<MaxPoolOnHost>(host, name, host.max_pool(name, s),
+                                    {s.batch * s.height * s.width * s.channels,
+                                     s.batch * s.out_height() * s.out_width() * s.channels});
     });
   }
   Expected<std::unique_ptr<Lrn>> lrn(std::string_view name, LrnShape const& s) override {
@@ -237,7 +249,8 @@ class PlacedDevice final : public ForwardingDevice {
   Expected<std::unique_ptr<MatMul>> matmul(std::string_view name, MatMulShape const& s) override {
     return placed(name, ForwardingDevice::matmul(name, s), [&](Device& host) {
       return on_host<MatMulOnHost>(host, name, host.matmul(name, s),
-                                   {s.batch * s.m * s.k, s.batch * s.k * s.n, s.batch * s.m * s.n}, s.beta != 0);
+                                   {s.batch * s.m * s.k, s.batch * s.k * s.n, s.batch * s.m * s.n},
+                                   s.beta != 0);
     });
   }
 
@@ -248,7 +261,8 @@ class PlacedDevice final : public ForwardingDevice {
     fmt::print(options_.log, "placement: {} on {}\n", operation, name());
   }
   template <class Layer, class MakeOnHost>
-  Expected<std::unique_ptr<Layer>> placed(std::string_view layer, Expected<std::unique_ptr<Layer>> made,
+  Expected<std::unique_ptr<Layer>> placed(std::string_view layer,
+                                          Expected<std::unique_ptr<Layer>> made,
                                           MakeOnHost const& make_on_host) {
     if (made) {
       if (options_.log != nullptr) fmt::print(options_.log, "placement: {} on {}\n", layer, name());
@@ -258,12 +272,14 @@ class PlacedDevice final : public ForwardingDevice {
     auto const host = hosts_->for_device(index());
     if (!host) return base::fail_with(host);
     // Even without a log: the layer is slower there, and in float32.
-    fmt::print(options_.log == nullptr ? stderr : options_.log, "placement: {} on {}, which {} lacks: {}\n", layer,
-               (*host)->name(), name(), made.error().message);
+    fmt::print(options_.log == nullptr ? stderr : options_.log,
+               "placement: {} on {}, which {} lacks: {}\n", layer, (*host)->name(), name(),
+               made.error().message);
     return make_on_host(**host);
   }
   template <class OnHost, class Layer, class... More>
-  Expected<std::unique_ptr<Layer>> on_host(Device& host, std::string_view name, Expected<std::unique_ptr<Layer>> layer,
+  Expected<std::unique_ptr<Layer>> on_host(Device& host, std::string_view name,
+                                           Expected<std::unique_ptr<Layer>> layer,
                                            std::initializer_list<int64_t> floats, More... more) {
     if (!layer) return layer;
     auto arrays = HostArrays::create(*this, host, name, floats);
@@ -280,7 +296,8 @@ class PlacedDevice final : public ForwardingDevice {
 
 void place_operations(DeviceGroup& group, PlacementOptions const& options) {
   auto const hosts = std::make_shared<SpareHosts>(group.devices.size());
-  for (auto& device : group.devices) device = std::make_unique<PlacedDevice>(std::move(device), options, hosts);
+  for (auto& device : group.devices)
+    device = std::make_unique<PlacedDevice>(std::move(device), options, hosts);
 }
 
 }  // namespace stepscope::workloads

@@ -1,10 +1,11 @@
-// Operations on whole rows, written once: functors that a backend calls for every row with the lanes that share it, one thread
-// (host) or a block (CUDA). A new operation is a struct here and its name in the list at the end; no backend changes.
-// Those of one kind of network are in a header of their own (transformer_rows.h).
+// Operations on whole rows, written once: functors that a backend calls for every row with the
+// lanes that share it, one thread (host) or a block (CUDA). A new operation is a struct here and
+// its name in the list at the end; no backend changes. Those of one kind of network are in a header
+// of their own (transformer_rows.h).
 //
-// Lanes offer: each(n, f) calls f(i) for i < n, the same lane for the same i whatever n is; sum(n, f) and max(n, f) give the sum
-// and the largest of f(i), the same on every lane and the same in every run; first() is true on one lane, the one that writes
-// what a row has one of.
+// Lanes offer: each(n, f) calls f(i) for i < n, the same lane for the same i whatever n is; sum(n,
+// f) and max(n, f) give the sum and the largest of f(i), the same on every lane and the same in
+// every run; first() is true on one lane, the one that writes what a row has one of.
 #pragma once
 
 #include <cmath>
@@ -17,8 +18,9 @@
 
 namespace stepscope::workloads::rowwise {
 
-/// A row of `classes` logits: d_logits = (softmax − one-hot) · scale; result[row][0] = cross entropy, result[row][1] = 1 where
-/// the label's logit is the largest, else 0. A row with a negative label gives zeros.
+/// A row of `classes` logits: d_logits = (softmax − one-hot) · scale; result[row][0] = cross
+/// entropy, result[row][1] = 1 where the label's logit is the largest, else 0. A row with a
+/// negative label gives zeros.
 struct CrossEntropy {
   static constexpr int kBytes = 8, kFlops = 6;  // of one element of a row
   int64_t width;                                ///< classes
@@ -38,9 +40,12 @@ struct CrossEntropy {
       lanes.each(width, [=](int64_t c) { dx[c] = 0.0F; });
     } else {
       float const largest = lanes.max(width, [=](int64_t c) { return x[c]; });
-      float const log_sum = std::log(lanes.sum(width, [=](int64_t c) { return std::exp(x[c] - largest); }));
+      float const log_sum =
+          std::log(lanes.sum(width, [=](int64_t c) { return std::exp(x[c] - largest); }));
       float const factor = scale;
-      lanes.each(width, [=](int64_t c) { dx[c] = (std::exp(x[c] - largest - log_sum) - (c == label ? 1.0F : 0.0F)) * factor; });
+      lanes.each(width, [=](int64_t c) {
+        dx[c] = (std::exp(x[c] - largest - log_sum) - (c == label ? 1.0F : 0.0F)) * factor;
+      });
       loss = log_sum + largest - x[label];
       correct = x[label] >= largest ? 1.0F : 0.0F;
     }
@@ -51,7 +56,8 @@ struct CrossEntropy {
   }
 };
 
-/// One row: y[0] = scale · Σ x[i][0], y[1] = Σ x[i][1] over `width` pairs x[i]: what CrossEntropy leaves, for the whole batch.
+/// One row: y[0] = scale · Σ x[i][0], y[1] = Σ x[i][1] over `width` pairs x[i]: what CrossEntropy
+/// leaves, for the whole batch.
 struct SumOfPairs {
   static constexpr int kBytes = 8, kFlops = 2;
   int64_t width;
@@ -110,8 +116,9 @@ struct ChannelSum {
 };
 
 /// THE list of row operations.
-using Op = std::variant<CrossEntropy, SumOfPairs, AddBias, ChannelSum, EmbeddingForward, TokenGradient, PositionGradient,
-                        LayerNormForward, LayerNormBackward, LayerNormParameterGradient, CausalSoftmaxForward, SoftmaxBackward,
-                        SplitHeads, MergeHeads>;
+using Op =
+    std::variant<CrossEntropy, SumOfPairs, AddBias, ChannelSum, EmbeddingForward, TokenGradient,
+                 PositionGradient, LayerNormForward, LayerNormBackward, LayerNormParameterGradient,
+                 CausalSoftmaxForward, SoftmaxBackward, SplitHeads, MergeHeads>;
 
 }  // namespace stepscope::workloads::rowwise

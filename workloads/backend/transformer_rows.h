@@ -1,5 +1,6 @@
-// The row-wise operations of transformers (gpt.cpp): embeddings, layer normalisation, causal softmax, and the way between the
-// rows of a projection and the matrices of its attention heads. What the lanes offer: rowwise.h, which lists the operations.
+// The row-wise operations of transformers (gpt.cpp): embeddings, layer normalisation, causal
+// softmax, and the way between the rows of a projection and the matrices of its attention heads.
+// What the lanes offer: rowwise.h, which lists the operations.
 #pragma once
 
 #include <cmath>
@@ -30,8 +31,8 @@ struct EmbeddingForward {
   }
 };
 
-/// A row is one entry of the vocabulary: d_table[row] = Σ dy[i] over all i with tokens[i] = row. The sum is taken in the order of
-/// the positions, so it is the same in every run.
+/// A row is one entry of the vocabulary: d_table[row] = Σ dy[i] over all i with tokens[i] = row.
+/// The sum is taken in the order of the positions, so it is the same in every run.
 struct TokenGradient {
   static constexpr int kBytes = 8, kFlops = 1;
   int64_t width;
@@ -73,8 +74,9 @@ struct PositionGradient {
   }
 };
 
-/// Layer normalisation (Ba, Kiros, Hinton, arXiv 1607.06450): y = (x − mean) / √(variance + epsilon) · scale + shift over a row.
-/// statistics[row] = mean, 1 / √(variance + epsilon): what the backward operations take.
+/// Layer normalisation (Ba, Kiros, Hinton, arXiv 1607.06450): y = (x − mean) / √(variance +
+/// epsilon) · scale + shift over a row. statistics[row] = mean, 1 / √(variance + epsilon): what the
+/// backward operations take.
 struct LayerNormForward {
   static constexpr int kBytes = 8, kFlops = 8;
   int64_t width;
@@ -89,7 +91,8 @@ struct LayerNormForward {
     float const *const by = scale, *const plus = shift;
     auto const elements = static_cast<float>(width);
     float const mean = lanes.sum(width, [=](int64_t c) { return from[c]; }) / elements;
-    float const variance = lanes.sum(width, [=](int64_t c) { return (from[c] - mean) * (from[c] - mean); }) / elements;
+    float const variance =
+        lanes.sum(width, [=](int64_t c) { return (from[c] - mean) * (from[c] - mean); }) / elements;
     float const inverse = 1.0F / std::sqrt(variance + epsilon);
     lanes.each(width, [=](int64_t c) { to[c] = (from[c] - mean) * inverse * by[c] + plus[c]; });
     if (lanes.first()) {
@@ -99,8 +102,8 @@ struct LayerNormForward {
   }
 };
 
-/// dx ← dx + the gradient of the normalisation's input: a residual branch begins with it, and the gradient that went past the
-/// branch is already in dx.
+/// dx ← dx + the gradient of the normalisation's input: a residual branch begins with it, and the
+/// gradient that went past the branch is already in dx.
 struct LayerNormBackward {
   static constexpr int kBytes = 16, kFlops = 14;
   int64_t width;
@@ -114,12 +117,17 @@ struct LayerNormBackward {
     float const mean = statistics[2 * row], inverse = statistics[2 * row + 1];
     float const share = 1.0F / static_cast<float>(width);
     float const along_one = lanes.sum(width, [=](int64_t c) { return d[c] * by[c]; }) * share;
-    float const along_x = lanes.sum(width, [=](int64_t c) { return d[c] * by[c] * (from[c] - mean); }) * inverse * share;
-    lanes.each(width, [=](int64_t c) { to[c] += inverse * (d[c] * by[c] - along_one - (from[c] - mean) * inverse * along_x); });
+    float const along_x = lanes.sum(width, [=](int64_t c) {
+      return d[c] * by[c] * (from[c] - mean);
+    }) * inverse * share;
+    lanes.each(width, [=](int64_t c) {
+      to[c] += inverse * (d[c] * by[c] - along_one - (from[c] - mean) * inverse * along_x);
+    });
   }
 };
 
-/// A row is one column c of the normalised rows: d_scale[c] = Σ dy · (x − mean) · inverse, d_shift[c] = Σ dy over the rows.
+/// A row is one column c of the normalised rows: d_scale[c] = Σ dy · (x − mean) · inverse,
+/// d_shift[c] = Σ dy over the rows.
 struct LayerNormParameterGradient {
   static constexpr int kBytes = 8, kFlops = 5;
   int64_t width;  ///< rows that were normalised
@@ -131,8 +139,9 @@ struct LayerNormParameterGradient {
   STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t column) const {
     float const *const from = x + column, *const d = dy + column, *const of_row = statistics;
     int64_t const stride = columns;
-    float const scale =
-        lanes.sum(width, [=](int64_t i) { return d[i * stride] * (from[i * stride] - of_row[2 * i]) * of_row[2 * i + 1]; });
+    float const scale = lanes.sum(width, [=](int64_t i) {
+      return d[i * stride] * (from[i * stride] - of_row[2 * i]) * of_row[2 * i + 1];
+    });
     float const shift = lanes.sum(width, [=](int64_t i) { return d[i * stride]; });
     if (lanes.first()) {
       d_scale[column] = scale;
@@ -141,8 +150,8 @@ struct LayerNormParameterGradient {
   }
 };
 
-/// Rows of attention scores, [matrix][query][key] with as many queries as keys: softmax over the keys that are not after the
-/// query, 0 for the others. In place.
+/// Rows of attention scores, [matrix][query][key] with as many queries as keys: softmax over the
+/// keys that are not after the query, 0 for the others. In place.
 struct CausalSoftmaxForward {
   static constexpr int kBytes = 8, kFlops = 4;
   int64_t width;  ///< keys
@@ -159,7 +168,8 @@ struct CausalSoftmaxForward {
   }
 };
 
-/// dy ← y · (dy − Σ dy · y) over a row: from the gradient of the weights y to that of the scores. Where y is 0 the result is.
+/// dy ← y · (dy − Σ dy · y) over a row: from the gradient of the weights y to that of the scores.
+/// Where y is 0 the result is.
 struct SoftmaxBackward {
   static constexpr int kBytes = 16, kFlops = 4;
   int64_t width;
@@ -175,8 +185,9 @@ struct SoftmaxBackward {
   }
 };
 
-/// Where the heads of attention are: side by side in the rows of a projection, [batch][time][parts][heads][dim] (parts: 3 for
-/// query, key and value in one, else 1), or matrix by matrix, [parts][batch][heads][time][dim], as the products take them.
+/// Where the heads of attention are: side by side in the rows of a projection,
+/// [batch][time][parts][heads][dim] (parts: 3 for query, key and value in one, else 1), or matrix
+/// by matrix, [parts][batch][heads][time][dim], as the products take them.
 struct HeadsShape {
   int64_t batch, time, parts, heads, dim;
 
@@ -184,7 +195,8 @@ struct HeadsShape {
   [[nodiscard]] STEPSCOPE_BOTH int64_t row_stride() const { return parts * heads * dim; }
   /// Where matrix `number` begins in the rows.
   [[nodiscard]] STEPSCOPE_BOTH int64_t begin(int64_t number) const {
-    int64_t const part = number / (batch * heads), sequence = number / heads % batch, head = number % heads;
+    int64_t const part = number / (batch * heads), sequence = number / heads % batch,
+                  head = number % heads;
     return sequence * time * row_stride() + (part * heads + head) * dim;
   }
 };

@@ -28,7 +28,8 @@ std::vector<std::string> python_prefixes() {
     prefixes.push_back(std::filesystem::path(folder).parent_path().string());
     break;
   }
-  if (std::string const home = variable("HOME"); !home.empty()) prefixes.push_back(home + "/.local");
+  if (std::string const home = variable("HOME"); !home.empty())
+    prefixes.push_back(home + "/.local");
   prefixes.insert(prefixes.end(), {"/usr/local", "/usr"});
   std::erase(prefixes, "");
   return prefixes;
@@ -44,7 +45,8 @@ void add_matches(std::string const& pattern, std::vector<std::string>& paths) {
 
 std::string path_of(void* handle, std::string const& asked_for) {
   link_map* map = nullptr;
-  bool const known = ::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
+  bool const known =
+      ::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
   return known ? map->l_name : asked_for;
 }
 
@@ -52,29 +54,37 @@ std::string path_of(void* handle, std::string const& asked_for) {
 
 std::vector<std::string> library_candidates(std::string const& soname) {
   std::vector<std::string> paths = {soname};
-  for (std::string const& toolkit : {variable("CUDA_PATH"), variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
+  for (std::string const& toolkit :
+       {variable("CUDA_PATH"), variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (toolkit.empty()) continue;
-    for (char const* const folder : {"/lib64/", "/targets/x86_64-linux/lib/"}) add_matches(toolkit + folder + soname, paths);
+    for (char const* const folder : {"/lib64/", "/targets/x86_64-linux/lib/"})
+      add_matches(toolkit + folder + soname, paths);
   }
   for (std::string const& prefix : python_prefixes()) {
     for (char const* const packages : {"site-packages", "dist-packages"}) {
-      add_matches(fmt::format("{}/lib/python3*/{}/nvidia/*/lib/{}", prefix, packages, soname), paths);
+      add_matches(fmt::format("{}/lib/python3*/{}/nvidia/*/lib/{}", prefix, packages, soname),
+                  paths);
     }
   }
   return paths;
 }
 
-base::Expected<VendorLibrary> VendorLibrary::open(std::span<char const* const> sonames, char const* purpose, char const* advice) {
+base::Expected<VendorLibrary> VendorLibrary::open(std::span<char const* const> sonames,
+                                                  char const* purpose, char const* advice) {
   std::string reasons;
   for (char const* const soname : sonames) {
     for (std::string const& path : library_candidates(soname)) {
-      if (void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return VendorLibrary(handle, path_of(handle, path));
+      if (void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+        return VendorLibrary(handle, path_of(handle, path));
       char const* const reason = ::dlerror();
-      reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", reason != nullptr ? reason : path);
+      reasons +=
+          fmt::format("{}{}", reasons.empty() ? "" : "; ", reason != nullptr ? reason : path);
     }
   }
-  return base::fail("cuda: {} was not found in the loader's folders, a CUDA toolkit or Python's nvidia packages ({}); {}: {}",
-                    sonames.front(), reasons, purpose, advice);
+  return base::fail(
+      "cuda: {} was not found in the loader's folders, a CUDA toolkit or Python's nvidia packages "
+      "({}); {}: {}",
+      sonames.front(), reasons, purpose, advice);
 }
 
 void* VendorLibrary::symbol(char const* name) const { return ::dlsym(handle_, name); }

@@ -1,5 +1,5 @@
-// A vendor's library, found at run time: as the loader finds it, in a CUDA toolkit, or in Python's nvidia packages, as PyTorch
-// brings them.
+// A vendor's library, found at run time: as the loader finds it, in a CUDA toolkit, or in Python's
+// nvidia packages, as PyTorch brings them.
 #pragma once
 
 #include <span>
@@ -10,14 +10,17 @@
 
 namespace stepscope::workloads {
 
-/// Paths to try for a soname, in order: the plain name (the loader's own search), toolkits' folders, Python's packages.
+/// Paths to try for a soname, in order: the plain name (the loader's own search), toolkits'
+/// folders, Python's packages.
 std::vector<std::string> library_candidates(std::string const& soname);
 
 /// It stays loaded: vendors' libraries do not like to be unloaded.
 class VendorLibrary {
  public:
-  /// `sonames`: best first. `purpose` and `advice` complete the message: "libx.so.1 was not found; <purpose>: <advice>".
-  static base::Expected<VendorLibrary> open(std::span<char const* const> sonames, char const* purpose, char const* advice);
+  /// `sonames`: best first. `purpose` and `advice` complete the message: "libx.so.1 was not found;
+  /// <purpose>: <advice>".
+  static base::Expected<VendorLibrary> open(std::span<char const* const> sonames,
+                                            char const* purpose, char const* advice);
 
   /// Where the loader found it.
   [[nodiscard]] std::string const& path() const { return path_; }

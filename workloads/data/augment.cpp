@@ -11,7 +11,8 @@ namespace {
 constexpr float kMaxBrightness = 63.0F;
 constexpr float kLowContrast = 0.2F, kHighContrast = 1.8F;
 
-void crop(std::span<uint8_t const, kCifarPixels> pixels, size_t top, size_t left, bool flip, CropSpan out) {
+void crop(std::span<uint8_t const, kCifarPixels> pixels, size_t top, size_t left, bool flip,
+          CropSpan out) {
   for (size_t y = 0; y < kCropSide; ++y) {
     size_t const row = (top + y) * kCifarSide + left;
     for (size_t x = 0; x < kCropSide; ++x) {
@@ -32,7 +33,8 @@ void standardise(CropSpan out) {
   double const mean = sum / kCropFloats;
   double const deviation = std::sqrt(std::max(0.0, squares / kCropFloats - mean * mean));
   // The floor keeps a flat image finite; it is TensorFlow's per_image_standardization.
-  auto const scale = static_cast<float>(1.0 / std::max(deviation, 1.0 / std::sqrt(static_cast<double>(kCropFloats))));
+  auto const scale = static_cast<float>(
+      1.0 / std::max(deviation, 1.0 / std::sqrt(static_cast<double>(kCropFloats))));
   for (float& value : out) value = (value - static_cast<float>(mean)) * scale;
 }
 
@@ -49,7 +51,8 @@ void augment_image(std::span<uint8_t const, kCifarPixels> pixels, Random random,
   std::array<float, 3> mean = {};
   for (size_t i = 0; i < kCropFloats; ++i) mean[i % 3] += out[i];
   for (float& value : mean) value = value / (kCropSide * kCropSide) + brightness;
-  for (size_t i = 0; i < kCropFloats; ++i) out[i] = (out[i] + brightness - mean[i % 3]) * contrast + mean[i % 3];
+  for (size_t i = 0; i < kCropFloats; ++i)
+    out[i] = (out[i] + brightness - mean[i % 3]) * contrast + mean[i % 3];
   standardise(out);
 }
 

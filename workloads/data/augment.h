@@ -1,6 +1,7 @@
-// The TensorFlow tutorial's CIFAR-10 preprocessing: 32 × 32 bytes → 24 × 24 × 3 floats, channels last. Training: random crop,
-// flip, brightness (± 63), contrast (× 0.2 … 1.8 about each channel's mean), then per-image standardisation. Evaluation: central
-// crop and standardisation. Depends on (seed, epoch, image) alone.
+// The TensorFlow tutorial's CIFAR-10 preprocessing: 32 × 32 bytes → 24 × 24 × 3 floats, channels
+// last. Training: random crop, flip, brightness (± 63), contrast (× 0.2 … 1.8 about each channel's
+// mean), then per-image standardisation. Evaluation: central crop and standardisation. Depends on
+// (seed, epoch, image) alone.
 #pragma once
 
 #include <cstddef>

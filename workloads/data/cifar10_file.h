@@ -1,5 +1,6 @@
-// The CIFAR-10 binary format (https://www.cs.toronto.edu/~kriz/cifar.html): records of 3,073 bytes, a label (0-9) and
-// 3 × 32 × 32 pixels, red plane first. Train: data_batch_1.bin … data_batch_5.bin; test: test_batch.bin.
+// The CIFAR-10 binary format (https://www.cs.toronto.edu/~kriz/cifar.html): records of 3,073 bytes,
+// a label (0-9) and 3 × 32 × 32 pixels, red plane first. Train: data_batch_1.bin …
+// data_batch_5.bin; test: test_batch.bin.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +26,16 @@ struct CifarImages {
   [[nodiscard]] int32_t label(size_t i) const { return records[i * kCifarRecord]; }
   /// Red, green and blue plane, row by row.
   [[nodiscard]] std::span<uint8_t const, kCifarPixels> pixels(size_t i) const {
-    return std::span<uint8_t const, kCifarPixels>(records.data() + i * kCifarRecord + 1, kCifarPixels);
+    return std::span<uint8_t const, kCifarPixels>(records.data() + i * kCifarRecord + 1,
+                                                  kCifarPixels);
   }
 };
 struct CifarDataSet {
   CifarImages train, test;
 };
 
-/// Appends the file's records. Errors: missing or empty file, not a whole number of records, a label above 9.
+/// Appends the file's records. Errors: missing or empty file, not a whole number of records, a
+/// label above 9.
 base::Expected<void> read_cifar_file(std::string const& path, CifarImages& images);
 /// Reads the six files of `folder`, or of its subfolder cifar-10-batches-bin.
 base::Expected<CifarDataSet> read_cifar_folder(std::string const& folder);

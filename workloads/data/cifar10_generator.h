@@ -1,6 +1,6 @@
 // A learnable stand-in for CIFAR-10 where the real files are not at hand: ten tints, neighbours
-// of which differ in the scale of their texture, with noise, random direction and phase. Deterministic, written in the real
-// format, cached.
+// of which differ in the scale of their texture, with noise, random direction and phase.
+// Deterministic, written in the real format, cached.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ CifarImages generate_cifar(size_t count, uint64_t split);
 /// Writes the six files into `folder` (made when missing). Errors: cannot be written.
 base::Expected<void> write_generated_cifar(std::string const& folder, GeneratorSize size);
 
-/// The cached generated set: $STEPSCOPE_CACHE, else $XDG_CACHE_HOME/stepscope, else ~/.cache/stepscope; made when missing.
+/// The cached generated set: $STEPSCOPE_CACHE, else $XDG_CACHE_HOME/stepscope, else
+/// ~/.cache/stepscope; made when missing.
 base::Expected<std::string> generated_cifar_folder(GeneratorSize size);
 
 }  // namespace stepscope::workloads

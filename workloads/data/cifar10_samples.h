@@ -1,4 +1,5 @@
-// CIFAR-10 images as training takes them: augmented (or the central crop), 24 × 24 × 3 floats and one int32 label.
+// CIFAR-10 images as training takes them: augmented (or the central crop), 24 × 24 × 3 floats and
+// one int32 label.
 #pragma once
 
 #include "workloads/data/augment.h"

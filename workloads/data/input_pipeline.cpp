@@ -15,7 +15,8 @@
 namespace stepscope::workloads {
 namespace {
 
-constexpr uint64_t kShuffleStream = 0x73'6875;  // keeps the shuffle's random numbers apart from the augmentation's
+constexpr uint64_t kShuffleStream =
+    0x73'6875;  // keeps the shuffle's random numbers apart from the augmentation's
 
 /// A plain NVTX range, as any program's loader would have.
 class LoaderRange {
@@ -28,8 +29,10 @@ class LoaderRange {
 
 }  // namespace
 
-InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settings) : samples_(samples), settings_(settings) {
-  STEPSCOPE_CHECK(samples.size() > 0 && settings.devices > 0 && settings.batch > 0 && settings.depth > 0 && settings.threads > 0);
+InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settings)
+    : samples_(samples), settings_(settings) {
+  STEPSCOPE_CHECK(samples.size() > 0 && settings.devices > 0 && settings.batch > 0 &&
+                  settings.depth > 0 && settings.threads > 0);
   if (settings_.all_devices == 0) settings_.all_devices = settings_.devices;
   // A slow store serves all devices at the same time, whatever the number of threads that prepare.
   if (settings_.delay_ms > 0) settings_.threads = std::max(settings_.threads, settings_.devices);
@@ -102,7 +105,8 @@ void InputPipeline::run(int64_t thread) {
     int64_t const job = next_job_++;
     int64_t const step = settings_.first_step + job / settings_.devices;
     int64_t const device = job % settings_.devices;
-    Slot& slot = lanes_[static_cast<size_t>(device)].slots[static_cast<size_t>(step % settings_.depth)];
+    Slot& slot =
+        lanes_[static_cast<size_t>(device)].slots[static_cast<size_t>(step % settings_.depth)];
     if (next_job_ >= jobs) loaders_.notify_all();  // the last one: the other loaders may go
     lock.unlock();
     if (settings_.delay_ms > 0) {
@@ -119,12 +123,14 @@ void InputPipeline::run(int64_t thread) {
 void InputPipeline::prepare(int64_t step, int64_t device, Slot& slot) {
   LoaderRange const range("prepare batch");
   auto const count = static_cast<int64_t>(samples_.size());
-  int64_t const first = (step * settings_.all_devices + settings_.first_device + device) * settings_.batch;
+  int64_t const first =
+      (step * settings_.all_devices + settings_.first_device + device) * settings_.batch;
   for (int64_t i = 0; i < settings_.batch; ++i) {
     int64_t const epoch = (first + i) / count;
     uint32_t const sample = (*order_of(epoch))[static_cast<size_t>((first + i) % count)];
     auto const at = static_cast<size_t>(i);
-    samples_.prepare(sample, Random::of(settings_.seed, epoch, sample), slot.inputs.data() + at * samples_.input_bytes(),
+    samples_.prepare(sample, Random::of(settings_.seed, epoch, sample),
+                     slot.inputs.data() + at * samples_.input_bytes(),
                      slot.labels.data() + at * samples_.label_bytes());
   }
 }
@@ -136,11 +142,13 @@ InputPipeline::Order InputPipeline::order_of(int64_t epoch) {
     std::vector<uint32_t> shuffled(samples_.size());
     std::iota(shuffled.begin(), shuffled.end(), 0U);
     Random random = Random::of(settings_.seed, kShuffleStream, epoch);
-    for (auto i = static_cast<uint32_t>(shuffled.size()); i > 1; --i) std::swap(shuffled[i - 1], shuffled[random.below(i)]);
+    for (auto i = static_cast<uint32_t>(shuffled.size()); i > 1; --i)
+      std::swap(shuffled[i - 1], shuffled[random.below(i)]);
     order = std::make_shared<std::vector<uint32_t> const>(std::move(shuffled));
   }
   Order const result = order;
-  constexpr size_t kKept = 2;  // a batch spans two epochs at most, when there are more samples than in a batch
+  constexpr size_t kKept =
+      2;  // a batch spans two epochs at most, when there are more samples than in a batch
   while (orders_.size() > kKept) orders_.erase(orders_.begin());
   return result;
 }

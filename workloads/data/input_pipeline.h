@@ -1,6 +1,7 @@
-// Batches of a data set for N devices, prepared ahead by loader threads. Sample order: the epochs' shuffles one after the other;
-// step s takes the next N × batch samples, device d the d-th slice of them. So the order depends on the seed alone, and N devices
-// with batch B see what one device with batch N × B sees.
+// Batches of a data set for N devices, prepared ahead by loader threads. Sample order: the epochs'
+// shuffles one after the other; step s takes the next N × batch samples, device d the d-th slice of
+// them. So the order depends on the seed alone, and N devices with batch B see what one device with
+// batch N × B sees.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +19,15 @@ namespace stepscope::workloads {
 
 struct InputSettings {
   int64_t devices = 1, batch = 1;
-  int64_t first_device = 0, all_devices = 0;  ///< of several processes: this one has [first, first + devices); 0 = there is one
-  int64_t first_step = 0, end_step = 1;       ///< steps [first, end) are prepared
-  int64_t depth = 2;                          ///< batches held per device, taken ones included
+  int64_t first_device = 0,
+          all_devices =
+              0;  ///< of several processes: this one has [first, first + devices); 0 = there is one
+  int64_t first_step = 0, end_step = 1;  ///< steps [first, end) are prepared
+  int64_t depth = 2;                     ///< batches held per device, taken ones included
   int64_t threads = 1;
   uint64_t seed = 0;
-  /// A slow store: nothing is read ahead, and each batch is handed over this much after it was asked for.
+  /// A slow store: nothing is read ahead, and each batch is handed over this much after it was
+  /// asked for.
   int64_t delay_ms = 0;
 };
 
@@ -40,7 +44,8 @@ class InputPipeline {
   InputPipeline(InputPipeline const&) = delete;
   InputPipeline& operator=(InputPipeline const&) = delete;
 
-  /// The device's next batch; blocks until it is ready. At most `depth` may be taken and not released.
+  /// The device's next batch; blocks until it is ready. At most `depth` may be taken and not
+  /// released.
   HostBatch next(int64_t device);
   /// The memory of all batches of a device; it stays where it is as long as the pipeline lives.
   [[nodiscard]] std::vector<std::span<std::byte const>> buffers(int64_t device) const;

@@ -1,5 +1,6 @@
-// The MNIST files (http://yann.lecun.com/exdb/mnist): the IDX format, big-endian 32-bit words. Images: magic 2051, count, rows,
-// columns, then a byte a pixel, 0 = background. Labels: magic 2049, count, then a byte each.
+// The MNIST files (http://yann.lecun.com/exdb/mnist): the IDX format, big-endian 32-bit words.
+// Images: magic 2051, count, rows, columns, then a byte a pixel, 0 = background. Labels: magic
+// 2049, count, then a byte each.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +31,12 @@ struct MnistDataSet {
   MnistImages train, test;
 };
 
-/// Errors of both: missing, empty, compressed or cut file, other magic, images that are not 28 × 28, a label above 9.
+/// Errors of both: missing, empty, compressed or cut file, other magic, images that are not 28 ×
+/// 28, a label above 9.
 base::Expected<std::vector<uint8_t>> read_mnist_images(std::string const& path);
 base::Expected<std::vector<uint8_t>> read_mnist_labels(std::string const& path);
-/// Reads the four files of `folder`, or of its subfolder MNIST/raw (as torchvision unpacks them). Errors also: not as many labels
-/// as images.
+/// Reads the four files of `folder`, or of its subfolder MNIST/raw (as torchvision unpacks them).
+/// Errors also: not as many labels as images.
 base::Expected<MnistDataSet> read_mnist_folder(std::string const& folder);
 
 /// The four files' names as they are distributed; "train-images.idx3-ubyte" is read too.

@@ -37,7 +37,13 @@ std::array<Stroke, kMnistClasses> const& strokes() {
              {0.8F, 0.12F},
              {0.5F, 0.0F}},
       Stroke{{0.3F, 0.22F}, {0.55F, 0.0F}, {0.55F, 1.0F}},
-      Stroke{{0.12F, 0.25F}, {0.3F, 0.04F}, {0.6F, 0.0F}, {0.85F, 0.2F}, {0.78F, 0.46F}, {0.12F, 1.0F}, {0.92F, 1.0F}},
+      Stroke{{0.12F, 0.25F},
+             {0.3F, 0.04F},
+             {0.6F, 0.0F},
+             {0.85F, 0.2F},
+             {0.78F, 0.46F},
+             {0.12F, 1.0F},
+             {0.92F, 1.0F}},
       Stroke{{0.15F, 0.1F},
              {0.5F, 0.0F},
              {0.85F, 0.2F},
@@ -48,8 +54,14 @@ std::array<Stroke, kMnistClasses> const& strokes() {
              {0.5F, 1.0F},
              {0.1F, 0.9F}},
       Stroke{{0.7F, 1.0F}, {0.7F, 0.0F}, {0.08F, 0.66F}, {0.95F, 0.66F}},
-      Stroke{
-          {0.88F, 0.0F}, {0.25F, 0.0F}, {0.2F, 0.45F}, {0.55F, 0.4F}, {0.86F, 0.6F}, {0.82F, 0.88F}, {0.5F, 1.0F}, {0.12F, 0.9F}},
+      Stroke{{0.88F, 0.0F},
+             {0.25F, 0.0F},
+             {0.2F, 0.45F},
+             {0.55F, 0.4F},
+             {0.86F, 0.6F},
+             {0.82F, 0.88F},
+             {0.5F, 1.0F},
+             {0.12F, 0.9F}},
       Stroke{{0.75F, 0.02F},
              {0.35F, 0.25F},
              {0.14F, 0.65F},
@@ -83,7 +95,8 @@ std::array<Stroke, kMnistClasses> const& strokes() {
   return all;
 }
 
-// How one writer differs from another. Lengths in pixels; the digits fill about 20 × 20, as MNIST's do.
+// How one writer differs from another. Lengths in pixels; the digits fill about 20 × 20, as MNIST's
+// do.
 constexpr float kHeight = 19.0F, kWidth = 14.0F;
 constexpr float kSmallest = 0.75F, kLargest = 1.05F;
 constexpr float kShift = 2.5F;
@@ -99,10 +112,12 @@ Stroke deform(Stroke const& stroke, Random& random) {
   float const width = kWidth * random.uniform(kSmallest, kLargest);
   float const slant = random.uniform(-kSlant, kSlant);
   constexpr float kCentre = static_cast<float>(kMnistSide) / 2;
-  float const x0 = kCentre + random.uniform(-kShift, kShift), y0 = kCentre + random.uniform(-kShift, kShift);
+  float const x0 = kCentre + random.uniform(-kShift, kShift),
+              y0 = kCentre + random.uniform(-kShift, kShift);
   Stroke result;
   for (Point const& p : stroke) {
-    float const x = p.x - 0.5F + kWobble * random.normal(), y = p.y - 0.5F + kWobble * random.normal();
+    float const x = p.x - 0.5F + kWobble * random.normal(),
+                y = p.y - 0.5F + kWobble * random.normal();
     result.push_back({x0 + width * x - slant * height * y, y0 + height * y});
   }
   return result;
@@ -110,7 +125,8 @@ Stroke deform(Stroke const& stroke, Random& random) {
 
 float distance(Point const& from, Point const& a, Point const& b) {
   float const dx = b.x - a.x, dy = b.y - a.y;
-  float const along = ((from.x - a.x) * dx + (from.y - a.y) * dy) / std::max(1e-6F, dx * dx + dy * dy);
+  float const along =
+      ((from.x - a.x) * dx + (from.y - a.y) * dy) / std::max(1e-6F, dx * dx + dy * dy);
   float const t = std::clamp(along, 0.0F, 1.0F);
   return std::hypot(from.x - a.x - t * dx, from.y - a.y - t * dy);
 }
@@ -126,15 +142,21 @@ void generate_image(uint64_t split, size_t index, MnistImages& images) {
     for (size_t x = 0; x < kMnistSide; ++x) {
       Point const here = {static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F};
       float nearest = static_cast<float>(kMnistSide);
-      for (size_t i = 1; i < stroke.size(); ++i) nearest = std::min(nearest, distance(here, stroke[i - 1], stroke[i]));
+      for (size_t i = 1; i < stroke.size(); ++i)
+        nearest = std::min(nearest, distance(here, stroke[i - 1], stroke[i]));
       float const ink = std::clamp((thickness + kEdge - nearest) / kEdge, 0.0F, 1.0F);
-      *pixel++ = static_cast<uint8_t>(std::clamp(255.0F * ink + random.uniform(-kNoise, kNoise), 0.0F, 255.0F));
+      *pixel++ = static_cast<uint8_t>(
+          std::clamp(255.0F * ink + random.uniform(-kNoise, kNoise), 0.0F, 255.0F));
     }
   }
 }
 
-base::Expected<void> write_part(fs::path const& folder, MnistNames const& names, MnistImages const& images) {
-  if (auto written = base::write_file_atomically(folder / names.images, encode_mnist_images(images)); !written) return written;
+base::Expected<void> write_part(fs::path const& folder, MnistNames const& names,
+                                MnistImages const& images) {
+  if (auto written =
+          base::write_file_atomically(folder / names.images, encode_mnist_images(images));
+      !written)
+    return written;
   return base::write_file_atomically(folder / names.labels, encode_mnist_labels(images));
 }
 
@@ -153,19 +175,24 @@ base::Expected<void> write_generated_mnist(std::string const& folder, MnistSize 
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    return base::fail("{}: cannot make the folder ({}), choose another with --data or XDG_CACHE_HOME", folder, error.message());
-  if (auto written = write_part(folder, kMnistTrain, generate_mnist(size.train, 0)); !written) return written;
+    return base::fail(
+        "{}: cannot make the folder ({}), choose another with --data or XDG_CACHE_HOME", folder,
+        error.message());
+  if (auto written = write_part(folder, kMnistTrain, generate_mnist(size.train, 0)); !written)
+    return written;
   // The test labels come last: a folder that has them is complete.
   return write_part(folder, kMnistTest, generate_mnist(size.test, 1));
 }
 
 base::Expected<std::string> generated_mnist_folder(MnistSize size) {
-  fs::path const folder = cache_folder() / fmt::format("mnist-generated-v{}-{}-{}", kVersion, size.train, size.test);
+  fs::path const folder =
+      cache_folder() / fmt::format("mnist-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
   if (fs::exists(folder / kMnistTest.labels, ignored)) return folder.string();
   CacheLock const lock(folder);
   if (!fs::exists(folder / kMnistTest.labels, ignored)) {
-    if (auto written = write_generated_mnist(folder, size); !written) return base::fail_with(written);
+    if (auto written = write_generated_mnist(folder, size); !written)
+      return base::fail_with(written);
   }
   return folder.string();
 }

@@ -1,5 +1,6 @@
-// A learnable stand-in for MNIST where the real files are not at hand: the ten digits drawn as strokes, each with its own shift,
-// size, slant, thickness and noise. Deterministic, written in the real format, cached.
+// A learnable stand-in for MNIST where the real files are not at hand: the ten digits drawn as
+// strokes, each with its own shift, size, slant, thickness and noise. Deterministic, written in the
+// real format, cached.
 #pragma once
 
 #include <cstddef>

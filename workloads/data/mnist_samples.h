@@ -1,4 +1,5 @@
-// MNIST images as training takes them: 28 × 28 floats in [0, 1], moved by up to two pixels when augmented, and one int32 label.
+// MNIST images as training takes them: 28 × 28 floats in [0, 1], moved by up to two pixels when
+// augmented, and one int32 label.
 #pragma once
 
 #include "workloads/data/mnist_file.h"

@@ -15,7 +15,8 @@
 
 namespace stepscope::workloads {
 
-base::Expected<void> write_picture_grid(std::string const& path, std::span<float const> pictures, size_t side, size_t columns) {
+base::Expected<void> write_picture_grid(std::string const& path, std::span<float const> pictures,
+                                        size_t side, size_t columns) {
   STEPSCOPE_CHECK(side > 0 && columns > 0 && pictures.size() % (side * side) == 0);
   size_t const count = pictures.size() / (side * side);
   size_t const rows = (count + columns - 1) / columns;
@@ -29,12 +30,15 @@ base::Expected<void> write_picture_grid(std::string const& path, std::span<float
   }
   std::string encoded;
   auto const append = [](void* to, void* data, int bytes) {
-    static_cast<std::string*>(to)->append(static_cast<char const*>(data), static_cast<size_t>(bytes));
+    static_cast<std::string*>(to)->append(static_cast<char const*>(data),
+                                          static_cast<size_t>(bytes));
   };
   constexpr int kGrey = 1;
-  if (stbi_write_png_to_func(append, &encoded, static_cast<int>(width), static_cast<int>(rows * side), kGrey, grey.data(),
+  if (stbi_write_png_to_func(append, &encoded, static_cast<int>(width),
+                             static_cast<int>(rows * side), kGrey, grey.data(),
                              static_cast<int>(width)) == 0) {
-    return base::fail("{}: the picture of {} x {} pixels could not be encoded", path, width, rows * side);
+    return base::fail("{}: the picture of {} x {} pixels could not be encoded", path, width,
+                      rows * side);
   }
   return base::write_file_atomically(path, encoded);
 }

@@ -1,5 +1,5 @@
-// A small deterministic random generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014). Seeded from what an item *is*, never
-// shared between threads, so that results do not depend on timing.
+// A small deterministic random generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014). Seeded from
+// what an item *is*, never shared between threads, so that results do not depend on timing.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,8 @@ class Random {
   template <class... Parts>
   static Random of(uint64_t seed, Parts... parts) {
     Random random(seed);
-    ((random.state_ = random.next() ^ (static_cast<uint64_t>(parts) * 0x9E37'79B9'7F4A'7C15ULL)), ...);
+    ((random.state_ = random.next() ^ (static_cast<uint64_t>(parts) * 0x9E37'79B9'7F4A'7C15ULL)),
+     ...);
     return random;
   }
 

@@ -1,4 +1,5 @@
-// A data set as the input pipeline sees it: numbered samples, each a fixed number of bytes of input and of label.
+// A data set as the input pipeline sees it: numbered samples, each a fixed number of bytes of input
+// and of label.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,10 @@ class Samples {
   virtual ~Samples() = default;
   [[nodiscard]] virtual size_t size() const = 0;
   [[nodiscard]] virtual size_t input_bytes() const = 0;  ///< of one sample
-  [[nodiscard]] virtual size_t label_bytes() const = 0;  ///< of one sample; 0 = the set has no labels
-  /// What a device gets of sample `i`; `random` is the sample's own in this epoch. Called from several threads at once.
+  [[nodiscard]] virtual size_t label_bytes()
+      const = 0;  ///< of one sample; 0 = the set has no labels
+  /// What a device gets of sample `i`; `random` is the sample's own in this epoch. Called from
+  /// several threads at once.
   virtual void prepare(size_t i, Random random, std::byte* input, std::byte* label) const = 0;
 };
 

@@ -13,19 +13,21 @@
 namespace stepscope::workloads {
 namespace {
 
-// ---- The grammar of the generated text
-// ------------------------------------------------------------------------------------------------
+// The grammar of the generated text.
 
 constexpr uint64_t kTextSeed = 20'170'612;
 // How often there is one.
 constexpr float kPlural = 0.5F, kAdjective = 0.4F, kClause = 0.25F, kObject = 0.5F, kPlace = 0.5F;
 
-constexpr std::array kNouns = {"dog", "cat", "bird", "horse", "farmer", "teacher", "child", "neighbour"};
-constexpr std::array kPlurals = {"dogs", "cats", "birds", "horses", "farmers", "teachers", "children", "neighbours"};
+constexpr std::array kNouns = {"dog",    "cat",     "bird",  "horse",
+                               "farmer", "teacher", "child", "neighbour"};
+constexpr std::array kPlurals = {"dogs",    "cats",     "birds",    "horses",
+                                 "farmers", "teachers", "children", "neighbours"};
 constexpr std::array kAdjectives = {"old", "young", "small", "clever", "hungry", "quiet"};
 constexpr std::array kActions = {"sleep", "run", "sing", "wait", "play", "work"};
 constexpr std::array kRelations = {"see", "follow", "like", "help", "hear"};
-constexpr std::array kPlaces = {"in the garden", "near the river", "behind the house", "on the hill", "under the tree"};
+constexpr std::array kPlaces = {"in the garden", "near the river", "behind the house",
+                                "on the hill", "under the tree"};
 
 class Grammar {
  public:
@@ -82,8 +84,7 @@ std::string generated_text(size_t bytes) {
   return text;
 }
 
-// ---- Tokens
-// ----------------------------------------------------------------------------------------------------------------
+// Tokens.
 
 TokenizedText tokenize(std::string_view text) {
   std::array<bool, 256> occurs = {};
@@ -102,24 +103,25 @@ TokenizedText tokenize(std::string_view text) {
 
 base::Expected<TokenizedText> read_text(std::string const& path, int64_t context) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return base::fail("{}: is a folder, name one text file", path);
+  if (std::filesystem::is_directory(path, ignored))
+    return base::fail("{}: is a folder, name one text file", path);
   auto const file = base::MappedFile::open(path);
   if (!file) return base::fail_with(file);
   base::ByteSpan const bytes = file->bytes();
   size_t const least = (static_cast<size_t>(context) + 1) * 10;
   if (bytes.size() < least) {
     return base::fail(
-        "{}: has {} bytes; its last tenth is the test set and has to hold one window, so --context {} takes {} bytes: give a "
-        "longer text or a smaller --context",
+        "{}: has {} bytes; its last tenth is the test set and has to hold one window, so --context "
+        "{} takes {} bytes: give a longer text or a smaller --context",
         path, bytes.size(), context, least);
   }
-  auto tokens = tokenize(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+  auto tokens =
+      tokenize(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
   if (file->is_cut()) return base::became_shorter(path);
   return tokens;
 }
 
-// ---- Windows
-// ---------------------------------------------------------------------------------------------------------------
+// Windows.
 
 TextSamples::TextSamples(std::span<uint8_t const> tokens, int64_t context, bool shift)
     : tokens_(tokens), context_(static_cast<size_t>(context)), shift_(shift) {

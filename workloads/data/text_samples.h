@@ -1,5 +1,6 @@
-// Text as a language model takes it: bytes numbered by a vocabulary of those that occur, cut into windows whose label is the same
-// window one byte later. The bytes come from a file, or are generated where none is given.
+// Text as a language model takes it: bytes numbered by a vocabulary of those that occur, cut into
+// windows whose label is the same window one byte later. The bytes come from a file, or are
+// generated where none is given.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +20,32 @@ struct TokenizedText {
   std::vector<uint8_t> tokens;  ///< of the whole text
 
   /// The last tenth is the test set, what is before it is trained on.
-  [[nodiscard]] std::span<uint8_t const> train() const { return std::span(tokens).first(tokens.size() - tokens.size() / 10); }
-  [[nodiscard]] std::span<uint8_t const> test() const { return std::span(tokens).last(tokens.size() / 10); }
+  [[nodiscard]] std::span<uint8_t const> train() const {
+    return std::span(tokens).first(tokens.size() - tokens.size() / 10);
+  }
+  [[nodiscard]] std::span<uint8_t const> test() const {
+    return std::span(tokens).last(tokens.size() / 10);
+  }
 };
 TokenizedText tokenize(std::string_view text);
 
-/// Any file, taken as bytes. Errors: cannot be read; too short for a test set of one window of `context` + 1 bytes.
+/// Any file, taken as bytes. Errors: cannot be read; too short for a test set of one window of
+/// `context` + 1 bytes.
 base::Expected<TokenizedText> read_text(std::string const& path, int64_t context);
 
-/// At least `bytes` of English-like sentences from a small grammar, the same in every run. What can be learned from it, easiest
-/// first: which letters there are, the words, their order, and that a verb agrees with its subject ("the dog that the cats see
-/// sleeps"), for which a model has to look back over a clause.
+/// At least `bytes` of English-like sentences from a small grammar, the same in every run. What can
+/// be learned from it, easiest first: which letters there are, the words, their order, and that a
+/// verb agrees with its subject ("the dog that the cats see sleeps"), for which a model has to look
+/// back over a clause.
 std::string generated_text(size_t bytes);
 
-/// Windows of `context` tokens, one behind the other. Input: int32[context] tokens; label: int32[context], each the token after
-/// it.
+/// Windows of `context` tokens, one behind the other. Input: int32[context] tokens; label:
+/// int32[context], each the token after it.
 class TextSamples final : public Samples {
  public:
-  /// `shift`: a window begins up to `context` − 1 tokens later, by its own random number, so that every epoch cuts the text
-  /// elsewhere. `tokens`: more than `context` of them; they must outlive the object.
+  /// `shift`: a window begins up to `context` − 1 tokens later, by its own random number, so that
+  /// every epoch cuts the text elsewhere. `tokens`: more than `context` of them; they must outlive
+  /// the object.
   TextSamples(std::span<uint8_t const> tokens, int64_t context, bool shift);
 
   [[nodiscard]] size_t size() const override { return (tokens_.size() - 1) / context_; }

@@ -1,4 +1,5 @@
-// Benchmark of the collectives and messages between devices, printed as nccl-tests prints them. See allreduce.cpp.
+// Benchmark of the collectives and messages between devices, printed as nccl-tests prints them. See
+// allreduce.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace stepscope::workloads {
 
 constexpr char const* kAllReduceDescription =
-    "Benchmark of all-reduce and the other collectives between devices: time, algorithm and bus bandwidth by message size";
+    "Benchmark of all-reduce and the other collectives between devices: time, algorithm and bus "
+    "bandwidth by message size";
 
 struct AllReduceOptions {
   std::string device = "host:2";
@@ -36,13 +38,14 @@ struct AllReduceRow {
   bool checked = false;
 };
 
-/// Bytes that each member has to send at least, per byte of the message, over `members` members: 2 (n − 1) / n for all-reduce, (n
-/// − 1) / n for reduce-scatter and all-gather, 1 for broadcast and messages; 0 for a single member. Source: nccl-tests,
-/// doc/PERFORMANCE.md.
+/// Bytes that each member has to send at least, per byte of the message, over `members` members: 2
+/// (n − 1) / n for all-reduce, (n − 1) / n for reduce-scatter and all-gather, 1 for broadcast and
+/// messages; 0 for a single member. Source: nccl-tests, doc/PERFORMANCE.md.
 double bus_factor(CollectiveOp op, size_t members);
 
 /// Errors: unknown op or device, a factor that does not grow, sizes out of order, out of memory.
-base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions const& options, std::FILE* log);
+base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions const& options,
+                                                             std::FILE* log);
 
 base::Expected<int> run_all_reduce(std::span<std::string const> arguments);
 

@@ -1,4 +1,5 @@
-// Aⁿ + Bⁿ on one device and on two. From top to bottom: one device's matrices, a power, both ways, the whole job.
+// Aⁿ + Bⁿ on one device and on two. From top to bottom: one device's matrices, a power, both ways,
+// the whole job.
 #include "workloads/micro/matpow.h"
 
 #include <algorithm>
@@ -49,8 +50,11 @@ base::Expected<Worker> make_worker(Device& device, MatpowOptions const& o) {
   if (!product) return base::fail_with(product);
   w.product = std::move(*product);
   size_t const bytes = static_cast<size_t>(o.size * o.size) * sizeof(float);
-  for (auto const& [buffer, owner] :
-       {std::pair{&w.a, "A"}, {&w.b, "B"}, {&w.even, "even power"}, {&w.odd, "odd power"}, {&w.sum, "sum"}}) {
+  for (auto const& [buffer, owner] : {std::pair{&w.a, "A"},
+                                      {&w.b, "B"},
+                                      {&w.even, "even power"},
+                                      {&w.odd, "odd power"},
+                                      {&w.sum, "sum"}}) {
     auto made = device.allocate(bytes, MemoryPurpose::kOther, owner);
     if (!made) return base::fail_with(made);
     *buffer = std::move(*made);
@@ -59,7 +63,8 @@ base::Expected<Worker> make_worker(Device& device, MatpowOptions const& o) {
 }
 
 void upload(Worker& w, Buffer& to, std::vector<float> const& from, char const* name) {
-  w.device->copy(StreamKind::kCompute, name, to.data(), from.data(), to.bytes(), CopyDirection::kHostToDevice);
+  w.device->copy(StreamKind::kCompute, name, to.data(), from.data(), to.bytes(),
+                 CopyDirection::kHostToDevice);
 }
 
 /// Enqueues the products; returns the buffer that will hold base to the `power`.
@@ -74,7 +79,8 @@ Buffer const& enqueue_power(Worker& w, Buffer const& base, int64_t power) {
 }
 
 void add_to_sum(Worker& w, Buffer const& power) {
-  w.device->run("sum", elementwise::AddScaled{power.floats(), w.sum.floats(), 1.0F}, w.sum.bytes() / sizeof(float));
+  w.device->run("sum", elementwise::AddScaled{power.floats(), w.sum.floats(), 1.0F},
+                w.sum.bytes() / sizeof(float));
 }
 
 /// Both powers one after the other on one device.
@@ -83,26 +89,28 @@ void on_one_device(Worker& w, MatpowOptions const& o, std::vector<float>& result
   w.device->run("clear", elementwise::Fill{w.sum.floats(), 0.0F}, count);
   add_to_sum(w, enqueue_power(w, w.a, o.power));
   add_to_sum(w, enqueue_power(w, w.b, o.power));
-  w.device->copy(StreamKind::kCompute, "d2h.sum", result.data(), w.sum.data(), w.sum.bytes(), CopyDirection::kDeviceToHost);
+  w.device->copy(StreamKind::kCompute, "d2h.sum", result.data(), w.sum.data(), w.sum.bytes(),
+                 CopyDirection::kDeviceToHost);
   w.device->synchronize();
 }
 
 /// A power each; the second device's goes to the first, which adds them.
-void on_two_devices(Worker& first, Worker& second, MatpowOptions const& o, std::vector<float>& result) {
+void on_two_devices(Worker& first, Worker& second, MatpowOptions const& o,
+                    std::vector<float>& result) {
   std::vector<float> moved(result.size());
   std::thread other([&] {
     name_this_thread("drive " + second.device->name());
     Buffer const& power = enqueue_power(second, second.b, o.power);
-    second.device->copy(StreamKind::kCompute, "d2h.power", moved.data(), power.data(), power.bytes(),
-                        CopyDirection::kDeviceToHost);
+    second.device->copy(StreamKind::kCompute, "d2h.power", moved.data(), power.data(),
+                        power.bytes(), CopyDirection::kDeviceToHost);
     second.device->synchronize();
   });
   Buffer const& power = enqueue_power(first, first.a, o.power);
   other.join();
   upload(first, first.sum, moved, "h2d.power");
   add_to_sum(first, power);
-  first.device->copy(StreamKind::kCompute, "d2h.sum", result.data(), first.sum.data(), first.sum.bytes(),
-                     CopyDirection::kDeviceToHost);
+  first.device->copy(StreamKind::kCompute, "d2h.sum", result.data(), first.sum.data(),
+                     first.sum.bytes(), CopyDirection::kDeviceToHost);
   first.device->synchronize();
 }
 
@@ -113,9 +121,11 @@ base::Expected<std::optional<MatpowOptions>> parse_options(std::span<std::string
   app.add_option("--device", o.device, "host:N or another backend, at least two devices");
   add_precision(app, o.precision);
   add_placement(app, o.log_placement, o.soft_placement);
-  app.add_option("--size", o.size, "rows and columns of the matrices")->check(CLI::Range(1, 65'536));
+  app.add_option("--size", o.size, "rows and columns of the matrices")
+      ->check(CLI::Range(1, 65'536));
   app.add_option("--power", o.power, "the exponent n")->check(CLI::Range(1, 100'000));
-  app.add_option("--repeat", o.repeat, "repetitions of each way; the median counts")->check(CLI::Range(1, 100'000));
+  app.add_option("--repeat", o.repeat, "repetitions of each way; the median counts")
+      ->check(CLI::Range(1, 100'000));
   app.add_option("--seed", o.seed, "the matrices follow from it");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
@@ -138,7 +148,8 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
                                        .log_placement = o.log_placement,
                                        .soft_placement = o.soft_placement});
   if (!group) return base::fail_with(group);
-  if (group->devices.size() < 2) return base::fail("run matpow: {} is one device, use two, for example host:2", o.device);
+  if (group->devices.size() < 2)
+    return base::fail("run matpow: {} is one device, use two, for example host:2", o.device);
   std::vector<float> const a = random_matrix(o, 0), b = random_matrix(o, 1);
   std::vector<Worker> workers;
   for (size_t d = 0; d < 2; ++d) {
@@ -170,7 +181,8 @@ base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
     result.one_device_ns.push_back((middle - begin).count());
     result.two_devices_ns.push_back((end - middle).count());
   }
-  if (auto good = check_devices(*group); !good) return base::fail("run matpow: {}", good.error().message);
+  if (auto good = check_devices(*group); !good)
+    return base::fail("run matpow: {}", good.error().message);
   return result;
 }
 
@@ -181,7 +193,8 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
   MatpowOptions const& o = **options;
   auto const result = compute_matpow(o);
   if (!result) return base::fail_with(result);
-  auto const one = static_cast<double>(median(result->one_device_ns)), two = static_cast<double>(median(result->two_devices_ns));
+  auto const one = static_cast<double>(median(result->one_device_ns)),
+             two = static_cast<double>(median(result->two_devices_ns));
   if (o.json) {
     fmt::print("{}\n", nlohmann::json{{"workload", "matpow"},
                                       {"device", o.device},
@@ -194,9 +207,10 @@ base::Expected<int> run_matpow(std::span<std::string const> arguments) {
     return 0;
   }
   constexpr double kMs = 1e6;
-  fmt::print("A^{0} + B^{0}, {1} x {1} float32, on {2} (median of {3})\n", o.power, o.size, o.device, o.repeat);
-  fmt::print("one device   {:10.2f} ms\ntwo devices  {:10.2f} ms\nspeed-up     {:10.2f} x\n", one / kMs, two / kMs,
-             result->speedup());
+  fmt::print("A^{0} + B^{0}, {1} x {1} float32, on {2} (median of {3})\n", o.power, o.size,
+             o.device, o.repeat);
+  fmt::print("one device   {:10.2f} ms\ntwo devices  {:10.2f} ms\nspeed-up     {:10.2f} x\n",
+             one / kMs, two / kMs, result->speedup());
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// Aⁿ + Bⁿ on one device and on two: what a second device gives when the work is independent. See matpow.cpp.
+// Aⁿ + Bⁿ on one device and on two: what a second device gives when the work is independent. See
+// matpow.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace stepscope::workloads {
 
-constexpr char const* kMatpowDescription = "matrix powers: A^n + B^n on one device and on two, with both times and the speed-up";
+constexpr char const* kMatpowDescription =
+    "matrix powers: A^n + B^n on one device and on two, with both times and the speed-up";
 
 struct MatpowOptions {
   std::string device = "host:2";

@@ -1,12 +1,16 @@
-// A network too large for one device, cut by layers: stage s computes its layers on device s and sends the activations to stage
-// s + 1, which sends their gradient back. The batch is worked on in micro-batches, so that all stages are busy but for the time
-// in which the pipeline fills and drains (split_schedule.h). From top to bottom: a micro-batch forward and backward, a step, the
-// stage's training loop, evaluation, the whole job. A stage and its memory: split_stage.cpp; command line: split_command.cpp.
+// A network too large for one device, cut by layers: stage s computes its layers on device s and
+// sends the activations to stage s + 1, which sends their gradient back. The batch is worked on in
+// micro-batches, so that all stages are busy but for the time in which the pipeline fills and
+// drains (split_schedule.h). From top to bottom: a micro-batch forward and backward, a step, the
+// stage's training loop, evaluation, the whole job. A stage and its memory: split_stage.cpp;
+// command line: split_command.cpp.
 //
-// With --tensor each device has a part of every layer instead of some layers (split_tensor.cpp): each is a pipeline of one stage.
+// With --tensor each device has a part of every layer instead of some layers (split_tensor.cpp):
+// each is a pipeline of one stage.
 //
-// Order on a stage's communication stream is that of its schedule: each receive before its pass, each send after it. As sends
-// wait for nobody, that is the order of a plain program with buffered messages, which cannot deadlock.
+// Order on a stage's communication stream is that of its schedule: each receive before its pass,
+// each send after it. As sends wait for nobody, that is the order of a plain program with buffered
+// messages, which cannot deadlock.
 #include "workloads/model_parallel/split.h"
 
 #include <algorithm>
@@ -44,7 +48,8 @@ struct Job {
   StepLog log;
   std::barrier<> together;  ///< of all devices, between steps
   std::mutex mutex;
-  std::vector<float> weights;  ///< guarded by the mutex; of the whole network, as the stages have left them
+  std::vector<float>
+      weights;  ///< guarded by the mutex; of the whole network, as the stages have left them
   StopGate gate;
   std::atomic<int64_t> correct = 0;
   std::atomic<bool> interrupted = false;
@@ -52,20 +57,22 @@ struct Job {
   [[nodiscard]] bool is_last(Stage const& s) const { return s.index + 1 == stages; }
 };
 
-// ---- A micro-batch
-// -------------------------------------------------------------------------------------------------------------
+// A micro-batch.
 
 /// A message from or to the stage next to `s`.
 void exchange(Job& job, Stage& s, CollectiveOp op, int64_t peer, float* data, int64_t floats) {
   bool const activations = (op == CollectiveOp::kSend) == (peer > s.index);
-  char const* const name = op == CollectiveOp::kSend ? (activations ? "send.activations" : "send.gradients")
-                                                     : (activations ? "receive.activations" : "receive.gradients");
-  s.device->collective(name, job.communicator,
-                       {op, data, data, static_cast<size_t>(job.samples * floats), static_cast<uint32_t>(peer)});
+  char const* const name = op == CollectiveOp::kSend
+                               ? (activations ? "send.activations" : "send.gradients")
+                               : (activations ? "receive.activations" : "receive.gradients");
+  s.device->collective(
+      name, job.communicator,
+      {op, data, data, static_cast<size_t>(job.samples * floats), static_cast<uint32_t>(peer)});
 }
 
 float* input_of(Job const& job, Stage& s, int64_t micro_batch) {
-  if (s.index > 0) return s.slots[static_cast<size_t>(micro_batch) % s.slots.size()].values.front().floats();
+  if (s.index > 0)
+    return s.slots[static_cast<size_t>(micro_batch) % s.slots.size()].values.front().floats();
   return s.images.floats() + micro_batch * job.samples * s.descriptions.front().inputs;
 }
 
@@ -75,25 +82,30 @@ void forward(Job& job, Stage& s, int64_t micro_batch) {
   Slot& slot = s.slots[at];
   if (s.index > 0) {
     if (slot.free) device.wait(StreamKind::kCommunication, slot.free);
-    exchange(job, s, CollectiveOp::kReceive, s.index - 1, input_of(job, s, micro_batch), s.descriptions.front().inputs);
+    exchange(job, s, CollectiveOp::kReceive, s.index - 1, input_of(job, s, micro_batch),
+             s.descriptions.front().inputs);
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
   Event const begin = device.record(StreamKind::kCompute);
   for (size_t i = 0; i < s.layers.size(); ++i) {
-    s.layers[i]->forward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(), slot.values[i + 1].floats());
+    s.layers[i]->forward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(),
+                         slot.values[i + 1].floats());
   }
   Event const end = device.record(StreamKind::kCompute);
   s.passes.emplace_back(begin, end);
   if (job.is_last(s)) return;
-  // The output stays as it is until its gradient has come back, so that the next micro-batch of this slot finds it sent.
+  // The output stays as it is until its gradient has come back, so that the next micro-batch of
+  // this slot finds it sent.
   device.wait(StreamKind::kCommunication, end);
-  exchange(job, s, CollectiveOp::kSend, s.index + 1, slot.values.back().floats(), s.descriptions.back().outputs);
+  exchange(job, s, CollectiveOp::kSend, s.index + 1, slot.values.back().floats(),
+           s.descriptions.back().outputs);
 }
 
 void loss_and_gradient(Job& job, Stage& s, Slot const& slot, int64_t micro_batch) {
-  softmax_cross_entropy(*s.device, {job.samples, s.descriptions.back().outputs, slot.values.back().floats(),
-                                    s.labels.ints() + micro_batch * job.samples, s.d_values.back().floats(),
-                                    s.row_results.floats(), s.results.floats() + 2 * micro_batch});
+  softmax_cross_entropy(*s.device,
+                        {job.samples, s.descriptions.back().outputs, slot.values.back().floats(),
+                         s.labels.ints() + micro_batch * job.samples, s.d_values.back().floats(),
+                         s.row_results.floats(), s.results.floats() + 2 * micro_batch});
 }
 
 void backward(Job& job, Stage& s, int64_t micro_batch) {
@@ -102,7 +114,8 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
   Slot& slot = s.slots[at];
   if (!job.is_last(s)) {
     if (s.d_output_read) device.wait(StreamKind::kCommunication, s.d_output_read);
-    exchange(job, s, CollectiveOp::kReceive, s.index + 1, s.d_values.back().floats(), s.descriptions.back().outputs);
+    exchange(job, s, CollectiveOp::kReceive, s.index + 1, s.d_values.back().floats(),
+             s.descriptions.back().outputs);
     device.wait(StreamKind::kCompute, device.record(StreamKind::kCommunication));
   }
   if (s.d_input_sent) device.wait(StreamKind::kCompute, s.d_input_sent);
@@ -110,8 +123,9 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
   s.gradients_sum->begin(micro_batch);
   if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
   for (size_t i = s.layers.size(); i-- > 0;) {
-    s.layers[i]->backward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(), slot.values[i + 1].floats(),
-                          s.d_values[i + 1].floats(), s.d_values[i].floats());
+    s.layers[i]->backward(at, i == 0 ? input_of(job, s, micro_batch) : slot.values[i].floats(),
+                          slot.values[i + 1].floats(), s.d_values[i + 1].floats(),
+                          s.d_values[i].floats());
   }
   s.gradients_sum->finish();
   Event const end = device.record(StreamKind::kCompute);
@@ -119,16 +133,17 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
   slot.free = s.d_output_read = end;
   if (s.index == 0) return;
   device.wait(StreamKind::kCommunication, end);
-  exchange(job, s, CollectiveOp::kSend, s.index - 1, s.d_values.front().floats(), s.descriptions.front().inputs);
+  exchange(job, s, CollectiveOp::kSend, s.index - 1, s.d_values.front().floats(),
+           s.descriptions.front().inputs);
   s.d_input_sent = device.record(StreamKind::kCommunication);
 }
 
-// ---- A step
-// --------------------------------------------------------------------------------------------------------------------
+// A step.
 
-/// Copies inputs or labels of batch `number`: the next `batch` samples of the data set, which begins anew at its end.
-void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer& to, std::vector<std::byte> const& from,
-             int64_t size) {
+/// Copies inputs or labels of batch `number`: the next `batch` samples of the data set, which
+/// begins anew at its end.
+void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer& to,
+             std::vector<std::byte> const& from, int64_t size) {
   if (to.bytes() == 0) return;
   size_t const sample_bytes = from.size() / static_cast<size_t>(size);
   auto* const target = static_cast<std::byte*>(to.data());
@@ -136,8 +151,8 @@ void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer&
     int64_t const first = (number * job.options.batch + done) % size;
     int64_t const count = std::min(job.options.batch - done, size - first);
     s.device->copy(StreamKind::kCopy, name, target + static_cast<size_t>(done) * sample_bytes,
-                   from.data() + static_cast<size_t>(first) * sample_bytes, static_cast<size_t>(count) * sample_bytes,
-                   CopyDirection::kHostToDevice);
+                   from.data() + static_cast<size_t>(first) * sample_bytes,
+                   static_cast<size_t>(count) * sample_bytes, CopyDirection::kHostToDevice);
     done += count;
   }
 }
@@ -151,8 +166,8 @@ void copy_batch(Job const& job, Stage& s, int64_t number, PreparedSamples const&
 /// Enqueued by the last stage: loss and number of correct answers of each micro-batch.
 void copy_results(Stage& s, std::vector<float>& results) {
   results.resize(s.results.bytes() / sizeof(float));
-  s.device->copy(StreamKind::kCompute, "d2h.loss", results.data(), s.results.data(), s.results.bytes(),
-                 CopyDirection::kDeviceToHost);
+  s.device->copy(StreamKind::kCompute, "d2h.loss", results.data(), s.results.data(),
+                 s.results.bytes(), CopyDirection::kDeviceToHost);
 }
 
 /// One training step of one stage, launched and finished. Returns the event that ends it.
@@ -160,7 +175,8 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
   Device& device = *s.device;
   s.passes.clear();
   copy_batch(job, s, step, job.train);
-  for (PipelineOp const& op : stage_ops(job.schedule, s.index, job.stages, job.options.micro_batches)) {
+  for (PipelineOp const& op :
+       stage_ops(job.schedule, s.index, job.stages, job.options.micro_batches)) {
     api::Phase const phase(op.forward ? "forward" : "backward");
     api::Work const work(fmt::format("micro-batch {}", op.micro_batch).c_str());
     op.forward ? forward(job, s, op.micro_batch) : backward(job, s, op.micro_batch);
@@ -168,7 +184,8 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
   {
     api::Phase const phase("optimizer");
     for (Parameter const& parameter : s.layout.parameters) {
-      UpdateSlice const whole = {s.weights.floats() + parameter.offset, s.gradients.floats() + parameter.offset, nullptr, 0,
+      UpdateSlice const whole = {s.weights.floats() + parameter.offset,
+                                 s.gradients.floats() + parameter.offset, nullptr, 0,
                                  parameter.count};
       update_parameter(device, {}, parameter, whole, job.rate, step);
     }
@@ -192,21 +209,23 @@ double mean_loss(std::vector<float> const& results) {
   return sum / static_cast<double>(batches);
 }
 
-// ---- The training loop of one stage
-// --------------------------------------------------------------------------------------------
+// The training loop of one stage.
 
 /// Ends the training where the device has failed: what is read from it then means nothing.
 void check_device(Job& job, Stage const& s) {
   if (auto good = s.device->failure(); !good) job.gate.stop("split: " + good.error().message);
 }
 
-/// Whether the weights are worth more than the checkpoint before. Ends the training where they are not finite.
+/// Whether the weights are worth more than the checkpoint before. Ends the training where they are
+/// not finite.
 bool may_be_saved(Job& job, int64_t next_step) {
   if (job.gate.error()) return false;
-  if (job.options.allow_nan || std::all_of(job.weights.begin(), job.weights.end(), [](float v) { return std::isfinite(v); })) {
+  if (job.options.allow_nan || std::all_of(job.weights.begin(), job.weights.end(),
+                                           [](float v) { return std::isfinite(v); })) {
     return true;
   }
-  job.gate.stop(fmt::format("split: the weights are not finite after step {}, no checkpoint is written", next_step - 1));
+  job.gate.stop(fmt::format(
+      "split: the weights are not finite after step {}, no checkpoint is written", next_step - 1));
   return false;
 }
 
@@ -221,8 +240,10 @@ void save(Job& job, Stage& s, int64_t next_step) {
   check_device(job, s);
   job.together.arrive_and_wait();
   if (s.device->index() == 0 && may_be_saved(job, next_step)) {
-    Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed, job.weights};
-    if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
+    Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed,
+                                job.weights};
+    if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved)
+      job.gate.stop(saved.error().message);
   }
   job.together.arrive_and_wait();  // nobody changes them meanwhile
 }
@@ -234,11 +255,11 @@ void train(Job& job, Stage& s) {
   for (; step < job.options.steps && job.gate.may_start(step); ++step) {
     int64_t elapsed_ns = 0;
     {
-      // ==== timed section: one step ====
+      // Timed section: one step.
       api::Step const annotation(step);
       auto const begin = std::chrono::steady_clock::now().time_since_epoch();
       elapsed_ns = train_step(job, s, step, results)->reached_ns() - begin.count();
-      // ==== end of the timed section ====
+      // End of the timed section.
     }
     check_device(job, s);
     s.times.push_back(measure(s.passes));
@@ -254,15 +275,15 @@ void train(Job& job, Stage& s) {
       job.gate.stop(std::nullopt);
     }
     int64_t const every = job.options.checkpoint_every;
-    if (every > 0 && (step + 1) % every == 0 && step + 1 < job.options.steps) save(job, s, step + 1);
+    if (every > 0 && (step + 1) % every == 0 && step + 1 < job.options.steps)
+      save(job, s, step + 1);
   }
   s.device->synchronize();
   job.together.arrive_and_wait();  // from here on all devices see the same error, if any
   if (!job.gate.error()) save(job, s, step);
 }
 
-// ---- Evaluation
-// ----------------------------------------------------------------------------------------------------------------
+// Evaluation.
 
 /// The test set through the pipeline, forward only.
 void evaluate(Job& job, Stage& s) {
@@ -287,8 +308,7 @@ void evaluate(Job& job, Stage& s) {
   }
 }
 
-// ---- The whole job
-// -------------------------------------------------------------------------------------------------------------
+// The whole job.
 
 double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step) {
   int64_t begin = std::numeric_limits<int64_t>::max();
@@ -299,10 +319,12 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
     end = std::max(end, s->times[step].end_ns);
     busy += s->times[step].busy_ns;
   }
-  return 1.0 - static_cast<double>(busy) / (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
+  return 1.0 - static_cast<double>(busy) /
+                   (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
 }
 
-SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages, int64_t test_size) {
+SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
+                    int64_t test_size) {
   SplitResult result;
   result.first_step = job.first_step;
   result.tensor = job.options.tensor;
@@ -343,46 +365,55 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages,
 }
 
 /// Evenly, but for a pathology that gives the first stage more.
-base::Expected<std::vector<size_t>> cut_network(LayeredNetwork const& network, size_t stages, SplitOptions const& o) {
+base::Expected<std::vector<size_t>> cut_network(LayeredNetwork const& network, size_t stages,
+                                                SplitOptions const& o) {
   std::vector<double> costs;
   for (LayerDescription const& layer : network.layers) costs.push_back(layer.cost);
   std::vector<double> shares(stages, 1.0);
   constexpr double kSmallestShare = 1e-3;  // cut_layers() divides by it
-  for (FaultInjection const& fault_injection : o.pathologies) shares.front() = std::max(kSmallestShare, fault_injection.value);
+  for (FaultInjection const& fault_injection : o.pathologies)
+    shares.front() = std::max(kSmallestShare, fault_injection.value);
   return cut_layers(costs, shares);
 }
 
 base::Expected<void> check(SplitOptions const& o) {
   if (o.micro_batches < 1 || o.batch % o.micro_batches != 0) {
-    return base::fail("--batch {} cannot be divided into {} equal micro-batches, change --batch or --micro-batches", o.batch,
-                      o.micro_batches);
+    return base::fail(
+        "--batch {} cannot be divided into {} equal micro-batches, change --batch or "
+        "--micro-batches",
+        o.batch, o.micro_batches);
   }
-  if (o.checkpoint_every > 0 && o.checkpoint.empty()) return base::fail("--checkpoint-every needs --checkpoint FILE");
+  if (o.checkpoint_every > 0 && o.checkpoint.empty())
+    return base::fail("--checkpoint-every needs --checkpoint FILE");
   if (o.tensor && !o.pathologies.empty()) {
-    return base::fail("--pathology {}: with --tensor there are no stages, leave one of them out", o.pathologies.front().text());
+    return base::fail("--pathology {}: with --tensor there are no stages, leave one of them out",
+                      o.pathologies.front().text());
   }
   return {};
 }
 
 /// What device `rank` works on: the network, or its part of it.
-base::Expected<LayeredNetwork> network_of(SplitOptions const& o, LayeredNetwork const& network, DeviceGroup const& group,
-                                          int64_t rank) {
+base::Expected<LayeredNetwork> network_of(SplitOptions const& o, LayeredNetwork const& network,
+                                          DeviceGroup const& group, int64_t rank) {
   if (!o.tensor) return network;
-  return tensor_part(network, *group.communicator, static_cast<int64_t>(group.devices.size()), rank);
+  return tensor_part(network, *group.communicator, static_cast<int64_t>(group.devices.size()),
+                     rank);
 }
 
 using Stages = std::vector<std::unique_ptr<Stage>>;
 
 /// One a device. `cut`: into the stages of the pipeline.
-base::Expected<Stages> make_stages(SplitOptions const& o, LayeredNetwork const& network, PipelineSchedule schedule,
-                                   DeviceGroup const& group, std::vector<size_t> const& cut) {
+base::Expected<Stages> make_stages(SplitOptions const& o, LayeredNetwork const& network,
+                                   PipelineSchedule schedule, DeviceGroup const& group,
+                                   std::vector<size_t> const& cut) {
   auto const in_pipeline = static_cast<int64_t>(cut.size()) - 1;
   Stages stages;
   for (auto const& device : group.devices) {
     auto const rank = static_cast<int64_t>(stages.size());
     auto const part = network_of(o, network, group, rank);
     if (!part) return base::fail("split over {}: {}", o.device, part.error().message);
-    auto stage = make_stage({o, *part, schedule, in_pipeline, o.batch / o.micro_batches}, *device, cut, rank % in_pipeline);
+    auto stage = make_stage({o, *part, schedule, in_pipeline, o.batch / o.micro_batches}, *device,
+                            cut, rank % in_pipeline);
     if (!stage) return base::fail_with(stage);
     stages.push_back(std::move(*stage));
   }
@@ -410,8 +441,8 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
 
 }  // namespace
 
-base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork const& network, CifarDataSet const& data,
-                                        std::FILE* log) {
+base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork const& network,
+                                        CifarDataSet const& data, std::FILE* log) {
   InterruptGuard const interrupts;
   auto const schedule = parse_schedule(o.schedule);
   if (!schedule) return base::fail_with(schedule);
@@ -432,16 +463,19 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
 
   auto const stages = make_stages(o, network, *schedule, *group, *cut);
   if (!stages) return base::fail_with(stages);
-  for (auto const& stage : *stages) copy_weights(*stage, whole, start->weights, CopyDirection::kHostToDevice);
+  for (auto const& stage : *stages)
+    copy_weights(*stage, whole, start->weights, CopyDirection::kHostToDevice);
   int64_t const inputs = network.layers.front().inputs;
   auto const images = static_cast<int64_t>(data.train.size());
   auto const test_images = o.evaluate ? static_cast<int64_t>(data.test.size()) : 0;
   // As many as the training sees.
-  PreparedSamples const train = prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
+  PreparedSamples const train =
+      prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
   PreparedSamples const test = prepare_samples(data.test, test_images, inputs, o.batch);
   if (log != nullptr) {
-    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch,
-               o.micro_batches, o.tensor ? "fully connected layers cut over the devices" : o.schedule);
+    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device,
+               network.name, o.batch, o.micro_batches,
+               o.tensor ? "fully connected layers cut over the devices" : o.schedule);
   }
   Job job{o,
           *schedule,

@@ -1,4 +1,5 @@
-// The command line of the model-parallel workload: options, the report at the end, --json. The training: split.cpp.
+// The command line of the model-parallel workload: options, the report at the end, --json. The
+// training: split.cpp.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -28,33 +29,49 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   CLI::App app(kSplitDescription, "stepscope run split");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
-  app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J: a stage each, or with --tensor a part of the layers each");
+  app.add_option(
+      "--device", o.device,
+      "host:N, or cuda:I,cuda:J: a stage each, or with --tensor a part of the layers each");
   add_precision(app, o.precision);
   add_placement(app, o.log_placement, o.soft_placement);
-  app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")->check(CLI::Range(int64_t{1}, int64_t{1'000}));
+  app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")
+      ->check(CLI::IsMember({"mlp", "cnn"}));
+  app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000}));
   app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
-  app.add_flag("--tensor", o.tensor, "cut fully connected layers over the devices, not the network by layers");
-  app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  app.add_option("--batch", o.batch, "images a step, of all devices together")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  app.add_option("--steps", o.steps, "training steps of the whole job")->check(CLI::Range(int64_t{1}, kMaxCount));
-  app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
-  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
+  app.add_flag("--tensor", o.tensor,
+               "cut fully connected layers over the devices, not the network by layers");
+  app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--batch", o.batch, "images a step, of all devices together")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--steps", o.steps, "training steps of the whole job")
+      ->check(CLI::Range(int64_t{1}, kMaxCount));
+  app.add_option("--checkpoint", o.checkpoint,
+                 "file to save weights to, at the end and every --checkpoint-every steps");
+  app.add_option("--checkpoint-every", o.checkpoint_every,
+                 "steps between checkpoints, 0 = only at the end")
       ->check(CLI::Range(int64_t{0}, kMaxCount));
-  app.add_option("--resume", o.resume, "checkpoint file to go on from, of any number of devices and either kind of cut");
+  app.add_option("--resume", o.resume,
+                 "checkpoint file to go on from, of any number of devices and either kind of cut");
   app.add_flag_callback(
-      "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
+      "--no-evaluate", [&o] { o.evaluate = false; },
+      "skip the accuracy on the test set at the end");
   app.add_option("--seed", o.seed, "the weights follow from it");
-  app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")->check(within(0.0, 1e6));
-  app.add_option("--data", o.data, "folder with CIFAR-10's files (default: a generated set, cached)");
+  app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")
+      ->check(within(0.0, 1e6));
+  app.add_option("--data", o.data,
+                 "folder with CIFAR-10's files (default: a generated set, cached)");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
-  app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(CLI::Range(int64_t{0}, kMaxCount));
+  app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")
+      ->check(CLI::Range(int64_t{0}, kMaxCount));
   app.add_flag("--allow-nan", o.allow_nan, "go on when the loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
   std::vector<std::string> pathologies;
   app.add_option("--pathology", pathologies,
-                 "make a known fault on purpose, to see what the analysis says of it:" + list_pathologies(true))
+                 "make a known fault on purpose, to see what the analysis says of it:" +
+                     list_pathologies(true))
       ->type_name("NAME[=X]");
   auto const go_on = parse_arguments(app, "split", arguments);
   if (!go_on) return base::fail_with(go_on);
@@ -96,22 +113,30 @@ void report_tensor(std::FILE* log, SplitResult const& r) {
                                                                             : whole;
     list += (list.empty() ? "" : ", ") + r.layers[i];
   }
-  fmt::print(log, "cut by outputs: {}; by inputs: {}; whole on each device: {}\n", by_outputs.empty() ? "none" : by_outputs,
-             by_inputs.empty() ? "none" : by_inputs, whole.empty() ? "none" : whole);
-  fmt::print(log, "step {:.1f} ms (median), {:.1f} MiB of weights a device\n", median(without_first(r.step_ns)) / 1e6,
+  fmt::print(log, "cut by outputs: {}; by inputs: {}; whole on each device: {}\n",
+             by_outputs.empty() ? "none" : by_outputs, by_inputs.empty() ? "none" : by_inputs,
+             whole.empty() ? "none" : whole);
+  fmt::print(log, "step {:.1f} ms (median), {:.1f} MiB of weights a device\n",
+             median(without_first(r.step_ns)) / 1e6,
              static_cast<double>(r.weight_bytes.front()) / (1 << 20));
 }
 
 void report_pipeline(std::FILE* log, SplitResult const& r) {
   for (size_t stage = 0; stage + 1 < r.cut.size(); ++stage) {
-    fmt::print(log, "stage {}: {} to {}, busy {:.1f} ms a step (median), holds {:.1f} MiB of activations\n", stage,
-               r.layers[r.cut[stage]], r.layers[r.cut[stage + 1] - 1], median(without_first(r.busy_ns[stage])) / 1e6,
-               static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
+    fmt::print(
+        log,
+        "stage {}: {} to {}, busy {:.1f} ms a step (median), holds {:.1f} MiB of activations\n",
+        stage, r.layers[r.cut[stage]], r.layers[r.cut[stage + 1] - 1],
+        median(without_first(r.busy_ns[stage])) / 1e6,
+        static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
   }
-  fmt::print(log, "step {:.1f} ms (median), bubble {:.1f} % (median), ideal {:.1f} %\n", median(without_first(r.step_ns)) / 1e6,
-             median(without_first(r.bubble)) * 100, r.ideal_bubble * 100);
+  fmt::print(log, "step {:.1f} ms (median), bubble {:.1f} % (median), ideal {:.1f} %\n",
+             median(without_first(r.step_ns)) / 1e6, median(without_first(r.bubble)) * 100,
+             r.ideal_bubble * 100);
   if (r.cores_short)
-    fmt::print(log, "there are more stages than cores: they wait for cores, and the bubble does not count that\n");
+    fmt::print(log,
+               "there are more stages than cores: they wait for cores, and the bubble does not "
+               "count that\n");
 }
 
 void report(std::FILE* log, SplitResult const& r) {
@@ -155,8 +180,9 @@ base::Expected<int> run_split(std::span<std::string const> arguments) {
   auto const data = read_data(o.data);
   if (!data) return base::fail_with(data);
   constexpr auto kSide = static_cast<int64_t>(kCropSide);
-  LayeredNetwork const network = o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {})
-                                                  : describe_mlp(MlpShape().width, kCifarClasses, {o.mlp_layers});
+  LayeredNetwork const network =
+      o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {})
+                       : describe_mlp(MlpShape().width, kCifarClasses, {o.mlp_layers});
   std::FILE* const log = o.json ? stderr : stdout;
   auto const result = train_split(o, network, *data, log);
   if (!result) return base::fail_with(result);

@@ -10,7 +10,8 @@
 namespace stepscope::workloads {
 namespace {
 
-void prepare_image(CifarSamples const& samples, size_t i, std::span<float> image, std::byte* label) {
+void prepare_image(CifarSamples const& samples, size_t i, std::span<float> image,
+                   std::byte* label) {
   std::vector<float> crop(kCropFloats);
   samples.prepare(i, Random(0), reinterpret_cast<std::byte*>(crop.data()), label);
   if (image.size() == crop.size()) {
@@ -26,7 +27,8 @@ void prepare_image(CifarSamples const& samples, size_t i, std::span<float> image
 
 }  // namespace
 
-PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t inputs, int64_t multiple) {
+PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t inputs,
+                                int64_t multiple) {
   STEPSCOPE_CHECK(inputs == kCropFloats || inputs == kCropFloats / 2);
   CifarSamples const samples(data, false);
   PreparedSamples result;
@@ -38,7 +40,8 @@ PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t 
   std::fill(result.labels.begin(), result.labels.end(), std::byte{0xFF});  // int32 −1
   auto* const images = reinterpret_cast<float*>(result.inputs.data());
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    prepare_image(samples, i, {images + i * floats, floats}, result.labels.data() + i * samples.label_bytes());
+    prepare_image(samples, i, {images + i * floats, floats},
+                  result.labels.data() + i * samples.label_bytes());
   }
   return result;
 }

@@ -15,8 +15,10 @@ struct PreparedSamples {
   int64_t size = 0;
 };
 
-/// The central crops of the first `count` images, at half their width where the network takes no more `inputs` than that:
-/// neighbours in a row are averaged. `multiple`: filled up to a multiple of it with samples that count for nothing.
-PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t inputs, int64_t multiple);
+/// The central crops of the first `count` images, at half their width where the network takes no
+/// more `inputs` than that: neighbours in a row are averaged. `multiple`: filled up to a multiple
+/// of it with samples that count for nothing.
+PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t inputs,
+                                int64_t multiple);
 
 }  // namespace stepscope::workloads

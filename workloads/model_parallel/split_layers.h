@@ -1,5 +1,5 @@
-// The networks that `split` cuts: their layers one after the other, each with its shape, its cost and what it takes to make it on
-// the stage that gets it.
+// The networks that `split` cuts: their layers one after the other, each with its shape, its cost
+// and what it takes to make it on the stage that gets it.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,13 @@ struct LayerMemory {
 
 struct LayerDescription {
   std::string name;
-  int64_t inputs = 0, outputs = 0;         ///< floats of a sample
-  double cost = 0;                         ///< floating-point operations of a sample, forward and backward, or what takes as long
+  int64_t inputs = 0, outputs = 0;  ///< floats of a sample
+  double cost =
+      0;  ///< floating-point operations of a sample, forward and backward, or what takes as long
   ParameterLayout::Layer parameters = {};  ///< outputs 0: it has none
   bool fully_connected = false, relu = false;
-  /// Which outputs or inputs of the whole layer this is, where it is cut over devices (split_tensor.h).
+  /// Which outputs or inputs of the whole layer this is, where it is cut over devices
+  /// (split_tensor.h).
   enum class Cut : uint8_t { kNone, kOutputs, kInputs };
   struct Part {
     int64_t first_output = 0, first_input = 0;
@@ -55,8 +57,9 @@ struct LayeredNetwork {
   bool input_gradient = false;  ///< compute it, though nobody needs it
 };
 
-/// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer too computes the gradient of
-/// its input, and with as many inputs as `width` all layers are equal, but for the small last one.
+/// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer
+/// too computes the gradient of its input, and with as many inputs as `width` all layers are equal,
+/// but for the small last one.
 struct MlpShape {
   int64_t layers = 16, width = 864;
 };

@@ -14,7 +14,8 @@ base::Expected<PipelineSchedule> parse_schedule(std::string const& name) {
   return base::fail("--schedule {}: unknown, choose one of: gpipe, 1f1b", name);
 }
 
-std::vector<PipelineOp> stage_ops(PipelineSchedule schedule, int64_t stage, int64_t stages, int64_t micro_batches) {
+std::vector<PipelineOp> stage_ops(PipelineSchedule schedule, int64_t stage, int64_t stages,
+                                  int64_t micro_batches) {
   // Forward passes before the first backward pass, but for the one right before it.
   int64_t const ahead = held_micro_batches(schedule, stage, stages, micro_batches) - 1;
   std::vector<PipelineOp> ops;
@@ -25,7 +26,8 @@ std::vector<PipelineOp> stage_ops(PipelineSchedule schedule, int64_t stage, int6
   return ops;
 }
 
-int64_t held_micro_batches(PipelineSchedule schedule, int64_t stage, int64_t stages, int64_t micro_batches) {
+int64_t held_micro_batches(PipelineSchedule schedule, int64_t stage, int64_t stages,
+                           int64_t micro_batches) {
   if (schedule == PipelineSchedule::kGpipe) return micro_batches;
   return std::min(micro_batches, stages - stage);
 }
@@ -34,15 +36,18 @@ double ideal_bubble(int64_t stages, int64_t micro_batches) {
   return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
 }
 
-base::Expected<std::vector<size_t>> cut_layers(std::span<double const> costs, std::span<double const> shares) {
+base::Expected<std::vector<size_t>> cut_layers(std::span<double const> costs,
+                                               std::span<double const> shares) {
   constexpr double kImpossible = std::numeric_limits<double>::infinity();
   size_t const layers = costs.size();
   size_t const stages = shares.size();
   STEPSCOPE_CHECK(stages > 0);
   if (stages > layers) {
-    return base::fail("{} stages are more than the network's {} layers, use at most {} devices", stages, layers, layers);
+    return base::fail("{} stages are more than the network's {} layers, use at most {} devices",
+                      stages, layers, layers);
   }
-  // best[s][n]: of the first n layers on the first s stages; from[s][n]: where the last of these stages begins then.
+  // best[s][n]: of the first n layers on the first s stages; from[s][n]: where the last of these
+  // stages begins then.
   std::vector<std::vector<double>> best(stages + 1, std::vector<double>(layers + 1, kImpossible));
   std::vector<std::vector<size_t>> from(stages + 1, std::vector<size_t>(layers + 1));
   best[0][0] = 0;

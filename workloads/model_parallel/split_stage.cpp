@@ -38,7 +38,8 @@ void make_activations(Stage& s, StagePlan const& plan, Allocator& memory) {
     return memory.floats(samples * static_cast<size_t>(floats), kPurpose,
                          layer.name + (i == layers ? ".output" : ".input") + part);
   };
-  auto const slots = held_micro_batches(plan.schedule, s.index, plan.stages, plan.options.micro_batches);
+  auto const slots =
+      held_micro_batches(plan.schedule, s.index, plan.stages, plan.options.micro_batches);
   s.slots.resize(static_cast<size_t>(slots));
   for (Slot& slot : s.slots) {
     for (size_t i = 0; i <= layers; ++i) slot.values.push_back(make(i, ""));
@@ -51,15 +52,18 @@ base::Expected<void> make_memory(Stage& s, StagePlan const& plan) {
   s.weights = memory.floats(s.layout.floats, MemoryPurpose::kWeights, "weights");
   s.gradients = memory.floats(s.layout.floats, MemoryPurpose::kGradients, "gradients");
   if (plan.options.micro_batches > 1) {
-    s.accumulated = memory.floats(s.layout.floats, MemoryPurpose::kGradients, "gradients.accumulated");
+    s.accumulated =
+        memory.floats(s.layout.floats, MemoryPurpose::kGradients, "gradients.accumulated");
   }
   auto const batch = static_cast<size_t>(plan.options.batch);
   auto const inputs = static_cast<size_t>(s.descriptions.front().inputs);
   if (s.index == 0) s.images = memory.floats(batch * inputs, MemoryPurpose::kInput, "images");
   if (plan.is_last(s.index)) {
     s.labels = memory.floats(batch, MemoryPurpose::kInput, "labels");
-    s.row_results = memory.floats(static_cast<size_t>(plan.samples) * 2, MemoryPurpose::kActivations, "loss");
-    s.results = memory.floats(static_cast<size_t>(plan.options.micro_batches) * 2, MemoryPurpose::kOther, "loss");
+    s.row_results =
+        memory.floats(static_cast<size_t>(plan.samples) * 2, MemoryPurpose::kActivations, "loss");
+    s.results = memory.floats(static_cast<size_t>(plan.options.micro_batches) * 2,
+                              MemoryPurpose::kOther, "loss");
   }
   make_activations(s, plan, memory);
   return memory.result();
@@ -85,15 +89,16 @@ base::Expected<void> make_layers(Stage& s, StagePlan const& plan) {
   return {};
 }
 
-/// Of the parameters of `layers`, in the order of their layout. `before`: parameters of the layers behind them.
+/// Of the parameters of `layers`, in the order of their layout. `before`: parameters of the layers
+/// behind them.
 std::vector<ParameterPart> parts_of(std::vector<LayerDescription> const& layers, size_t before) {
   std::vector<ParameterPart> parts;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
     auto const& p = layer->parameters;
     if (p.outputs == 0) continue;
     int64_t const whole_inputs = layer->part.whole_inputs > 0 ? layer->part.whole_inputs : p.inputs;
-    parts.push_back(
-        {before + parts.size(), p.outputs, p.inputs, layer->part.first_output, layer->part.first_input, whole_inputs});
+    parts.push_back({before + parts.size(), p.outputs, p.inputs, layer->part.first_output,
+                     layer->part.first_input, whole_inputs});
     parts.push_back({before + parts.size(), p.outputs, 1, layer->part.first_output, 0, 1});
   }
   return parts;
@@ -113,26 +118,31 @@ ParameterLayout lay_out(std::vector<LayerDescription> const& layers, std::string
   return layout;
 }
 
-base::Expected<std::unique_ptr<Stage>> make_stage(StagePlan const& plan, Device& device, std::span<size_t const> cut,
-                                                  int64_t index) {
+base::Expected<std::unique_ptr<Stage>> make_stage(StagePlan const& plan, Device& device,
+                                                  std::span<size_t const> cut, int64_t index) {
   auto s = std::make_unique<Stage>();
   s->device = &device;
   s->index = index;
   auto const first = plan.network.layers.begin();
-  auto const bound = [&](int64_t i) { return first + static_cast<ptrdiff_t>(cut[static_cast<size_t>(i)]); };
+  auto const bound = [&](int64_t i) {
+    return first + static_cast<ptrdiff_t>(cut[static_cast<size_t>(i)]);
+  };
   s->descriptions.assign(bound(index), bound(index + 1));
   s->layout = lay_out(s->descriptions, plan.network.name);
-  s->parts = parts_of(s->descriptions, lay_out({bound(index + 1), plan.network.layers.end()}, "").parameters.size());
+  s->parts = parts_of(s->descriptions,
+                      lay_out({bound(index + 1), plan.network.layers.end()}, "").parameters.size());
   constexpr double kOneBucket = 1e9;  // MiB: nothing is sent, one sum is enough
   s->buckets = make_buckets(s->layout, kOneBucket);
   if (auto made = make_memory(*s, plan); !made) return base::fail_with(made);
   if (auto made = make_layers(*s, plan); !made) return base::fail_with(made);
-  s->gradients_sum.emplace(device, nullptr, s->buckets, s->gradients.floats(), s->accumulated.floats(),
+  s->gradients_sum.emplace(device, nullptr, s->buckets, s->gradients.floats(),
+                           s->accumulated.floats(),
                            GradientReducer::Settings{false, plan.options.micro_batches});
   return s;
 }
 
-void copy_weights(Stage& s, ParameterLayout const& whole, std::vector<float>& weights, CopyDirection direction) {
+void copy_weights(Stage& s, ParameterLayout const& whole, std::vector<float>& weights,
+                  CopyDirection direction) {
   bool const down = direction == CopyDirection::kDeviceToHost;
   std::vector<float> packed;
   for (size_t i = 0; i < s.parts.size(); ++i) {
@@ -142,15 +152,19 @@ void copy_weights(Stage& s, ParameterLayout const& whole, std::vector<float>& we
     float* const on_host = weights.data() + whole.parameters[part.whole_id].offset;
     auto const for_each_row = [&](auto const& copy_row) {
       for (int64_t row = 0; row < part.rows; ++row) {
-        copy_row(packed.data() + row * part.columns, on_host + (part.first_row + row) * part.whole_columns + part.first_column);
+        copy_row(packed.data() + row * part.columns,
+                 on_host + (part.first_row + row) * part.whole_columns + part.first_column);
       }
     };
     packed.resize(own.count);
-    if (!down) for_each_row([&](float* to, float const* from) { std::copy_n(from, part.columns, to); });
-    s.device->copy(StreamKind::kCopy, down ? "d2h.weights" : "h2d.weights", down ? packed.data() : on_device,
-                   down ? on_device : packed.data(), own.count * sizeof(float), direction);
+    if (!down)
+      for_each_row([&](float* to, float const* from) { std::copy_n(from, part.columns, to); });
+    s.device->copy(StreamKind::kCopy, down ? "d2h.weights" : "h2d.weights",
+                   down ? packed.data() : on_device, down ? on_device : packed.data(),
+                   own.count * sizeof(float), direction);
     s.device->synchronize(s.device->record(StreamKind::kCopy));
-    if (down) for_each_row([&](float const* from, float* to) { std::copy_n(from, part.columns, to); });
+    if (down)
+      for_each_row([&](float const* from, float* to) { std::copy_n(from, part.columns, to); });
   }
 }
 

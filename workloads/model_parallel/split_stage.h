@@ -1,4 +1,5 @@
-// One device's part of a network in `split`: its layers, their memory, and its parameters' places in the whole network's weights.
+// One device's part of a network in `split`: its layers, their memory, and its parameters' places
+// in the whole network's weights.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace stepscope::workloads {
 
-/// The activations of one micro-batch: values[i] goes into the stage's layer i, the last one comes out.
+/// The activations of one micro-batch: values[i] goes into the stage's layer i, the last one comes
+/// out.
 struct Slot {
   std::vector<Buffer> values;  ///< the first stage's values[0] is empty: it reads the batch
   Event free;                  ///< of the compute stream: its backward pass is over
@@ -45,9 +47,9 @@ struct Stage {
   std::vector<Slot> slots;       ///< micro-batch k is in slots[k % size]
   std::vector<Buffer> d_values;  ///< gradients of a slot's values; one micro-batch at a time
   Event d_output_read;           ///< of the compute stream: d_values.back() may be overwritten
-  Event d_input_sent;            ///< of the communication stream: d_values.front() may be overwritten
-  Buffer images, labels;         ///< the whole batch's; on the first and on the last stage
-  Buffer row_results, results;   ///< on the last stage: loss and correct by row, and by micro-batch
+  Event d_input_sent;     ///< of the communication stream: d_values.front() may be overwritten
+  Buffer images, labels;  ///< the whole batch's; on the first and on the last stage
+  Buffer row_results, results;  ///< on the last stage: loss and correct by row, and by micro-batch
   std::optional<GradientReducer> gradients_sum;
   std::vector<std::pair<Event, Event>> passes;  ///< begin and end of the step's passes
   std::vector<StageTimes> times;                ///< by step
@@ -67,11 +69,14 @@ struct StagePlan {
 /// Last layer first, as the backward pass goes.
 ParameterLayout lay_out(std::vector<LayerDescription> const& layers, std::string const& model);
 
-/// Stage `index` of the network, cut as cut_layers() says. Errors: out of memory, no implementation of a layer.
-base::Expected<std::unique_ptr<Stage>> make_stage(StagePlan const& plan, Device& device, std::span<size_t const> cut,
-                                                  int64_t index);
+/// Stage `index` of the network, cut as cut_layers() says. Errors: out of memory, no implementation
+/// of a layer.
+base::Expected<std::unique_ptr<Stage>> make_stage(StagePlan const& plan, Device& device,
+                                                  std::span<size_t const> cut, int64_t index);
 
-/// Copies the stage's parameters between its memory and the whole network's weights, laid out as `whole`.
-void copy_weights(Stage& stage, ParameterLayout const& whole, std::vector<float>& weights, CopyDirection direction);
+/// Copies the stage's parameters between its memory and the whole network's weights, laid out as
+/// `whole`.
+void copy_weights(Stage& stage, ParameterLayout const& whole, std::vector<float>& weights,
+                  CopyDirection direction);
 
 }  // namespace stepscope::workloads

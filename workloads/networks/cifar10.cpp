@@ -1,6 +1,7 @@
-// CIFAR-10: the network of TensorFlow's convolutional tutorial, trained data-parallel, synchronously or not. Source of the
-// network and of its constants: "Convolutional Neural Networks" (tensorflow.org tutorials, models/tutorials/image/cifar10). From
-// top to bottom: the parameters, one device's replica, forward, backward, the whole job. The loop around them: data_parallel.cpp.
+// CIFAR-10: the network of TensorFlow's convolutional tutorial, trained data-parallel,
+// synchronously or not. Source of the network and of its constants: "Convolutional Neural Networks"
+// (tensorflow.org tutorials, models/tutorials/image/cifar10). From top to bottom: the parameters,
+// one device's replica, forward, backward, the whole job. The loop around them: data_parallel.cpp.
 #include "workloads/networks/cifar10.h"
 
 #include <CLI/CLI.hpp>
@@ -18,12 +19,12 @@ namespace {
 constexpr int64_t kSide = kCropSide;     // 24 × 24 images
 constexpr int64_t kPooled1 = kSide / 2;  // after the first pooling
 constexpr int64_t kPooled2 = kSide / 4;  // after the second
-constexpr float kFcDecay = 0.004F;       // weight decay of the two hidden fully connected layers, as in the tutorial
+constexpr float kFcDecay =
+    0.004F;  // weight decay of the two hidden fully connected layers, as in the tutorial
 constexpr int64_t kLrnRadius = 4;
 constexpr float kLrnBias = 1.0F, kLrnAlpha = 0.001F / 9.0F, kLrnBeta = 0.75F;
 
-// ---- Parameters
-// ----------------------------------------------------------------------------------------------------------------
+// Parameters.
 
 /// In the order of describe_parameters().
 enum ParameterId : size_t {
@@ -52,12 +53,12 @@ ParameterLayout describe_parameters(Cifar10Widths const& w) {
   return layout;
 }
 
-// ---- One device's replica
-// ------------------------------------------------------------------------------------------------------
+// One device's replica.
 
 class CifarReplica final : public Replica {
  public:
-  CifarReplica(ReplicaMemory const& memory, Cifar10Widths const& widths) : m_(memory), widths_(widths) {}
+  CifarReplica(ReplicaMemory const& memory, Cifar10Widths const& widths)
+      : m_(memory), widths_(widths) {}
 
   base::Expected<void> make_memory();
   base::Expected<void> make_layers();
@@ -66,7 +67,8 @@ class CifarReplica final : public Replica {
 
  private:
   void relu_gradient(char const* name, Activation const& a) {
-    m_.device->run(name, elementwise::ReluBackward{a.value.floats(), a.gradient.floats()}, a.value.bytes() / sizeof(float));
+    m_.device->run(name, elementwise::ReluBackward{a.value.floats(), a.gradient.floats()},
+                   a.value.bytes() / sizeof(float));
   }
 
   ReplicaMemory m_;
@@ -86,9 +88,13 @@ base::Expected<void> CifarReplica::make_layers() {
   ReplicaBuilder builder(d);
   builder.take(d.conv2d("conv1", {b, kSide, kSide, 3, c, 5, 2, true}), conv1_);
   builder.take(d.max_pool("pool1", {b, kSide, kSide, c, 3, 2}), pool1_);
-  builder.take(d.lrn("norm1", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm1_);
+  builder.take(
+      d.lrn("norm1", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}),
+      norm1_);
   builder.take(d.conv2d("conv2", {b, kPooled1, kPooled1, c, c, 5, 2, true}), conv2_);
-  builder.take(d.lrn("norm2", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm2_);
+  builder.take(
+      d.lrn("norm2", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}),
+      norm2_);
   builder.take(d.max_pool("pool2", {b, kPooled1, kPooled1, c, 3, 2}), pool2_);
   builder.take(d.dense("fc1", {b, kPooled2 * kPooled2 * c, widths_.fc1, true}), fc1_);
   builder.take(d.dense("fc2", {b, widths_.fc1, widths_.fc2, true}), fc2_);
@@ -112,54 +118,63 @@ base::Expected<void> CifarReplica::make_memory() {
   return builder.result();
 }
 
-// ---- Forward, backward
-// ---------------------------------------------------------------------------------------------------------
+// Forward, backward.
 
 void CifarReplica::forward(InputBuffers const& input) {
-  conv1_->forward(input.inputs.floats(), m_.w(kConv1Weights), m_.w(kConv1Bias), a_conv1_.value.floats());
+  conv1_->forward(input.inputs.floats(), m_.w(kConv1Weights), m_.w(kConv1Bias),
+                  a_conv1_.value.floats());
   pool1_->forward(a_conv1_.value.floats(), a_pool1_.value.floats());
   norm1_->forward(a_pool1_.value.floats(), a_norm1_.value.floats());
-  conv2_->forward(a_norm1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias), a_conv2_.value.floats());
+  conv2_->forward(a_norm1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias),
+                  a_conv2_.value.floats());
   norm2_->forward(a_conv2_.value.floats(), a_norm2_.value.floats());
   pool2_->forward(a_norm2_.value.floats(), a_pool2_.value.floats());
   fc1_->forward(a_pool2_.value.floats(), m_.w(kFc1Weights), m_.w(kFc1Bias), a_fc1_.value.floats());
   fc2_->forward(a_fc1_.value.floats(), m_.w(kFc2Weights), m_.w(kFc2Bias), a_fc2_.value.floats());
   fc3_->forward(a_fc2_.value.floats(), m_.w(kFc3Weights), m_.w(kFc3Bias), a_fc3_.value.floats());
-  softmax_cross_entropy(*m_.device, {m_.batch, kCifarClasses, a_fc3_.value.floats(), input.labels.ints(),
-                                     a_fc3_.gradient.floats(), row_results_.floats(), m_.result});
+  softmax_cross_entropy(*m_.device,
+                        {m_.batch, kCifarClasses, a_fc3_.value.floats(), input.labels.ints(),
+                         a_fc3_.gradient.floats(), row_results_.floats(), m_.result});
 }
 
 void CifarReplica::backward(InputBuffers const& input, GradientReducer& reducer) {
-  fc3_->backward_weights(a_fc2_.value.floats(), a_fc3_.gradient.floats(), m_.g(kFc3Weights), m_.g(kFc3Bias));
+  fc3_->backward_weights(a_fc2_.value.floats(), a_fc3_.gradient.floats(), m_.g(kFc3Weights),
+                         m_.g(kFc3Bias));
   reducer.ready(kFc3Bias);
   fc3_->backward_data(a_fc3_.gradient.floats(), m_.w(kFc3Weights), a_fc2_.gradient.floats());
   relu_gradient("fc2.backward.relu", a_fc2_);
-  fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kFc2Weights), m_.g(kFc2Bias));
+  fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kFc2Weights),
+                         m_.g(kFc2Bias));
   reducer.ready(kFc2Bias);
   fc2_->backward_data(a_fc2_.gradient.floats(), m_.w(kFc2Weights), a_fc1_.gradient.floats());
   relu_gradient("fc1.backward.relu", a_fc1_);
-  fc1_->backward_weights(a_pool2_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights), m_.g(kFc1Bias));
+  fc1_->backward_weights(a_pool2_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights),
+                         m_.g(kFc1Bias));
   reducer.ready(kFc1Bias);
   fc1_->backward_data(a_fc1_.gradient.floats(), m_.w(kFc1Weights), a_pool2_.gradient.floats());
   pool2_->backward(a_pool2_.gradient.floats(), a_norm2_.gradient.floats());
   norm2_->backward(a_conv2_.value.floats(), a_norm2_.gradient.floats(), a_conv2_.gradient.floats());
   relu_gradient("conv2.backward.relu", a_conv2_);
-  conv2_->backward_weights(a_norm1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights), m_.g(kConv2Bias));
+  conv2_->backward_weights(a_norm1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights),
+                           m_.g(kConv2Bias));
   reducer.ready(kConv2Bias);
-  conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights), a_norm1_.gradient.floats());
+  conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights),
+                        a_norm1_.gradient.floats());
   norm1_->backward(a_pool1_.value.floats(), a_norm1_.gradient.floats(), a_pool1_.gradient.floats());
-  // conv1's ReLU gradient is taken after the pooling: a window's maximum is positive exactly where the pooled value is, and only
-  // maxima have a gradient. A quarter of the elements, the same result.
+  // conv1's ReLU gradient is taken after the pooling: a window's maximum is positive exactly where
+  // the pooled value is, and only maxima have a gradient. A quarter of the elements, the same
+  // result.
   relu_gradient("conv1.backward.relu", a_pool1_);
   pool1_->backward(a_pool1_.gradient.floats(), a_conv1_.gradient.floats());
-  conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights), m_.g(kConv1Bias));
+  conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights),
+                           m_.g(kConv1Bias));
   reducer.ready(kConv1Bias);
 }
 
-// ---- The whole job
-// -------------------------------------------------------------------------------------------------------------
+// The whole job.
 
-base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory, Cifar10Widths const& widths) {
+base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory,
+                                                      Cifar10Widths const& widths) {
   auto replica = std::make_unique<CifarReplica>(memory, widths);
   if (auto made = replica->make_memory(); !made) return base::fail_with(made);
   if (auto made = replica->make_layers(); !made) return base::fail_with(made);
@@ -168,8 +183,8 @@ base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memor
 
 }  // namespace
 
-base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Widths const& widths, CifarDataSet const& data,
-                                             std::FILE* log) {
+base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Widths const& widths,
+                                             CifarDataSet const& data, std::FILE* log) {
   CifarSamples const train(data.train, o.augment), test(data.test, false);
   Network network;
   network.workload = "cifar10";
@@ -185,12 +200,15 @@ base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Width
 
 base::Expected<void> make_asynchronous(TrainOptions& o) {
   if (launch_from_environment()) {
-    return base::fail("run cifar10: --mode async: the shared weights are in one process, start it without mpirun or srun");
+    return base::fail(
+        "run cifar10: --mode async: the shared weights are in one process, start it without mpirun "
+        "or srun");
   }
   if (o.checkpoint_every > 0) {
     return base::fail(
-        "run cifar10: --mode async: devices are at different steps until the end, there is no common state to save every {} "
-        "steps: leave out --checkpoint-every, --checkpoint saves at the end",
+        "run cifar10: --mode async: devices are at different steps until the end, there is no "
+        "common state to save every {} steps: leave out --checkpoint-every, --checkpoint saves at "
+        "the end",
         o.checkpoint_every);
   }
   o.update = UpdateKind::kShared;
@@ -202,10 +220,10 @@ base::Expected<int> run_cifar10(std::span<std::string const> arguments) {
   std::string mode = "sync";
   OwnOptions own;
   own.change = [&mode](CLI::App& app) {
-    app.add_option(
-           "--mode", mode,
-           "sync: one update a step with the mean of all devices' gradients; async: shared weights on the first device, each "
-           "device updates them with its own gradients and waits for no other")
+    app.add_option("--mode", mode,
+                   "sync: one update a step with the mean of all devices' gradients; async: shared "
+                   "weights on the first device, each device updates them with its own gradients "
+                   "and waits for no other")
         ->check(CLI::IsMember({"sync", "async"}));
   };
   auto const options = parse_train_options("cifar10", kCifar10Description, arguments, own);

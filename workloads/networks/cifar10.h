@@ -1,4 +1,5 @@
-// The CIFAR-10 workload: the TensorFlow tutorial's convolutional network, trained data-parallel. See cifar10.cpp.
+// The CIFAR-10 workload: the TensorFlow tutorial's convolutional network, trained data-parallel.
+// See cifar10.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace stepscope::workloads {
 
 constexpr char const* kCifar10Description =
-    "CIFAR-10: the TensorFlow tutorial's convolutional network, data-parallel (conv 64, conv 64, fc 384, fc 192, softmax 10)";
+    "CIFAR-10: the TensorFlow tutorial's convolutional network, data-parallel (conv 64, conv 64, "
+    "fc 384, fc 192, softmax 10)";
 
 /// Widths of the network; tests use smaller ones.
 struct Cifar10Widths {
@@ -21,10 +23,12 @@ struct Cifar10Widths {
 };
 
 /// Errors: wrong options, unreadable data or checkpoint, out of memory.
-base::Expected<TrainingResult> train_cifar10(TrainOptions const& options, Cifar10Widths const& widths, CifarDataSet const& data,
+base::Expected<TrainingResult> train_cifar10(TrainOptions const& options,
+                                             Cifar10Widths const& widths, CifarDataSet const& data,
                                              std::FILE* log);
 
-/// Weights shared by all devices, without waiting: --mode async. Errors: options that need all devices at the same step.
+/// Weights shared by all devices, without waiting: --mode async. Errors: options that need all
+/// devices at the same step.
 base::Expected<void> make_asynchronous(TrainOptions& options);
 
 base::Expected<int> run_cifar10(std::span<std::string const> arguments);

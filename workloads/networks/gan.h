@@ -1,5 +1,5 @@
-// The GAN workload: two networks, one that draws digits and one that tells drawn from real ones, trained against each other,
-// synchronously data-parallel. See gan.cpp.
+// The GAN workload: two networks, one that draws digits and one that tells drawn from real ones,
+// trained against each other, synchronously data-parallel. See gan.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 namespace stepscope::workloads {
 
 constexpr char const* kGanDescription =
-    "GAN: draws digits as MNIST's, data-parallel (generator fc 256, 512, 1024, 784; discriminator fc 512, 256, 1)";
+    "GAN: draws digits as MNIST's, data-parallel (generator fc 256, 512, 1024, 784; discriminator "
+    "fc 512, 256, 1)";
 
 /// Widths of the fully connected networks; tests use smaller ones.
 struct GanWidths {
@@ -43,9 +44,10 @@ struct GanResult {
 /// What --help shows, and what train_gan() is meant for.
 TrainOptions gan_defaults();
 
-/// `samples`: images to draw after the last step. Errors: wrong options, unreadable checkpoint, out of memory.
-base::Expected<GanResult> train_gan(TrainOptions const& options, GanModel const& model, MnistImages const& images, size_t samples,
-                                    std::FILE* log);
+/// `samples`: images to draw after the last step. Errors: wrong options, unreadable checkpoint, out
+/// of memory.
+base::Expected<GanResult> train_gan(TrainOptions const& options, GanModel const& model,
+                                    MnistImages const& images, size_t samples, std::FILE* log);
 
 base::Expected<int> run_gan(std::span<std::string const> arguments);
 

@@ -1,7 +1,8 @@
-// The GAN's networks of convolutions, after DCGAN (Radford, Metz, Chintala, ICLR 2016): the generator doubles the image's side
-// with transposed convolutions, the discriminator halves it with strided ones; no pooling. Without batch normalisation, which
-// would make N devices differ from one device with the whole batch; its place is taken by initial weights that keep a signal's
-// size. From top to bottom: the parameters, generator, discriminator.
+// The GAN's networks of convolutions, after DCGAN (Radford, Metz, Chintala, ICLR 2016): the
+// generator doubles the image's side with transposed convolutions, the discriminator halves it with
+// strided ones; no pooling. Without batch normalisation, which would make N devices differ from one
+// device with the whole batch; its place is taken by initial weights that keep a signal's size.
+// From top to bottom: the parameters, generator, discriminator.
 #include <cmath>
 
 #include "workloads/networks/gan_networks.h"
@@ -13,11 +14,12 @@ namespace {
 constexpr auto kSide = static_cast<int64_t>(kMnistSide);
 constexpr int64_t kHalf = kSide / 2, kQuarter = kSide / 4;
 constexpr int64_t kPixels = kSide * kSide;
-constexpr int64_t kKernel = 4, kStride = 2, kPadding = 1;  // each output pixel of a transposed one has as many inputs: no grid
+constexpr int64_t kKernel = 4, kStride = 2,
+                  kPadding =
+                      1;  // each output pixel of a transposed one has as many inputs: no grid
 constexpr int64_t kTaps = kKernel * kKernel;
 
-// ---- Parameters
-// ----------------------------------------------------------------------------------------------------------------
+// Parameters.
 
 /// In the order of describe_parameters().
 enum ParameterId : size_t {
@@ -62,12 +64,12 @@ Conv2dShape inner_shape(int64_t batch, ConvGanWidths const& w) {
   return {batch, kHalf, kHalf, w.narrow, w.wide, kKernel, kPadding, false, kStride};
 }
 
-// ---- Generator: noise → 7 × 7 → 14 × 14 → 28 × 28
-// ---------------------------------------------------------------------------------------------------------------------
+// Generator: noise → 7 × 7 → 14 × 14 → 28 × 28.
 
 class ConvGenerator final : public Generator {
  public:
-  ConvGenerator(ReplicaMemory const& memory, ConvGanWidths const& w, ReplicaBuilder& builder) : m_(memory) {
+  ConvGenerator(ReplicaMemory const& memory, ConvGanWidths const& w, ReplicaBuilder& builder)
+      : m_(memory) {
     Device& d = *m_.device;
     int64_t const flat = kQuarter * kQuarter * w.wide;
     builder.activation(a_fc_, m_.batch * flat, "generator.fc");
@@ -81,20 +83,24 @@ class ConvGenerator final : public Generator {
     Device& d = *m_.device;
     fc_->forward(noise, m_.w(kDrawFcWeights), m_.w(kDrawFcBias), a_fc_.value.floats());
     leaky_relu(d, "generator.fc.leaky_relu", a_fc_);
-    conv1_->forward(a_fc_.value.floats(), m_.w(kDraw1Weights), m_.w(kDraw1Bias), a_conv1_.value.floats());
+    conv1_->forward(a_fc_.value.floats(), m_.w(kDraw1Weights), m_.w(kDraw1Bias),
+                    a_conv1_.value.floats());
     leaky_relu(d, "generator.conv1.leaky_relu", a_conv1_);
     conv2_->forward(a_conv1_.value.floats(), m_.w(kDraw2Weights), m_.w(kDraw2Bias), images);
     d.run("generator.tanh", elementwise::Tanh{images}, image_floats());
   }
 
-  void backward(float const* noise, float const* images, float* d_images, GradientReducer& reducer) override {
+  void backward(float const* noise, float const* images, float* d_images,
+                GradientReducer& reducer) override {
     Device& d = *m_.device;
     d.run("generator.backward.tanh", elementwise::TanhBackward{images, d_images}, image_floats());
-    conv2_->backward_weights(a_conv1_.value.floats(), d_images, m_.g(kDraw2Weights), m_.g(kDraw2Bias));
+    conv2_->backward_weights(a_conv1_.value.floats(), d_images, m_.g(kDraw2Weights),
+                             m_.g(kDraw2Bias));
     reducer.ready(kDraw2Bias);
     conv2_->backward_data(d_images, m_.w(kDraw2Weights), a_conv1_.gradient.floats());
     leaky_relu_gradient(d, "generator.conv1.backward.leaky_relu", a_conv1_);
-    conv1_->backward_weights(a_fc_.value.floats(), a_conv1_.gradient.floats(), m_.g(kDraw1Weights), m_.g(kDraw1Bias));
+    conv1_->backward_weights(a_fc_.value.floats(), a_conv1_.gradient.floats(), m_.g(kDraw1Weights),
+                             m_.g(kDraw1Bias));
     reducer.ready(kDraw1Bias);
     conv1_->backward_data(a_conv1_.gradient.floats(), m_.w(kDraw1Weights), a_fc_.gradient.floats());
     leaky_relu_gradient(d, "generator.fc.backward.leaky_relu", a_fc_);
@@ -111,12 +117,13 @@ class ConvGenerator final : public Generator {
   Activation a_fc_, a_conv1_;
 };
 
-// ---- Discriminator: 28 × 28 → 14 × 14 → 7 × 7 → logit
-// ----------------------------------------------------------------------------------------------------------------
+// Discriminator: 28 × 28 → 14 × 14 → 7 × 7 → logit.
 
 class ConvDiscriminator final : public Discriminator {
  public:
-  ConvDiscriminator(ReplicaMemory const& memory, ConvGanWidths const& w, int64_t rows, ReplicaBuilder& builder) : m_(memory) {
+  ConvDiscriminator(ReplicaMemory const& memory, ConvGanWidths const& w, int64_t rows,
+                    ReplicaBuilder& builder)
+      : m_(memory) {
     Device& d = *m_.device;
     int64_t const flat = kQuarter * kQuarter * w.wide;
     builder.activation(images, rows * kPixels, "images");
@@ -131,38 +138,47 @@ class ConvDiscriminator final : public Discriminator {
 
   void forward(int64_t real) override {
     Device& d = *m_.device;
-    conv1_->forward(images.value.floats(), m_.w(kJudge1Weights), m_.w(kJudge1Bias), a_conv1_.value.floats());
+    conv1_->forward(images.value.floats(), m_.w(kJudge1Weights), m_.w(kJudge1Bias),
+                    a_conv1_.value.floats());
     leaky_relu(d, "discriminator.conv1.leaky_relu", a_conv1_);
-    conv2_->forward(a_conv1_.value.floats(), m_.w(kJudge2Weights), m_.w(kJudge2Bias), a_conv2_.value.floats());
+    conv2_->forward(a_conv1_.value.floats(), m_.w(kJudge2Weights), m_.w(kJudge2Bias),
+                    a_conv2_.value.floats());
     leaky_relu(d, "discriminator.conv2.leaky_relu", a_conv2_);
-    fc_->forward(a_conv2_.value.floats(), m_.w(kJudgeFcWeights), m_.w(kJudgeFcBias), logits_.value.floats());
+    fc_->forward(a_conv2_.value.floats(), m_.w(kJudgeFcWeights), m_.w(kJudgeFcBias),
+                 logits_.value.floats());
     judge_loss(m_, logits_, row_results_, real);
   }
 
   void backward_weights(GradientReducer& reducer) override {
-    fc_->backward_weights(a_conv2_.value.floats(), logits_.gradient.floats(), m_.g(kJudgeFcWeights), m_.g(kJudgeFcBias));
+    fc_->backward_weights(a_conv2_.value.floats(), logits_.gradient.floats(), m_.g(kJudgeFcWeights),
+                          m_.g(kJudgeFcBias));
     reducer.ready(kJudgeFcBias);
     backward_to_conv2();
-    conv2_->backward_weights(a_conv1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kJudge2Weights), m_.g(kJudge2Bias));
+    conv2_->backward_weights(a_conv1_.value.floats(), a_conv2_.gradient.floats(),
+                             m_.g(kJudge2Weights), m_.g(kJudge2Bias));
     reducer.ready(kJudge2Bias);
     backward_to_conv1();
-    conv1_->backward_weights(images.value.floats(), a_conv1_.gradient.floats(), m_.g(kJudge1Weights), m_.g(kJudge1Bias));
+    conv1_->backward_weights(images.value.floats(), a_conv1_.gradient.floats(),
+                             m_.g(kJudge1Weights), m_.g(kJudge1Bias));
     reducer.ready(kJudge1Bias);
   }
 
   void backward_images() override {
     backward_to_conv2();
     backward_to_conv1();
-    conv1_->backward_data(a_conv1_.gradient.floats(), m_.w(kJudge1Weights), images.gradient.floats());
+    conv1_->backward_data(a_conv1_.gradient.floats(), m_.w(kJudge1Weights),
+                          images.gradient.floats());
   }
 
  private:
   void backward_to_conv2() {
-    fc_->backward_data(logits_.gradient.floats(), m_.w(kJudgeFcWeights), a_conv2_.gradient.floats());
+    fc_->backward_data(logits_.gradient.floats(), m_.w(kJudgeFcWeights),
+                       a_conv2_.gradient.floats());
     leaky_relu_gradient(*m_.device, "discriminator.conv2.backward.leaky_relu", a_conv2_);
   }
   void backward_to_conv1() {
-    conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kJudge2Weights), a_conv1_.gradient.floats());
+    conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kJudge2Weights),
+                          a_conv1_.gradient.floats());
     leaky_relu_gradient(*m_.device, "discriminator.conv1.backward.leaky_relu", a_conv1_);
   }
 
@@ -184,7 +200,8 @@ GanModel convolutional_gan(ConvGanWidths const& widths) {
   model.make_generator = [widths](ReplicaMemory const& memory, ReplicaBuilder& builder) {
     return std::make_unique<ConvGenerator>(memory, widths, builder);
   };
-  model.make_discriminator = [widths](ReplicaMemory const& memory, int64_t rows, ReplicaBuilder& builder) {
+  model.make_discriminator = [widths](ReplicaMemory const& memory, int64_t rows,
+                                      ReplicaBuilder& builder) {
     return std::make_unique<ConvDiscriminator>(memory, widths, rows, builder);
   };
   return model;

@@ -1,5 +1,5 @@
-// The GPT workload: a small decoder-only transformer that predicts the next byte of a text, trained synchronously data-parallel
-// with AdamW. See gpt.cpp.
+// The GPT workload: a small decoder-only transformer that predicts the next byte of a text, trained
+// synchronously data-parallel with AdamW. See gpt.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 namespace stepscope::workloads {
 
 constexpr char const* kGptDescription =
-    "GPT: a small transformer that predicts the next byte of a text, data-parallel with AdamW (4 blocks of width 128, 4 heads)";
+    "GPT: a small transformer that predicts the next byte of a text, data-parallel with AdamW (4 "
+    "blocks of width 128, 4 heads)";
 
 /// With these a step of 8 sequences takes some 30 ms on two cores.
 struct GptShape {
@@ -36,19 +37,22 @@ struct GptOptions {
 /// AdamW with defaults that suit the network.
 TrainOptions gpt_defaults();
 
-/// Of the step, counted from 0: linear from 0 to the peak, then half a cosine down to its tenth, then constant.
+/// Of the step, counted from 0: linear from 0 to the peak, then half a cosine down to its tenth,
+/// then constant.
 double gpt_learning_rate(TrainOptions const& options, GptOptions const& gpt, int64_t step);
 
 /// In the order in which the backward pass finishes the gradients.
 ParameterLayout gpt_parameters(GptShape const& shape);
 
-/// A replica whose inputs and labels are int32[batch][context]. Errors: out of memory, no implementation for the shape.
-base::Expected<std::unique_ptr<Replica>> make_gpt_replica(ReplicaMemory const& memory, GptShape const& shape);
+/// A replica whose inputs and labels are int32[batch][context]. Errors: out of memory, no
+/// implementation for the shape.
+base::Expected<std::unique_ptr<Replica>> make_gpt_replica(ReplicaMemory const& memory,
+                                                          GptShape const& shape);
 
-/// `gpt.shape.vocabulary` is taken from the text. Errors: wrong options, a text that is too short, unreadable checkpoint, out of
-/// memory.
-base::Expected<TrainingResult> train_gpt(TrainOptions const& options, GptOptions const& gpt, TokenizedText const& text,
-                                         std::FILE* log);
+/// `gpt.shape.vocabulary` is taken from the text. Errors: wrong options, a text that is too short,
+/// unreadable checkpoint, out of memory.
+base::Expected<TrainingResult> train_gpt(TrainOptions const& options, GptOptions const& gpt,
+                                         TokenizedText const& text, std::FILE* log);
 
 base::Expected<int> run_gpt(std::span<std::string const> arguments);
 

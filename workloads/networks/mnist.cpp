@@ -1,7 +1,8 @@
-// MNIST: the network of TensorFlow's introduction to convolutional networks (tensorflow.org/tutorials/images/cnn: 3 × 3
-// convolutions of 32, 64 and 64 channels, 2 × 2 max-pooling after the first two, 64 hidden units, Adam), with padded
-// convolutions on MNIST's digits. From top to bottom: the parameters, one device's replica, forward, backward, the whole job. The
-// loop around them: data_parallel.cpp.
+// MNIST: the network of TensorFlow's introduction to convolutional networks
+// (tensorflow.org/tutorials/images/cnn: 3 × 3 convolutions of 32, 64 and 64 channels, 2 × 2
+// max-pooling after the first two, 64 hidden units, Adam), with padded convolutions on MNIST's
+// digits. From top to bottom: the parameters, one device's replica, forward, backward, the whole
+// job. The loop around them: data_parallel.cpp.
 #include "workloads/networks/mnist.h"
 
 #include <cmath>
@@ -19,8 +20,7 @@ constexpr int64_t kPooled1 = kSide / 2;  // after the first pooling
 constexpr int64_t kPooled2 = kSide / 4;  // after the second
 constexpr int64_t kKernel = 3, kPadding = 1;
 
-// ---- Parameters
-// ----------------------------------------------------------------------------------------------------------------
+// Parameters.
 
 /// In the order of describe_parameters().
 enum ParameterId : size_t {
@@ -40,7 +40,8 @@ enum ParameterId : size_t {
 ParameterLayout describe_parameters(MnistWidths const& w) {
   ParameterLayout layout;
   layout.model = fmt::format("mnist-conv{}-conv{}-conv{}-fc{}", w.conv1, w.conv2, w.conv3, w.fc1);
-  // He initialisation (He et al., ICCV 2015): ReLU then keeps the activations' size from layer to layer.
+  // He initialisation (He et al., ICCV 2015): ReLU then keeps the activations' size from layer to
+  // layer.
   auto const add = [&](char const* name, int64_t outputs, int64_t inputs) {
     layout.add({name, outputs, inputs, std::sqrt(2.0 / static_cast<double>(inputs)), 0.0F, 0.0F});
   };
@@ -53,12 +54,12 @@ ParameterLayout describe_parameters(MnistWidths const& w) {
   return layout;
 }
 
-// ---- One device's replica
-// ------------------------------------------------------------------------------------------------------
+// One device's replica.
 
 class MnistReplica final : public Replica {
  public:
-  MnistReplica(ReplicaMemory const& memory, MnistWidths const& widths) : m_(memory), widths_(widths) {}
+  MnistReplica(ReplicaMemory const& memory, MnistWidths const& widths)
+      : m_(memory), widths_(widths) {}
 
   base::Expected<void> make();
   void forward(InputBuffers const& input) override;
@@ -66,7 +67,8 @@ class MnistReplica final : public Replica {
 
  private:
   void relu_gradient(char const* name, Activation const& a) {
-    m_.device->run(name, elementwise::ReluBackward{a.value.floats(), a.gradient.floats()}, a.value.bytes() / sizeof(float));
+    m_.device->run(name, elementwise::ReluBackward{a.value.floats(), a.gradient.floats()},
+                   a.value.bytes() / sizeof(float));
   }
 
   ReplicaMemory m_;
@@ -94,55 +96,71 @@ base::Expected<void> MnistReplica::make() {
   if (auto made = builder.result(); !made) return made;
   builder.take(d.conv2d("conv1", {b, kSide, kSide, 1, w.conv1, kKernel, kPadding, true}), conv1_);
   builder.take(d.max_pool("pool1", {b, kSide, kSide, w.conv1, 2, 2}), pool1_);
-  builder.take(d.conv2d("conv2", {b, kPooled1, kPooled1, w.conv1, w.conv2, kKernel, kPadding, true}), conv2_);
+  builder.take(
+      d.conv2d("conv2", {b, kPooled1, kPooled1, w.conv1, w.conv2, kKernel, kPadding, true}),
+      conv2_);
   builder.take(d.max_pool("pool2", {b, kPooled1, kPooled1, w.conv2, 2, 2}), pool2_);
-  builder.take(d.conv2d("conv3", {b, kPooled2, kPooled2, w.conv2, w.conv3, kKernel, kPadding, true}), conv3_);
+  builder.take(
+      d.conv2d("conv3", {b, kPooled2, kPooled2, w.conv2, w.conv3, kKernel, kPadding, true}),
+      conv3_);
   builder.take(d.dense("fc1", {b, kPooled2 * kPooled2 * w.conv3, w.fc1, true}), fc1_);
   builder.take(d.dense("fc2", {b, w.fc1, kMnistClasses, false}), fc2_);
   return builder.result();
 }
 
-// ---- Forward, backward
-// ---------------------------------------------------------------------------------------------------------
+// Forward, backward.
 
 void MnistReplica::forward(InputBuffers const& input) {
-  conv1_->forward(input.inputs.floats(), m_.w(kConv1Weights), m_.w(kConv1Bias), a_conv1_.value.floats());
+  conv1_->forward(input.inputs.floats(), m_.w(kConv1Weights), m_.w(kConv1Bias),
+                  a_conv1_.value.floats());
   pool1_->forward(a_conv1_.value.floats(), a_pool1_.value.floats());
-  conv2_->forward(a_pool1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias), a_conv2_.value.floats());
+  conv2_->forward(a_pool1_.value.floats(), m_.w(kConv2Weights), m_.w(kConv2Bias),
+                  a_conv2_.value.floats());
   pool2_->forward(a_conv2_.value.floats(), a_pool2_.value.floats());
-  conv3_->forward(a_pool2_.value.floats(), m_.w(kConv3Weights), m_.w(kConv3Bias), a_conv3_.value.floats());
+  conv3_->forward(a_pool2_.value.floats(), m_.w(kConv3Weights), m_.w(kConv3Bias),
+                  a_conv3_.value.floats());
   fc1_->forward(a_conv3_.value.floats(), m_.w(kFc1Weights), m_.w(kFc1Bias), a_fc1_.value.floats());
   fc2_->forward(a_fc1_.value.floats(), m_.w(kFc2Weights), m_.w(kFc2Bias), a_fc2_.value.floats());
-  softmax_cross_entropy(*m_.device, {m_.batch, kMnistClasses, a_fc2_.value.floats(), input.labels.ints(),
-                                     a_fc2_.gradient.floats(), row_results_.floats(), m_.result});
+  softmax_cross_entropy(*m_.device,
+                        {m_.batch, kMnistClasses, a_fc2_.value.floats(), input.labels.ints(),
+                         a_fc2_.gradient.floats(), row_results_.floats(), m_.result});
 }
 
 void MnistReplica::backward(InputBuffers const& input, GradientReducer& reducer) {
-  fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kFc2Weights), m_.g(kFc2Bias));
+  fc2_->backward_weights(a_fc1_.value.floats(), a_fc2_.gradient.floats(), m_.g(kFc2Weights),
+                         m_.g(kFc2Bias));
   reducer.ready(kFc2Bias);
   fc2_->backward_data(a_fc2_.gradient.floats(), m_.w(kFc2Weights), a_fc1_.gradient.floats());
   relu_gradient("fc1.backward.relu", a_fc1_);
-  fc1_->backward_weights(a_conv3_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights), m_.g(kFc1Bias));
+  fc1_->backward_weights(a_conv3_.value.floats(), a_fc1_.gradient.floats(), m_.g(kFc1Weights),
+                         m_.g(kFc1Bias));
   reducer.ready(kFc1Bias);
   fc1_->backward_data(a_fc1_.gradient.floats(), m_.w(kFc1Weights), a_conv3_.gradient.floats());
   relu_gradient("conv3.backward.relu", a_conv3_);
-  conv3_->backward_weights(a_pool2_.value.floats(), a_conv3_.gradient.floats(), m_.g(kConv3Weights), m_.g(kConv3Bias));
+  conv3_->backward_weights(a_pool2_.value.floats(), a_conv3_.gradient.floats(), m_.g(kConv3Weights),
+                           m_.g(kConv3Bias));
   reducer.ready(kConv3Bias);
-  conv3_->backward_data(a_conv3_.gradient.floats(), m_.w(kConv3Weights), a_pool2_.gradient.floats());
-  // The ReLU gradients of conv1 and conv2 are taken after the pooling: a window's maximum is positive exactly where the pooled
-  // value is, and only maxima have a gradient. A quarter of the elements, the same result.
+  conv3_->backward_data(a_conv3_.gradient.floats(), m_.w(kConv3Weights),
+                        a_pool2_.gradient.floats());
+  // The ReLU gradients of conv1 and conv2 are taken after the pooling: a window's maximum is
+  // positive exactly where the pooled value is, and only maxima have a gradient. A quarter of the
+  // elements, the same result.
   relu_gradient("conv2.backward.relu", a_pool2_);
   pool2_->backward(a_pool2_.gradient.floats(), a_conv2_.gradient.floats());
-  conv2_->backward_weights(a_pool1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights), m_.g(kConv2Bias));
+  conv2_->backward_weights(a_pool1_.value.floats(), a_conv2_.gradient.floats(), m_.g(kConv2Weights),
+                           m_.g(kConv2Bias));
   reducer.ready(kConv2Bias);
-  conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights), a_pool1_.gradient.floats());
+  conv2_->backward_data(a_conv2_.gradient.floats(), m_.w(kConv2Weights),
+                        a_pool1_.gradient.floats());
   relu_gradient("conv1.backward.relu", a_pool1_);
   pool1_->backward(a_pool1_.gradient.floats(), a_conv1_.gradient.floats());
-  conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights), m_.g(kConv1Bias));
+  conv1_->backward_weights(input.inputs.floats(), a_conv1_.gradient.floats(), m_.g(kConv1Weights),
+                           m_.g(kConv1Bias));
   reducer.ready(kConv1Bias);
 }
 
-base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory, MnistWidths const& widths) {
+base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory,
+                                                      MnistWidths const& widths) {
   auto replica = std::make_unique<MnistReplica>(memory, widths);
   if (auto made = replica->make(); !made) return base::fail_with(made);
   return replica;
@@ -150,8 +168,7 @@ base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memor
 
 }  // namespace
 
-// ---- The whole job
-// -------------------------------------------------------------------------------------------------------------
+// The whole job.
 
 TrainOptions mnist_defaults() {
   TrainOptions defaults;
@@ -159,8 +176,8 @@ TrainOptions mnist_defaults() {
   return defaults;
 }
 
-base::Expected<TrainingResult> train_mnist(TrainOptions const& o, MnistWidths const& widths, MnistDataSet const& data,
-                                           std::FILE* log) {
+base::Expected<TrainingResult> train_mnist(TrainOptions const& o, MnistWidths const& widths,
+                                           MnistDataSet const& data, std::FILE* log) {
   MnistSamples const train(data.train, o.augment), test(data.test, false);
   Network network;
   network.workload = "mnist";
@@ -176,7 +193,8 @@ base::Expected<TrainingResult> train_mnist(TrainOptions const& o, MnistWidths co
 }
 
 base::Expected<int> run_mnist(std::span<std::string const> arguments) {
-  auto const options = parse_train_options("mnist", kMnistDescription, arguments, {mnist_defaults(), {}});
+  auto const options =
+      parse_train_options("mnist", kMnistDescription, arguments, {mnist_defaults(), {}});
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   TrainOptions const& o = **options;

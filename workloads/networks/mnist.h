@@ -1,4 +1,5 @@
-// The MNIST workload: TensorFlow's introductory convolutional network, trained synchronously data-parallel. See mnist.cpp.
+// The MNIST workload: TensorFlow's introductory convolutional network, trained synchronously
+// data-parallel. See mnist.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace stepscope::workloads {
 
 constexpr char const* kMnistDescription =
-    "MNIST: a small convolutional network for digits, data-parallel (conv 32, conv 64, conv 64, fc 64, softmax 10)";
+    "MNIST: a small convolutional network for digits, data-parallel (conv 32, conv 64, conv 64, fc "
+    "64, softmax 10)";
 
 /// Widths of the network; tests use smaller ones.
 struct MnistWidths {
@@ -24,8 +26,8 @@ struct MnistWidths {
 TrainOptions mnist_defaults();
 
 /// Errors: wrong options, unreadable checkpoint, out of memory.
-base::Expected<TrainingResult> train_mnist(TrainOptions const& options, MnistWidths const& widths, MnistDataSet const& data,
-                                           std::FILE* log);
+base::Expected<TrainingResult> train_mnist(TrainOptions const& options, MnistWidths const& widths,
+                                           MnistDataSet const& data, std::FILE* log);
 
 base::Expected<int> run_mnist(std::span<std::string const> arguments);
 

@@ -8,9 +8,11 @@
 namespace stepscope::workloads {
 namespace {
 
-std::string difference_between(uint32_t one, uint32_t other, int64_t step, uint64_t checksum, uint64_t other_checksum) {
+std::string difference_between(uint32_t one, uint32_t other, int64_t step, uint64_t checksum,
+                               uint64_t other_checksum) {
   return fmt::format(
-      "the weights of ranks {} and {} differ after step {} (checksums {:016x} and {:016x}): a collective or an update went wrong",
+      "the weights of ranks {} and {} differ after step {} (checksums {:016x} and {:016x}): a "
+      "collective or an update went wrong",
       one, other, step, checksum, other_checksum);
 }
 
@@ -20,7 +22,8 @@ struct PackedEnd {
   uint64_t checksum;
 };
 std::string pack(Agreement::End const& end) {
-  PackedEnd const packed = {end.interrupted ? 1 : 0, end.failure ? 1 : 0, end.failed_step, end.checked_step, end.checksum};
+  PackedEnd const packed = {end.interrupted ? 1 : 0, end.failure ? 1 : 0, end.failed_step,
+                            end.checked_step, end.checksum};
   std::string bytes(sizeof packed, '\0');
   std::memcpy(bytes.data(), &packed, sizeof packed);
   return bytes + end.failure.value_or("");
@@ -29,7 +32,8 @@ Agreement::End unpack(std::string const& bytes) {
   PackedEnd packed = {};
   STEPSCOPE_CHECK(bytes.size() >= sizeof packed);
   std::memcpy(&packed, bytes.data(), sizeof packed);
-  Agreement::End end = {packed.interrupted != 0, std::nullopt, packed.failed_step, packed.checked_step, packed.checksum};
+  Agreement::End end = {packed.interrupted != 0, std::nullopt, packed.failed_step,
+                        packed.checked_step, packed.checksum};
   if (packed.failed != 0) end.failure = bytes.substr(sizeof packed);
   return end;
 }
@@ -45,8 +49,8 @@ base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting
     for (uint32_t rank = 1; rank < processes.size(); ++rank) {
       std::string const &here = by_setting[i][rank], &first = by_setting[i][0];
       if (here == first) continue;
-      return base::fail("rank {} has {} {}, rank 0 {}: start all processes with the same options", rank, mine[i].name, here,
-                        first);
+      return base::fail("rank {} has {} {}, rank 0 {}: start all processes with the same options",
+                        rank, mine[i].name, here, first);
     }
   }
   return {};
@@ -59,8 +63,11 @@ bool Agreement::read_notes() {
     Note theirs;
     if (!processes_.receive(peer, Processes::kNoteTag, &theirs, sizeof theirs)) return true;
     ends = ends || theirs.wants_end != 0;
-    if (theirs.checked_step < 0 || theirs.checked_step != sent_->checked_step || theirs.checksum == sent_->checksum) continue;
-    difference_ = difference_between(processes_.rank(), peer, theirs.checked_step, sent_->checksum, theirs.checksum);
+    if (theirs.checked_step < 0 || theirs.checked_step != sent_->checked_step ||
+        theirs.checksum == sent_->checksum)
+      continue;
+    difference_ = difference_between(processes_.rank(), peer, theirs.checked_step, sent_->checksum,
+                                     theirs.checksum);
     difference_step_ = theirs.checked_step;
   }
   sent_.reset();

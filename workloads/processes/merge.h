@@ -1,4 +1,5 @@
-// One result of a training from those of its processes: losses, times, counts and checksums of all devices, by rank.
+// One result of a training from those of its processes: losses, times, counts and checksums of all
+// devices, by rank.
 #pragma once
 
 #include "workloads/processes/processes.h"
@@ -6,8 +7,9 @@
 
 namespace stepscope::workloads {
 
-/// Every process gets the whole result, but for the weights, of which each has its own devices'. `correct`: summed up. Without a
-/// change when a process is gone. All processes must call it, with as many devices and steps each.
+/// Every process gets the whole result, but for the weights, of which each has its own devices'.
+/// `correct`: summed up. Without a change when a process is gone. All processes must call it, with
+/// as many devices and steps each.
 void merge_results(Processes& processes, TrainingResult& result, int64_t& correct);
 
 }  // namespace stepscope::workloads

@@ -21,16 +21,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Waiting for a message: at first the core is only offered to others, then the thread sleeps between looks. On a machine with
-// fewer cores than threads the sleep is what lets the computation have them.
+// Waiting for a message: at first the core is only offered to others, then the thread sleeps
+// between looks. On a machine with fewer cores than threads the sleep is what lets the computation
+// have them.
 constexpr int kEagerLooks = 50;
 constexpr std::chrono::microseconds kLookEvery{50};
 constexpr std::chrono::milliseconds kIdleLookEvery{100};
 constexpr std::chrono::milliseconds kPeersEvery{250};
-// A beat is a kilobyte: nothing beside gradients. A shorter time limit has shorter ones, so that it is not reached by a late one.
+// A beat is a kilobyte: nothing beside gradients. A shorter time limit has shorter ones, so that it
+// is not reached by a late one.
 constexpr std::chrono::milliseconds kBeatEvery{1'000};
 constexpr int kBeatsInTimeout = 4;
-// How often is looked for beats while no other message is awaited: that a process gives up must come well before a second.
+// How often is looked for beats while no other message is awaited: that a process gives up must
+// come well before a second.
 constexpr std::chrono::milliseconds kBeatLookEvery{5};
 // What is said when giving up has left this process by then, if it can leave at all.
 constexpr std::chrono::milliseconds kTimeToTell{1'000};
@@ -42,7 +45,8 @@ std::atomic<bool>& told_to_end() {
 }
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Launchers end the others' processes by SIGTERM when one has failed: the training ends itself then, with its trace closed.
+/// Launchers end the others' processes by SIGTERM when one has failed: the training ends itself
+/// then, with its trace closed.
 void expect_termination() {
   static_cast<void>(told_to_end());  // constructed before the handler could need it
   struct sigaction action = {};
@@ -54,15 +58,20 @@ void expect_termination() {
 base::Expected<MpiModule const*> load_module() {
   std::error_code ignored;
   fs::path const program = fs::read_symlink("/proc/self/exe", ignored);
-  std::string const library = (program.parent_path() / "../lib/libstepscope-mpi.so").lexically_normal().string();
+  std::string const library =
+      (program.parent_path() / "../lib/libstepscope-mpi.so").lexically_normal().string();
   if (!fs::exists(library, ignored)) {
-    return base::fail("{}: this Stepscope was built without MPI, install libopenmpi-dev and build it again", library);
+    return base::fail(
+        "{}: this Stepscope was built without MPI, install libopenmpi-dev and build it again",
+        library);
   }
   // Global: MPI loads parts of its own that look for its symbols.
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (handle == nullptr) return base::fail("{}; install the MPI of the launcher (Debian: openmpi-bin)", dlerror());
+  if (handle == nullptr)
+    return base::fail("{}; install the MPI of the launcher (Debian: openmpi-bin)", dlerror());
   auto* const get = reinterpret_cast<MpiModule const* (*)()>(dlsym(handle, kMpiModuleSymbol));
-  if (get == nullptr) return base::fail("{}: is no part of this Stepscope, install it again", library);
+  if (get == nullptr)
+    return base::fail("{}: is no part of this Stepscope, install it again", library);
   return get();
 }
 
@@ -76,14 +85,16 @@ std::string line_of(char const* path) {
 /// Processes with the same text see each other's process ids.
 std::string machine() {
   std::error_code ignored;
-  return line_of("/proc/sys/kernel/random/boot_id") + fs::read_symlink("/proc/self/ns/pid", ignored).string();
+  return line_of("/proc/sys/kernel/random/boot_id") +
+         fs::read_symlink("/proc/self/ns/pid", ignored).string();
 }
 
 /// Also one that nobody has waited for yet.
 bool has_ended(int64_t process_id) {
   std::string const stat = line_of(fmt::format("/proc/{}/stat", process_id).c_str());
   size_t const name_end = stat.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= stat.size() || stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X';
+  return name_end == std::string::npos || name_end + 2 >= stat.size() ||
+         stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X';
 }
 
 }  // namespace
@@ -92,14 +103,15 @@ base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::millisec
   auto launch = launch_from_environment();
   if (!launch) return std::shared_ptr<Processes>();
   auto const module = load_module();
-  if (!module) return base::fail("process {} of {}: {}", launch->rank, launch->size, module.error().message);
+  if (!module)
+    return base::fail("process {} of {}: {}", launch->rank, launch->size, module.error().message);
   int rank = 0, size = 0;
   if (char const* const error = (*module)->start(&rank, &size)) return base::fail("MPI: {}", error);
   if (static_cast<uint32_t>(size) != launch->size) {
     (*module)->finish();
     return base::fail(
-        "the launcher says that this is one of {} processes, MPI says of {}: use the launcher of the same MPI (mpirun, "
-        "or srun --mpi=pmix)",
+        "the launcher says that this is one of {} processes, MPI says of {}: use the launcher of "
+        "the same MPI (mpirun, or srun --mpi=pmix)",
         launch->size, size);
   }
   launch->rank = static_cast<uint32_t>(rank);
@@ -107,7 +119,8 @@ base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::millisec
   return meet(*launch, timeout, **module);
 }
 
-base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch, std::chrono::milliseconds timeout,
+base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch,
+                                                           std::chrono::milliseconds timeout,
                                                            MpiModule const& mpi) {
   std::shared_ptr<Processes> processes(new Processes(launch, timeout, mpi));
   processes->meet_peers();
@@ -152,7 +165,8 @@ void Processes::meet_peers() {
   std::string const here = " " + machine();
   std::lock_guard const lock(mutex_);
   for (uint32_t peer = 0; peer < size() && !failure_; ++peer) {
-    if (peer != rank() && all[peer].ends_with(here)) peers_[peer].process_id = std::stoll(all[peer]);
+    if (peer != rank() && all[peer].ends_with(here))
+      peers_[peer].process_id = std::stoll(all[peer]);
   }
 }
 
@@ -256,9 +270,12 @@ void Processes::begin_new() {
   for (; !submitted_.empty() && !failure_; submitted_.pop_front()) {
     Message& message = *submitted_.front();
     auto const peer = static_cast<int>(message.peer);
-    char const* const error = message.sent ? mpi_.send(message.data, message.bytes, peer, message.tag, &message.request)
-                                           : mpi_.receive(message.data, message.bytes, peer, message.tag, &message.request);
-    if (error != nullptr) return fail(fmt::format("no message to or from rank {}: MPI says: {}", peer, error));
+    char const* const error =
+        message.sent
+            ? mpi_.send(message.data, message.bytes, peer, message.tag, &message.request)
+            : mpi_.receive(message.data, message.bytes, peer, message.tag, &message.request);
+    if (error != nullptr)
+      return fail(fmt::format("no message to or from rank {}: MPI says: {}", peer, error));
     active_.push_back(submitted_.front());
   }
 }
@@ -337,16 +354,18 @@ void Processes::beat() {
     giving_up_->copy(last.why.data(), last.why.size() - 1);
     if (watching_) tell_all(last);
   } else if (gave_up_at_) {
-    bool const is_told = submitted_.empty() && std::none_of(active_.begin(), active_.end(), [](auto const& message) {
-                           return message->sent && message->tag == kBeatTag;
-                         });
+    bool const is_told =
+        submitted_.empty() && std::none_of(active_.begin(), active_.end(), [](auto const& message) {
+          return message->sent && message->tag == kBeatTag;
+        });
     if (is_told || now - *gave_up_at_ > kTimeToTell) fail(*giving_up_);
   } else if (watching_ && stopping_ && !leaving_) {
     leaving_ = true;
     Beat last;
     last.says = Beat::Says::kLeaves;
     tell_all(last);
-  } else if (watching_ && !leaving_ && now - beat_at_ >= std::min(kBeatEvery, timeout_ / kBeatsInTimeout)) {
+  } else if (watching_ && !leaving_ &&
+             now - beat_at_ >= std::min(kBeatEvery, timeout_ / kBeatsInTimeout)) {
     tell_all(Beat());
   }
 }
@@ -363,27 +382,31 @@ void Processes::look_after_peers() {
       // Its last words may have come since.
       test_active();
       if (peers_[peer].left || failure_) continue;
-      return fail(fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written so far can be read",
-                              peer, process));
+      return fail(
+          fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written "
+                      "so far can be read",
+                      peer, process));
     }
   }
   // The launcher may be quicker than the system to take a dead process out of its list.
   constexpr std::chrono::milliseconds kTimeToSee{200};
   if (told && !told_at_) told_at_ = now;
   if (told_at_ && now - *told_at_ > kTimeToSee)
-    return fail("the launcher told this process to end (SIGTERM), as it does when another one has failed");
+    return fail(
+        "the launcher told this process to end (SIGTERM), as it does when another one has failed");
   look_for_silence(now);
 }
 
 void Processes::look_for_silence(Clock::time_point now) {
   for (auto const& message : active_) {
-    // A process whose messages come may still hang where they are not made: beats are no answer to what is waited for.
+    // A process whose messages come may still hang where they are not made: beats are no answer to
+    // what is waited for.
     Peer const& peer = peers_[message->peer];
     auto const last = message->tag == kBeatTag ? peer.lived : peer.heard;
     if (message->sent || now - std::max(message->since, last) < timeout_) continue;
     return fail(
-        fmt::format("nothing came from rank {} for {} s: it hangs or is gone, or waits for one that does; if it only works "
-                    "longer, raise --collective-timeout",
+        fmt::format("nothing came from rank {} for {} s: it hangs or is gone, or waits for one "
+                    "that does; if it only works longer, raise --collective-timeout",
                     message->peer, std::chrono::duration<double>(timeout_).count()));
   }
 }
@@ -403,7 +426,8 @@ void Processes::run() {
     if (active_.empty()) {
       wake_.wait_for(lock, kIdleLookEvery);
       looks = 0;
-    } else if (std::all_of(active_.begin(), active_.end(), [](auto const& message) { return message->tag == kBeatTag; })) {
+    } else if (std::all_of(active_.begin(), active_.end(),
+                           [](auto const& message) { return message->tag == kBeatTag; })) {
       wake_.wait_for(lock, kBeatLookEvery);
       looks = 0;
     } else if (looks < kEagerLooks) {

@@ -1,9 +1,10 @@
-// The processes of a training that a launcher (mpirun, srun) has started together: messages between them, and what happens when
-// one is gone. MPI carries the messages; one thread makes all its calls, so that any MPI will do and messages move on whatever
-// the others do. A process that ends on this machine is noticed within a second, one elsewhere, or one that hangs, when nothing
-// comes from it for the time limit. Then every call returns at once: the training ends as after any other error, with its trace
-// closed. Where nobody waits for a message (devices that exchange their data themselves), watch() makes the processes tell each
-// other every second that they live.
+// The processes of a training that a launcher (mpirun, srun) has started together: messages between
+// them, and what happens when one is gone. MPI carries the messages; one thread makes all its
+// calls, so that any MPI will do and messages move on whatever the others do. A process that ends
+// on this machine is noticed within a second, one elsewhere, or one that hangs, when nothing comes
+// from it for the time limit. Then every call returns at once: the training ends as after any other
+// error, with its trace closed. Where nobody waits for a message (devices that exchange their data
+// themselves), watch() makes the processes tell each other every second that they live.
 #pragma once
 
 #include <array>
@@ -33,11 +34,13 @@ class Processes final : public Peers {
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
-  /// Meets the other processes; null when this one was started alone. Once a process. `timeout` counts from then on: that all
-  /// have started may take as long as the default allows. Errors: MPI is not there or fails.
+  /// Meets the other processes; null when this one was started alone. Once a process. `timeout`
+  /// counts from then on: that all have started may take as long as the default allows. Errors: MPI
+  /// is not there or fails.
   static base::Expected<std::shared_ptr<Processes>> join(std::chrono::milliseconds timeout);
   /// The same with an MPI that has started.
-  static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch, std::chrono::milliseconds timeout,
+  static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch,
+                                                         std::chrono::milliseconds timeout,
                                                          MpiModule const& mpi);
   ~Processes() override;  ///< parts from the others when nothing has failed
   Processes(Processes const&) = delete;
@@ -49,13 +52,15 @@ class Processes final : public Peers {
   [[nodiscard]] Launch const& launch() const { return launch_; }
   [[nodiscard]] std::chrono::milliseconds timeout() const override;
 
-  // Messages of a pair with the same tag arrive in order, with the size that they were sent with. From any thread.
+  // Messages of a pair with the same tag arrive in order, with the size that they were sent with.
+  // From any thread.
 
   /// Waits for nobody: `data` is copied.
   void send(uint32_t to, int tag, void const* data, size_t bytes);
   /// Blocks until the message is there. False: it will not come, see failure().
   bool receive(uint32_t from, int tag, void* data, size_t bytes);
-  /// What each process gave, by rank; empty texts after a failure. All processes must call it, from one thread each.
+  /// What each process gave, by rank; empty texts after a failure. All processes must call it, from
+  /// one thread each.
   std::vector<std::string> all_gather(std::string const& mine) override;
 
   /// Good when all are; else this process's error or, of another one, its error with its rank.

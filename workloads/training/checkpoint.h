@@ -1,5 +1,5 @@
-// Saved training state: one file with the weights, the next step and what they belong to, protected by a checksum (XXH3) and
-// written so that a crash leaves the old one.
+// Saved training state: one file with the weights, the next step and what they belong to, protected
+// by a checksum (XXH3) and written so that a crash leaves the old one.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,12 @@ struct Checkpoint {
 
 base::Expected<void> save_checkpoint(std::string const& path, Checkpoint const& checkpoint);
 /// Errors: missing, truncated or damaged file, or one of another model.
-base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string const& model, size_t weights);
-/// The checkpoint from which a training that would begin with `fresh` goes on to step `steps`. Errors also: trained with another
-/// batch or seed, so that the samples would not go on where they stopped; already there. `sample`: what one is called.
-base::Expected<Checkpoint> resume_checkpoint(std::string const& path, Checkpoint const& fresh, int64_t steps,
-                                             std::string const& sample);
+base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string const& model,
+                                           size_t weights);
+/// The checkpoint from which a training that would begin with `fresh` goes on to step `steps`.
+/// Errors also: trained with another batch or seed, so that the samples would not go on where they
+/// stopped; already there. `sample`: what one is called.
+base::Expected<Checkpoint> resume_checkpoint(std::string const& path, Checkpoint const& fresh,
+                                             int64_t steps, std::string const& sample);
 
 }  // namespace stepscope::workloads

@@ -1,5 +1,5 @@
-// The data-parallel training job, from top to bottom: one device's state, its input, a training step, the device's training loop,
-// evaluation, the whole job. See data_parallel.h.
+// The data-parallel training job, from top to bottom: one device's state, its input, a training
+// step, the device's training loop, evaluation, the whole job. See data_parallel.h.
 #include "workloads/training/data_parallel.h"
 
 #include <algorithm>
@@ -25,8 +25,7 @@
 namespace stepscope::workloads {
 namespace {
 
-// ---- One device's state
-// --------------------------------------------------------------------------------------------------------
+// One device's state.
 
 /// A turn of a step: who is trained in it.
 struct WorkerTurn {
@@ -68,8 +67,9 @@ struct JobTurn {
 /// What all host threads share.
 struct Job {
   TrainOptions const& options;
-  Network const& network;        ///< its layout with room for equal parts of buckets
-  ParameterLayout const& saved;  ///< the layout of checkpoints and results, the same for any number of devices
+  Network const& network;  ///< its layout with room for equal parts of buckets
+  ParameterLayout const&
+      saved;  ///< the layout of checkpoints and results, the same for any number of devices
   std::vector<JobTurn> const& turns;
   int64_t devices;       ///< of all processes
   int64_t first_device;  ///< of this one
@@ -82,8 +82,12 @@ struct Job {
   std::atomic<int64_t> correct = 0;
   std::atomic<bool> interrupted = false;
 
-  [[nodiscard]] int64_t samples_per_step() const { return devices * options.batch * options.accumulate; }
-  [[nodiscard]] int64_t device_number(Worker const& w) const { return first_device + w.device->index(); }
+  [[nodiscard]] int64_t samples_per_step() const {
+    return devices * options.batch * options.accumulate;
+  }
+  [[nodiscard]] int64_t device_number(Worker const& w) const {
+    return first_device + w.device->index();
+  }
   /// Who is gone, of the other processes.
   [[nodiscard]] std::optional<std::string> lost_process() const {
     return processes == nullptr ? std::nullopt : processes->failure();
@@ -94,13 +98,15 @@ std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
   std::vector<ParameterRange> ranges = network.turns;
   if (ranges.empty()) ranges.push_back({0, network.layout.parameters.size() - 1, ""});
   std::vector<JobTurn> turns;
-  for (ParameterRange const& range : ranges) turns.push_back({range, make_buckets(network.layout, range, bucket_mb)});
+  for (ParameterRange const& range : ranges)
+    turns.push_back({range, make_buckets(network.layout, range, bucket_mb)});
   return turns;
 }
 
 base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
   std::optional<base::Error> error;
-  auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose, std::string_view owner) {
+  auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose,
+                            std::string_view owner) {
     if (error || bytes == 0) return;
     auto made = w.device->allocate(bytes, purpose, owner);
     if (made) {
@@ -112,30 +118,35 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
   size_t const floats = network.layout.floats * sizeof(float);
   allocate(w.weights, floats, MemoryPurpose::kWeights, "weights");
   allocate(w.gradients, floats, MemoryPurpose::kGradients, "gradients");
-  if (o.accumulate > 1) allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
+  if (o.accumulate > 1)
+    allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
   allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
   // Later turns use the samples of the first: all batches of a step stay until its end.
   int64_t const in_use = network.turns.size() > 1 ? o.accumulate : 1;
   w.inputs.resize(static_cast<size_t>(o.prefetch + in_use));
   auto const batch = static_cast<size_t>(o.batch);
   for (InputBuffers& input : w.inputs) {
-    allocate(input.inputs, batch * network.train->input_bytes(), MemoryPurpose::kInput, network.sample + "s");
-    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput, network.label + "s");
+    allocate(input.inputs, batch * network.train->input_bytes(), MemoryPurpose::kInput,
+             network.sample + "s");
+    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput,
+             network.label + "s");
   }
   if (error) return tl::unexpected(*error);
   return {};
 }
 
 /// `state`: weights, and the optimizer's state behind them.
-base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context, UpdateSchemeMaker const& make_scheme,
-                                                    std::vector<JobTurn> const& turns, Network const& network,
-                                                    TrainOptions const& o, std::vector<float> const& state) {
+base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context,
+                                                    UpdateSchemeMaker const& make_scheme,
+                                                    std::vector<JobTurn> const& turns,
+                                                    Network const& network, TrainOptions const& o,
+                                                    std::vector<float> const& state) {
   Device& device = *context.device;
   auto w = std::make_unique<Worker>();
   w->device = &device;
   if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
-  auto replica =
-      network.make_replica({&device, &network.layout, o.batch, w->weights.floats(), w->gradients.floats(), w->result.floats()});
+  auto replica = network.make_replica({&device, &network.layout, o.batch, w->weights.floats(),
+                                       w->gradients.floats(), w->result.floats()});
   if (!replica) return base::fail_with(replica);
   w->replica = std::move(*replica);
   context.weights = w->weights.floats();
@@ -144,8 +155,8 @@ base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context, Updat
     context.buckets = &turn.buckets;
     auto scheme = make_scheme(context);
     if (!scheme) return base::fail_with(scheme);
-    GradientReducer reducer(device, scheme->get(), turn.buckets, w->gradients.floats(), w->accumulated.floats(),
-                            {o.overlap, o.accumulate});
+    GradientReducer reducer(device, scheme->get(), turn.buckets, w->gradients.floats(),
+                            w->accumulated.floats(), {o.overlap, o.accumulate});
     Replica* trained = &w->replica->in_turn(w->turns.size());
     auto graphed = o.graphs ? std::make_unique<GraphedReplica>(*trained, device, stderr) : nullptr;
     if (graphed != nullptr) trained = graphed.get();
@@ -159,16 +170,17 @@ base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context, Updat
   return w;
 }
 
-// ---- Input
-// ---------------------------------------------------------------------------------------------------------------------
+// Input.
 
-void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network const& network, std::byte const* inputs,
-             std::byte const* labels) {
+void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network const& network,
+             std::byte const* inputs, std::byte const* labels) {
   char const* const name = network.sample == "image" ? "h2d.images" : "h2d.inputs";
   char const* const label_name = network.label == "label" ? "h2d.labels" : "h2d.noise";
-  device.copy(stream, name, input.inputs.data(), inputs, input.inputs.bytes(), CopyDirection::kHostToDevice);
+  device.copy(stream, name, input.inputs.data(), inputs, input.inputs.bytes(),
+              CopyDirection::kHostToDevice);
   if (input.labels.bytes() > 0) {
-    device.copy(stream, label_name, input.labels.data(), labels, input.labels.bytes(), CopyDirection::kHostToDevice);
+    device.copy(stream, label_name, input.labels.data(), labels, input.labels.bytes(),
+                CopyDirection::kHostToDevice);
   }
 }
 
@@ -186,8 +198,7 @@ void stage_input(Job& job, Worker& w, int64_t batch) {
   input.ready = w.device->record(StreamKind::kCopy);
 }
 
-// ---- A training step
-// -----------------------------------------------------------------------------------------------------------
+// A training step.
 
 /// Enqueues one batch: input, forward, backward.
 void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
@@ -204,7 +215,8 @@ void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
     device.wait(StreamKind::kCompute, input.ready);
     turn.replica->forward(input);
     auto& result = turn.host_results[static_cast<size_t>(number)];
-    device.copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
+    device.copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result,
+                CopyDirection::kDeviceToHost);
   }
   {
     api::Phase const phase("backward");
@@ -215,27 +227,30 @@ void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
   input.consumed = device.record(StreamKind::kCompute);
 }
 
-/// One training step, launched and finished. The host waits for the device at its end: the step's host range and the device's
-/// work then span the same time, and a step's loss is known within it. Returns the event that ends it.
+/// One training step, launched and finished. The host waits for the device at its end: the step's
+/// host range and the device's work then span the same time, and a step's loss is known within it.
+/// Returns the event that ends it.
 Event train_step(Job& job, Worker& w, int64_t step) {
   for (size_t t = 0; t < w.turns.size(); ++t) {
     std::optional<api::Phase> turn;
     if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
-    for (int64_t number = 0; number < job.options.accumulate; ++number) run_batch(job, w, t, step, number);
+    for (int64_t number = 0; number < job.options.accumulate; ++number)
+      run_batch(job, w, t, step, number);
     api::Phase const phase("optimizer");
-    w.turns[t].scheme->update(static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step())), step);
+    w.turns[t].scheme->update(
+        static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step())), step);
   }
   Event const end = w.device->record(StreamKind::kCompute);
   w.device->synchronize(end);
   return end;
 }
 
-// ---- The training loop of one device
-// -------------------------------------------------------------------------------------------
+// The training loop of one device.
 
 std::vector<float> download_weights(Worker& w, char const* name) {
   std::vector<float> weights(w.weights.bytes() / sizeof(float));
-  w.device->copy(StreamKind::kCopy, name, weights.data(), w.weights.data(), w.weights.bytes(), CopyDirection::kDeviceToHost);
+  w.device->copy(StreamKind::kCopy, name, weights.data(), w.weights.data(), w.weights.bytes(),
+                 CopyDirection::kDeviceToHost);
   w.device->synchronize(w.device->record(StreamKind::kCopy));
   return weights;
 }
@@ -247,7 +262,8 @@ void check_device(Job& job, Worker const& w, int64_t step) {
   }
 }
 
-/// The first device saves; all have the same weights, and each may hold a part of the optimizer's state.
+/// The first device saves; all have the same weights, and each may hold a part of the optimizer's
+/// state.
 void save(Job& job, Worker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
   if (job.options.checkpoint.empty() && stall_ms == 0) return;
@@ -264,23 +280,28 @@ void save(Job& job, Worker& w, int64_t next_step) {
     state = download_weights(w, "d2h.checkpoint");
     state.resize(layout.floats * (1 + static_cast<size_t>(job.network.optimizer.states())));
   }
-  for (WorkerTurn const& turn : w.turns) turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
+  for (WorkerTurn const& turn : w.turns)
+    turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
   if (!saves) return;
   check_device(job, w, next_step - 1);
-  // What a device or process that is gone should have added is missing in these weights: the checkpoint before is better.
+  // What a device or process that is gone should have added is missing in these weights: the
+  // checkpoint before is better.
   if (job.gate.error() || job.lost_process()) return;
   Checkpoint const checkpoint{layout.model, next_step, job.samples_per_step(), job.options.seed,
                               rearrange(state, layout, job.saved)};
   // Another device may have met a NaN in this very step: its gradients are in these weights.
-  if (!job.options.allow_nan &&
-      !std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(), [](float v) { return std::isfinite(v); })) {
-    return job.gate.stop(fmt::format("{}: the weights are not finite after step {}, no checkpoint is written",
-                                     job.network.workload, next_step - 1));
+  if (!job.options.allow_nan && !std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(),
+                                             [](float v) { return std::isfinite(v); })) {
+    return job.gate.stop(
+        fmt::format("{}: the weights are not finite after step {}, no checkpoint is written",
+                    job.network.workload, next_step - 1));
   }
-  if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
+  if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved)
+    job.gate.stop(saved.error().message);
 }
 
-/// All replicas must have bit-identical weights: they began with the same and were updated with the same gradients.
+/// All replicas must have bit-identical weights: they began with the same and were updated with the
+/// same gradients.
 void check_replica(Job& job, Worker& w, int64_t step) {
   if (job.devices == 1 || job.options.check_replicas == 0) return;
   api::Phase const phase("check replicas");
@@ -298,38 +319,46 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
     if (std::isfinite(losses[t]) || job.options.allow_nan) continue;
     std::string const& name = job.turns[t].parameters.name;
     std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
-    std::string const rank = job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
-    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()), step);
+    std::string const rank =
+        job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
+    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()),
+                  step);
   }
 }
 
 void train(Job& job, Worker& w) {
   TrainOptions const& o = job.options;
   int64_t step = job.first_step;
-  auto const is_due = [&](int64_t done) { return o.check_replicas > 0 && (done + 1) % o.check_replicas == 0; };
-  for (int64_t ahead = 0; ahead < o.prefetch; ++ahead) stage_input(job, w, step * o.accumulate + ahead);
+  auto const is_due = [&](int64_t done) {
+    return o.check_replicas > 0 && (done + 1) % o.check_replicas == 0;
+  };
+  for (int64_t ahead = 0; ahead < o.prefetch; ++ahead)
+    stage_input(job, w, step * o.accumulate + ahead);
   for (; step < o.steps && job.gate.may_start(step); ++step) {
     int64_t elapsed_ns = 0;
     {
-      // ==== timed section: one step ====
+      // Timed section: one step.
       api::Step const annotation(step);
       auto const begin = std::chrono::steady_clock::now().time_since_epoch();
       if (auto done = w.faults->begin_step(step); !done) job.gate.stop(done.error().message, step);
-      // Until the device is done, not until the host is told: on a busy machine that comes milliseconds later.
+      // Until the device is done, not until the host is told: on a busy machine that comes
+      // milliseconds later.
       elapsed_ns = train_step(job, w, step)->reached_ns() - begin.count();
       w.faults->end_step();
-      // ==== end of the timed section ====
+      // End of the timed section.
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
     check_device(job, w, step);
-    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone), step);
+    if (auto gone = job.lost_process())
+      job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone), step);
     check_losses(job, w, step, elapsed_ns);
     if (is_due(step)) check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
-    if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
+    if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps)
+      save(job, w, step + 1);
   }
   w.next_step = step;
   // Before these weights are saved.
@@ -344,10 +373,10 @@ void finish(Job& job, Worker& w, bool good) {
   if (job.network.at_end && job.device_number(w) == 0) job.network.at_end(*w.replica);
 }
 
-// ---- Evaluation
-// ----------------------------------------------------------------------------------------------------------------
+// Evaluation.
 
-/// Device d takes test batches d, d + devices, …; the last batch is filled up with samples that do not count.
+/// Device d takes test batches d, d + devices, …; the last batch is filled up with samples that do
+/// not count.
 void evaluate(Job& job, Worker& w) {
   api::Phase const phase("evaluate");
   Samples const& test = *job.network.test;
@@ -355,8 +384,8 @@ void evaluate(Job& job, Worker& w) {
   std::vector<std::byte> inputs(batch * test.input_bytes()), labels(batch * test.label_bytes());
   InputBuffers& input = w.inputs.front();
   auto const stride = batch * static_cast<size_t>(job.devices);
-  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch; first < test.size() && !job.lost_process();
-       first += stride) {
+  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch;
+       first < test.size() && !job.lost_process(); first += stride) {
     for (size_t i = 0; i < batch; ++i) {
       std::byte* const label = labels.data() + i * test.label_bytes();
       if (first + i < test.size()) {
@@ -368,24 +397,26 @@ void evaluate(Job& job, Worker& w) {
     copy_in(*w.device, StreamKind::kCompute, input, job.network, inputs.data(), labels.data());
     w.replica->forward(input);
     std::array<float, 2> result = {};
-    w.device->copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
+    w.device->copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result,
+                   CopyDirection::kDeviceToHost);
     w.device->synchronize(w.device->record(StreamKind::kCompute));
     job.correct += std::lround(result[1]);
   }
 }
 
-// ---- The whole job
-// -------------------------------------------------------------------------------------------------------------
+// The whole job.
 
 /// What progress lines call them.
 std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
   std::vector<std::string> names;
-  for (JobTurn const& turn : turns) names.push_back(turn.parameters.name.empty() ? "loss" : turn.parameters.name + " loss");
+  for (JobTurn const& turn : turns)
+    names.push_back(turn.parameters.name.empty() ? "loss" : turn.parameters.name + " loss");
   return names;
 }
 
 /// Runs `work` for each device on a thread of its own, which is called "<task> <device>".
-void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& task, std::function<void(Worker&)> const& work) {
+void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& task,
+            std::function<void(Worker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
   for (auto& worker : workers) {
@@ -409,15 +440,16 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   auto const share_errors = [&] {
     if (!agreement) return;
     auto const checked = job.replicas.latest();
-    Agreement::End const end =
-        agreement->conclude({job.interrupted, job.gate.error(), job.gate.error_step(), checked.step, checked.checksum});
+    Agreement::End const end = agreement->conclude(
+        {job.interrupted, job.gate.error(), job.gate.error_step(), checked.step, checked.checksum});
     // Whoever was interrupted in the last step evaluates no more: then nobody does.
     if (end.interrupted) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
     if (end.failure) job.gate.replace_error(*end.failure, end.failed_step);
-    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
+    if (auto gone = job.lost_process())
+      job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
   on_all(workers, "train", [&](Worker& w) { train(job, w); });
   share_errors();
@@ -440,11 +472,13 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   }
   result.first_step = job.first_step;
   result.step_ns = job.log.step_ns();
-  for (size_t t = 0; t < job.turns.size(); ++t) result.losses.push_back({job.turns[t].parameters.name, job.log.losses(t)});
+  for (size_t t = 0; t < job.turns.size(); ++t)
+    result.losses.push_back({job.turns[t].parameters.name, job.log.losses(t)});
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   for (auto& worker : workers) {
-    result.weights.push_back(rearrange(download_weights(*worker, "d2h.weights"), job.network.layout, job.saved));
+    result.weights.push_back(
+        rearrange(download_weights(*worker, "d2h.weights"), job.network.layout, job.saved));
     result.weights_checksums.push_back(ReplicaCheck::checksum(result.weights.back()));
     if (auto staleness = worker->turns.front().scheme->staleness(); !staleness.empty()) {
       result.staleness.push_back(std::move(staleness));
@@ -463,7 +497,8 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   }
   result.loss = result.losses.front().by_step;
   if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
-    auto const answers = static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
+    auto const answers =
+        static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
     result.test_accuracy = static_cast<double>(correct) / static_cast<double>(answers);
   }
   return result;
@@ -472,7 +507,8 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
 /// Its layout with room for each member's part of a bucket.
 Network with_room(Network network, double bucket_mb, size_t members) {
   std::vector<JobTurn> const turns = make_turns(network, bucket_mb);
-  for (JobTurn const& turn : turns) network.layout = make_room(network.layout, turn.buckets, members);
+  for (JobTurn const& turn : turns)
+    network.layout = make_room(network.layout, turn.buckets, members);
   return network;
 }
 
@@ -484,9 +520,11 @@ struct Start {
 };
 
 /// `described`: the network without room, as checkpoints have it.
-base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& make_scheme, std::vector<JobTurn> const& turns,
-                                 Network const& described, Network const& network, TrainOptions const& o) {
-  if (auto fits = check_size(*group.devices.front(), described, o.update, group.members); !fits) return base::fail_with(fits);
+base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& make_scheme,
+                                 std::vector<JobTurn> const& turns, Network const& described,
+                                 Network const& network, TrainOptions const& o) {
+  if (auto fits = check_size(*group.devices.front(), described, o.update, group.members); !fits)
+    return base::fail_with(fits);
   if (auto known = check_pathologies(o, group.members); !known) return base::fail_with(known);
   auto const point = starting_point(o, described, group.members * o.batch * o.accumulate);
   if (!point) return base::fail_with(point);
@@ -495,13 +533,14 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
   start.first_step = point->step;
   start.checksum = ReplicaCheck::checksum(point->weights);
   for (auto& device : group.devices) {
-    UpdateContext const context = {.device = device.get(),
-                                   .communicator = group.members > 1 ? group.communicator.get() : nullptr,
-                                   .members = group.members,
-                                   .rank = group.first_member + device->index(),
-                                   .layout = &network.layout,
-                                   .optimizer = network.optimizer,
-                                   .exchanges = o.exchanges};
+    UpdateContext const context = {
+        .device = device.get(),
+        .communicator = group.members > 1 ? group.communicator.get() : nullptr,
+        .members = group.members,
+        .rank = group.first_member + device->index(),
+        .layout = &network.layout,
+        .optimizer = network.optimizer,
+        .exchanges = o.exchanges};
     auto worker = make_worker(context, make_scheme, turns, network, o, state);
     if (!worker) return base::fail_with(worker);
     (*worker)->faults.emplace(*device, o.step_faults, group.first_member);
@@ -512,7 +551,8 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
 
 }  // namespace
 
-base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described, std::FILE* log) {
+base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described,
+                                                   std::FILE* log) {
   InterruptGuard const interrupts;
   auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
   if (!joined) return base::fail_with(joined);
@@ -533,23 +573,31 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
     ready = agree_on_start(*processes, start->first_step, start->checksum);
     if (!ready) return base::fail_with(ready);
   }
-  int64_t const first_step = start->first_step, samples_per_step = group->members * o.batch * o.accumulate;
+  int64_t const first_step = start->first_step,
+                samples_per_step = group->members * o.batch * o.accumulate;
   if (is_first) record_pathologies(o.pathologies);
   if (log != nullptr) {
-    fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n", network.workload, o.device,
-               processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()), o.batch * o.accumulate,
-               network.sample, network.train->size(), network.test == nullptr ? 0 : network.test->size());
+    fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n",
+               network.workload, o.device,
+               processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()),
+               o.batch * o.accumulate, network.sample, network.train->size(),
+               network.test == nullptr ? 0 : network.test->size());
   }
   auto const devices = static_cast<int64_t>(group->devices.size());
-  constexpr int64_t kReadAhead = 2;  // batches a device that the loader may be ahead of what is staged
-  InputPipeline pipeline(
-      *network.train, {devices, o.batch, group->first_member, group->members, first_step * o.accumulate, o.steps * o.accumulate,
-                       o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
+  constexpr int64_t kReadAhead =
+      2;  // batches a device that the loader may be ahead of what is staged
+  InputPipeline pipeline(*network.train, {devices, o.batch, group->first_member, group->members,
+                                          first_step * o.accumulate, o.steps * o.accumulate,
+                                          o.prefetch + o.accumulate + kReadAhead, o.loader_threads,
+                                          o.seed, o.input_delay_ms});
   // Copies from the loader's memory, and of results into ours, must not wait for the host.
   std::vector<std::shared_ptr<void>> pinned;
   for (auto& worker : start->workers) {
-    auto const pin = [&](void const* data, size_t bytes) { pinned.push_back(worker->device->pin(data, bytes)); };
-    for (auto const buffer : pipeline.buffers(worker->device->index())) pin(buffer.data(), buffer.size());
+    auto const pin = [&](void const* data, size_t bytes) {
+      pinned.push_back(worker->device->pin(data, bytes));
+    };
+    for (auto const buffer : pipeline.buffers(worker->device->index()))
+      pin(buffer.data(), buffer.size());
     for (WorkerTurn const& turn : worker->turns)
       pin(turn.host_results.data(), turn.host_results.size() * sizeof turn.host_results[0]);
   }
@@ -563,19 +611,23 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
           processes,
           pipeline,
           {},
-          StepLog({first_step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
+          StepLog({first_step, devices, samples_per_step, network.sample + "s", loss_names(turns),
+                   o.log_every, log}),
           ReplicaCheck(devices)};
   run_threads(job, start->workers);
   return collect(job, start->workers);
 }
 
-int finish_training(std::string const& workload, TrainOptions const& o, TrainingResult const& result) {
+int finish_training(std::string const& workload, TrainOptions const& o,
+                    TrainingResult const& result) {
   std::FILE* const log = o.json ? stderr : stdout;
   bool const tells = result.rank == 0;
-  if (tells && result.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
+  if (tells && result.test_accuracy)
+    fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
   if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
   if (result.failure) {
-    // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to tell.
+    // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to
+    // tell.
     if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;
   }

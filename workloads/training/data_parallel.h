@@ -1,6 +1,7 @@
-// Synchronous data-parallel training of a network: each device has a replica of it, works on its own batches and updates its
-// weights with the mean of all devices' gradients, so that N devices train what one device with N × batch would. A workload
-// brings the network; the loop, with checkpoints, evaluation and interrupts, is here.
+// Synchronous data-parallel training of a network: each device has a replica of it, works on its
+// own batches and updates its weights with the mean of all devices' gradients, so that N devices
+// train what one device with N × batch would. A workload brings the network; the loop, with
+// checkpoints, evaluation and interrupts, is here.
 #pragma once
 
 #include <cstdio>
@@ -33,8 +34,12 @@ struct ReplicaMemory {
   float *weights = nullptr, *gradients = nullptr;
   float* result = nullptr;  ///< the batch's mean loss and the number of correct answers
 
-  [[nodiscard]] float* w(size_t parameter) const { return weights + layout->parameters[parameter].offset; }
-  [[nodiscard]] float* g(size_t parameter) const { return gradients + layout->parameters[parameter].offset; }
+  [[nodiscard]] float* w(size_t parameter) const {
+    return weights + layout->parameters[parameter].offset;
+  }
+  [[nodiscard]] float* g(size_t parameter) const {
+    return gradients + layout->parameters[parameter].offset;
+  }
 };
 
 /// One device's copy of a network. Everything is enqueued on the compute stream.
@@ -43,7 +48,8 @@ class Replica {
   virtual ~Replica() = default;
   /// From the inputs to ReplicaMemory::result and the loss's gradient.
   virtual void forward(InputBuffers const& input) = 0;
-  /// From there to all gradients. Says reducer.ready(last) as soon as those of all parameters up to `last` are enqueued.
+  /// From there to all gradients. Says reducer.ready(last) as soon as those of all parameters up to
+  /// `last` are enqueued.
   virtual void backward(InputBuffers const& input, GradientReducer& reducer) = 0;
   /// Who does turn `turn` of a step (Network::turns).
   virtual Replica& in_turn(size_t /*turn*/) { return *this; }
@@ -54,7 +60,8 @@ struct Network {
   std::string sample = "image";  ///< what one sample is called
   std::string label = "label";   ///< and what comes with it
   ParameterLayout layout;
-  /// Parts of a step that each train some of the parameters, one after the other, with the same samples; empty = one for all.
+  /// Parts of a step that each train some of the parameters, one after the other, with the same
+  /// samples; empty = one for all.
   std::vector<ParameterRange> turns;
   /// Errors: out of memory, no implementation of a layer.
   std::function<base::Expected<std::unique_ptr<Replica>>(ReplicaMemory const&)> make_replica;
@@ -69,9 +76,12 @@ struct Network {
 };
 
 /// Errors: wrong options, unreadable checkpoint, out of memory.
-base::Expected<TrainingResult> train_data_parallel(TrainOptions const& options, Network const& network, std::FILE* log);
+base::Expected<TrainingResult> train_data_parallel(TrainOptions const& options,
+                                                   Network const& network, std::FILE* log);
 
-/// The end of every training workload's run_…(): prints the result (--json: the summary) and gives the exit code.
-int finish_training(std::string const& workload, TrainOptions const& options, TrainingResult const& result);
+/// The end of every training workload's run_…(): prints the result (--json: the summary) and gives
+/// the exit code.
+int finish_training(std::string const& workload, TrainOptions const& options,
+                    TrainingResult const& result);
 
 }  // namespace stepscope::workloads

@@ -1,5 +1,6 @@
-// One device's gradients from the backward pass to their exchange with the other devices: bucket by bucket, behind the work that
-// makes them, and as a mean over several batches where gradients are accumulated. What the exchange is: update_scheme.h.
+// One device's gradients from the backward pass to their exchange with the other devices: bucket by
+// bucket, behind the work that makes them, and as a mean over several batches where gradients are
+// accumulated. What the exchange is: update_scheme.h.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@ namespace stepscope::workloads {
 class GradientReducer {
  public:
   struct Settings {
-    bool overlap = true;     ///< exchange a bucket as soon as it is complete, else after the backward pass
+    bool overlap =
+        true;  ///< exchange a bucket as soon as it is complete, else after the backward pass
     int64_t accumulate = 1;  ///< batches whose mean is exchanged
   };
-  /// `scheme` null: nothing is exchanged. `accumulated`: as large as `gradients`, null without accumulation. All must outlive the
-  /// object.
-  GradientReducer(Device& device, UpdateScheme* scheme, std::vector<Bucket> const& buckets, float* gradients, float* accumulated,
-                  Settings const& settings)
+  /// `scheme` null: nothing is exchanged. `accumulated`: as large as `gradients`, null without
+  /// accumulation. All must outlive the object.
+  GradientReducer(Device& device, UpdateScheme* scheme, std::vector<Bucket> const& buckets,
+                  float* gradients, float* accumulated, Settings const& settings)
       : device_(device),
         scheme_(scheme),
         buckets_(buckets),
@@ -44,10 +46,13 @@ class GradientReducer {
     return batch_ == 0 ? Place::kFirst : Place::kMiddle;
   }
 
-  // A backward pass that is captured and replayed (graphed_replica.h): everything but exchanges is an operation of the device.
+  // A backward pass that is captured and replayed (graphed_replica.h): everything but exchanges is
+  // an operation of the device.
 
   /// Until end_capture(): where bucket `b` would be exchanged, `at_exchange(b)` is called instead.
-  void begin_capture(std::function<void(size_t b)> at_exchange) { at_exchange_ = std::move(at_exchange); }
+  void begin_capture(std::function<void(size_t b)> at_exchange) {
+    at_exchange_ = std::move(at_exchange);
+  }
   /// The pass has not been done yet. Returns how many buckets it completes.
   size_t end_capture() {
     at_exchange_ = nullptr;

@@ -5,7 +5,8 @@
 
 namespace stepscope::workloads {
 
-std::optional<GraphedReplica::Pass> GraphedReplica::capture(char const* name, std::function<void(Cut const& cut)> const& work) {
+std::optional<GraphedReplica::Pass> GraphedReplica::capture(
+    char const* name, std::function<void(Cut const& cut)> const& work) {
   Pass pass;
   std::optional<base::Error> error;
   auto const end_piece = [&](std::optional<size_t> bucket) {
@@ -25,8 +26,9 @@ std::optional<GraphedReplica::Pass> GraphedReplica::capture(char const* name, st
   if (!error) return pass;
   given_up_ = true;
   if (log_ != nullptr) {
-    fmt::print(log_, "{}: --cuda-graphs: {} cannot be a graph, operations are launched one by one: {}\n", device_.name(), name,
-               error->message);
+    fmt::print(log_,
+               "{}: --cuda-graphs: {} cannot be a graph, operations are launched one by one: {}\n",
+               device_.name(), name, error->message);
   }
   return std::nullopt;
 }
@@ -34,7 +36,8 @@ std::optional<GraphedReplica::Pass> GraphedReplica::capture(char const* name, st
 void GraphedReplica::forward(InputBuffers const& input) {
   auto kept = forward_.find(&input);
   bool const is_new = kept == forward_.end();
-  if (given_up_ || (is_new && (is_warm_up(warm_forwards_) || forward_.size() >= kMostPlaces))) return replica_.forward(input);
+  if (given_up_ || (is_new && (is_warm_up(warm_forwards_) || forward_.size() >= kMostPlaces)))
+    return replica_.forward(input);
   if (is_new) {
     auto pass = capture("graph.forward", [&](Cut const&) { replica_.forward(input); });
     if (!pass) return replica_.forward(input);
@@ -48,7 +51,8 @@ void GraphedReplica::backward(InputBuffers const& input, GradientReducer& reduce
   auto kept = backward_.find(key);
   bool const is_new = kept == backward_.end();
   int& warm = warm_backwards_[static_cast<size_t>(key.second)];
-  if (given_up_ || (is_new && (is_warm_up(warm) || backward_.size() >= kMostPlaces))) return replica_.backward(input, reducer);
+  if (given_up_ || (is_new && (is_warm_up(warm) || backward_.size() >= kMostPlaces)))
+    return replica_.backward(input, reducer);
   if (is_new) {
     size_t completed = 0;
     auto pass = capture("graph.backward", [&](Cut const& cut) {

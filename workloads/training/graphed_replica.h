@@ -1,10 +1,13 @@
-// A replica whose forward and backward passes are launched as CUDA graphs (--cuda-graphs): after a few batches that are launched
-// operation by operation, each pass is captured once for every place where its batch can lie, and replayed from then on.
-// Exchanges of gradients stay between graphs: a backward pass is cut where a bucket is complete, so that buckets are exchanged as
-// early as without graphs, by whatever exchanges them. The optimizer's step has other arguments in every step (learning rate,
-// Adam's corrections), and input, loss and waits belong to the host: they are launched as without.
+// A replica whose forward and backward passes are launched as CUDA graphs (--cuda-graphs): after a
+// few batches that are launched operation by operation, each pass is captured once for every place
+// where its batch can lie, and replayed from then on. Exchanges of gradients stay between graphs: a
+// backward pass is cut where a bucket is complete, so that buckets are exchanged as early as
+// without graphs, by whatever exchanges them. The optimizer's step has other arguments in every
+// step (learning rate, Adam's corrections), and input, loss and waits belong to the host: they are
+// launched as without.
 //
-// An operation has to be the same in every step, with the same arguments: what a replica does, with memory that it keeps.
+// An operation has to be the same in every step, with the same arguments: what a replica does, with
+// memory that it keeps.
 #pragma once
 
 #include <array>
@@ -26,15 +29,18 @@ namespace stepscope::workloads {
 
 class GraphedReplica final : public Replica {
  public:
-  /// Passes of a kind that are launched operation by operation before one is captured: libraries load their kernels at their
-  /// first launch, which a capture does not allow, and choose among them.
+  /// Passes of a kind that are launched operation by operation before one is captured: libraries
+  /// load their kernels at their first launch, which a capture does not allow, and choose among
+  /// them.
   static constexpr int kWarmUp = 3;
-  /// Places of a batch that get graphs; passes in others are launched as without: a graph takes some ten KiB an operation.
+  /// Places of a batch that get graphs; passes in others are launched as without: a graph takes
+  /// some ten KiB an operation.
   static constexpr size_t kMostPlaces = 64;
 
-  /// Both must outlive it. `log` (null = silent) gets a line when a pass cannot be captured, and why; all are launched as without
-  /// then.
-  GraphedReplica(Replica& replica, Device& device, std::FILE* log) : replica_(replica), device_(device), log_(log) {}
+  /// Both must outlive it. `log` (null = silent) gets a line when a pass cannot be captured, and
+  /// why; all are launched as without then.
+  GraphedReplica(Replica& replica, Device& device, std::FILE* log)
+      : replica_(replica), device_(device), log_(log) {}
 
   void forward(InputBuffers const& input) override;
   void backward(InputBuffers const& input, GradientReducer& reducer) override;
@@ -53,7 +59,8 @@ class GraphedReplica final : public Replica {
   using BackwardKey = std::pair<InputBuffers const*, GradientReducer::Place>;
   using Cut = std::function<void(size_t bucket)>;
 
-  /// Captures what `work(cut)` enqueues; nothing of it is done. Nothing when it cannot be: said, and not tried again.
+  /// Captures what `work(cut)` enqueues; nothing of it is done. Nothing when it cannot be: said,
+  /// and not tried again.
   std::optional<Pass> capture(char const* name, std::function<void(Cut const& cut)> const& work);
   /// Whether the next pass of a kind is still launched operation by operation; counts it.
   static bool is_warm_up(int& done) { return done < kWarmUp && ++done > 0; }

@@ -1,4 +1,5 @@
-// How weights follow their gradients: plain SGD with weight decay, or AdamW with its two moments a weight.
+// How weights follow their gradients: plain SGD with weight decay, or AdamW with its two moments a
+// weight.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ struct OptimizerSettings {
   [[nodiscard]] int64_t states() const { return kind == Kind::kAdamW ? 2 : 0; }
 };
 
-/// A parameter's elements, or some of them, and what goes with them. `state`: element i of the optimizer's array k is
-/// state[k · state_stride + i], zero before the first step; null where states() is 0.
+/// A parameter's elements, or some of them, and what goes with them. `state`: element i of the
+/// optimizer's array k is state[k · state_stride + i], zero before the first step; null where
+/// states() is 0.
 struct UpdateSlice {
   float* weights;
   float const* gradients;
@@ -27,7 +29,7 @@ struct UpdateSlice {
   size_t count;
 };
 /// Enqueues the update of `slice`, which belongs to `parameter`. `step` counts from 0.
-void update_parameter(Device& device, OptimizerSettings const& settings, Parameter const& parameter, UpdateSlice const& slice,
-                      float rate, int64_t step);
+void update_parameter(Device& device, OptimizerSettings const& settings, Parameter const& parameter,
+                      UpdateSlice const& slice, float rate, int64_t step);
 
 }  // namespace stepscope::workloads

@@ -35,7 +35,8 @@ void ParameterLayout::add(Layer const& layer) {
   parameters.push_back(bias);
 }
 
-void ParameterLayout::add_table(std::string_view name, int64_t rows, int64_t width, double deviation, float decay) {
+void ParameterLayout::add_table(std::string_view name, int64_t rows, int64_t width,
+                                double deviation, float decay) {
   Parameter table = place(*this, name, "weights", rows * width);
   table.deviation = static_cast<float>(deviation);
   table.decay = decay;
@@ -61,14 +62,18 @@ std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed)
   return weights;
 }
 
-std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes) {
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range,
+                                 double mebibytes) {
   std::string const prefix = range.name.empty() ? "" : range.name + ".";
   constexpr double kMebibyte = 1 << 20;
   std::vector<Bucket> buckets;
   for (size_t id = range.first; id <= range.last; ++id) {
     Parameter const& p = layout.parameters[id];
-    bool const full = !buckets.empty() && static_cast<double>(buckets.back().count * sizeof(float)) >= mebibytes * kMebibyte;
-    if (buckets.empty() || full) buckets.push_back({id, id, p.offset, 0, fmt::format("{}bucket{}", prefix, buckets.size())});
+    bool const full =
+        !buckets.empty() &&
+        static_cast<double>(buckets.back().count * sizeof(float)) >= mebibytes * kMebibyte;
+    if (buckets.empty() || full)
+      buckets.push_back({id, id, p.offset, 0, fmt::format("{}bucket{}", prefix, buckets.size())});
     buckets.back().last = id;
     buckets.back().count = p.offset + p.count - buckets.back().offset;
   }
@@ -80,23 +85,27 @@ std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes
   return make_buckets(layout, {0, layout.parameters.size() - 1, ""}, mebibytes);
 }
 
-ParameterLayout make_room(ParameterLayout const& layout, std::vector<Bucket> const& buckets, size_t members) {
+ParameterLayout make_room(ParameterLayout const& layout, std::vector<Bucket> const& buckets,
+                          size_t members) {
   ParameterLayout roomy = layout;
   size_t shift = 0;
   for (size_t id = 0; id < layout.parameters.size(); ++id) {
     roomy.parameters[id].offset += shift;
-    auto const bucket = std::find_if(buckets.begin(), buckets.end(), [&](Bucket const& b) { return b.last == id; });
+    auto const bucket =
+        std::find_if(buckets.begin(), buckets.end(), [&](Bucket const& b) { return b.last == id; });
     if (bucket == buckets.end()) continue;
     bool const is_last = id + 1 == layout.parameters.size();
     size_t const end = is_last ? layout.floats : layout.parameters[id + 1].offset;
-    size_t const needed = layout.parameters[bucket->first].offset + members * part_of(*bucket, members);
+    size_t const needed =
+        layout.parameters[bucket->first].offset + members * part_of(*bucket, members);
     if (needed > end) shift += (needed - end + kLine - 1) / kLine * kLine;
   }
   roomy.floats += shift;
   return roomy;
 }
 
-std::vector<float> rearrange(std::vector<float> const& arrays, ParameterLayout const& from, ParameterLayout const& to) {
+std::vector<float> rearrange(std::vector<float> const& arrays, ParameterLayout const& from,
+                             ParameterLayout const& to) {
   STEPSCOPE_CHECK(from.parameters.size() == to.parameters.size());
   STEPSCOPE_CHECK(from.floats > 0 && arrays.size() % from.floats == 0);
   size_t const count = arrays.size() / from.floats;

@@ -28,7 +28,10 @@ class ReplicaBuilder {
     }
   }
   void buffer(Buffer& to, int64_t floats, std::string_view owner) {
-    if (!error_) take(device_.allocate(static_cast<size_t>(floats) * sizeof(float), MemoryPurpose::kActivations, owner), to);
+    if (!error_)
+      take(device_.allocate(static_cast<size_t>(floats) * sizeof(float),
+                            MemoryPurpose::kActivations, owner),
+           to);
   }
   void activation(Activation& to, int64_t floats, std::string const& owner) {
     buffer(to.value, floats, owner);

@@ -1,6 +1,7 @@
-// ZeRO stage 1: see update_scheme.h. Each bucket is cut into as many equal parts as there are devices; the last part ends in the
-// room behind the bucket. A device's shard is its part of every bucket: so each bucket is reduced, updated and gathered on its
-// own, the first as soon as the backward pass has its gradients.
+// ZeRO stage 1: see update_scheme.h. Each bucket is cut into as many equal parts as there are
+// devices; the last part ends in the room behind the bucket. A device's shard is its part of every
+// bucket: so each bucket is reduced, updated and gathered on its own, the first as soon as the
+// backward pass has its gradients.
 #include <algorithm>
 
 #include "trace/base/check.h"
@@ -21,8 +22,8 @@ std::vector<Shard> cut_shards(UpdateContext const& c) {
   size_t state = 0;
   for (Bucket const& bucket : *c.buckets) {
     size_t const part = part_of(bucket, c.members);
-    shards.push_back({bucket.offset + c.rank * part, part, state, "reduce_scatter." + bucket.name, "all_gather." + bucket.name,
-                      "all_gather.optimizer." + bucket.name});
+    shards.push_back({bucket.offset + c.rank * part, part, state, "reduce_scatter." + bucket.name,
+                      "all_gather." + bucket.name, "all_gather.optimizer." + bucket.name});
     state += part;
   }
   return shards;
@@ -36,8 +37,9 @@ class ShardedUpdate final : public UpdateScheme {
   void start(float const* state) override {
     for (size_t i = 0; i < states(); ++i) {
       for (Shard const& shard : shards_) {
-        c_.device->copy(StreamKind::kCopy, "h2d.optimizer", state_of(shard, i), state + i * c_.layout->floats + shard.offset,
-                        shard.count * sizeof(float), CopyDirection::kHostToDevice);
+        c_.device->copy(StreamKind::kCopy, "h2d.optimizer", state_of(shard, i),
+                        state + i * c_.layout->floats + shard.offset, shard.count * sizeof(float),
+                        CopyDirection::kHostToDevice);
       }
     }
     c_.device->synchronize(c_.device->record(StreamKind::kCopy));
@@ -50,8 +52,8 @@ class ShardedUpdate final : public UpdateScheme {
     Shard const& shard = shards_[b];
     c_.device->wait(StreamKind::kCommunication, c_.device->record(StreamKind::kCompute));
     c_.device->collective(shard.scatter_name.c_str(), *c_.communicator,
-                          {CollectiveOp::kReduceScatter, c_.gradients + (*c_.buckets)[b].offset, c_.gradients + shard.offset,
-                           shard.count * c_.members});
+                          {CollectiveOp::kReduceScatter, c_.gradients + (*c_.buckets)[b].offset,
+                           c_.gradients + shard.offset, shard.count * c_.members});
     reduced_.push_back(c_.device->record(StreamKind::kCommunication));
   }
 
@@ -59,22 +61,27 @@ class ShardedUpdate final : public UpdateScheme {
     for (size_t b = 0; b < shards_.size(); ++b) {
       if (c_.communicator != nullptr) c_.device->wait(StreamKind::kCompute, reduced_[b]);
       update_shard(b, rate, step);
-      if (c_.communicator != nullptr) gather(shards_[b].gather_name, b, c_.weights + shards_[b].offset, c_.weights);
+      if (c_.communicator != nullptr)
+        gather(shards_[b].gather_name, b, c_.weights + shards_[b].offset, c_.weights);
     }
     reduced_.clear();
-    if (c_.communicator != nullptr) c_.device->wait(StreamKind::kCompute, c_.device->record(StreamKind::kCommunication));
+    if (c_.communicator != nullptr)
+      c_.device->wait(StreamKind::kCompute, c_.device->record(StreamKind::kCommunication));
   }
 
   void download_state(float* state) override {
     for (size_t i = 0; i < states(); ++i) {
-      for (size_t b = 0; b < shards_.size(); ++b) gather(shards_[b].state_name, b, state_of(shards_[b], i), c_.gradients);
+      for (size_t b = 0; b < shards_.size(); ++b)
+        gather(shards_[b].state_name, b, state_of(shards_[b], i), c_.gradients);
       c_.device->wait(StreamKind::kCopy, c_.device->record(StreamKind::kCommunication));
       for (Bucket const& bucket : *c_.buckets) {
         if (state == nullptr) break;
-        c_.device->copy(StreamKind::kCopy, "d2h.optimizer", state + i * c_.layout->floats + bucket.offset,
-                        c_.gradients + bucket.offset, bucket.count * sizeof(float), CopyDirection::kDeviceToHost);
+        c_.device->copy(StreamKind::kCopy, "d2h.optimizer",
+                        state + i * c_.layout->floats + bucket.offset, c_.gradients + bucket.offset,
+                        bucket.count * sizeof(float), CopyDirection::kDeviceToHost);
       }
-      c_.device->synchronize(c_.device->record(StreamKind::kCopy));  // the next array comes to the same place
+      c_.device->synchronize(
+          c_.device->record(StreamKind::kCopy));  // the next array comes to the same place
     }
   }
 
@@ -95,20 +102,24 @@ class ShardedUpdate final : public UpdateScheme {
       size_t const end = std::min(p.offset + p.count, shard.offset + shard.count);
       if (begin >= end) continue;
       float* const state = state_of(shard, 0) + (begin - shard.offset);
-      update_parameter(*c_.device, c_.optimizer, p, {c_.weights + begin, c_.gradients + begin, state, held(), end - begin}, rate,
+      update_parameter(*c_.device, c_.optimizer, p,
+                       {c_.weights + begin, c_.gradients + begin, state, held(), end - begin}, rate,
                        step);
     }
   }
 
-  /// `part` of every device, once the compute stream has written it, to the bucket's place in `whole`.
+  /// `part` of every device, once the compute stream has written it, to the bucket's place in
+  /// `whole`.
   void gather(std::string const& name, size_t b, float const* part, float* whole) {
     float* const to = whole + (*c_.buckets)[b].offset;
     size_t const count = shards_[b].count * c_.members;
     c_.device->wait(StreamKind::kCommunication, c_.device->record(StreamKind::kCompute));
     if (c_.communicator == nullptr) {
-      c_.device->copy(StreamKind::kCommunication, name.c_str(), to, part, count * sizeof(float), CopyDirection::kDeviceToDevice);
+      c_.device->copy(StreamKind::kCommunication, name.c_str(), to, part, count * sizeof(float),
+                      CopyDirection::kDeviceToDevice);
     } else {
-      c_.device->collective(name.c_str(), *c_.communicator, {CollectiveOp::kAllGather, part, to, count});
+      c_.device->collective(name.c_str(), *c_.communicator,
+                            {CollectiveOp::kAllGather, part, to, count});
     }
   }
 

@@ -5,7 +5,8 @@
 
 namespace stepscope::workloads {
 
-std::string summarize(std::string const& workload, TrainOptions const& options, TrainingResult const& result) {
+std::string summarize(std::string const& workload, TrainOptions const& options,
+                      TrainingResult const& result) {
   nlohmann::json devices = nlohmann::json::array();
   for (size_t d = 0; d < result.step_ns.size(); ++d) {
     devices.push_back({{"device", d},
@@ -36,7 +37,8 @@ std::string summarize(std::string const& workload, TrainOptions const& options, 
                          {"host_to_device_bytes", result.counts.host_to_device_bytes},
                          {"device_to_host_bytes", result.counts.device_to_host_bytes},
                          {"interrupted", result.interrupted}};
-  json["test_accuracy"] = result.test_accuracy ? nlohmann::json(*result.test_accuracy) : nlohmann::json();
+  json["test_accuracy"] =
+      result.test_accuracy ? nlohmann::json(*result.test_accuracy) : nlohmann::json();
   json["failure"] = result.failure ? nlohmann::json(*result.failure) : nlohmann::json();
   if (!result.staleness.empty()) json["staleness"] = result.staleness;
   if (result.losses.size() > 1) {

@@ -47,7 +47,8 @@ InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &previous_action(), nullpt
 
 bool InterruptGuard::interrupted() { return interrupt_count().load() != 0; }
 
-void StepLog::report(int64_t device, int64_t step, std::span<double const> losses, int64_t step_ns) {
+void StepLog::report(int64_t device, int64_t step, std::span<double const> losses,
+                     int64_t step_ns) {
   std::lock_guard const lock(mutex_);
   auto const index = static_cast<size_t>(step - settings_.first_step);
   if (reports_.size() <= index) {
@@ -69,10 +70,12 @@ void StepLog::print(int64_t step) {
   double const samples = static_cast<double>(printed_steps_ * settings_.samples_per_step);
   std::string line = fmt::format("step {:5}", step + 1);
   for (size_t i = 0; i < settings_.losses.size(); ++i) {
-    double const loss = loss_sum_[index * settings_.losses.size() + i] / static_cast<double>(settings_.devices);
+    double const loss =
+        loss_sum_[index * settings_.losses.size() + i] / static_cast<double>(settings_.devices);
     line += fmt::format("  {} {:.4f}", settings_.losses[i], loss);
   }
-  fmt::print(settings_.out, "{}  {:8.1f} {}/s\n", line, samples * 1e9 / static_cast<double>(printed_ns_), settings_.samples);
+  fmt::print(settings_.out, "{}  {:8.1f} {}/s\n", line,
+             samples * 1e9 / static_cast<double>(printed_ns_), settings_.samples);
   std::fflush(settings_.out);
   printed_ns_ = 0;
   printed_steps_ = 0;
@@ -81,14 +84,18 @@ void StepLog::print(int64_t step) {
 std::vector<double> StepLog::losses(size_t number) const {
   std::vector<double> result;
   for (size_t i = 0; i < reports_.size() && reports_[i] == settings_.devices; ++i) {
-    result.push_back(loss_sum_[i * settings_.losses.size() + number] / static_cast<double>(settings_.devices));
+    result.push_back(loss_sum_[i * settings_.losses.size() + number] /
+                     static_cast<double>(settings_.devices));
   }
   return result;
 }
 
-uint64_t ReplicaCheck::checksum(std::span<float const> weights) { return XXH3_64bits(weights.data(), weights.size_bytes()); }
+uint64_t ReplicaCheck::checksum(std::span<float const> weights) {
+  return XXH3_64bits(weights.data(), weights.size_bytes());
+}
 
-std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, std::span<float const> weights) {
+std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step,
+                                                std::span<float const> weights) {
   uint64_t const checksum = ReplicaCheck::checksum(weights);
   std::lock_guard const lock(mutex_);
   latest_ = {step, checksum};
@@ -97,16 +104,19 @@ std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, st
   if (++at->second.reports == devices_) steps_.erase(at);
   if (first.checksum == checksum) return std::nullopt;
   return fmt::format(
-      "the weights of devices {} and {} differ after step {} (checksums {:016x} and {:016x}): a collective or an update went "
-      "wrong",
+      "the weights of devices {} and {} differ after step {} (checksums {:016x} and {:016x}): a "
+      "collective or an update went wrong",
       first.device, device, step, first.checksum, checksum);
 }
 
-std::string not_finite(std::string const& workload, std::string const& what, double value, int64_t step,
-                       std::string const& device) {
-  std::string const shown = std::isnan(value) ? "nan" : fmt::format("{}", value);  // its sign says nothing
-  return fmt::format("{}: {} is {} at step {} on {}: lower --learning-rate, check the data, or go on with --allow-nan", workload,
-                     what, shown, step, device);
+std::string not_finite(std::string const& workload, std::string const& what, double value,
+                       int64_t step, std::string const& device) {
+  std::string const shown =
+      std::isnan(value) ? "nan" : fmt::format("{}", value);  // its sign says nothing
+  return fmt::format(
+      "{}: {} is {} at step {} on {}: lower --learning-rate, check the data, or go on with "
+      "--allow-nan",
+      workload, what, shown, step, device);
 }
 
 OpCounts operator+(OpCounts const& a, OpCounts const& b) {

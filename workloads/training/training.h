@@ -1,4 +1,5 @@
-// What the host threads of a data-parallel training share: when all stop, each step's loss and time, and Ctrl-C.
+// What the host threads of a data-parallel training share: when all stop, each step's loss and
+// time, and Ctrl-C.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,12 @@
 
 namespace stepscope::workloads {
 
-/// Lets all threads end after the same step without a barrier. Collectives need every member: once one thread has begun a step,
-/// all must do it.
+/// Lets all threads end after the same step without a barrier. Collectives need every member: once
+/// one thread has begun a step, all must do it.
 class StopGate {
  public:
-  /// Of several processes: told by each process's first thread before a step whether this process wants to end; true = all end.
+  /// Of several processes: told by each process's first thread before a step whether this process
+  /// wants to end; true = all end.
   using Agreement = std::function<bool(bool wants_end)>;
   void agree_by(Agreement agreement) { agreement_ = std::move(agreement); }
 
@@ -33,8 +35,8 @@ class StopGate {
     if (step + 1 > begun_) begun_ = step + 1;
     return true;
   }
-  /// No step begins that no thread has begun, but where processes have to agree first; `error` of the first caller is kept.
-  /// `step`: in which it happened, −1 = in the one that was begun last.
+  /// No step begins that no thread has begun, but where processes have to agree first; `error` of
+  /// the first caller is kept. `step`: in which it happened, −1 = in the one that was begun last.
   void stop(std::optional<std::string> error, int64_t step = -1) {
     std::lock_guard const lock(mutex_);
     stopped_ = true;
@@ -83,7 +85,8 @@ class StepLog {
     int64_t every;                    ///< steps from line to line, 0 = none
     std::FILE* out;                   ///< null = silent
   };
-  explicit StepLog(Settings const& settings) : settings_(settings), step_ns_(static_cast<size_t>(settings.devices)) {}
+  explicit StepLog(Settings const& settings)
+      : settings_(settings), step_ns_(static_cast<size_t>(settings.devices)) {}
 
   /// `losses`: as many as Settings::losses.
   void report(int64_t device, int64_t step, std::span<double const> losses, int64_t step_ns);
@@ -132,10 +135,11 @@ class ReplicaCheck {
 };
 
 /// Why the training ends: `what` ("the loss") of `workload` is not finite. What to try follows.
-std::string not_finite(std::string const& workload, std::string const& what, double value, int64_t step,
-                       std::string const& device);
+std::string not_finite(std::string const& workload, std::string const& what, double value,
+                       int64_t step, std::string const& device);
 
-/// While one of these lives, SIGINT sets interrupted() instead of ending the process; a second SIGINT ends it.
+/// While one of these lives, SIGINT sets interrupted() instead of ending the process; a second
+/// SIGINT ends it.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -148,7 +152,7 @@ class InterruptGuard {
 struct TrainingResult {
   int64_t first_step = 0;
   std::vector<std::vector<int64_t>> step_ns;  ///< by device, by step, on the workload's own clock
-  std::vector<double> loss;                   ///< by step, mean over the devices; of several losses the first
+  std::vector<double> loss;  ///< by step, mean over the devices; of several losses the first
   struct Loss {
     std::string name;  ///< empty where there is one only
     std::vector<double> by_step;
@@ -157,7 +161,8 @@ struct TrainingResult {
   std::vector<std::vector<float>> weights;  ///< by device of this process, at the end
   std::vector<uint64_t> weights_checksums;  ///< by device
   uint32_t rank = 0, processes = 1;
-  /// By device, by step: updates by others between pull and push; empty where devices wait for each other.
+  /// By device, by step: updates by others between pull and push; empty where devices wait for each
+  /// other.
   std::vector<std::vector<int64_t>> staleness;
   bool lost_processes = false;  ///< another one is gone: this is the result of this one alone
   std::optional<double> test_accuracy;
@@ -167,7 +172,8 @@ struct TrainingResult {
   std::optional<std::string> failure;  ///< training went wrong (NaN loss); what and where
 };
 /// The JSON object that --json prints: the numbers of the result, on one line.
-std::string summarize(std::string const& workload, TrainOptions const& options, TrainingResult const& result);
+std::string summarize(std::string const& workload, TrainOptions const& options,
+                      TrainingResult const& result);
 
 OpCounts operator+(OpCounts const& a, OpCounts const& b);
 

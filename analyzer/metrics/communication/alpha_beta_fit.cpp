@@ -11,7 +11,8 @@ namespace {
 
 using Transfers = std::map<uint64_t, std::vector<int64_t>>;  ///< by bytes
 
-/// Larger messages are slower by more than chance only if the slope is so many times its standard error: by chance one in 40 is.
+/// Larger messages are slower by more than chance only if the slope is so many times its standard
+/// error: by chance one in 40 is.
 constexpr double kClearSlope = 2;
 /// Of a normal distribution the standard deviation is so many times the median absolute deviation.
 constexpr double kSigmaOfMedian = 1.4826;
@@ -24,7 +25,8 @@ struct Sample {
 std::vector<Sample> medians(Transfers& transfers) {
   std::vector<Sample> samples;
   for (auto& [bytes, times] : transfers)
-    samples.push_back({static_cast<double>(bytes), static_cast<double>(lower_median(times)), static_cast<double>(times.size())});
+    samples.push_back({static_cast<double>(bytes), static_cast<double>(lower_median(times)),
+                       static_cast<double>(times.size())});
   return samples;
 }
 
@@ -66,8 +68,8 @@ std::optional<Line> least_squares(std::vector<Sample> const& samples) {
   return line;
 }
 
-/// Whether larger messages are slower by more than what all of them vary by. The scale is robust: a few that were disturbed say
-/// nothing.
+/// Whether larger messages are slower by more than what all of them vary by. The scale is robust: a
+/// few that were disturbed say nothing.
 bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers const& transfers) {
   double weight = 0, mean_x = 0;
   for (Sample const& s : samples) {
@@ -81,7 +83,8 @@ bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers co
   std::vector<double> off;
   off.reserve(static_cast<size_t>(weight));
   for (auto const& [bytes, times] : transfers)
-    for (int64_t const ns : times) off.push_back(std::abs(static_cast<double>(ns) - line.at(static_cast<double>(bytes))));
+    for (int64_t const ns : times)
+      off.push_back(std::abs(static_cast<double>(ns) - line.at(static_cast<double>(bytes))));
   return line.slope * std::sqrt(xx) >= kClearSlope * kSigmaOfMedian * lower_median(off);
 }
 
@@ -90,7 +93,8 @@ bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers co
 std::vector<LinkFit> fit_links(std::vector<CollectiveStats> const& collectives) {
   std::map<std::pair<uint64_t, model::CollectiveOp>, Transfers> groups;
   for (CollectiveStats const& facts : collectives)
-    if (facts.busbw_gbps) groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
+    if (facts.busbw_gbps)
+      groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
 
   std::vector<LinkFit> result;
   for (auto& [key, transfers] : groups) {

@@ -15,7 +15,9 @@ std::vector<BandwidthPoint> bandwidth_by_size(Analysis const& analysis) {
     if (all[i].busbw_gbps && all[i].bytes > 0 && all[i].transfer_ns > 0) measured.push_back(i);
 
   // Groups of equal key lie together, the slowest collective of each first.
-  auto const key = [&](uint32_t i) { return std::tuple(all[i].op, all[i].communicator, all[i].bytes); };
+  auto const key = [&](uint32_t i) {
+    return std::tuple(all[i].op, all[i].communicator, all[i].bytes);
+  };
   std::sort(measured.begin(), measured.end(), [&](uint32_t a, uint32_t b) {
     return std::tuple(key(a), *all[a].busbw_gbps, a) < std::tuple(key(b), *all[b].busbw_gbps, b);
   });
@@ -39,12 +41,14 @@ std::vector<BandwidthPoint> bandwidth_by_size(Analysis const& analysis) {
 }
 
 double measured_bus_factor(CollectiveStats const& collective) {
-  double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
+  double const algorithm =
+      static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
   return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
 }
 
 double fitted_bandwidth(LinkFit const& fit, double bus_factor, double bytes) {
-  double const ns = fit.alpha_us * 1e3 + (fit.beta_gbps > 0 ? bytes / fit.beta_gbps : 0);  // GB/s = bytes/ns
+  double const ns =
+      fit.alpha_us * 1e3 + (fit.beta_gbps > 0 ? bytes / fit.beta_gbps : 0);  // GB/s = bytes/ns
   return ns > 0 ? bus_factor * bytes / ns : 0;
 }
 

@@ -1,4 +1,5 @@
-// How fast collectives were by the size of their message, as measured and as the fits of Analysis expect.
+// How fast collectives were by the size of their message, as measured and as the fits of Analysis
+// expect.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct CollectiveGroup {
   double participants = 0;  ///< mean of a collective
   int64_t transfer_median_ns = 0;
   int64_t skew_median_ns = 0;
-  std::optional<double> bandwidth_median;  ///< bus bandwidth, GB/s; none where no collective has one
-  double wait_ns = 0;                      ///< mean of a participant
+  std::optional<double>
+      bandwidth_median;  ///< bus bandwidth, GB/s; none where no collective has one
+  double wait_ns = 0;    ///< mean of a participant
 };
 
 /// Sorted by (communicator, op, bytes). O(n log n) in collectives.

@@ -35,7 +35,8 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& 
   std::vector<model::DeviceRecording> recordings(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<int64_t> steps;
-    for (model::StepDetail const& step : devices[d].trace().details<model::StepDetail>()) steps.push_back(step.index);
+    for (model::StepDetail const& step : devices[d].trace().details<model::StepDetail>())
+      steps.push_back(step.index);
     recordings[d].clock = clocks[d];
     recordings[d].set_steps(std::move(steps));
   }
@@ -44,7 +45,8 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& 
   for (DeviceOps const& device : devices) {
     auto const [first, last] = device.trace().time_range();
     int64_t const offset = device.rank->offset_ns;
-    spans.push_back({{first + offset, last + offset}, device.trace().info().rank, device.ref.device});
+    spans.push_back(
+        {{first + offset, last + offset}, device.trace().info().rank, device.ref.device});
   }
   model::set_windows(recordings, spans);
   return recordings;
@@ -52,7 +54,8 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& 
 
 std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
   std::vector<std::vector<uint32_t>> rows(devices.size());
-  tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) { rows[d] = collective_rows(devices[d]); });
+  tbb::parallel_for(size_t{0}, devices.size(),
+                    [&](size_t d) { rows[d] = collective_rows(devices[d]); });
   std::vector<size_t> firsts = {0};
   for (auto const& of_device : rows) firsts.push_back(firsts.back() + of_device.size());
 
@@ -63,7 +66,8 @@ std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
     for (size_t i = 0; i < rows[d].size(); ++i) {
       uint32_t const row = rows[d][i];
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
-      entries[firsts[d] + i] = {detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}};
+      entries[firsts[d] + i] = {
+          detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}};
       collectives[firsts[d] + i] = {static_cast<uint32_t>(d), detail, device.end(row)};
     }
   });
@@ -88,7 +92,8 @@ void fill_times(CollectiveStats& facts) {
   }
 
   facts.skew_ns = last_start - first_start;
-  for (auto& participant : facts.participants) participant.wait_ns = participant.when.length() - facts.transfer_ns;
+  for (auto& participant : facts.participants)
+    participant.wait_ns = participant.when.length() - facts.transfer_ns;
 }
 
 /// The ranks of the job by process of the run.
@@ -103,11 +108,13 @@ std::vector<int32_t> job_ranks_of(std::vector<DeviceOps> const& devices) {
 
 using RankedParticipants = std::vector<std::pair<int32_t, CollectiveStats::Participant>>;
 
-/// Keeps one participant of a rank that two tools recorded, such as a profiler and NCCL's inspector. The trace with the higher
-/// process id counts, as tools that know little write none. Two entries with one number in the communicator are the same rank
-/// where they have one rank in the job. Where there are more entries than participants, the number suffices. `by_rank`: by rank
+/// Keeps one participant of a rank that two tools recorded, such as a profiler and NCCL's
+/// inspector. The trace with the higher process id counts, as tools that know little write none.
+/// Two entries with one number in the communicator are the same rank where they have one rank in
+/// the job. Where there are more entries than participants, the number suffices. `by_rank`: by rank
 /// in the communicator; `job_ranks`: by process.
-void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vector<int32_t> const& job_ranks) {
+void keep_one_recording(RankedParticipants& by_rank, uint32_t expected,
+                        std::vector<int32_t> const& job_ranks) {
   bool const are_too_many = expected > 0 && by_rank.size() > expected;
   std::reverse(by_rank.begin(), by_rank.end());
 
@@ -115,7 +122,8 @@ void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vec
     return job_ranks[static_cast<size_t>(participant.second.ref.rank_index)];
   };
   auto const is_same = [&](auto const& a, auto const& b) {
-    return a.first >= 0 && a.first == b.first && a.second.ref.rank_index != b.second.ref.rank_index &&
+    return a.first >= 0 && a.first == b.first &&
+           a.second.ref.rank_index != b.second.ref.rank_index &&
            (are_too_many || job_rank(a) == job_rank(b));
   };
 
@@ -138,18 +146,21 @@ CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> 
     Entry const& e = entries[place];
     facts.bytes = std::max(facts.bytes, e.detail->bytes);
     facts.expected_participants = std::max(facts.expected_participants, e.detail->participants);
-    by_rank.push_back({e.detail->rank, {e.ref, e.row, e.when, 0, e.detail->op, 0, 0, e.track, e.detail->rank}});
+    by_rank.push_back(
+        {e.detail->rank, {e.ref, e.row, e.when, 0, e.detail->op, 0, 0, e.track, e.detail->rank}});
   }
 
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
-  std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  std::stable_sort(by_rank.begin(), by_rank.end(),
+                   [](auto const& a, auto const& b) { return a.first < b.first; });
   keep_one_recording(by_rank, facts.expected_participants, job_ranks);
 
   facts.participants.reserve(by_rank.size());
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
 
-  bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
+  bool const complete =
+      facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
   if (complete && facts.bytes > 0 && facts.transfer_ns > 0)
     facts.busbw_gbps = static_cast<double>(facts.bytes) / static_cast<double>(facts.transfer_ns) *
                        bus_factor(facts.op, facts.expected_participants);
@@ -158,13 +169,14 @@ CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> 
 
 int64_t first_start(CollectiveStats const& facts) {
   int64_t first = std::numeric_limits<int64_t>::max();
-  for (auto const& participant : facts.participants) first = std::min(first, participant.when.begin);
+  for (auto const& participant : facts.participants)
+    first = std::min(first, participant.when.begin);
   return first;
 }
 
 size_t place_of(DeviceRef ref, std::vector<DeviceOps> const& devices) {
-  auto const at =
-      std::lower_bound(devices.begin(), devices.end(), ref, [](DeviceOps const& d, DeviceRef r) { return d.ref < r; });
+  auto const at = std::lower_bound(devices.begin(), devices.end(), ref,
+                                   [](DeviceOps const& d, DeviceRef r) { return d.ref < r; });
   return static_cast<size_t>(at - devices.begin());
 }
 
@@ -172,13 +184,16 @@ size_t place_of(DeviceRef ref, std::vector<DeviceOps> const& devices) {
 
 std::vector<uint32_t> collective_rows(DeviceOps const& device) {
   std::vector<uint32_t> rows;
-  std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
-               [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
+  std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows), [&](uint32_t row) {
+    return device.trace().kind(row) == model::EventKind::kCollective;
+  });
   return rows;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline, DeviceOps const& whole) {
-  std::vector<uint32_t> const of_outline = collective_rows(outline), of_whole = collective_rows(whole);
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline,
+                                                         DeviceOps const& whole) {
+  std::vector<uint32_t> const of_outline = collective_rows(outline),
+                              of_whole = collective_rows(whole);
   if (of_outline.size() != of_whole.size()) return {};
   std::vector<std::pair<uint32_t, uint32_t>> rows;
   rows.reserve(of_outline.size());
@@ -191,21 +206,25 @@ std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& dev
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> const entries = collect(devices);
 
-  // Collectives are numbered from 0 on. `begins`: where the entries of each begin among the sorted places.
+  // Collectives are numbered from 0 on. `begins`: where the entries of each begin among the sorted
+  // places.
   uint32_t count = 0;
   for (Entry const& entry : entries) count = std::max(count, entry.match.collective + 1);
   std::vector<uint32_t> begins(size_t{count} + 1), places(entries.size());
   for (Entry const& entry : entries) ++begins[entry.match.collective];
   std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), 0U);
   std::vector<uint32_t> next = begins;
-  for (uint32_t place = 0; place < entries.size(); ++place) places[next[entries[place].match.collective]++] = place;
+  for (uint32_t place = 0; place < entries.size(); ++place)
+    places[next[entries[place].match.collective]++] = place;
 
   std::vector<CollectiveStats> made(count);
   std::vector<std::pair<int64_t, uint32_t>> order(count);  // by first start, then by number
   tbb::parallel_for(0U, count, [&](uint32_t number) {
     order[number].second = count;
     if (begins[number] == begins[number + 1]) return;  // a number that was given up
-    made[number] = make_facts(std::span(places).subspan(begins[number], begins[number + 1] - begins[number]), entries, job_ranks);
+    made[number] =
+        make_facts(std::span(places).subspan(begins[number], begins[number + 1] - begins[number]),
+                   entries, job_ranks);
     order[number] = {first_start(made[number]), number};
   });
 
@@ -243,7 +262,8 @@ std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> 
   }
 
   tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) {
-    std::sort(result[d].begin(), result[d].end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+    std::sort(result[d].begin(), result[d].end(),
+              [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
   });
   return result;
 }
@@ -253,9 +273,11 @@ std::vector<model::IntervalSet> wait_times(std::vector<CollectiveStats> const& c
   std::vector<std::vector<Interval>> waits(devices.size());
   for (CollectiveStats const& facts : collectives)
     for (auto const& participant : facts.participants)
-      waits[place_of(participant.ref, devices)].push_back({participant.when.begin, participant.when.begin + participant.wait_ns});
+      waits[place_of(participant.ref, devices)].push_back(
+          {participant.when.begin, participant.when.begin + participant.wait_ns});
   std::vector<model::IntervalSet> result(waits.size());
-  tbb::parallel_for(size_t{0}, waits.size(), [&](size_t d) { result[d] = model::unite(std::move(waits[d])); });
+  tbb::parallel_for(size_t{0}, waits.size(),
+                    [&](size_t d) { result[d] = model::unite(std::move(waits[d])); });
   return result;
 }
 

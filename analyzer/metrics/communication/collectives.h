@@ -1,5 +1,6 @@
-// The same collective found on all its participants, with transfer, wait, skew and bus bandwidth (DEFINITIONS, "Communication").
-// Which belong together: trace/model/derive/collective_match.h. O(n log n).
+// The same collective found on all its participants, with transfer, wait, skew and bus bandwidth
+// (DEFINITIONS, "Communication"). Which belong together: trace/model/derive/collective_match.h. O(n
+// log n).
 #pragma once
 
 #include "analyzer/metrics/core/device_ops.h"
@@ -13,15 +14,18 @@ std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& dev
 /// The collective ops of a device, in the order of its ops.
 std::vector<uint32_t> collective_rows(DeviceOps const& device);
 
-/// The row of each collective in the outline of a process and in its whole trace, ascending: a device's collectives have one
-/// order in both. Empty where the two do not hold equally many.
-std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline, DeviceOps const& whole);
+/// The row of each collective in the outline of a process and in its whole trace, ascending: a
+/// device's collectives have one order in both. Empty where the two do not hold equally many.
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline,
+                                                         DeviceOps const& whole);
 
-/// Beside `devices`: for each of their collective ops, by row, when the last of its peers was launched.
+/// Beside `devices`: for each of their collective ops, by row, when the last of its peers was
+/// launched.
 std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> const& collectives,
                                                    std::vector<DeviceOps> const& devices);
 
-/// Beside `devices`: the union of the times in which their collectives waited, [start, end − transfer) of each.
+/// Beside `devices`: the union of the times in which their collectives waited, [start, end −
+/// transfer) of each.
 std::vector<model::IntervalSet> wait_times(std::vector<CollectiveStats> const& collectives,
                                            std::vector<DeviceOps> const& devices);
 

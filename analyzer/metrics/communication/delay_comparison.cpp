@@ -1,4 +1,5 @@
-// WaitAttribution::add_device(): what a device did before each of its collectives, compared with what the other participants did.
+// WaitAttribution::add_device(): what a device did before each of its collectives, compared with
+// what the other participants did.
 #include "analyzer/metrics/communication/wait_attribution.h"
 
 #include <algorithm>
@@ -12,12 +13,14 @@ namespace {
 
 using ActivityTimes = WaitAttribution::ActivityTimes;
 
-/// The host op is looked for in so many gaps before a collective: bounds the cost of damaged traces.
+/// The host op is looked for in so many gaps before a collective: bounds the cost of damaged
+/// traces.
 constexpr size_t kMostGaps = 4096;
 
 bool has_host(IdleCause cause) {
-  return cause == IdleCause::kProfiler || cause == IdleCause::kAllocation || cause == IdleCause::kSync ||
-         cause == IdleCause::kInput || cause == IdleCause::kLaunchStarved;
+  return cause == IdleCause::kProfiler || cause == IdleCause::kAllocation ||
+         cause == IdleCause::kSync || cause == IdleCause::kInput ||
+         cause == IdleCause::kLaunchStarved;
 }
 
 /// Walks forward through the sets of a device and sums what it has done until an instant.
@@ -33,11 +36,13 @@ class ActivityCursor {
 
   /// Instants must not decrease.
   ActivityTimes at(int64_t instant) {
-    for (; gap_ != last_gap_ && gap_->when.end <= instant; ++gap_) idle_[static_cast<size_t>(gap_->cause)] += gap_->when.length();
+    for (; gap_ != last_gap_ && gap_->when.end <= instant; ++gap_)
+      idle_[static_cast<size_t>(gap_->cause)] += gap_->when.length();
 
     ActivityTimes done{};
     std::copy(idle_.begin(), idle_.end(), done.begin() + kFirstIdleActivity);
-    if (gap_ != last_gap_ && gap_->when.begin < instant) done[activity_index(gap_->cause)] += instant - gap_->when.begin;
+    if (gap_ != last_gap_ && gap_->when.begin < instant)
+      done[activity_index(gap_->cause)] += instant - gap_->when.begin;
 
     int64_t const waited = wait_.until(instant);
     done[kDoesCompute] = compute_.until(instant);
@@ -63,9 +68,10 @@ class ActivityCursor {
 };
 
 /// Begin of the last step that had begun, else of the device's first op; no later than `instant`.
-int64_t begin_of_step(DeviceSets const& sets, std::vector<StepStats> const& steps, int64_t instant) {
-  auto const after =
-      std::partition_point(steps.begin(), steps.end(), [&](StepStats const& s) { return s.window.begin <= instant; });
+int64_t begin_of_step(DeviceSets const& sets, std::vector<StepStats> const& steps,
+                      int64_t instant) {
+  auto const after = std::partition_point(
+      steps.begin(), steps.end(), [&](StepStats const& s) { return s.window.begin <= instant; });
   if (after != steps.begin()) return std::prev(after)->window.begin;
   return sets.busy.empty() ? instant : std::min(instant, sets.busy.front().begin);
 }
@@ -75,14 +81,16 @@ int64_t begin_of_step(DeviceSets const& sets, std::vector<StepStats> const& step
 /// Compares what a device did before its collectives with what others did.
 class WaitAttribution::Comparison {
  public:
-  Comparison(WaitAttribution& all, Member const& member, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-             std::vector<StepStats> const& steps, model::Trace const& trace)
+  Comparison(WaitAttribution& all, Member const& member, DeviceSets const& sets,
+             std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
+             model::Trace const& trace)
       : all_(all), member_(member), sets_(sets), gaps_(gaps), steps_(steps), trace_(trace) {}
 
   void run() {
     find_done();
     for (uint32_t place = 0; place < member_.of.size(); ++place)
-      if (Delay& delay = all_.delays_[member_.of[place].collective]; delay.wait_ns > 0) compare(place, delay);
+      if (Delay& delay = all_.delays_[member_.of[place].collective]; delay.wait_ns > 0)
+        compare(place, delay);
   }
 
  private:
@@ -97,8 +105,8 @@ class WaitAttribution::Comparison {
     bool operator<(Question const& other) const { return instant < other.instant; }
   };
 
-  /// Adds what the device did before the collective to the differences of the delay: the late one's with weight 1, each waiter's
-  /// with minus its share of the wait.
+  /// Adds what the device did before the collective to the differences of the delay: the late one's
+  /// with weight 1, each waiter's with minus its share of the wait.
   void compare(uint32_t place, Delay& delay) {
     Participation const at = member_.of[place];
     auto const& own = all_.participant(at);
@@ -150,17 +158,20 @@ class WaitAttribution::Comparison {
     }
   }
 
-  static void add(std::array<float, kActivityTimes>& to, double weight, ActivityTimes const& done, ActivityTimes const& before) {
-    for (size_t k = 0; k < kActivityTimes; ++k) to[k] += static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
+  static void add(std::array<float, kActivityTimes>& to, double weight, ActivityTimes const& done,
+                  ActivityTimes const& before) {
+    for (size_t k = 0; k < kActivityTimes; ++k)
+      to[k] += static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
   }
 
-  /// Fills what only the late one's trace tells. `when`: from the begin of its step to the collective; `end` of the collective
-  /// before.
+  /// Fills what only the late one's trace tells. `when`: from the begin of its step to the
+  /// collective; `end` of the collective before.
   void describe(Delay& delay, Interval when, int64_t end) {
     delay.is_late_known = true;
-    auto const compute =
-        std::partition_point(sets_.compute.begin(), sets_.compute.end(), [&](Interval const& i) { return i.end <= end; });
-    delay.is_level = delay.previous != kNone && (compute == sets_.compute.end() || compute->begin >= end);
+    auto const compute = std::partition_point(sets_.compute.begin(), sets_.compute.end(),
+                                              [&](Interval const& i) { return i.end <= end; });
+    delay.is_level =
+        delay.previous != kNone && (compute == sets_.compute.end() || compute->begin >= end);
     delay.is_first_step = steps_.empty() || when.begin <= steps_.front().window.begin;
     if (delay.is_level) when.begin = std::min(end, when.end);
     delay.since = when.begin;
@@ -188,8 +199,10 @@ class WaitAttribution::Comparison {
     // Collectives of one step ask from the same instant on: each gap is added once.
     HostTimes& host = delay.is_level ? since_collective_ : since_step_;
     if (delay.is_level || host.since != when.begin) {
-      auto first = std::partition_point(gaps_.begin(), gaps_.end(), [&](IdleGap const& g) { return g.when.end <= when.begin; });
-      auto const last = std::partition_point(first, gaps_.end(), [&](IdleGap const& g) { return g.when.begin < when.end; });
+      auto first = std::partition_point(gaps_.begin(), gaps_.end(),
+                                        [&](IdleGap const& g) { return g.when.end <= when.begin; });
+      auto const last = std::partition_point(
+          first, gaps_.end(), [&](IdleGap const& g) { return g.when.begin < when.end; });
       if (delay.is_level) first = last - std::min<ptrdiff_t>(last - first, kMostGaps);
       host.begin(first, when.begin);
     }
@@ -212,7 +225,8 @@ class WaitAttribution::Comparison {
     auto const [known, is_new] = known_.try_emplace(string, 0U);
     if (!is_new) return known->second;
     std::string text(trace_.text(model::StringId{string}));
-    auto const [id, is_new_name] = all_.name_ids_.try_emplace(text, static_cast<uint32_t>(all_.names_.size()));
+    auto const [id, is_new_name] =
+        all_.name_ids_.try_emplace(text, static_cast<uint32_t>(all_.names_.size()));
     if (is_new_name) all_.names_.push_back(std::move(text));
     return known->second = id->second;
   }
@@ -224,13 +238,16 @@ class WaitAttribution::Comparison {
   std::vector<StepStats> const& steps_;
   model::Trace const& trace_;
   std::vector<Done> done_;  ///< beside member_.of
-  HostTimes since_step_ = {gaps_.end(), std::numeric_limits<int64_t>::min()}, since_collective_ = since_step_;
+  HostTimes since_step_ = {gaps_.end(), std::numeric_limits<int64_t>::min()},
+            since_collective_ = since_step_;
   std::unordered_map<uint32_t, uint32_t> known_;  ///< string of the trace → place in names_
 };
 
-void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets,
+                                 std::vector<IdleGap> const& gaps,
                                  std::vector<StepStats> const& steps, model::Trace const& trace) {
-  if (Member const* const member = find_member(ref)) Comparison(*this, *member, sets, gaps, steps, trace).run();
+  if (Member const* const member = find_member(ref))
+    Comparison(*this, *member, sets, gaps, steps, trace).run();
 }
 
 }  // namespace stepscope::analyzer

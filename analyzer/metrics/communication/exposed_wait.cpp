@@ -25,18 +25,20 @@ class CoveredTime {
 
   /// The instant until which `covered` ns lie in the set, and after which more follow.
   [[nodiscard]] int64_t instant_after(int64_t covered) const {
-    auto const place =
-        std::partition_point(passed_.begin(), passed_.end(), [&](int64_t sum) { return sum <= covered; }) - passed_.begin() - 1;
+    auto const place = std::partition_point(passed_.begin(), passed_.end(),
+                                            [&](int64_t sum) { return sum <= covered; }) -
+                       passed_.begin() - 1;
     auto const i = static_cast<size_t>(place);
     return set_[i].begin + (covered - passed_[i]);
   }
 
  private:
-  /// Moves near_ to the first interval that ends after the instant: mostly it is the last one or follows it closely.
+  /// Moves near_ to the first interval that ends after the instant: mostly it is the last one or
+  /// follows it closely.
   void seek(int64_t instant) {
     for (int i = 0; i < 4 && near_ != set_.end() && near_->end <= instant; ++i) ++near_;
-    bool const is_here =
-        (near_ == set_.end() || near_->end > instant) && (near_ == set_.begin() || std::prev(near_)->end <= instant);
+    bool const is_here = (near_ == set_.end() || near_->end > instant) &&
+                         (near_ == set_.begin() || std::prev(near_)->end <= instant);
     auto const is_before = [&](Interval const& i) { return i.end <= instant; };
     if (!is_here) near_ = std::partition_point(set_.begin(), set_.end(), is_before);
   }
@@ -46,7 +48,8 @@ class CoveredTime {
   model::IntervalSet::const_iterator near_;
 };
 
-/// How much earlier a device's collectives would have ended without late peers. They must come by begin.
+/// How much earlier a device's collectives would have ended without late peers. They must come by
+/// begin.
 class LateTime {
  public:
   explicit LateTime(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
@@ -69,8 +72,10 @@ class LateTime {
 
   /// When the collective was ready; its begin where nothing earlier is known.
   [[nodiscard]] int64_t ready_at(CollectiveStats::Participant const& own) const {
-    auto const at = std::lower_bound(ready_.begin(), ready_.end(), ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
-    bool const is_known = at != ready_.end() && at->begin == own.when.begin && at->track == own.track.value;
+    auto const at = std::lower_bound(ready_.begin(), ready_.end(),
+                                     ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
+    bool const is_known =
+        at != ready_.end() && at->begin == own.when.begin && at->track == own.track.value;
     return is_known ? at->ready : own.when.begin;
   }
 
@@ -80,8 +85,9 @@ class LateTime {
 
 }  // namespace
 
-model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::IntervalSet const& exposed_comm,
-                                                       std::vector<ReadyCollective> const& ready) const {
+model::IntervalSet WaitAttribution::split_exposed_wait(
+    DeviceRef ref, model::IntervalSet const& exposed_comm,
+    std::vector<ReadyCollective> const& ready) const {
   Member const* const member = find_member(ref);
   if (member == nullptr) return {};
 
@@ -90,7 +96,8 @@ model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::Int
   std::vector<Interval> late;
   for (Participation const at : member->of) {
     auto& own = participant(at);
-    int64_t const until_end = exposed_time.until(own.when.end), exposed = until_end - exposed_time.until(own.when.begin);
+    int64_t const until_end = exposed_time.until(own.when.end),
+                  exposed = until_end - exposed_time.until(own.when.begin);
     own.exposed_late_ns = std::min(own.wait_ns, exposed);
     own.exposed_transfer_ns = exposed - own.exposed_late_ns;
 

@@ -20,15 +20,21 @@ constexpr int64_t kMostRanks = int64_t{1} << 20;
 class NegotiationNames {
  public:
   explicit NegotiationNames(model::StringTable const& strings) {
-    for (uint32_t id = 0; id < strings.size() && !any_; ++id) any_ = strings.text(model::StringId{id}).starts_with(kPrefix);
+    for (uint32_t id = 0; id < strings.size() && !any_; ++id)
+      any_ = strings.text(model::StringId{id}).starts_with(kPrefix);
     if (!any_) return;
     meaning_.resize(strings.size(), kOther);
-    for (uint32_t id = 0; id < strings.size(); ++id) meaning_[id] = meaning_of(strings.text(model::StringId{id}));
+    for (uint32_t id = 0; id < strings.size(); ++id)
+      meaning_[id] = meaning_of(strings.text(model::StringId{id}));
   }
   [[nodiscard]] bool any() const { return any_; }
-  [[nodiscard]] bool is_negotiation(model::StringId name) const { return meaning_[name.value] == kNegotiation; }
+  [[nodiscard]] bool is_negotiation(model::StringId name) const {
+    return meaning_[name.value] == kNegotiation;
+  }
   /// The rank whose number the name is; −1: none.
-  [[nodiscard]] int64_t rank(model::StringId name) const { return std::max<int64_t>(meaning_[name.value], -1); }
+  [[nodiscard]] int64_t rank(model::StringId name) const {
+    return std::max<int64_t>(meaning_[name.value], -1);
+  }
 
  private:
   static constexpr int64_t kOther = -1, kNegotiation = -2;
@@ -36,7 +42,8 @@ class NegotiationNames {
     if (name.starts_with(kPrefix)) return kNegotiation;
     int64_t number = 0;
     auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    bool const is_rank = error == std::errc{} && end == name.data() + name.size() && number >= 0 && number < kMostRanks;
+    bool const is_rank = error == std::errc{} && end == name.data() + name.size() && number >= 0 &&
+                         number < kMostRanks;
     return is_rank && name[0] != '-' ? number : kOther;
   }
   bool any_ = false;
@@ -60,17 +67,21 @@ struct Lateness {
 
 void finish(Negotiation& open, std::vector<Negotiation>& all) {
   if (open.ready.empty()) return;
-  std::stable_sort(open.ready.begin(), open.ready.end(), [](Ready const& a, Ready const& b) { return a.at_ns < b.at_ns; });
+  std::stable_sort(open.ready.begin(), open.ready.end(),
+                   [](Ready const& a, Ready const& b) { return a.at_ns < b.at_ns; });
   std::vector<Ready> once;
   for (Ready const& ready : open.ready)
-    if (std::none_of(once.begin(), once.end(), [&](Ready const& other) { return other.rank == ready.rank; }))
+    if (std::none_of(once.begin(), once.end(),
+                     [&](Ready const& other) { return other.rank == ready.rank; }))
       once.push_back(ready);
   open.ready = std::move(once);
   all.push_back(std::move(open));
 }
 
-/// Appends the negotiations of one thread. A tick may come in the very instant in which its negotiation ends.
-void collect(model::RankTrace const& rank, uint32_t track, NegotiationNames const& names, std::vector<Negotiation>& all) {
+/// Appends the negotiations of one thread. A tick may come in the very instant in which its
+/// negotiation ends.
+void collect(model::RankTrace const& rank, uint32_t track, NegotiationNames const& names,
+             std::vector<Negotiation>& all) {
   RowView const rows(rank);
   model::Trace::Rows const of_track = rank.trace.rows_of(model::TrackId{track});
 
@@ -98,7 +109,8 @@ NegotiationStats::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
   NegotiationStats::Rank facts;
   facts.rank = rank;
   facts.last = late.size();
-  std::sort(late.begin(), late.end(), [](Lateness const& a, Lateness const& b) { return a.when.begin < b.when.begin; });
+  std::sort(late.begin(), late.end(),
+            [](Lateness const& a, Lateness const& b) { return a.when.begin < b.when.begin; });
 
   // Overlapping waits are one moment: its length counts once.
   int64_t sum = 0;
@@ -112,7 +124,8 @@ NegotiationStats::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
 
   for (Lateness const& one : late) {
     add_saturated(sum, one.when.length());
-    if (one.when.length() > facts.longest_ns) facts.longest_ns = one.when.length(), facts.track = one.track;
+    if (one.when.length() > facts.longest_ns)
+      facts.longest_ns = one.when.length(), facts.track = one.track;
     if (stretch && one.when.begin <= stretch->end) {
       stretch->end = std::max(stretch->end, one.when.end);
       continue;
@@ -128,7 +141,8 @@ NegotiationStats::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
 
 }  // namespace
 
-std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, int32_t rank_index) {
+std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank,
+                                                  int32_t rank_index) {
   NegotiationNames const names(rank.trace.strings());
   if (!names.any()) return std::nullopt;
 
@@ -162,7 +176,8 @@ std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, 
   }
 
   for (auto& [number, of_rank] : late) facts.ranks.push_back(sums_of(number, std::move(of_rank)));
-  std::stable_sort(facts.ranks.begin(), facts.ranks.end(), [](auto const& a, auto const& b) { return a.late_ns > b.late_ns; });
+  std::stable_sort(facts.ranks.begin(), facts.ranks.end(),
+                   [](auto const& a, auto const& b) { return a.late_ns > b.late_ns; });
   return facts;
 }
 

@@ -1,10 +1,12 @@
-// Pipelines of devices that pass micro-batches on to each other, and the time in which their stages wait for one another
-// (DEFINITIONS, "Pipelines").
+// Pipelines of devices that pass micro-batches on to each other, and the time in which their stages
+// wait for one another (DEFINITIONS, "Pipelines").
 //
-// Devices that send to and receive from each other are neighbours; a pipeline is a chain of neighbours, each device with one or
-// two of them. On every boundary as many messages go one way as the other in a step. One of its sides answers: its n-th message
-// of a step begins after the n-th of the other has come. The answering side is the later stage. Chains without a clear answering
-// side, rings and meshes (attention over rings, halo exchange, all-to-all) are no pipelines. O(n log n).
+// Devices that send to and receive from each other are neighbours; a pipeline is a chain of
+// neighbours, each device with one or two of them. On every boundary as many messages go one way as
+// the other in a step. One of its sides answers: its n-th message of a step begins after the n-th
+// of the other has come. The answering side is the later stage. Chains without a clear answering
+// side, rings and meshes (attention over rings, halo exchange, all-to-all) are no pipelines. O(n
+// log n).
 #pragma once
 
 #include <optional>
@@ -20,9 +22,11 @@ class PipelineFinder {
   explicit PipelineFinder(std::vector<CollectiveStats> const& collectives);
 
   /// Adds when a device waits for other stages. `gaps`: by time, disjoint; `trace`: of its process.
-  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, model::Trace const& trace);
+  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+                  model::Trace const& trace);
 
-  /// The pipelines whose stages were all added and have measured steps (`measured`: by ref). Sorted by first stage.
+  /// The pipelines whose stages were all added and have measured steps (`measured`: by ref). Sorted
+  /// by first stage.
   [[nodiscard]] std::vector<PipelineStats> find(std::vector<MeasuredTime> const& measured) const;
 
  private:
@@ -49,8 +53,10 @@ class PipelineFinder {
   void find_boundaries();
   void find_chains();
   void find_waits();
-  [[nodiscard]] std::optional<Crossing> cross(MeasuredTime const& first, MeasuredTime const& second) const;
-  [[nodiscard]] std::optional<PipelineStats> judge(std::vector<DeviceRef> chain, std::vector<MeasuredTime> const& measured) const;
+  [[nodiscard]] std::optional<Crossing> cross(MeasuredTime const& first,
+                                              MeasuredTime const& second) const;
+  [[nodiscard]] std::optional<PipelineStats> judge(std::vector<DeviceRef> chain,
+                                                   std::vector<MeasuredTime> const& measured) const;
 
   std::vector<CollectiveStats> const& collectives_;
   std::vector<Boundary> boundaries_;  ///< by (a, b), those with messages both ways
@@ -58,7 +64,8 @@ class PipelineFinder {
   std::vector<Member> members_;  ///< by ref
 };
 
-/// Share of a step in which a stage of p equal ones waits, with m micro-batches and instant messages: (p − 1) / (m + p − 1).
+/// Share of a step in which a stage of p equal ones waits, with m micro-batches and instant
+/// messages: (p − 1) / (m + p − 1).
 double ideal_bubble(size_t stages, uint32_t micro_batches);
 
 }  // namespace stepscope::analyzer

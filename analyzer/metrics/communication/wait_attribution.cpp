@@ -12,7 +12,8 @@ namespace stepscope::analyzer {
 namespace {
 
 bool is_same_group(CollectiveStats const& a, CollectiveStats const& b) {
-  return std::equal(a.participants.begin(), a.participants.end(), b.participants.begin(), b.participants.end(),
+  return std::equal(a.participants.begin(), a.participants.end(), b.participants.begin(),
+                    b.participants.end(),
                     [](auto const& x, auto const& y) { return x.ref == y.ref; });
 }
 
@@ -26,10 +27,12 @@ std::vector<DeviceRef> sorted_refs(CollectiveStats const& collective) {
 /// Numbers the sets of devices that take part in collectives.
 class ParticipantGroups {
  public:
-  explicit ParticipantGroups(std::vector<CollectiveStats> const& collectives) : collectives_(collectives) {}
+  explicit ParticipantGroups(std::vector<CollectiveStats> const& collectives)
+      : collectives_(collectives) {}
   uint32_t of(uint32_t collective) {
     CollectiveStats const& facts = collectives_[collective];
-    auto const [last, is_new] = by_communicator_.try_emplace(facts.communicator, Last{collective, 0});
+    auto const [last, is_new] =
+        by_communicator_.try_emplace(facts.communicator, Last{collective, 0});
     if (is_new || !is_same_group(collectives_[last->second.collective], facts))
       last->second = {collective, look_up(sorted_refs(facts))};
     return last->second.group;
@@ -43,7 +46,8 @@ class ParticipantGroups {
   uint32_t look_up(std::vector<DeviceRef> refs) {
     uint64_t hash = 14695981039346656037ULL;  // FNV-1a
     for (DeviceRef const ref : refs)
-      for (auto const part : {static_cast<uint32_t>(ref.rank_index), static_cast<uint32_t>(ref.device)})
+      for (auto const part :
+           {static_cast<uint32_t>(ref.rank_index), static_cast<uint32_t>(ref.device)})
         hash = (hash ^ part) * 1099511628211ULL;
     auto const [first, last] = by_hash_.equal_range(hash);
     for (auto at = first; at != last; ++at)
@@ -58,10 +62,12 @@ class ParticipantGroups {
 };
 
 /// The participant that is this device; `guess` is looked at first.
-CollectiveStats::Participant const* participant_of(CollectiveStats const& collective, DeviceRef ref, size_t guess) {
+CollectiveStats::Participant const* participant_of(CollectiveStats const& collective, DeviceRef ref,
+                                                   size_t guess) {
   auto const& participants = collective.participants;
   if (guess < participants.size() && participants[guess].ref == ref) return &participants[guess];
-  auto const found = std::find_if(participants.begin(), participants.end(), [&](auto const& p) { return p.ref == ref; });
+  auto const found = std::find_if(participants.begin(), participants.end(),
+                                  [&](auto const& p) { return p.ref == ref; });
   return found == participants.end() ? nullptr : &*found;
 }
 
@@ -72,8 +78,9 @@ WaitAttribution::WaitAttribution(std::vector<CollectiveStats>& collectives)
   for (size_t c = 0; c < collectives.size(); ++c) {
     auto const& participants = collectives[c].participants;
     if (participants.size() < 2) continue;
-    auto const late = std::min_element(participants.begin(), participants.end(),
-                                       [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
+    auto const late =
+        std::min_element(participants.begin(), participants.end(),
+                         [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
     delays_[c].late = static_cast<uint32_t>(late - participants.begin());
 
     double squares = 0;
@@ -82,7 +89,8 @@ WaitAttribution::WaitAttribution(std::vector<CollectiveStats>& collectives)
       delays_[c].wait_ns = saturated_sum(delays_[c].wait_ns, participant.wait_ns);
       squares += wait * wait;
     }
-    if (delays_[c].wait_ns > 0) delays_[c].mean_wait_ns = squares / static_cast<double>(delays_[c].wait_ns);
+    if (delays_[c].wait_ns > 0)
+      delays_[c].mean_wait_ns = squares / static_cast<double>(delays_[c].wait_ns);
   }
 
   find_members();
@@ -90,7 +98,8 @@ WaitAttribution::WaitAttribution(std::vector<CollectiveStats>& collectives)
 }
 
 WaitAttribution::Member const* WaitAttribution::find_member(DeviceRef ref) const {
-  auto const at = std::lower_bound(members_.begin(), members_.end(), ref, [](Member const& m, DeviceRef r) { return m.ref < r; });
+  auto const at = std::lower_bound(members_.begin(), members_.end(), ref,
+                                   [](Member const& m, DeviceRef r) { return m.ref < r; });
   return at == members_.end() || at->ref != ref ? nullptr : &*at;
 }
 
@@ -101,18 +110,21 @@ void WaitAttribution::find_members() {
     for (uint32_t i = 0; i < participants.size(); ++i) {
       auto at = std::lower_bound(members_.begin(), members_.end(), participants[i].ref,
                                  [](Member const& m, DeviceRef ref) { return m.ref < ref; });
-      if (at == members_.end() || at->ref != participants[i].ref) at = members_.insert(at, {participants[i].ref, {}});
+      if (at == members_.end() || at->ref != participants[i].ref)
+        at = members_.insert(at, {participants[i].ref, {}});
       at->of.push_back({c, i});
     }
   }
 
   tbb::parallel_for(size_t{0}, members_.size(), [&](size_t m) {
     Member& member = members_[m];
-    std::stable_sort(member.of.begin(), member.of.end(), [&](Participation const& a, Participation const& b) {
-      return participant(a).when.begin < participant(b).when.begin;
-    });
+    std::stable_sort(member.of.begin(), member.of.end(),
+                     [&](Participation const& a, Participation const& b) {
+                       return participant(a).when.begin < participant(b).when.begin;
+                     });
     for (uint32_t place = 0; place < member.of.size(); ++place)
-      if (Delay& delay = delays_[member.of[place].collective]; delay.late == member.of[place].participant)
+      if (Delay& delay = delays_[member.of[place].collective];
+          delay.late == member.of[place].participant)
         delay.late_place = place;
   });
 }

@@ -1,20 +1,23 @@
 // Who makes the others wait in collectives, and by what (DEFINITIONS, "Waiting for peers").
 //
-// The late participant of a collective is the one that waited least. Its activity since all were level is compared with the mean
-// activity of the waiters since then, weighted by how long each of them waited. The differences made it late: the waits are
-// charged to them in proportion, but no more than the late one had more. The rest comes from a later begin: its step, or its
-// recording, began later. So the charges sum to the waits exactly. Where the late one had itself waited, that part is charged to
-// the collectives in which it had waited. There it goes, in the same way, to what made their late participants late.
+// The late participant of a collective is the one that waited least. Its activity since all were
+// level is compared with the mean activity of the waiters since then, weighted by how long each of
+// them waited. The differences made it late: the waits are charged to them in proportion, but no
+// more than the late one had more. The rest comes from a later begin: its step, or its recording,
+// began later. So the charges sum to the waits exactly. Where the late one had itself waited, that
+// part is charged to the collectives in which it had waited. There it goes, in the same way, to
+// what made their late participants late.
 //
-// Participants were level when the last collective of the same participants had ended, unless the late one computed at that
-// instant. Then its compute did not depend on that collective, and no device had caught up. In that case, and before the first
-// such collective, the comparison begins with each device's step.
+// Participants were level when the last collective of the same participants had ended, unless the
+// late one computed at that instant. Then its compute did not depend on that collective, and no
+// device had caught up. In that case, and before the first such collective, the comparison begins
+// with each device's step.
 //
-// Only durations are compared, each on one device's own clock. Devices are added one after the other; each leaves a few numbers a
-// collective. O(n log n).
+// Only durations are compared, each on one device's own clock. Devices are added one after the
+// other; each leaves a few numbers a collective. O(n log n).
 //
-// delay_comparison.cpp compares a device with the others, wait_charges.cpp charges the waits, exposed_wait.cpp finds the exposed
-// communication that late peers cause.
+// delay_comparison.cpp compares a device with the others, wait_charges.cpp charges the waits,
+// exposed_wait.cpp finds the exposed communication that late peers cause.
 #pragma once
 
 #include <array>
@@ -38,27 +41,32 @@ struct MeasuredTime {
 
 class WaitAttribution {
  public:
-  /// `collectives`: of all ranks. They must outlive this, and only split_exposed_wait() may change them.
+  /// `collectives`: of all ranks. They must outlive this, and only split_exposed_wait() may change
+  /// them.
   explicit WaitAttribution(std::vector<CollectiveStats>& collectives);
 
-  /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its sets.exposed_comm. Returns the part of
-  /// exposed_comm that late peers cause: the end of each collective, as long as it would have ended earlier without late peers.
-  /// The length is its wait. A collective that began when the one before it on its stream was over inherits how much earlier that
-  /// one would have ended, as far as it was `ready` itself. Several threads may call it for different devices.
-  [[nodiscard]] model::IntervalSet split_exposed_wait(DeviceRef ref, model::IntervalSet const& exposed_comm,
-                                                      std::vector<ReadyCollective> const& ready) const;
+  /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its
+  /// sets.exposed_comm. Returns the part of exposed_comm that late peers cause: the end of each
+  /// collective, as long as it would have ended earlier without late peers. The length is its wait.
+  /// A collective that began when the one before it on its stream was over inherits how much
+  /// earlier that one would have ended, as far as it was `ready` itself. Several threads may call
+  /// it for different devices.
+  [[nodiscard]] model::IntervalSet split_exposed_wait(
+      DeviceRef ref, model::IntervalSet const& exposed_comm,
+      std::vector<ReadyCollective> const& ready) const;
 
-  /// Adds what a device did, after split_exposed_wait(). `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process,
-  /// for names.
-  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
-                  model::Trace const& trace);
+  /// Adds what a device did, after split_exposed_wait(). `gaps`: by time, disjoint; `steps`: by
+  /// time; `trace`: of its process, for names.
+  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+                  std::vector<StepStats> const& steps, model::Trace const& trace);
 
-  /// Charges the waits of the participants that begin in measured time. Causes of devices that were not added are kUnknown, and
-  /// so are comparisons with them.
-  [[nodiscard]] std::vector<WaitStats> attribute_waits(std::vector<MeasuredTime> const& measured) const;
+  /// Charges the waits of the participants that begin in measured time. Causes of devices that were
+  /// not added are kUnknown, and so are comparisons with them.
+  [[nodiscard]] std::vector<WaitStats> attribute_waits(
+      std::vector<MeasuredTime> const& measured) const;
 
-  /// Time of a device by activity: compute, exposed transfer, exposed copy, then idle by cause (activity_index.h). Exposed
-  /// waiting counts as idle time of cause kPeer.
+  /// Time of a device by activity: compute, exposed transfer, exposed copy, then idle by cause
+  /// (activity_index.h). Exposed waiting counts as idle time of cause kPeer.
   static constexpr size_t kActivityTimes = 3 + kIdleCauseCount;
   using ActivityTimes = std::array<int64_t, kActivityTimes>;
 
@@ -68,17 +76,20 @@ class WaitAttribution {
   struct Delay {
     uint32_t late = kNone;        ///< its late participant
     uint32_t late_place = kNone;  ///< where that is among the participations of its device
-    uint32_t previous = kNone;    ///< the last collective of the same participants that ended before, on the late one
-    bool is_level = false;        ///< after `previous` all were level
-    bool is_late_known = false;   ///< the late one's device was added
-    bool is_first_step = false;   ///< the late one's recording begins at `since`
-    float waiters_known = 0;      ///< share of the waits whose devices were added
-    int64_t wait_ns = 0;          ///< of all participants
-    double mean_wait_ns = 0;      ///< mean wait, each weighted by itself: a full explanation sums to it
-    int64_t since = 0;            ///< begin of the compared time of the late one
-    std::array<float, kActivityTimes> more{};          ///< what the late one had more of than the others since `previous`, ns
+    uint32_t previous =
+        kNone;  ///< the last collective of the same participants that ended before, on the late one
+    bool is_level = false;       ///< after `previous` all were level
+    bool is_late_known = false;  ///< the late one's device was added
+    bool is_first_step = false;  ///< the late one's recording begins at `since`
+    float waiters_known = 0;     ///< share of the waits whose devices were added
+    int64_t wait_ns = 0;         ///< of all participants
+    double mean_wait_ns = 0;  ///< mean wait, each weighted by itself: a full explanation sums to it
+    int64_t since = 0;        ///< begin of the compared time of the late one
+    std::array<float, kActivityTimes>
+        more{};  ///< what the late one had more of than the others since `previous`, ns
     std::array<float, kActivityTimes> more_of_step{};  ///< … and since the step began
-    std::array<uint32_t, kIdleCauseCount> host{};      ///< in names_: the host op of most idle time, by cause
+    std::array<uint32_t, kIdleCauseCount>
+        host{};  ///< in names_: the host op of most idle time, by cause
   };
   /// One participation of a device.
   struct Participation {
@@ -101,12 +112,14 @@ class WaitAttribution {
   std::vector<CollectiveStats>& collectives_;
   std::vector<Delay> delays_;    ///< beside collectives_
   std::vector<Member> members_;  ///< by ref
-  std::vector<uint32_t> place_;  ///< beside collectives_: among the participations of the device that is being added
+  std::vector<uint32_t>
+      place_;  ///< beside collectives_: among the participations of the device that is being added
   std::vector<std::string> names_ = {""};
   std::unordered_map<std::string, uint32_t> name_ids_;
 };
 
-/// Splits the amount (≥ 0) in proportion to the weights (≥ 0, not all 0) into whole parts, beside the weights, that sum to it.
+/// Splits the amount (≥ 0) in proportion to the weights (≥ 0, not all 0) into whole parts, beside
+/// the weights, that sum to it.
 void split_exactly(int64_t amount, std::span<double const> weights, std::span<int64_t> parts);
 
 }  // namespace stepscope::analyzer

@@ -59,8 +59,8 @@ std::vector<int64_t> mean_waits(std::vector<std::pair<int64_t, int64_t>> const& 
   };
   std::vector<Sum> sums(columns.size());
   for (auto const& [number, ns] : steps) {
-    auto const column =
-        std::partition_point(columns.begin(), columns.end(), [&, n = number](auto const& c) { return c.last < n; });
+    auto const column = std::partition_point(columns.begin(), columns.end(),
+                                             [&, n = number](auto const& c) { return c.last < n; });
     Sum& sum = sums[static_cast<size_t>(column - columns.begin())];
     sum.ns += ns;
     ++sum.steps;
@@ -86,14 +86,16 @@ StepWaitMatrix step_wait_matrix(Analysis const& analysis) {
   StepWaitMatrix matrix;
   matrix.columns = matrix_columns(waits);
   if (matrix.columns.size() < 2) return {};
-  for (DeviceRef const ref : matrix_devices(waits)) matrix.rows.push_back({ref, mean_waits(waits.at(ref), matrix.columns)});
+  for (DeviceRef const ref : matrix_devices(waits))
+    matrix.rows.push_back({ref, mean_waits(waits.at(ref), matrix.columns)});
   matrix.devices_left_out = waits.size() - matrix.rows.size();
   return matrix;
 }
 
 std::optional<StepWaits> step_waits(StepWaitMatrix const& matrix, StepWaitMatrix::Row const& row) {
   std::vector<int64_t> known;
-  std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known), [](int64_t ns) { return ns >= 0; });
+  std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known),
+               [](int64_t ns) { return ns >= 0; });
   if (known.empty()) return std::nullopt;
 
   StepWaits waits;
@@ -118,7 +120,8 @@ std::vector<DeviceWait> waits_by_device(Analysis const& analysis) {
       wait.ref = participant.ref;
       wait.wait_ns += participant.wait_ns;
       ++wait.collectives;
-      if (collective.last_participant >= 0 && static_cast<size_t>(collective.last_participant) == i) ++wait.last;
+      if (collective.last_participant >= 0 && static_cast<size_t>(collective.last_participant) == i)
+        ++wait.last;
     }
 
   for (StepStats const& step : analysis.steps) {
@@ -133,7 +136,8 @@ std::vector<DeviceWait> waits_by_device(Analysis const& analysis) {
 
 std::optional<WaitSummary> summarize_waits(Analysis const& analysis) {
   WaitSummary summary;
-  for (WaitStats const& row : analysis.waits) summary.exposed_ns += static_cast<double>(row.exposed_ns);
+  for (WaitStats const& row : analysis.waits)
+    summary.exposed_ns += static_cast<double>(row.exposed_ns);
   if (summary.exposed_ns <= 0) return std::nullopt;
 
   double steps = 0;

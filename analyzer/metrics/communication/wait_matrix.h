@@ -9,11 +9,12 @@
 
 namespace stepscope::analyzer {
 
-/// A screen shows so many cells apart. More steps are averaged in groups of neighbours; of more devices, those that wait least
-/// and those that wait most are kept.
+/// A screen shows so many cells apart. More steps are averaged in groups of neighbours; of more
+/// devices, those that wait least and those that wait most are kept.
 inline constexpr size_t kMatrixSteps = 120, kMatrixDevices = 64;
 
-/// Empty where no device waits, or nothing can be compared: fewer than two devices or two steps. O(steps log steps).
+/// Empty where no device waits, or nothing can be compared: fewer than two devices or two steps.
+/// O(steps log steps).
 StepWaitMatrix step_wait_matrix(Analysis const& analysis);
 
 /// None where no cell of the row is known.

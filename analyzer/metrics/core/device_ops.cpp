@@ -11,8 +11,10 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Sorts rows that consist of sorted runs (one a stream, beginning at `run_begins`) by merging neighbours, ties in run order.
-void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std::span<int64_t const> start) {
+/// Sorts rows that consist of sorted runs (one a stream, beginning at `run_begins`) by merging
+/// neighbours, ties in run order.
+void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins,
+                std::span<int64_t const> start) {
   auto const before = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   std::vector<uint32_t> merged(rows.size());
   run_begins.push_back(rows.size());
@@ -21,9 +23,11 @@ void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std
     std::vector<size_t> next_begins;
     for (size_t i = 0; i + 1 < run_begins.size(); i += 2) {
       auto const at = [&](size_t run) {
-        return rows.begin() + static_cast<ptrdiff_t>(run_begins[std::min(run, run_begins.size() - 1)]);
+        return rows.begin() +
+               static_cast<ptrdiff_t>(run_begins[std::min(run, run_begins.size() - 1)]);
       };
-      std::merge(at(i), at(i + 1), at(i + 1), at(i + 2), merged.begin() + static_cast<ptrdiff_t>(run_begins[i]), before);
+      std::merge(at(i), at(i + 1), at(i + 1), at(i + 2),
+                 merged.begin() + static_cast<ptrdiff_t>(run_begins[i]), before);
       next_begins.push_back(run_begins[i]);
     }
 
@@ -37,12 +41,14 @@ void collect_ops(DeviceOps& device) {
   model::Trace const& trace = device.trace();
   std::vector<size_t> run_begins;
   size_t rows_of_streams = 0;
-  for (model::TrackId const stream : device.streams) rows_of_streams += trace.rows_of(stream).size();
+  for (model::TrackId const stream : device.streams)
+    rows_of_streams += trace.rows_of(stream).size();
   device.ops.reserve(rows_of_streams);
 
   for (model::TrackId const stream : device.streams) {
     run_begins.push_back(device.ops.size());
-    model::for_each_op_of(trace.columns(), trace.rows_of(stream), [&](uint32_t row) { device.ops.push_back(row); });
+    model::for_each_op_of(trace.columns(), trace.rows_of(stream),
+                          [&](uint32_t row) { device.ops.push_back(row); });
   }
   merge_runs(device.ops, std::move(run_begins), trace.columns().start);
 }
@@ -67,7 +73,8 @@ std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_
 
   auto const tracks = rank.trace.tracks();
   for (uint32_t t = 0; t < tracks.size(); ++t)
-    if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
+    if (tracks[t].kind == model::TrackKind::kStream)
+      device_of(tracks[t].device).streams.push_back(model::TrackId{t});
 
   std::vector<DeviceOps> result;
   for (auto& [id, device] : devices) {
@@ -80,7 +87,8 @@ std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_
 std::vector<DeviceOps> index_devices(model::Run const& run) {
   std::vector<DeviceOps> result;
   for (size_t r = 0; r < run.ranks.size(); ++r)
-    for (DeviceOps& device : index_devices(run.ranks[r], static_cast<int32_t>(r))) result.push_back(std::move(device));
+    for (DeviceOps& device : index_devices(run.ranks[r], static_cast<int32_t>(r)))
+      result.push_back(std::move(device));
   return result;
 }
 

@@ -1,5 +1,5 @@
-// What every fact starts from: the devices of a run, each with its device ops over all streams in order of start. O(n log
-// streams).
+// What every fact starts from: the devices of a run, each with its device ops over all streams in
+// order of start. O(n log streams).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace stepscope::analyzer {
 
-/// Columns of a trace by plain pointers: who goes through many rows, and writes numbers on the way, does not look them up in the
-/// trace again for each row. Instants are run time.
+/// Columns of a trace by plain pointers: who goes through many rows, and writes numbers on the way,
+/// does not look them up in the trace again for each row. Instants are run time.
 class RowView {
  public:
   explicit RowView(model::RankTrace const& rank)
@@ -33,7 +33,8 @@ class RowView {
   }
   [[nodiscard]] model::EventKind kind(uint32_t row) const { return kind_[row]; }
   [[nodiscard]] model::OpClass op_class(uint32_t row) const {
-    return model::kKindTable[static_cast<size_t>(kind_[row])].op_class;  // a trace has no other kinds
+    return model::kKindTable[static_cast<size_t>(kind_[row])]
+        .op_class;  // a trace has no other kinds
   }
   [[nodiscard]] bool is_op(uint32_t row) const { return op_class(row) != model::OpClass::kNone; }
   [[nodiscard]] model::StringId name(uint32_t row) const { return name_[row]; }
@@ -62,7 +63,9 @@ struct DeviceOps {
 
   [[nodiscard]] model::Trace const& trace() const { return rank->trace; }
   [[nodiscard]] RowView rows() const { return RowView(*rank); }
-  [[nodiscard]] int64_t start(uint32_t row) const { return rank->trace.start(row) + rank->offset_ns; }
+  [[nodiscard]] int64_t start(uint32_t row) const {
+    return rank->trace.start(row) + rank->offset_ns;
+  }
   [[nodiscard]] int64_t end(uint32_t row) const { return rank->trace.end(row) + rank->offset_ns; }
   [[nodiscard]] Interval when(uint32_t row) const { return {start(row), end(row)}; }
   /// The launch of a device op, if the trace has it.

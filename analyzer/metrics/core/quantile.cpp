@@ -13,7 +13,9 @@ namespace {
 constexpr size_t kFewValues = 512;
 
 /// The index of a quantile among sorted values.
-constexpr size_t place_of_quantile(size_t values, size_t percent) { return (values * percent + 99) / 100 - 1; }
+constexpr size_t place_of_quantile(size_t values, size_t percent) {
+  return (values * percent + 99) / 100 - 1;
+}
 
 int64_t select(std::span<int64_t> values, size_t place) {
   auto const at = values.begin() + static_cast<ptrdiff_t>(place);
@@ -21,11 +23,14 @@ int64_t select(std::span<int64_t> values, size_t place) {
   return *at;
 }
 
-/// A part of many values, taken evenly but not at regular distances: what programs do repeats itself.
+/// A part of many values, taken evenly but not at regular distances: what programs do repeats
+/// itself.
 base::Column<int64_t> sample_of(std::span<int64_t const> values) {
   constexpr size_t kMostSampled = 1024, kOneOf = 64;
-  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: its multiples lie evenly
-  base::Column<int64_t> sample(std::min(kMostSampled, std::max(kFewValues / 4, values.size() / kOneOf)));
+  constexpr uint64_t kStep =
+      0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: its multiples lie evenly
+  base::Column<int64_t> sample(
+      std::min(kMostSampled, std::max(kFewValues / 4, values.size() / kOneOf)));
   uint64_t position = 0;
   for (int64_t& value : sample) {
     // The upper half of the position as a part of all values, of which there are fewer than 2^32.
@@ -35,13 +40,16 @@ base::Column<int64_t> sample_of(std::span<int64_t const> values) {
   return sample;
 }
 
-/// The values near a quantile, found in one pass without a branch: those between two of a sample that almost surely enclose it.
+/// The values near a quantile, found in one pass without a branch: those between two of a sample
+/// that almost surely enclose it.
 class NearQuantile {
  public:
   NearQuantile(std::span<int64_t> sample, size_t values, size_t percent)
       : place_(place_of_quantile(values, percent)), near_(values) {
-    auto const sampled = static_cast<double>(sample.size()), share = static_cast<double>(percent) / 100;
-    // Four standard deviations of a random sample to each side: where that is not enough, all are selected from.
+    auto const sampled = static_cast<double>(sample.size()),
+               share = static_cast<double>(percent) / 100;
+    // Four standard deviations of a random sample to each side: where that is not enough, all are
+    // selected from.
     double const margin = 4 * std::sqrt(sampled * share * (1 - share)) + 1;
     double const lowest = sampled * share - margin, highest = sampled * share + margin;
     if (lowest >= 0) least_ = select(sample, static_cast<size_t>(lowest));

@@ -14,16 +14,18 @@ namespace stepscope::analyzer {
 inline constexpr Interval kAllTime{INT64_MIN, INT64_MAX};
 
 struct StreamedRun {
-  model::Run const& outline;  ///< each process as model::outline_of(trace, outline_rows(trace)) leaves it
+  model::Run const&
+      outline;  ///< each process as model::outline_of(trace, outline_rows(trace)) leaves it
   /// The whole of the outline's process. Called from several threads at once.
   std::function<base::Expected<model::RankTrace>(size_t process)> read;
-  /// The part of it in a window of run time (kAllTime: everything). Called from several threads at once.
+  /// The part of it in a window of run time (kAllTime: everything). Called from several threads at
+  /// once.
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
 };
 
-/// The critical path needs all processes at once. Where they have more events together than this, the path is that of their
-/// middle steps, which hold about kMostPathEvents. The limit holds for runs in memory, too: both ways to read a run find the
-/// same path.
+/// The critical path needs all processes at once. Where they have more events together than this,
+/// the path is that of their middle steps, which hold about kMostPathEvents. The limit holds for
+/// runs in memory, too: both ways to read a run find the same path.
 inline constexpr uint64_t kMostWholePathEvents = uint64_t{8} << 20;
 inline constexpr uint64_t kMostPathEvents = uint64_t{4} << 20;
 

@@ -22,8 +22,9 @@ std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
   for (size_t first = 0, last = 0; first < devices.size(); first = last) {
     int32_t const rank_index = devices[first].ref.rank_index;
     while (last < devices.size() && devices[last].ref.rank_index == rank_index) ++last;
-    bool const is_chosen = std::any_of(input.chosen.begin(), input.chosen.end(),
-                                       [&](DeviceStats const& d) { return d.ref.rank_index == rank_index; });
+    bool const is_chosen =
+        std::any_of(input.chosen.begin(), input.chosen.end(),
+                    [&](DeviceStats const& d) { return d.ref.rank_index == rank_index; });
     if (is_chosen) result.push_back(PathProcess(devices).subspan(first, last - first));
   }
   return result;
@@ -34,8 +35,9 @@ std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
   std::optional<Interval> window;
   for (DeviceStats const& device : chosen) {
     if (device.window.length() <= 0) continue;
-    window =
-        window ? Interval{std::min(window->begin, device.window.begin), std::max(window->end, device.window.end)} : device.window;
+    window = window ? Interval{std::min(window->begin, device.window.begin),
+                               std::max(window->end, device.window.end)}
+                    : device.window;
   }
   return window;
 }
@@ -44,9 +46,11 @@ std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
 class JoinMatcher {
  public:
   JoinMatcher(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
-      : of_process_(processes.size()), least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
+      : of_process_(processes.size()),
+        least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
     std::unordered_map<int32_t, size_t> process_of_rank;
-    for (size_t p = 0; p < processes.size(); ++p) process_of_rank.emplace(processes[p].front().ref.rank_index, p);
+    for (size_t p = 0; p < processes.size(); ++p)
+      process_of_rank.emplace(processes[p].front().ref.rank_index, p);
     for (uint32_t c = 0; c < input.collectives.size(); ++c) {
       auto const& participants = input.collectives[c].participants;
       if (participants.size() < 2) continue;
@@ -55,19 +59,22 @@ class JoinMatcher {
         if (process == process_of_rank.end())
           least_elsewhere_[c] = std::min(least_elsewhere_[c], participant.wait_ns);
         else
-          of_process_[process->second].push_back({participant.row, kNoNode, c, participant.wait_ns, 0, false});
+          of_process_[process->second].push_back(
+              {participant.row, kNoNode, c, participant.wait_ns, 0, false});
       }
     }
   }
   std::vector<CollectiveJoin> take(size_t process) { return std::move(of_process_[process]); }
 
   /// Says who jumps; returns where to, by collective.
-  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes, std::vector<DependencyGraph>& graphs) const {
+  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes,
+                                 std::vector<DependencyGraph>& graphs) const {
     std::vector<OpPlace> last(least_elsewhere_.size());
     std::vector<LastKey> best(last.size(), LastKey{std::numeric_limits<int64_t>::max(), 0, 0, 0});
     for (uint32_t p = 0; p < graphs.size(); ++p) {
       for (CollectiveJoin const& join : graphs[p].joins) {
-        LastKey const key{head_start(graphs[p], join), processes[p].front().trace().info().rank, p, join.op};
+        LastKey const key{head_start(graphs[p], join), processes[p].front().trace().info().rank, p,
+                          join.op};
         if (key >= best[join.collective]) continue;
         best[join.collective] = key;
         last[join.collective] = {p, join.op};
@@ -88,8 +95,9 @@ class JoinMatcher {
   /// Of those that were ready equally late, the first by what ranks are called.
   using LastKey = std::tuple<int64_t, int32_t, uint32_t, uint32_t>;
 
-  /// For how long it could have done the transfer before that began. Usually this is what it waited in it: no common clock is
-  /// needed. Where it did not even begin for a reason that it does not know, it waited for that with all the others.
+  /// For how long it could have done the transfer before that began. Usually this is what it waited
+  /// in it: no common clock is needed. Where it did not even begin for a reason that it does not
+  /// know, it waited for that with all the others.
   [[nodiscard]] int64_t head_start(DependencyGraph const& graph, CollectiveJoin const& join) const {
     GraphOp const& op = graph.ops[join.op];
     int64_t const late = op.ready == kNothingBefore ? 0 : op.start - op.ready;
@@ -103,23 +111,29 @@ class JoinMatcher {
 std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess process) {
   std::vector<int64_t> limits;
   for (DeviceOps const& device : process) {
-    auto const facts = std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
-                                        [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
+    auto const facts =
+        std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
+                         [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
     bool const is_known = facts != input.chosen.end() && facts->ref == device.ref;
-    limits.push_back(std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
+    limits.push_back(
+        std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
   }
   return limits;
 }
 
-/// The op that ends last until the window's end; of equal ones the one of the first rank, there the one that began last.
-OpPlace last_op(std::vector<DependencyGraph> const& graphs, std::vector<PathProcess> const& processes, Interval window) {
+/// The op that ends last until the window's end; of equal ones the one of the first rank, there the
+/// one that began last.
+OpPlace last_op(std::vector<DependencyGraph> const& graphs,
+                std::vector<PathProcess> const& processes, Interval window) {
   OpPlace best;
   auto const key = [&](uint32_t process, uint32_t op) {
-    return std::tuple(graphs[process].ops[op].end, -int64_t{processes[process].front().trace().info().rank}, -int64_t{process},
+    return std::tuple(graphs[process].ops[op].end,
+                      -int64_t{processes[process].front().trace().info().rank}, -int64_t{process},
                       op);
   };
   for (uint32_t p = 0; p < graphs.size(); ++p) {
-    for (uint32_t op = 0; op < graphs[p].ops.size() && graphs[p].ops[op].start <= window.end; ++op) {
+    for (uint32_t op = 0; op < graphs[p].ops.size() && graphs[p].ops[op].start <= window.end;
+         ++op) {
       if (graphs[p].ops[op].end > window.end) continue;
       if (best.op == kNoNode || key(p, op) > key(best.process, best.op)) best = {p, op};
     }
@@ -136,8 +150,9 @@ std::vector<StepStats> steps_of(PathProcess process, std::vector<StepStats> cons
     for (; step != all.end() && step->ref == device.ref; ++step) steps.push_back(*step);
     if (!steps.empty()) break;
   }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](StepStats const& a, StepStats const& b) { return a.window.begin < b.window.begin; });
+  std::stable_sort(steps.begin(), steps.end(), [](StepStats const& a, StepStats const& b) {
+    return a.window.begin < b.window.begin;
+  });
   return steps;
 }
 
@@ -160,8 +175,10 @@ class SlackTable {
     std::vector<PathSlack> result;
     for (size_t path_class = 0; path_class < kClasses; ++path_class) {
       Row all;
-      for (size_t place = path_class; place < rows_.size(); place += kClasses) all.add(rows_[place]);
-      if (!all.slack.empty()) result.push_back(std::move(all).facts(static_cast<PathClass>(path_class)));
+      for (size_t place = path_class; place < rows_.size(); place += kClasses)
+        all.add(rows_[place]);
+      if (!all.slack.empty())
+        result.push_back(std::move(all).facts(static_cast<PathClass>(path_class)));
     }
     return result;
   }
@@ -242,11 +259,14 @@ class SlackSummary {
   void finish() && {
     facts_.slack_by_class = table_.by_class();
     facts_.slack_by_name = std::move(table_).by_name(names_);
-    std::sort(facts_.slack_by_name.begin(), facts_.slack_by_name.end(), [](PathSlack const& a, PathSlack const& b) {
-      return a.total_ns != b.total_ns ? a.total_ns > b.total_ns
-                                      : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
-    });
-    if (facts_.slack_by_name.size() > kMaxContributors) facts_.slack_by_name.resize(kMaxContributors);
+    std::sort(facts_.slack_by_name.begin(), facts_.slack_by_name.end(),
+              [](PathSlack const& a, PathSlack const& b) {
+                return a.total_ns != b.total_ns
+                           ? a.total_ns > b.total_ns
+                           : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
+              });
+    if (facts_.slack_by_name.size() > kMaxContributors)
+      facts_.slack_by_name.resize(kMaxContributors);
   }
 
  private:
@@ -258,7 +278,8 @@ class SlackSummary {
 
 }  // namespace
 
-std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces) {
+std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& input,
+                                                    std::vector<PathPiece>* pieces) {
   std::optional<Interval> const window = path_window(input.chosen);
   if (!window) return std::nullopt;
   std::vector<PathProcess> const processes = chosen_processes(input);
@@ -267,8 +288,9 @@ std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& inp
   tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
     if (input.stop.stop_requested()) return;
     auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
-    graphs[p] = make_dependency_graph(processes[p], input.host_steps.threads[rank_index], joins.take(p),
-                                      latency_limits(input, processes[p]), input.launch_latency_limit_ns);
+    graphs[p] =
+        make_dependency_graph(processes[p], input.host_steps.threads[rank_index], joins.take(p),
+                              latency_limits(input, processes[p]), input.launch_latency_limit_ns);
   });
   if (input.stop.stop_requested()) return std::nullopt;
   OpPlace const start = last_op(graphs, processes, *window);
@@ -281,7 +303,11 @@ std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& inp
   account.enter(*processes[start.process].front().rank, {});
   int64_t const last_end = graphs[start.process].ops[start.op].end;
   if (last_end < window->end)
-    account.add({{last_end, window->end}, graphs[start.process].rank_index, {}, {}, PathClass::kUnexplained});
+    account.add({{last_end, window->end},
+                 graphs[start.process].rank_index,
+                 {},
+                 {},
+                 PathClass::kUnexplained});
   std::vector<std::vector<PathStretch>> of_process(processes.size());
   for (PathStretch const& stretch : route.stretches) of_process[stretch.process].push_back(stretch);
   for (size_t p = 0; p < processes.size(); ++p) {

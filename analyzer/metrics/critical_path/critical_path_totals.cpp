@@ -32,7 +32,8 @@ int64_t total(PathSplit const& split) {
 /// Back in time over what one process did.
 class StretchWalker {
  public:
-  StretchWalker(std::span<DeviceOps const> devices, DependencyGraph& graph, CriticalPathTotals& account)
+  StretchWalker(std::span<DeviceOps const> devices, DependencyGraph& graph,
+                CriticalPathTotals& account)
       : devices_(devices),
         rank_(*devices.front().rank),
         graph_(graph),
@@ -48,10 +49,12 @@ class StretchWalker {
   }
 
  private:
-  /// A stretch that ends with a jump goes on to the op from which it jumps, even if no time is left for that.
+  /// A stretch that ends with a jump goes on to the op from which it jumps, even if no time is left
+  /// for that.
   [[nodiscard]] bool is_over() const { return last_op_ == kNoNode && at_ <= until_; }
 
-  /// Takes the op and what was between it and what it waited for; returns the op before it, or none at the stretch's end.
+  /// Takes the op and what was between it and what it waited for; returns the op before it, or none
+  /// at the stretch's end.
   uint32_t pass_op(uint32_t number) {
     GraphOp& op = graph_.ops[number];
     if (!op.is_on_path) account_.count_op(op.is_guess);
@@ -71,8 +74,10 @@ class StretchWalker {
     }
     int64_t const ready = std::max(op.ready, until_);
     bool const is_in_call = op.launch != kNoNode && graph_.launches[op.launch].waits_for_copy;
-    take(ready, is_in_call || at_ - ready < graph_.latency_limit_of(op) ? PathClass::kLaunch : PathClass::kUnexplained, device,
-         op.row);
+    take(ready,
+         is_in_call || at_ - ready < graph_.latency_limit_of(op) ? PathClass::kLaunch
+                                                                 : PathClass::kUnexplained,
+         device, op.row);
     if (is_over()) return kNoNode;
     if (op.waited_for != kNoNode) return op.waited_for;
     return pass_host(graph_.launches[op.launch].thread);
@@ -92,18 +97,21 @@ class StretchWalker {
 
   void take_leaves(uint32_t thread, int64_t lower) {
     std::unique_ptr<InnermostHostEvents>& leaves = leaves_[thread];
-    if (!leaves) leaves = std::make_unique<InnermostHostEvents>(rank_, model::TrackId{thread}, classes_);
+    if (!leaves)
+      leaves = std::make_unique<InnermostHostEvents>(rank_, model::TrackId{thread}, classes_);
     while (at_ > lower) {
       std::optional<HostLeaf> const leaf = leaves->before(at_);
       if (!leaf) break;
       take(std::max(leaf->begin, lower), leaf->path_class, std::nullopt,
            leaf->row == kNoLeafRow ? std::nullopt : std::optional(leaf->row));
     }
-    take(lower, PathClass::kUnexplained, std::nullopt, std::nullopt);  // before all that the thread is known to have done
+    take(lower, PathClass::kUnexplained, std::nullopt,
+         std::nullopt);  // before all that the thread is known to have done
   }
 
   /// What is left of the path from `begin` on.
-  void take(int64_t begin, PathClass path_class, std::optional<int32_t> device, std::optional<uint32_t> row) {
+  void take(int64_t begin, PathClass path_class, std::optional<int32_t> device,
+            std::optional<uint32_t> row) {
     begin = std::max(begin, until_);
     if (begin >= at_) return;
     account_.add({{begin, at_}, graph_.rank_index, device, row, path_class});
@@ -170,14 +178,17 @@ void CriticalPathTotals::add_to_place(PathPiece const& piece) {
 
 void CriticalPathTotals::add_to_steps(PathPiece const& piece) {
   auto const path_class = static_cast<size_t>(piece.path_class);
-  if (of_last_step_ != nullptr && last_step_.begin <= piece.when.begin && piece.when.end <= last_step_.end) {
+  if (of_last_step_ != nullptr && last_step_.begin <= piece.when.begin &&
+      piece.when.end <= last_step_.end) {
     (*of_last_step_)[path_class] += piece.when.length();
     return;
   }
-  auto step =
-      std::partition_point(steps_.begin(), steps_.end(), [&](StepStats const& s) { return s.window.end <= piece.when.begin; });
+  auto step = std::partition_point(steps_.begin(), steps_.end(), [&](StepStats const& s) {
+    return s.window.end <= piece.when.begin;
+  });
   for (; step != steps_.end() && step->window.begin < piece.when.end; ++step) {
-    int64_t const ns = std::min(piece.when.end, step->window.end) - std::max(piece.when.begin, step->window.begin);
+    int64_t const ns =
+        std::min(piece.when.end, step->window.end) - std::max(piece.when.begin, step->window.begin);
     if (ns <= 0) continue;
     last_step_ = step->window;
     of_last_step_ = &by_step_[{step->step, piece.rank_index}];
@@ -187,7 +198,8 @@ void CriticalPathTotals::add_to_steps(PathPiece const& piece) {
 
 CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
   for (auto const& [place, split] : by_place_)
-    facts_.places.push_back({place.first, place.second < 0 ? std::nullopt : std::optional(place.second), split});
+    facts_.places.push_back(
+        {place.first, place.second < 0 ? std::nullopt : std::optional(place.second), split});
   std::vector<int64_t> most;  // beside facts_.steps: of one process
   for (auto const& [place, split] : by_step_) {
     if (facts_.steps.empty() || facts_.steps.back().step != place.first) {
@@ -204,22 +216,25 @@ CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
   for (auto const& [key, sum] : by_name_) {
     PathContributor contributor;
     contributor.path_class = static_cast<PathClass>(key % kPathClassCount);
-    if (key >= kPathClassCount) contributor.name = names_.text(static_cast<uint32_t>(key / kPathClassCount - 1));
+    if (key >= kPathClassCount)
+      contributor.name = names_.text(static_cast<uint32_t>(key / kPathClassCount - 1));
     contributor.ns = sum.ns;
     contributor.count = sum.count;
-    contributor.share = path_ns > 0 ? static_cast<double>(sum.ns) / static_cast<double>(path_ns) : 0;
+    contributor.share =
+        path_ns > 0 ? static_cast<double>(sum.ns) / static_cast<double>(path_ns) : 0;
     facts_.contributors.push_back(std::move(contributor));
   }
   auto const is_before = [](PathContributor const& a, PathContributor const& b) {
-    return a.ns != b.ns ? a.ns > b.ns : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
+    return a.ns != b.ns ? a.ns > b.ns
+                        : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
   };
   std::sort(facts_.contributors.begin(), facts_.contributors.end(), is_before);
   if (facts_.contributors.size() > kMaxContributors) facts_.contributors.resize(kMaxContributors);
   return std::move(facts_);
 }
 
-void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches, DependencyGraph& graph,
-                     CriticalPathTotals& account) {
+void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches,
+                     DependencyGraph& graph, CriticalPathTotals& account) {
   StretchWalker walker(devices, graph, account);
   for (PathStretch const& stretch : stretches) walker.walk(stretch);
 }

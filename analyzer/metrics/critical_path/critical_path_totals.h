@@ -1,5 +1,6 @@
-// What the critical path is made of: walks its stretches within one process, event by event, and sums what they are. Needs the
-// traces of one process at a time. O(events of the threads that the path comes to + log n a piece).
+// What the critical path is made of: walks its stretches within one process, event by event, and
+// sums what they are. Needs the traces of one process at a time. O(events of the threads that the
+// path comes to + log n a piece).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct PathPiece {
 class PathNames {
  public:
   uint32_t number(std::string_view name) {
-    auto const [found, is_new] = numbers_.try_emplace(std::string(name), static_cast<uint32_t>(texts_.size()));
+    auto const [found, is_new] =
+        numbers_.try_emplace(std::string(name), static_cast<uint32_t>(texts_.size()));
     if (is_new) texts_.push_back(&found->first);
     return found->second;
   }
@@ -43,9 +45,11 @@ class PathNames {
 class CriticalPathTotals {
  public:
   /// `pieces`: gets every piece, from the path's end to its begin; may be null.
-  CriticalPathTotals(std::vector<PathPiece>* pieces, PathNames& names) : pieces_(pieces), names_(names) {}
+  CriticalPathTotals(std::vector<PathPiece>* pieces, PathNames& names)
+      : pieces_(pieces), names_(names) {}
 
-  /// From here on pieces are this process's. `steps`: those by which its pieces are told apart, by time, disjoint.
+  /// From here on pieces are this process's. `steps`: those by which its pieces are told apart, by
+  /// time, disjoint.
   void enter(model::RankTrace const& rank, std::vector<StepStats> steps);
   void add(PathPiece const& piece);
   void count_op(bool is_guess) {
@@ -70,7 +74,7 @@ class CriticalPathTotals {
     int64_t ns = 0;
     uint64_t count = 0;
   };
-  std::unordered_map<uint64_t, Sum> by_name_;                  ///< (class, name's number + 1; 0 = none)
+  std::unordered_map<uint64_t, Sum> by_name_;  ///< (class, name's number + 1; 0 = none)
   std::map<std::pair<int32_t, int32_t>, PathSplit> by_place_;  ///< (rank_index, device; −1 = host)
   std::map<std::pair<int64_t, int32_t>, PathSplit> by_step_;   ///< (step, rank_index)
   // Where the last piece went: most often the next one goes there too.
@@ -82,7 +86,7 @@ class CriticalPathTotals {
 };
 
 /// Walks the stretches, all of one process, marks their ops in the graph and adds their pieces.
-void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches, DependencyGraph& graph,
-                     CriticalPathTotals& account);
+void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches,
+                     DependencyGraph& graph, CriticalPathTotals& account);
 
 }  // namespace stepscope::analyzer

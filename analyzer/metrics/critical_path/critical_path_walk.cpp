@@ -6,16 +6,19 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// The next op, back in time, from which the path jumps, and the instant at which the path comes to it.
+/// The next op, back in time, from which the path jumps, and the instant at which the path comes to
+/// it.
 struct NextJump {
   uint32_t op = kNoNode;
   int64_t at = 0;
 };
 
-/// Every op has one op that the path goes on to: a forest, in which each op's next jump is that of its parent.
+/// Every op has one op that the path goes on to: a forest, in which each op's next jump is that of
+/// its parent.
 class JumpFinder {
  public:
-  explicit JumpFinder(DependencyGraph const& graph) : graph_(graph), next_(graph.ops.size()), landings_(graph.exits.size()) {
+  explicit JumpFinder(DependencyGraph const& graph)
+      : graph_(graph), next_(graph.ops.size()), landings_(graph.exits.size()) {
     std::vector<bool> is_jump(graph.ops.size());
     for (CollectiveJoin const& join : graph.joins) is_jump[join.op] = join.is_jump;
     for (uint32_t number = 0; number < graph.ops.size(); ++number) {
@@ -34,7 +37,8 @@ class JumpFinder {
  private:
   static constexpr uint32_t kUnknown = kNoNode - 1;
 
-  /// The device op to which the path goes from a position of the host. What is found for a handover is kept: paths meet there.
+  /// The device op to which the path goes from a position of the host. What is found for a handover
+  /// is kept: paths meet there.
   uint32_t landing(uint32_t thread, int64_t position) {
     std::vector<uint32_t*> passed;
     uint32_t op = kNoNode;
@@ -113,17 +117,18 @@ class RouteFinder {
     }
     at_.until = window_begin;
     PathStretch next;
-    // Ranks that contradict each other in the order of collectives could send the path round in a circle.
-    bool const goes_on =
-        join != nullptr && jump.at > window_begin && taken_.insert((uint64_t{at_.process} << 32) | jump.op).second;
+    // Ranks that contradict each other in the order of collectives could send the path round in a
+    // circle.
+    bool const goes_on = join != nullptr && jump.at > window_begin &&
+                         taken_.insert((uint64_t{at_.process} << 32) | jump.op).second;
     if (goes_on) next = take_jump(*join, jump.at);
     route_.stretches.push_back(at_);
     at_ = next;
     return goes_on;
   }
 
-  /// Ends the stretch at the jump, to which the path comes at `end`, when the last participant was ready for the transfer;
-  /// returns where the path goes on there.
+  /// Ends the stretch at the jump, to which the path comes at `end`, when the last participant was
+  /// ready for the transfer; returns where the path goes on there.
   PathStretch take_jump(CollectiveJoin const& join, int64_t end) {
     OpPlace const target = last_participants_[join.collective];
     DependencyGraph const& there = graphs_[target.process];
@@ -136,7 +141,8 @@ class RouteFinder {
     if (arrival + shift_ > window_begin_) {  // else the path has come to its begin
       int64_t const expected = start + join.wait_ns;
       ++route_.jumps;
-      route_.clock_disagreement_ns = std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
+      route_.clock_disagreement_ns =
+          std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
     }
     return {target.process, target.op, arrival, 0, kNoNode};
   }
@@ -147,14 +153,15 @@ class RouteFinder {
   std::vector<JumpTable> tables_;
   std::unordered_set<uint64_t> taken_;  ///< (process, op) of jumps
   PathStretch at_;
-  int64_t shift_ = 0;  ///< time on the path − run time of the process; ≤ 0: what clocks contradict is cut off at the end
+  int64_t shift_ = 0;  ///< time on the path − run time of the process; ≤ 0: what clocks contradict
+                       ///< is cut off at the end
   CriticalPathWalk route_;
 };
 
 }  // namespace
 
-CriticalPathWalk find_route(std::vector<DependencyGraph> const& graphs, OpPlace start, int64_t window_begin,
-                            std::vector<OpPlace> const& last_participants) {
+CriticalPathWalk find_route(std::vector<DependencyGraph> const& graphs, OpPlace start,
+                            int64_t window_begin, std::vector<OpPlace> const& last_participants) {
   return RouteFinder(graphs, start, window_begin, last_participants).find();
 }
 

@@ -13,11 +13,13 @@ namespace {
 
 using model::Trace;
 
-/// The rows of the device ops by start; of equal starts by what a trace calls its streams, not by how it orders its tracks.
+/// The rows of the device ops by start; of equal starts by what a trace calls its streams, not by
+/// how it orders its tracks.
 std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
   Trace const& trace = devices.front().trace();
   std::vector<uint32_t> rows;
-  for (DeviceOps const& device : devices) rows.insert(rows.end(), device.ops.begin(), device.ops.end());
+  for (DeviceOps const& device : devices)
+    rows.insert(rows.end(), device.ops.begin(), device.ops.end());
   auto const& start = trace.columns().start;
   auto const by_start = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   if (devices.size() > 1) std::stable_sort(rows.begin(), rows.end(), by_start);
@@ -26,8 +28,10 @@ std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
     return std::tuple(stream.device, stream.id, row);
   };
   for (auto first = rows.begin(); first != rows.end();) {
-    auto const last = std::find_if(first + 1, rows.end(), [&](uint32_t row) { return start[row] != start[*first]; });
-    if (last - first > 1) std::sort(first, last, [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+    auto const last = std::find_if(first + 1, rows.end(),
+                                   [&](uint32_t row) { return start[row] != start[*first]; });
+    if (last - first > 1)
+      std::sort(first, last, [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     first = last;
   }
   return rows;
@@ -58,7 +62,8 @@ std::vector<uint32_t> add_launches(DeviceOps const& device, DependencyGraph& gra
   for (GraphOp const& op : graph.ops) {
     auto const launch = device.launch_of(op.row);
     // What is said to be launched after it began was not: a fault of clocks or of the recording.
-    if (launch && device.start(*launch) <= op.start && trace.track(*launch).kind == model::TrackKind::kThread)
+    if (launch && device.start(*launch) <= op.start &&
+        trace.track(*launch).kind == model::TrackKind::kThread)
       number[*launch] = 0;
   }
 
@@ -67,7 +72,8 @@ std::vector<uint32_t> add_launches(DeviceOps const& device, DependencyGraph& gra
     if (number[row] == kNoNode) continue;
     number[row] = static_cast<uint32_t>(rows.size());
     rows.push_back(row);
-    graph.launches.push_back({device.start(row), device.end(row), trace.columns().track[row].value});
+    graph.launches.push_back(
+        {device.start(row), device.end(row), trace.columns().track[row].value});
   }
 
   // A call that waits for its copy launches the copy at its begin.
@@ -91,7 +97,9 @@ std::vector<uint32_t> add_launches(DeviceOps const& device, DependencyGraph& gra
 uint32_t last_of(std::vector<GraphOp> const& ops, std::span<PathWait const> waits) {
   uint32_t best = kNoNode;
   for (PathWait const& wait : waits)
-    if (best == kNoNode || std::pair(ops[wait.source].end, wait.source) > std::pair(ops[best].end, best)) best = wait.source;
+    if (best == kNoNode ||
+        std::pair(ops[wait.source].end, wait.source) > std::pair(ops[best].end, best))
+      best = wait.source;
   return best;
 }
 
@@ -102,12 +110,14 @@ void decide_one(DependencyGraph const& graph, std::span<PathWait const> waits, G
     op.waited_for = source;
   };
   if (op.before != kNoNode) take(std::min(graph.ops[op.before].end, op.start), op.before);
-  if (uint32_t const source = last_of(graph.ops, waits); source != kNoNode) take(graph.ops[source].end, source);
+  if (uint32_t const source = last_of(graph.ops, waits); source != kNoNode)
+    take(graph.ops[source].end, source);
   if (op.launch != kNoNode) take(launched_at(op, graph.launches[op.launch]), kNoNode);
 }
 
-/// Decides what each op waited for last. Where records leave a device idle for no reason (most tools do not record what streams
-/// wait for), the op of the device that ended last is taken for it.
+/// Decides what each op waited for last. Where records leave a device idle for no reason (most
+/// tools do not record what streams wait for), the op of the device that ended last is taken for
+/// it.
 void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
   std::vector<PathWait> guesses;
   auto first = graph.waits.begin();
@@ -119,7 +129,8 @@ void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
     first = last;
     uint32_t const guess = ended_before[number];
     if (guess == kNoNode) continue;
-    bool const is_open = op.ready == kNothingBefore || op.launch == kNoNode || op.start - op.ready >= graph.latency_limit_of(op);
+    bool const is_open = op.ready == kNothingBefore || op.launch == kNoNode ||
+                         op.start - op.ready >= graph.latency_limit_of(op);
     if (!is_open || graph.ops[guess].end <= op.ready) continue;
     op.ready = graph.ops[guess].end;
     op.waited_for = guess;
@@ -128,18 +139,20 @@ void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
   }
   auto const by_op = [](PathWait const& a, PathWait const& b) { return a.op < b.op; };
   std::vector<PathWait> all(graph.waits.size() + guesses.size());
-  std::merge(graph.waits.begin(), graph.waits.end(), guesses.begin(), guesses.end(), all.begin(), by_op);
+  std::merge(graph.waits.begin(), graph.waits.end(), guesses.begin(), guesses.end(), all.begin(),
+             by_op);
   graph.waits = std::move(all);
 }
 
 /// Finds the ops of the meetings; those that are not among the device's ops are dropped.
 void place_joins(Trace const& trace, std::vector<CollectiveJoin> joins, DependencyGraph& graph) {
-  std::sort(joins.begin(), joins.end(), [](CollectiveJoin const& a, CollectiveJoin const& b) { return a.row < b.row; });
+  std::sort(joins.begin(), joins.end(),
+            [](CollectiveJoin const& a, CollectiveJoin const& b) { return a.row < b.row; });
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
     uint32_t const row = graph.ops[number].row;
     if (trace.kind(row) != model::EventKind::kCollective) continue;
-    auto const at =
-        std::lower_bound(joins.begin(), joins.end(), row, [](CollectiveJoin const& m, uint32_t r) { return m.row < r; });
+    auto const at = std::lower_bound(joins.begin(), joins.end(), row,
+                                     [](CollectiveJoin const& m, uint32_t r) { return m.row < r; });
     if (at == joins.end() || at->row != row) continue;
     graph.joins.push_back(*at);
     graph.joins.back().op = number;
@@ -150,18 +163,21 @@ void place_joins(Trace const& trace, std::vector<CollectiveJoin> joins, Dependen
 
 HostExit const* DependencyGraph::exit_of(uint32_t thread, int64_t position) const {
   std::vector<HostExit> const& all = exits[thread];
-  auto const after = std::partition_point(all.begin(), all.end(), [&](HostExit const& e) { return e.from <= position; });
+  auto const after = std::partition_point(all.begin(), all.end(),
+                                          [&](HostExit const& e) { return e.from <= position; });
   return after == all.begin() ? nullptr : &*std::prev(after);
 }
 
 CollectiveJoin const* DependencyGraph::join_of(uint32_t op) const {
-  auto const at = std::lower_bound(joins.begin(), joins.end(), op, [](CollectiveJoin const& m, uint32_t o) { return m.op < o; });
+  auto const at = std::lower_bound(joins.begin(), joins.end(), op,
+                                   [](CollectiveJoin const& m, uint32_t o) { return m.op < o; });
   return at == joins.end() || at->op != op ? nullptr : &*at;
 }
 
-DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                      std::vector<CollectiveJoin> joins, std::vector<int64_t> latency_limits,
-                                      int64_t least_wait_ns) {
+DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices,
+                                      std::vector<std::vector<HostStep>> const& steps,
+                                      std::vector<CollectiveJoin> joins,
+                                      std::vector<int64_t> latency_limits, int64_t least_wait_ns) {
   DependencyGraph graph;
   graph.latency_limits = std::move(latency_limits);
   graph.rank_index = devices.front().ref.rank_index;

@@ -1,6 +1,7 @@
-// What the work of one process waited for, from its trace alone (DEFINITIONS, "Critical path"): of every device op the op before
-// it on its stream, the ops that events name and its launch, and which of these was over last; of every sync the device op whose
-// end let the host go on. Holds no rows of the trace but their numbers and times, so that walks over the ranks need no trace. O(n
+// What the work of one process waited for, from its trace alone (DEFINITIONS, "Critical path"): of
+// every device op the op before it on its stream, the ops that events name and its launch, and
+// which of these was over last; of every sync the device op whose end let the host go on. Holds no
+// rows of the trace but their numbers and times, so that walks over the ranks need no trace. O(n
 // log n) in the process's device ops and syncs, one pass over the kinds of its other events.
 #pragma once
 
@@ -28,10 +29,11 @@ struct GraphOp {
   int64_t ready = kNothingBefore;  ///< when the last of what it waited for was over; ≤ start
   uint32_t row = 0, stream = 0;    ///< in the trace: its row, its track
   uint32_t before = kNoNode;       ///< the op before it on its stream
-  uint32_t waited_for = kNoNode;   ///< the op that was over at `ready`; none: its launch was, or nothing is known
-  uint32_t launch = kNoNode;       ///< number of its launch call, if that began no later than the op
-  bool is_guess = false;           ///< no record tells of `waited_for`
-  bool is_on_path = false;         ///< filled by who walks the path
+  uint32_t waited_for =
+      kNoNode;  ///< the op that was over at `ready`; none: its launch was, or nothing is known
+  uint32_t launch = kNoNode;  ///< number of its launch call, if that began no later than the op
+  bool is_guess = false;      ///< no record tells of `waited_for`
+  bool is_on_path = false;    ///< filled by who walks the path
 };
 
 struct PathLaunch {
@@ -39,8 +41,11 @@ struct PathLaunch {
   uint32_t thread = 0;
   bool waits_for_copy = false;  ///< the call lasts until its copy ends
 };
-/// When the launch of an op was over for it: at the end of the call, at its own start if that was earlier.
-inline int64_t launched_at(GraphOp const& op, PathLaunch const& launch) { return std::min(launch.end, op.start); }
+/// When the launch of an op was over for it: at the end of the call, at its own start if that was
+/// earlier.
+inline int64_t launched_at(GraphOp const& op, PathLaunch const& launch) {
+  return std::min(launch.end, op.start);
+}
 
 /// Ops that `op` waits for beyond the one before it on its stream.
 struct PathWait {
@@ -48,12 +53,13 @@ struct PathWait {
   friend auto operator<=>(PathWait const&, PathWait const&) = default;
 };
 
-/// Which ops a sync waits for: all of the process, of a device (its place among the process's devices), of a stream (its track),
-/// or one.
+/// Which ops a sync waits for: all of the process, of a device (its place among the process's
+/// devices), of a stream (its track), or one.
 enum class SyncScope : uint8_t { kProcess, kDevice, kStream, kOp };
 struct PathSync {
   int64_t begin = 0, end = 0;
-  int64_t ready = 0;  ///< when both the host had come to it and the device was over with what it waits for
+  int64_t ready =
+      0;  ///< when both the host had come to it and the device was over with what it waits for
   uint32_t thread = 0;
   SyncScope scope = SyncScope::kProcess;
   uint32_t scope_number = 0;
@@ -61,9 +67,9 @@ struct PathSync {
 
 /// Where the path leaves a host thread.
 struct HostExit {
-  int64_t from = 0;           ///< from all positions at or after this instant that no later exit takes
-  int64_t to = 0;             ///< to this instant: the end of `op`, or a position on `thread`
-  uint32_t op = kNoNode;      ///< the device op that let the host go on
+  int64_t from = 0;       ///< from all positions at or after this instant that no later exit takes
+  int64_t to = 0;         ///< to this instant: the end of `op`, or a position on `thread`
+  uint32_t op = kNoNode;  ///< the device op that let the host go on
   uint32_t thread = kNoNode;  ///< without an op: the thread that handed its work over
 };
 
@@ -73,32 +79,38 @@ struct CollectiveJoin {
   uint32_t collective = 0;  ///< which
   int64_t wait_ns = 0;      ///< from its start to the begin of the transfer
   // Known when the graphs of all processes are there.
-  int64_t lead_ns = 0;   ///< how much earlier than the last participant it was ready; 0 = it is the last
+  int64_t lead_ns =
+      0;  ///< how much earlier than the last participant it was ready; 0 = it is the last
   bool is_jump = false;  ///< the path goes on where the last participant is
 };
 
 struct DependencyGraph {
   int32_t rank_index = 0;
-  size_t devices = 0;                        ///< how many the process has
-  std::vector<GraphOp> ops;                  ///< by start; of equal starts by (device, stream id, row)
-  std::vector<PathLaunch> launches;          ///< those of ops, by row
-  std::vector<PathWait> waits;               ///< by op
-  std::vector<PathSync> syncs;               ///< by (thread, row)
+  size_t devices = 0;                ///< how many the process has
+  std::vector<GraphOp> ops;          ///< by start; of equal starts by (device, stream id, row)
+  std::vector<PathLaunch> launches;  ///< those of ops, by row
+  std::vector<PathWait> waits;       ///< by op
+  std::vector<PathSync> syncs;       ///< by (thread, row)
   std::vector<std::vector<HostExit>> exits;  ///< by track, each by `from`
   std::vector<CollectiveJoin> joins;         ///< by op; those whose op is known
-  std::vector<uint32_t> device_of_stream;    ///< by track: the place of its device among the process's devices
-  std::vector<int64_t> latency_limits;       ///< of the process's devices (launch_latency_limit())
+  std::vector<uint32_t>
+      device_of_stream;  ///< by track: the place of its device among the process's devices
+  std::vector<int64_t> latency_limits;  ///< of the process's devices (launch_latency_limit())
 
-  [[nodiscard]] int64_t latency_limit_of(GraphOp const& op) const { return latency_limits[device_of_stream[op.stream]]; }
+  [[nodiscard]] int64_t latency_limit_of(GraphOp const& op) const {
+    return latency_limits[device_of_stream[op.stream]];
+  }
   /// The last exit that takes the position; null: the path stays on the thread.
   [[nodiscard]] HostExit const* exit_of(uint32_t thread, int64_t position) const;
   [[nodiscard]] CollectiveJoin const* join_of(uint32_t op) const;
 };
 
-/// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows. `latency_limits`: of its devices; a sync of
-/// which nothing is known waited for an op where it took `least_wait_ns` or more.
-DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                      std::vector<CollectiveJoin> joins, std::vector<int64_t> latency_limits,
-                                      int64_t least_wait_ns);
+/// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows.
+/// `latency_limits`: of its devices; a sync of which nothing is known waited for an op where it
+/// took `least_wait_ns` or more.
+DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices,
+                                      std::vector<std::vector<HostStep>> const& steps,
+                                      std::vector<CollectiveJoin> joins,
+                                      std::vector<int64_t> latency_limits, int64_t least_wait_ns);
 
 }  // namespace stepscope::analyzer

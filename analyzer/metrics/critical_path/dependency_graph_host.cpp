@@ -17,7 +17,8 @@ using model::SyncKind;
 /// The calls of the host that wait for the device.
 class HostWaits {
  public:
-  HostWaits(DeviceOps const& device, StreamOps& streams, int64_t least_wait_ns, DependencyGraph& graph)
+  HostWaits(DeviceOps const& device, StreamOps& streams, int64_t least_wait_ns,
+            DependencyGraph& graph)
       : device_(device), streams_(streams), least_wait_ns_(least_wait_ns), graph_(graph) {}
 
   void add_sync(uint32_t row) {
@@ -25,15 +26,18 @@ class HostWaits {
     auto const stream = streams_.stream(detail.device, detail.stream);
     auto const device = streams_.device(detail.device);
     if (detail.sync == SyncKind::kEvent && detail.source_correlation != 0) {
-      uint32_t const op = stream ? streams_.last_before_call(*stream, detail.source_correlation) : kNoNode;
+      uint32_t const op =
+          stream ? streams_.last_before_call(*stream, detail.source_correlation) : kNoNode;
       if (op != kNoNode) add(row, SyncScope::kOp, op);
       return;
     }
     bool const is_of_stream = detail.sync == SyncKind::kStream || detail.sync == SyncKind::kEvent;
     if (is_of_stream && stream && detail.stream >= 0) return add(row, SyncScope::kStream, *stream);
     if (detail.sync != SyncKind::kEvent && device) return add(row, SyncScope::kDevice, *device);
-    // For what it waits is not known. Any op may end while a short call runs, for whatever reason that returns.
-    if (detail.sync != SyncKind::kDevice && device_.trace().columns().dur[row] < least_wait_ns_) return;
+    // For what it waits is not known. Any op may end while a short call runs, for whatever reason
+    // that returns.
+    if (detail.sync != SyncKind::kDevice && device_.trace().columns().dur[row] < least_wait_ns_)
+      return;
     add(row, SyncScope::kProcess, 0);
   }
 
@@ -44,7 +48,8 @@ class HostWaits {
   }
 
   void finish() {
-    std::sort(found_.begin(), found_.end(), [](Found const& a, Found const& b) { return a.row < b.row; });
+    std::sort(found_.begin(), found_.end(),
+              [](Found const& a, Found const& b) { return a.row < b.row; });
     for (Found const& found : found_) graph_.syncs.push_back(found.sync);
   }
 
@@ -61,9 +66,11 @@ class HostWaits {
     sync.thread = device_.trace().columns().track[row].value;
     sync.scope = scope;
     sync.scope_number = scope_number;
-    uint32_t const op = scope == SyncScope::kOp ? scope_number : streams_.last_ended(scope, scope_number, sync.end);
+    uint32_t const op =
+        scope == SyncScope::kOp ? scope_number : streams_.last_ended(scope, scope_number, sync.end);
     if (op != kNoNode && scope == SyncScope::kOp) {
-      // It returned before the op was over, or the op took no time: then the op is not what it waited for.
+      // It returned before the op was over, or the op took no time: then the op is not what it
+      // waited for.
       GraphOp const& waited_for = graph_.ops[op];
       if (waited_for.end > sync.end || waited_for.start == waited_for.end) return;
     }
@@ -90,7 +97,8 @@ struct ThreadActivity {
     model::Trace::Rows const rows = rank.trace.rows_of(model::TrackId{thread});
     for (uint32_t row = rows.first; row < rows.last; ++row)
       if (is_host_activity(rank.trace.kind(row)))
-        events.push_back({rank.trace.start(row) + rank.offset_ns, rank.trace.end(row) + rank.offset_ns});
+        events.push_back(
+            {rank.trace.start(row) + rank.offset_ns, rank.trace.end(row) + rank.offset_ns});
     for (Interval const& event : events) {
       if (busy.empty() || busy.back().end < event.begin)
         busy.push_back(event);
@@ -104,18 +112,21 @@ struct ThreadActivity {
 struct HandoverThreads {
   uint32_t home = kNoNode;  ///< the thread that has the steps
   ThreadActivity const* of_home = nullptr;
-  std::vector<std::pair<int64_t, uint32_t>> ends;  ///< by time: when launching threads ended what they did, and which
+  std::vector<std::pair<int64_t, uint32_t>>
+      ends;  ///< by time: when launching threads ended what they did, and which
 };
 
-/// While a thread without steps does nothing: if `home` begins something and is still at it, it has given the thread its work;
-/// else the thread has waited for the thread that ended what it did last.
-void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread, HandoverThreads const& givers,
-                   std::vector<HostExit>& exits) {
+/// While a thread without steps does nothing: if `home` begins something and is still at it, it has
+/// given the thread its work; else the thread has waited for the thread that ended what it did
+/// last.
+void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
+                   HandoverThreads const& givers, std::vector<HostExit>& exits) {
   std::vector<Interval> const &begun = givers.of_home->events, &busy = givers.of_home->busy;
   size_t next = 0, next_busy = 0;
   for (size_t i = 0; i < idle_thread.busy.size(); ++i) {
     int64_t const idle_until = idle_thread.busy[i].begin;
-    int64_t const idle_from = i == 0 ? std::numeric_limits<int64_t>::min() : idle_thread.busy[i - 1].end;
+    int64_t const idle_from =
+        i == 0 ? std::numeric_limits<int64_t>::min() : idle_thread.busy[i - 1].end;
     while (next < begun.size() && begun[next].begin <= idle_until) ++next;
     while (next_busy < busy.size() && busy[next_busy].end < idle_until) ++next_busy;
     bool const is_home_busy = next_busy < busy.size() && busy[next_busy].begin <= idle_until;
@@ -127,17 +138,19 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread, HandoverT
     auto last = std::upper_bound(givers.ends.begin(), givers.ends.end(), idle_until,
                                  [](int64_t instant, auto const& e) { return instant < e.first; });
     // Its own end is there, too, if it did something that took no time.
-    while (last != givers.ends.begin() && std::prev(last)->second == thread && std::prev(last)->first > idle_from) --last;
+    while (last != givers.ends.begin() && std::prev(last)->second == thread &&
+           std::prev(last)->first > idle_from)
+      --last;
     if (last == givers.ends.begin()) continue;
     auto const [end, giver] = *std::prev(last);
     if (end > idle_from) exits.push_back({end + 1, end, kNoNode, giver});
   }
 }
 
-/// While `home` neither begins nor ends the last thing that it began, and the helper ends what it did, `home` waits for the
-/// helper.
-void add_ways_to_helper(ThreadActivity const& home, ThreadActivity const& helper, uint32_t helper_thread,
-                        std::vector<HostExit>& exits) {
+/// While `home` neither begins nor ends the last thing that it began, and the helper ends what it
+/// did, `home` waits for the helper.
+void add_ways_to_helper(ThreadActivity const& home, ThreadActivity const& helper,
+                        uint32_t helper_thread, std::vector<HostExit>& exits) {
   size_t done = 0;  // stretches of the helper that are over
   auto const add_quiet = [&](Interval quiet) {
     while (done < helper.busy.size() && helper.busy[done].end <= quiet.end) ++done;
@@ -159,10 +172,12 @@ uint32_t busiest_launcher(model::Trace const& trace, std::vector<size_t> const& 
                           std::vector<std::vector<HostStep>> const& steps, bool has_steps) {
   uint32_t best = kNoNode;
   auto const is_better = [&](uint32_t a, uint32_t b) {
-    return launches[a] != launches[b] ? launches[a] > launches[b] : trace.tracks()[a].id < trace.tracks()[b].id;
+    return launches[a] != launches[b] ? launches[a] > launches[b]
+                                      : trace.tracks()[a].id < trace.tracks()[b].id;
   };
   for (uint32_t t = 0; t < launches.size(); ++t) {
-    if (trace.tracks()[t].kind != model::TrackKind::kThread || steps[t].empty() == has_steps) continue;
+    if (trace.tracks()[t].kind != model::TrackKind::kThread || steps[t].empty() == has_steps)
+      continue;
     if (best == kNoNode || is_better(t, best)) best = t;
   }
   return best;
@@ -170,7 +185,8 @@ uint32_t busiest_launcher(model::Trace const& trace, std::vector<size_t> const& 
 
 }  // namespace
 
-void find_host_waits(DeviceOps const& device, StreamOps& streams, std::vector<uint32_t> const& launch_rows, int64_t least_wait_ns,
+void find_host_waits(DeviceOps const& device, StreamOps& streams,
+                     std::vector<uint32_t> const& launch_rows, int64_t least_wait_ns,
                      DependencyGraph& graph) {
   HostWaits waits(device, streams, least_wait_ns, graph);
   model::Trace const& trace = device.trace();
@@ -182,13 +198,16 @@ void find_host_waits(DeviceOps const& device, StreamOps& streams, std::vector<ui
   }
   std::vector<uint32_t> first_op(launch_rows.size(), kNoNode);
   for (uint32_t op = 0; op < graph.ops.size(); ++op)
-    if (uint32_t const launch = graph.ops[op].launch; launch != kNoNode && first_op[launch] == kNoNode) first_op[launch] = op;
+    if (uint32_t const launch = graph.ops[op].launch;
+        launch != kNoNode && first_op[launch] == kNoNode)
+      first_op[launch] = op;
   for (size_t launch = 0; launch < launch_rows.size(); ++launch)
     if (first_op[launch] != kNoNode) waits.add_copy(launch_rows[launch], first_op[launch]);
   waits.finish();
 }
 
-void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps, DependencyGraph& graph) {
+void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps,
+                    DependencyGraph& graph) {
   std::vector<size_t> launches(rank.trace.tracks().size());
   for (PathLaunch const& launch : graph.launches) ++launches[launch.thread];
   uint32_t const home = busiest_launcher(rank.trace, launches, steps, true);
@@ -207,16 +226,21 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
     for (Interval const& busy : of_home.busy) givers.ends.emplace_back(busy.end, home);
     std::sort(givers.ends.begin(), givers.ends.end(), [&](auto const& a, auto const& b) {
       auto const id = [&](uint32_t t) { return rank.trace.tracks()[t].id; };
-      return std::tuple(a.first, id(a.second), a.second) < std::tuple(b.first, id(b.second), b.second);
+      return std::tuple(a.first, id(a.second), a.second) <
+             std::tuple(b.first, id(b.second), b.second);
     });
-    for (auto const& [thread, activity] : without_steps) add_ways_back(activity, thread, givers, graph.exits[thread]);
+    for (auto const& [thread, activity] : without_steps)
+      add_ways_back(activity, thread, givers, graph.exits[thread]);
     if (launches[helper] >= launches[home] / kHelperLaunchDivisor)
       add_ways_to_helper(of_home, without_steps.at(helper), helper, graph.exits[home]);
   }
   // Of those at one instant the ends of device ops come last: they are the ones that count.
-  auto const key = [](HostExit const& exit) { return std::tuple(exit.from, exit.op != kNoNode, exit.op); };
+  auto const key = [](HostExit const& exit) {
+    return std::tuple(exit.from, exit.op != kNoNode, exit.op);
+  };
   for (std::vector<HostExit>& of_thread : graph.exits)
-    std::sort(of_thread.begin(), of_thread.end(), [&](HostExit const& a, HostExit const& b) { return key(a) < key(b); });
+    std::sort(of_thread.begin(), of_thread.end(),
+              [&](HostExit const& a, HostExit const& b) { return key(a) < key(b); });
 }
 
 }  // namespace stepscope::analyzer

@@ -7,7 +7,8 @@
 
 namespace stepscope::analyzer {
 
-OpBuckets::OpBuckets(std::vector<uint32_t> const& ops, std::vector<uint32_t> const& bucket_of, size_t count)
+OpBuckets::OpBuckets(std::vector<uint32_t> const& ops, std::vector<uint32_t> const& bucket_of,
+                     size_t count)
     : begins_(count + 2), ops_(ops.size()) {
   // begins_[b + 1] runs from the begin of bucket b to its end while the bucket is filled.
   for (uint32_t const op : ops) ++begins_[bucket_of[op] + 2];
@@ -15,7 +16,8 @@ OpBuckets::OpBuckets(std::vector<uint32_t> const& ops, std::vector<uint32_t> con
   for (uint32_t const op : ops) ops_[begins_[bucket_of[op] + 1]++] = op;
 }
 
-StreamOps::StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph) : devices_(devices), ops_(graph.ops) {
+StreamOps::StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph)
+    : devices_(devices), ops_(graph.ops) {
   auto const tracks = devices.front().trace().tracks();
   for (DeviceOps const& device : devices)
     for (model::TrackId const stream : device.streams)
@@ -34,7 +36,8 @@ StreamOps::StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& 
   latest_calls_.resize(tracks.size());
 }
 
-/// Ops come by start, so that those which have ended when one starts end before all that follow: only the open ones are sorted.
+/// Ops come by start, so that those which have ended when one starts end before all that follow:
+/// only the open ones are sorted.
 void StreamOps::order_by_end(std::vector<uint32_t> const& device_of_op) {
   using Ending = std::pair<int64_t, uint32_t>;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> open;
@@ -59,7 +62,8 @@ uint32_t StreamOps::last_ended(SyncScope scope, uint32_t scope_number, int64_t i
   std::span<uint32_t const> all = by_end_;
   if (scope == SyncScope::kDevice) all = of_device_->of(scope_number);
   if (scope == SyncScope::kStream) all = of_stream_->of(scope_number);
-  auto const after = std::partition_point(all.begin(), all.end(), [&](uint32_t op) { return ops_[op].end <= instant; });
+  auto const after = std::partition_point(all.begin(), all.end(),
+                                          [&](uint32_t op) { return ops_[op].end <= instant; });
   return after == all.begin() ? kNoNode : *std::prev(after);
 }
 
@@ -69,7 +73,8 @@ std::vector<uint64_t> const& StreamOps::latest_calls(uint32_t stream) {
   if (latest.empty() && !all.empty()) {
     auto const& correlation = devices_.front().trace().columns().correlation;
     uint64_t highest = 0;
-    for (uint32_t const op : all) latest.push_back(highest = std::max(highest, correlation[ops_[op].row]));
+    for (uint32_t const op : all)
+      latest.push_back(highest = std::max(highest, correlation[ops_[op].row]));
   }
   return latest;
 }
@@ -77,37 +82,42 @@ std::vector<uint64_t> const& StreamOps::latest_calls(uint32_t stream) {
 uint32_t StreamOps::last_before_call(uint32_t stream, uint64_t correlation) {
   std::vector<uint64_t> const& latest = latest_calls(stream);
   auto const first = std::lower_bound(latest.begin(), latest.end(), correlation);
-  return first == latest.begin() ? kNoNode : in_order_->of(stream)[static_cast<size_t>(first - latest.begin() - 1)];
+  return first == latest.begin()
+             ? kNoNode
+             : in_order_->of(stream)[static_cast<size_t>(first - latest.begin() - 1)];
 }
 
 uint32_t StreamOps::first_after_call(uint32_t stream, uint64_t correlation) {
   std::vector<uint64_t> const& latest = latest_calls(stream);
   auto const first = std::upper_bound(latest.begin(), latest.end(), correlation);
-  return first == latest.end() ? kNoNode : in_order_->of(stream)[static_cast<size_t>(first - latest.begin())];
+  return first == latest.end() ? kNoNode
+                               : in_order_->of(stream)[static_cast<size_t>(first - latest.begin())];
 }
 
 uint32_t StreamOps::first_behind(uint32_t stream, uint32_t row) const {
   std::span<uint32_t const> const all = in_order_->of(stream);
-  auto const first = std::partition_point(all.begin(), all.end(), [&](uint32_t op) { return ops_[op].row < row; });
+  auto const first =
+      std::partition_point(all.begin(), all.end(), [&](uint32_t op) { return ops_[op].row < row; });
   return first == all.end() ? kNoNode : *first;
 }
 
 std::optional<uint32_t> StreamOps::stream(int32_t device, int64_t id) const {
   auto const at = std::lower_bound(streams_.begin(), streams_.end(), Named{device, id, 0});
-  return at != streams_.end() && at->device == device && at->id == id ? std::optional(at->track) : std::nullopt;
+  return at != streams_.end() && at->device == device && at->id == id ? std::optional(at->track)
+                                                                      : std::nullopt;
 }
 
 std::optional<uint32_t> StreamOps::device(int32_t id) const {
-  auto const at =
-      std::lower_bound(devices_.begin(), devices_.end(), id, [](DeviceOps const& d, int32_t i) { return d.ref.device < i; });
+  auto const at = std::lower_bound(devices_.begin(), devices_.end(), id,
+                                   [](DeviceOps const& d, int32_t i) { return d.ref.device < i; });
   if (at == devices_.end() || at->ref.device != id) return std::nullopt;
   return static_cast<uint32_t>(at - devices_.begin());
 }
 
 namespace {
 
-/// A wait whose calls are known holds what was launched behind it until what was launched before the event was recorded is over;
-/// of any other it is known when it ended.
+/// A wait whose calls are known holds what was launched behind it until what was launched before
+/// the event was recorded is over; of any other it is known when it ended.
 PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams) {
   model::Trace const& trace = device.trace();
   auto const& detail = trace.detail<model::StreamWaitDetail>(row);
@@ -131,7 +141,8 @@ PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams)
 
 }  // namespace
 
-std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams, std::vector<GraphOp> const& ops) {
+std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams,
+                                        std::vector<GraphOp> const& ops) {
   std::vector<PathWait> waits;
   for (DeviceOps const& device : devices) {
     for (model::TrackId const stream : device.streams) {
@@ -141,12 +152,15 @@ std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, Stre
         PathWait const wait = resolve_wait(device, row, streams);
         if (wait.op == kNoNode || wait.source == kNoNode) continue;
         // What still ran, or had not begun, held nothing.
-        if (ops[wait.source].start < ops[wait.op].start && ops[wait.source].end <= ops[wait.op].start) waits.push_back(wait);
+        if (ops[wait.source].start < ops[wait.op].start &&
+            ops[wait.source].end <= ops[wait.op].start)
+          waits.push_back(wait);
       }
     }
   }
-  std::sort(waits.begin(), waits.end(),
-            [](PathWait const& a, PathWait const& b) { return std::pair(a.op, a.source) < std::pair(b.op, b.source); });
+  std::sort(waits.begin(), waits.end(), [](PathWait const& a, PathWait const& b) {
+    return std::pair(a.op, a.source) < std::pair(b.op, b.source);
+  });
   return waits;
 }
 

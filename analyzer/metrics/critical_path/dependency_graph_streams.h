@@ -1,5 +1,5 @@
-// The device ops of a process by stream and by when they ended: what events, syncs and guesses look up; and which ops streams
-// waited for.
+// The device ops of a process by stream and by when they ended: what events, syncs and guesses look
+// up; and which ops streams waited for.
 #pragma once
 
 #include "analyzer/metrics/critical_path/dependency_graph.h"
@@ -24,11 +24,14 @@ class StreamOps {
   /// `graph` has its ops; it must stay.
   StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph);
 
-  /// By op: the op of its device that ended last before it began or as it began. Ops that took no time are nobody's reason.
+  /// By op: the op of its device that ended last before it began or as it began. Ops that took no
+  /// time are nobody's reason.
   [[nodiscard]] std::vector<uint32_t> const& ended_before() const { return ended_before_; }
-  /// The op that took time and ended last until the instant, that included; of equal ones the one that began last.
+  /// The op that took time and ended last until the instant, that included; of equal ones the one
+  /// that began last.
   [[nodiscard]] uint32_t last_ended(SyncScope scope, uint32_t scope_number, int64_t instant) const;
-  /// Of a stream: the op before the first that was launched by this call or later; the first launched later.
+  /// Of a stream: the op before the first that was launched by this call or later; the first
+  /// launched later.
   [[nodiscard]] uint32_t last_before_call(uint32_t stream, uint64_t correlation);
   [[nodiscard]] uint32_t first_after_call(uint32_t stream, uint64_t correlation);
   /// Of a stream: the first op behind this row.
@@ -51,12 +54,15 @@ class StreamOps {
   };
   std::vector<Named> streams_;
   std::vector<uint32_t> ended_before_;
-  std::vector<uint32_t> by_end_;                               ///< of the process
-  std::optional<OpBuckets> in_order_, of_device_, of_stream_;  ///< by stream as they were queued; by end
-  std::vector<std::vector<uint64_t>> latest_calls_;  ///< by track, when first asked for: the highest correlation up to each op
+  std::vector<uint32_t> by_end_;  ///< of the process
+  std::optional<OpBuckets> in_order_, of_device_,
+      of_stream_;  ///< by stream as they were queued; by end
+  std::vector<std::vector<uint64_t>>
+      latest_calls_;  ///< by track, when first asked for: the highest correlation up to each op
 };
 
 /// By op, then source; each source began before its op and was over when that began.
-std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams, std::vector<GraphOp> const& ops);
+std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams,
+                                        std::vector<GraphOp> const& ops);
 
 }  // namespace stepscope::analyzer

@@ -14,9 +14,12 @@ namespace {
 /// More than any delay that matters; sums of two do not overflow.
 constexpr int64_t kUnlimited = model::kMaxTime;
 
-int64_t add_delays(int64_t a, int64_t b) { return std::min(std::min(a, kUnlimited) + std::min(b, kUnlimited), kUnlimited); }
+int64_t add_delays(int64_t a, int64_t b) {
+  return std::min(std::min(a, kUnlimited) + std::min(b, kUnlimited), kUnlimited);
+}
 
-/// What syncs of one scope allow: ops that end until `sync_end` may end until `latest`. Syncs come from the last to the first.
+/// What syncs of one scope allow: ops that end until `sync_end` may end until `latest`. Syncs come
+/// from the last to the first.
 class SyncLimits {
  public:
   void add(int64_t sync_end, int64_t latest) {
@@ -26,9 +29,11 @@ class SyncLimits {
   [[nodiscard]] int64_t slack_of(int64_t op_end) const {
     // Ops come from the last to the first, too: nearly always it is one of the last limits.
     size_t first = limits_.size();
-    for (size_t step = 1; first > 0 && limits_[first - 1].first < op_end; step *= 2) first -= std::min(step, first);
-    auto const after = std::partition_point(limits_.begin() + static_cast<ptrdiff_t>(first), limits_.end(),
-                                            [&](auto const& l) { return l.first >= op_end; });
+    for (size_t step = 1; first > 0 && limits_[first - 1].first < op_end; step *= 2)
+      first -= std::min(step, first);
+    auto const after =
+        std::partition_point(limits_.begin() + static_cast<ptrdiff_t>(first), limits_.end(),
+                             [&](auto const& l) { return l.first >= op_end; });
     return after == limits_.begin() ? kUnlimited : std::prev(after)->second - op_end;
   }
 
@@ -36,13 +41,16 @@ class SyncLimits {
   std::vector<std::pair<int64_t, int64_t>> limits_;  ///< by sync_end descending
 };
 
-/// One process from its end to its begin. What is found of collectives is shared with the other processes.
+/// One process from its end to its begin. What is found of collectives is shared with the other
+/// processes.
 class SlackSweep {
  public:
   SlackSweep(DependencyGraph const& graph, Interval window) : graph_(graph), window_(window) {
     items_.reserve(graph.launches.size() + graph.syncs.size());
-    for (uint32_t i = 0; i < graph.launches.size(); ++i) items_.push_back({graph.launches[i].start, true, i});
-    for (uint32_t i = 0; i < graph.syncs.size(); ++i) items_.push_back({graph.syncs[i].end, false, i});
+    for (uint32_t i = 0; i < graph.launches.size(); ++i)
+      items_.push_back({graph.launches[i].start, true, i});
+    for (uint32_t i = 0; i < graph.syncs.size(); ++i)
+      items_.push_back({graph.syncs[i].end, false, i});
     // Of one thread each part is sorted already.
     auto const syncs = items_.begin() + static_cast<ptrdiff_t>(graph.launches.size());
     if (!std::is_sorted(items_.begin(), syncs)) std::sort(items_.begin(), syncs);
@@ -51,7 +59,8 @@ class SlackSweep {
     find_partners();
   }
 
-  /// `shared`: by collective, by how much it could be later as far as is known; appends those that turn out to have less.
+  /// `shared`: by collective, by how much it could be later as far as is known; appends those that
+  /// turn out to have less.
   void run(std::vector<int64_t>& shared, std::vector<uint32_t>& reduced) {
     slack_.assign(graph_.ops.size(), kUnlimited);
     of_launch_.assign(graph_.launches.size(), kUnlimited);
@@ -76,13 +85,15 @@ class SlackSweep {
       if (joins > 0 && graph_.joins[joins - 1].op == number) {
         CollectiveJoin const& join = graph_.joins[joins - 1];
         lead = join.lead_ns;
-        for (uint32_t const partner : partners_of(join)) own = std::min(own, slack_as_known(partner));
+        for (uint32_t const partner : partners_of(join))
+          own = std::min(own, slack_as_known(partner));
         own = std::min(own, shared[join.collective]);
         if (own < shared[join.collective]) reduced.push_back(join.collective);
         shared[join.collective] = own;
       }
       slack_[number] = own;
-      hand_on(op, add_delays(own, lead), {graph_.waits.data() + waits, graph_.waits.data() + last_wait});
+      hand_on(op, add_delays(own, lead),
+              {graph_.waits.data() + waits, graph_.waits.data() + last_wait});
     }
   }
   std::vector<int64_t> take() && { return std::move(slack_); }
@@ -109,13 +120,16 @@ class SlackSweep {
     }
   }
   [[nodiscard]] std::span<uint32_t const> partners_of(CollectiveJoin const& join) const {
-    auto const group = std::lower_bound(partner_groups_.begin(), partner_groups_.end(), std::pair(join.collective, 0U));
+    auto const group = std::lower_bound(partner_groups_.begin(), partner_groups_.end(),
+                                        std::pair(join.collective, 0U));
     if (group == partner_groups_.end() || group->first != join.collective) return {};
-    size_t const end = std::next(group) == partner_groups_.end() ? partners_.size() : std::next(group)->second;
+    size_t const end =
+        std::next(group) == partner_groups_.end() ? partners_.size() : std::next(group)->second;
     return {partners_.data() + group->second, partners_.data() + end};
   }
 
-  /// By what depends on the op and has been passed. All that depends on a partner begins behind the last start of the partners.
+  /// By what depends on the op and has been passed. All that depends on a partner begins behind the
+  /// last start of the partners.
   [[nodiscard]] int64_t slack_as_known(uint32_t number) const {
     GraphOp const& op = graph_.ops[number];
     if (op.is_on_path) return 0;
@@ -146,24 +160,31 @@ class SlackSweep {
 
   [[nodiscard]] int64_t limit_by_syncs(GraphOp const& op) const {
     if (op.start == op.end) return kUnlimited;  // nobody waits for what takes no time
-    return std::min({of_process_.slack_of(op.end), of_device_[graph_.device_of_stream[op.stream]].slack_of(op.end),
+    return std::min({of_process_.slack_of(op.end),
+                     of_device_[graph_.device_of_stream[op.stream]].slack_of(op.end),
                      of_stream_[op.stream].slack_of(op.end)});
   }
 
-  /// The op could begin so much later: what it waited for could be over so much later, and by so much as it was over earlier.
+  /// The op could begin so much later: what it waited for could be over so much later, and by so
+  /// much as it was over earlier.
   void hand_on(GraphOp const& op, int64_t delay, std::span<PathWait const> waits) {
     if (op.ready == kNothingBefore) return;
-    auto const limit = [&](int64_t& slack, int64_t over) { slack = std::min(slack, add_delays(delay, op.ready - over)); };
-    if (op.before != kNoNode) limit(slack_[op.before], std::min(graph_.ops[op.before].end, op.start));
+    auto const limit = [&](int64_t& slack, int64_t over) {
+      slack = std::min(slack, add_delays(delay, op.ready - over));
+    };
+    if (op.before != kNoNode)
+      limit(slack_[op.before], std::min(graph_.ops[op.before].end, op.start));
     for (PathWait const& wait : waits) limit(slack_[wait.source], graph_.ops[wait.source].end);
-    if (op.launch != kNoNode) limit(of_launch_[op.launch], launched_at(op, graph_.launches[op.launch]));
+    if (op.launch != kNoNode)
+      limit(of_launch_[op.launch], launched_at(op, graph_.launches[op.launch]));
   }
 
   DependencyGraph const& graph_;
   Interval window_;
-  std::vector<Item> items_;                                    ///< by key; of equal ones syncs before launches
-  std::vector<uint32_t> partners_;                             ///< ops
-  std::vector<std::pair<uint32_t, uint32_t>> partner_groups_;  ///< collective, where its ops begin in partners_; by collective
+  std::vector<Item> items_;         ///< by key; of equal ones syncs before launches
+  std::vector<uint32_t> partners_;  ///< ops
+  std::vector<std::pair<uint32_t, uint32_t>>
+      partner_groups_;  ///< collective, where its ops begin in partners_; by collective
   std::vector<int64_t> slack_, of_launch_, of_thread_;
   SyncLimits of_process_;
   std::vector<SyncLimits> of_device_, of_stream_;
@@ -184,7 +205,8 @@ class JoinProcesses {
     std::iota(entries.begin(), entries.end(), 0U);
     entries_.emplace(entries, collective_of, collectives);
   }
-  /// Marks all that have to be swept again after `process` has found less slack: itself only if it takes part more than once.
+  /// Marks all that have to be swept again after `process` has found less slack: itself only if it
+  /// takes part more than once.
   void mark(uint32_t collective, uint32_t process, std::vector<bool>& marks) const {
     bool has_seen_own = false;
     for (uint32_t const entry : entries_->of(collective)) {
@@ -201,11 +223,13 @@ class JoinProcesses {
 
 }  // namespace
 
-OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collectives, Interval window) {
+OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collectives,
+                   Interval window) {
   JoinProcesses const processes(graphs, collectives);
   std::vector<int64_t> shared(collectives, kUnlimited);
   std::vector<std::optional<SlackSweep>> sweeps(graphs.size());
-  tbb::parallel_for(size_t{0}, graphs.size(), [&](size_t process) { sweeps[process].emplace(graphs[process], window); });
+  tbb::parallel_for(size_t{0}, graphs.size(),
+                    [&](size_t process) { sweeps[process].emplace(graphs[process], window); });
   for (DependencyGraph const& graph : graphs) {
     for (CollectiveJoin const& join : graph.joins)
       if (graph.ops[join.op].is_on_path) shared[join.collective] = 0;

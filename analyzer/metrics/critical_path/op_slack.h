@@ -1,5 +1,6 @@
-// How much later device ops could end without making the window longer (DEFINITIONS, "Critical path"), over the graphs of all
-// processes, without their traces. Linear in ops, launches and syncs, but for sorting; at most kMostSlackRounds times.
+// How much later device ops could end without making the window longer (DEFINITIONS, "Critical
+// path"), over the graphs of all processes, without their traces. Linear in ops, launches and
+// syncs, but for sorting; at most kMostSlackRounds times.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace stepscope::analyzer {
 
 /// Of ops that are not in the window.
 inline constexpr int64_t kNoSlack = -1;
-/// A delay passes from rank to rank at collectives; each round follows it over one more. Stages of a pipeline need about one a
-/// stage; what is still found later is far from the path.
+/// A delay passes from rank to rank at collectives; each round follows it over one more. Stages of
+/// a pipeline need about one a stage; what is still found later is far from the path.
 inline constexpr int kMostSlackRounds = 8;
 
 struct OpSlack {

@@ -12,10 +12,12 @@ namespace {
 
 using model::EventKind;
 
-/// Ranges around the blocking call of a loader: PyTorch's "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" and
-/// "DataLoader.__next__", TensorFlow's "IteratorGetNext" and "Iterator::GetNext".
+/// Ranges around the blocking call of a loader: PyTorch's
+/// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" and "DataLoader.__next__",
+/// TensorFlow's "IteratorGetNext" and "Iterator::GetNext".
 bool is_loader_next(std::string_view name) {
-  return name.find("DataLoader") != std::string_view::npos && name.find("__next__") != std::string_view::npos;
+  return name.find("DataLoader") != std::string_view::npos &&
+         name.find("__next__") != std::string_view::npos;
 }
 
 /// Instants and the step itself never explain an idle device. Bit k = events of kind k can.
@@ -23,9 +25,10 @@ constexpr uint64_t kExplaining = [] {
   uint64_t kinds = 0;
   for (int number = 0; number < model::kKindCount; ++number) {
     auto const kind = static_cast<EventKind>(number);
-    bool const can_explain = kind != EventKind::kMark && kind != EventKind::kAnnotatedMark && kind != EventKind::kStep &&
-                             kind != EventKind::kSample && kind != EventKind::kStreamWait &&
-                             model::kKindTable[static_cast<size_t>(number)].op_class == model::OpClass::kNone;
+    bool const can_explain =
+        kind != EventKind::kMark && kind != EventKind::kAnnotatedMark && kind != EventKind::kStep &&
+        kind != EventKind::kSample && kind != EventKind::kStreamWait &&
+        model::kKindTable[static_cast<size_t>(number)].op_class == model::OpClass::kNone;
     kinds |= uint64_t{can_explain} << number;
   }
   return kinds;
@@ -49,11 +52,13 @@ bool is_input_wait_name(std::string_view name) {
          name.find("Iterator::GetNext") != std::string_view::npos;
 }
 
-HostActivity::HostActivity(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps)
+HostActivity::HostActivity(model::RankTrace const& rank,
+                           std::vector<std::vector<HostStep>> const& steps)
     : rank_(rank), steps_(steps), threads_(rank.trace.tracks().size()) {
   std::vector<Interval> overhead;
   RowView const view(rank);
-  model::for_each_row_of<EventKind::kOverhead>(rank.trace, [&](uint32_t row) { add_interval(overhead, view.when(row)); });
+  model::for_each_row_of<EventKind::kOverhead>(
+      rank.trace, [&](uint32_t row) { add_interval(overhead, view.when(row)); });
   overhead_ = model::unite(std::move(overhead));
   find_blocking_copies();
   find_unrecorded_copies();
@@ -96,20 +101,26 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   RowView const view(rank_);
   std::vector<Interval> allocation, sync, input;
   allocation.reserve(rows.size() / 8);
-  auto const add_to = [&](std::vector<Interval>& set) { return [&](uint32_t row) { add_interval(set, view.when(row)); }; };
+  auto const add_to = [&](std::vector<Interval>& set) {
+    return [&](uint32_t row) { add_interval(set, view.when(row)); };
+  };
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
   if (!blocking_copies_.empty())
-    sync.insert(sync.end(), blocking_copies_[track.value].begin(), blocking_copies_[track.value].end());
+    sync.insert(sync.end(), blocking_copies_[track.value].begin(),
+                blocking_copies_[track.value].end());
   model::for_each_row_of<EventKind::kInputWait>(columns, rows, add_to(input));
   if (!waits_) waits_ = are_input_wait_names(rank_.trace.strings());
   if (!waits_->empty()) {
-    model::for_each_row_of<EventKind::kRange, EventKind::kAnnotatedRange>(columns, rows, [&](uint32_t row) {
-      if ((*waits_)[view.name(row).value]) add_interval(input, view.when(row));
-    });
+    model::for_each_row_of<EventKind::kRange, EventKind::kAnnotatedRange>(
+        columns, rows, [&](uint32_t row) {
+          if ((*waits_)[view.name(row).value]) add_interval(input, view.when(row));
+        });
   }
-  slot = std::make_unique<ThreadSets>(
-      ThreadSets{model::unite(std::move(allocation)), model::unite(std::move(sync)), model::unite(std::move(input)), {}});
+  slot = std::make_unique<ThreadSets>(ThreadSets{model::unite(std::move(allocation)),
+                                                 model::unite(std::move(sync)),
+                                                 model::unite(std::move(input)),
+                                                 {}});
   slot->any = model::unite(model::unite(slot->allocation, slot->sync), slot->input);
   return *slot;
 }
@@ -118,14 +129,16 @@ model::IntervalSet const& HostActivity::input_of_step_threads() {
   if (!step_thread_input_) {
     step_thread_input_ = std::make_unique<model::IntervalSet>();
     for (uint32_t t = 0; t < steps_.size(); ++t)
-      if (!steps_[t].empty()) *step_thread_input_ = model::unite(*step_thread_input_, thread(model::TrackId{t}).input);
+      if (!steps_[t].empty())
+        *step_thread_input_ = model::unite(*step_thread_input_, thread(model::TrackId{t}).input);
   }
   return *step_thread_input_;
 }
 
 std::vector<HostStep> const& HostActivity::steps_for(model::TrackId track) const {
   if (has_steps(track)) return steps_[track.value];
-  auto const first = std::find_if(steps_.begin(), steps_.end(), [](auto const& steps) { return !steps.empty(); });
+  auto const first =
+      std::find_if(steps_.begin(), steps_.end(), [](auto const& steps) { return !steps.empty(); });
   return first == steps_.end() ? steps_[track.value] : *first;
 }
 
@@ -141,7 +154,8 @@ void HostCursor::look_at(Frame const& frame) {
     best_ = model::EventId{frame.row};
   }
   if (covering_.valid()) return;
-  int64_t const inside = std::min(frame.end, window_.end) - std::max(rows_.start(frame.row), window_.begin);
+  int64_t const inside =
+      std::min(frame.end, window_.end) - std::max(rows_.start(frame.row), window_.begin);
   if (2 * inside > window_.length()) covering_ = model::EventId{frame.row};
 }
 

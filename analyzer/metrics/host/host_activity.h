@@ -1,5 +1,5 @@
-// What host threads were doing: the times a thread spent in calls that explain an idle device, and the innermost range or call
-// that ran in a given window. All instants are run time.
+// What host threads were doing: the times a thread spent in calls that explain an idle device, and
+// the innermost range or call that ran in a given window. All instants are run time.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@ namespace stepscope::analyzer {
 /// Times of one thread, each a union.
 struct ThreadSets {
   model::IntervalSet allocation;  ///< in calls that allocate or free device memory
-  model::IntervalSet sync;        ///< in calls that block until device work is over, copies among them
-  model::IntervalSet input;       ///< waiting for training data: annotated, or a range named like a loader's wait
-  model::IntervalSet any;         ///< the union of these
+  model::IntervalSet sync;  ///< in calls that block until device work is over, copies among them
+  model::IntervalSet
+      input;  ///< waiting for training data: annotated, or a range named like a loader's wait
+  model::IntervalSet any;  ///< the union of these
 };
 
-/// True for range names by which frameworks show that a thread waits for data: DataLoader.__next__, IteratorGetNext.
+/// True for range names by which frameworks show that a thread waits for data: DataLoader.__next__,
+/// IteratorGetNext.
 bool is_input_wait_name(std::string_view name);
 
 /// The threads of one process; sets are made when first asked for.
@@ -30,7 +32,8 @@ class HostActivity {
   ThreadSets const& thread(model::TrackId track);
   /// Profiler overhead on any thread.
   [[nodiscard]] model::IntervalSet const& overhead() const { return overhead_; }
-  /// Union of the input waits of all threads that have steps: what delays a launching thread that has none of its own.
+  /// Union of the input waits of all threads that have steps: what delays a launching thread that
+  /// has none of its own.
   model::IntervalSet const& input_of_step_threads();
   /// Calls, on any thread, that return when their copy is done and whose copy was not recorded.
   [[nodiscard]] model::IntervalSet const& unrecorded_copies() const { return unrecorded_copies_; }
@@ -45,20 +48,23 @@ class HostActivity {
   model::RankTrace const& rank_;
   std::vector<std::vector<HostStep>> const& steps_;
   std::vector<std::unique_ptr<ThreadSets>> threads_;
-  std::optional<std::vector<bool>> waits_;  ///< by string: a name of input waits; empty where none is
+  std::optional<std::vector<bool>>
+      waits_;  ///< by string: a name of input waits; empty where none is
   std::unique_ptr<model::IntervalSet> step_thread_input_;
   model::IntervalSet overhead_, unrecorded_copies_;
-  std::vector<std::vector<Interval>> blocking_copies_;  ///< calls by track; empty where there is none
+  std::vector<std::vector<Interval>>
+      blocking_copies_;  ///< calls by track; empty where there is none
 };
 
-/// Walks one thread forward in time and says which host event ran innermost for most of a window. Windows must be asked for in
-/// order of time; O(events of the thread) over all of them.
+/// Walks one thread forward in time and says which host event ran innermost for most of a window.
+/// Windows must be asked for in order of time; O(events of the thread) over all of them.
 class HostCursor {
  public:
   HostCursor(model::RankTrace const& rank, model::TrackId track);
-  /// The row that was innermost for the longest part of the window (a range, call, wait or phase; not the step itself); invalid =
-  /// none was. Where that part is less than half of it, as among the many short frames of a Python function, the innermost row
-  /// that was open for more than half.
+  /// The row that was innermost for the longest part of the window (a range, call, wait or phase;
+  /// not the step itself); invalid = none was. Where that part is less than half of it, as among
+  /// the many short frames of a Python function, the innermost row that was open for more than
+  /// half.
   model::EventId dominant(Interval window);
 
  private:

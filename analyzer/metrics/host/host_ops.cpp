@@ -24,7 +24,8 @@ struct HostOpSum {
 std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps, size_t names) {
   constexpr uint32_t kNoPlace = std::numeric_limits<uint32_t>::max();
   std::vector<HostOpSum> sums;
-  std::array<std::vector<uint32_t>, kIdleCauseCount> places;  // by cause and name, none the last; of causes that occur
+  std::array<std::vector<uint32_t>, kIdleCauseCount>
+      places;  // by cause and name, none the last; of causes that occur
   for (IdleGap const& gap : gaps) {
     uint32_t const name = gap.host_row.valid() ? gap.host_name.value : kNoHostOp;
     std::vector<uint32_t>& of_cause = places[static_cast<size_t>(gap.cause)];
@@ -51,7 +52,8 @@ std::vector<HostOpStats> host_op_table(DeviceOps const& device, std::vector<Idle
   };
   std::sort(sums.begin(), sums.end(), [&](HostOpSum const& a, HostOpSum const& b) {
     bool const a_none = a.name == kNoHostOp, b_none = b.name == kNoHostOp;
-    return std::tuple(a_none, -a.idle_ns, a.cause, text(a)) < std::tuple(b_none, -b.idle_ns, b.cause, text(b));
+    return std::tuple(a_none, -a.idle_ns, a.cause, text(a)) <
+           std::tuple(b_none, -b.idle_ns, b.cause, text(b));
   });
   std::vector<HostOpStats> result;
   std::array<HostOpStats, kIdleCauseCount> rest;
@@ -65,7 +67,8 @@ std::vector<HostOpStats> host_op_table(DeviceOps const& device, std::vector<Idle
       add_saturated(of_cause.idle_ns, sum.idle_ns);
       continue;
     }
-    result.push_back({device.ref, sum.cause, is_named ? std::optional(std::string(text(sum))) : std::nullopt,
+    result.push_back({device.ref, sum.cause,
+                      is_named ? std::optional(std::string(text(sum))) : std::nullopt,
                       is_named ? uint64_t{1} : 0, sum.gaps, sum.idle_ns});
   }
   for (size_t cause = 0; cause < rest.size(); ++cause) {

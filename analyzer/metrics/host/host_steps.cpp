@@ -9,20 +9,23 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// As for devices (metrics/steps/measured_steps.cpp): with fewer steps no length is the usual one, and where steps vary much an
-/// outlier is beyond Tukey's outer fence, too.
+/// As for devices (metrics/steps/measured_steps.cpp): with fewer steps no length is the usual one,
+/// and where steps vary much an outlier is beyond Tukey's outer fence, too.
 constexpr size_t kFewestForOutliers = 8;
 constexpr double kFence = 3;
 /// With fewer counted steps nothing is compared.
 constexpr uint64_t kFewestToCompare = 3;
 
 bool is_chosen(HostStep const& step, AnalyzeOptions const& options) {
-  return !options.steps || (options.steps->first <= step.index && step.index <= options.steps->second);
+  return !options.steps ||
+         (options.steps->first <= step.index && step.index <= options.steps->second);
 }
 
-/// The steps of one thread. A wait between steps delays the step behind it, so it belongs to that step's period.
-void add_steps_of_thread(HostActivity& host, model::TrackId track, std::vector<HostStep> const& steps,
-                         model::TraceInfo const& info, AnalyzeOptions const& options, HostStats& facts) {
+/// The steps of one thread. A wait between steps delays the step behind it, so it belongs to that
+/// step's period.
+void add_steps_of_thread(HostActivity& host, model::TrackId track,
+                         std::vector<HostStep> const& steps, model::TraceInfo const& info,
+                         AnalyzeOptions const& options, HostStats& facts) {
   model::IntervalSet const& input = host.thread(track).input;
   bool const is_part = info.whole_steps.count > 0;
   size_t const all = is_part ? static_cast<size_t>(info.whole_steps.count) : steps.size();
@@ -56,12 +59,16 @@ int64_t quantile_of(std::vector<int64_t> const& sorted, size_t percent) {
 
 void mark_outliers(std::vector<int64_t> const& lengths, HostStats& facts) {
   if (lengths.size() < kFewestForOutliers) return;
-  auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
+  auto const at = [&](size_t quarters) {
+    return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]);
+  };
   double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
-  for (HostStepStats& step : facts.steps) step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
+  for (HostStepStats& step : facts.steps)
+    step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
 }
 
-/// How the slow steps compare with the others; what they have more of is added by who knows the ranges.
+/// How the slow steps compare with the others; what they have more of is added by who knows the
+/// ranges.
 void add_slow_steps(HostStats& facts) {
   if (facts.counted_steps < kFewestToCompare) return;
   std::vector<bool> const is_steady = steady_host_steps(facts);
@@ -90,7 +97,9 @@ size_t slowest_host_step(HostStats const& facts) {
   size_t slowest = facts.steps.size();
   for (size_t i = 0; i < facts.steps.size(); ++i) {
     if (facts.steps[i].warmup) continue;
-    if (slowest == facts.steps.size() || facts.steps[i].period.length() > facts.steps[slowest].period.length()) slowest = i;
+    if (slowest == facts.steps.size() ||
+        facts.steps[i].period.length() > facts.steps[slowest].period.length())
+      slowest = i;
   }
   return slowest;
 }
@@ -103,14 +112,17 @@ std::vector<bool> steady_host_steps(HostStats const& facts) {
     has_outliers = has_outliers || facts.steps[i].outlier;
   }
   size_t const slowest = slowest_host_step(facts);
-  if (!has_outliers && facts.counted_steps >= kFewestToCompare && slowest < steady.size()) steady[slowest] = false;
+  if (!has_outliers && facts.counted_steps >= kFewestToCompare && slowest < steady.size())
+    steady[slowest] = false;
   return steady;
 }
 
-void add_host_steps(HostActivity& host, model::TraceInfo const& info, std::vector<std::vector<HostStep>> const& steps,
-                    AnalyzeOptions const& options, HostStats& facts) {
+void add_host_steps(HostActivity& host, model::TraceInfo const& info,
+                    std::vector<std::vector<HostStep>> const& steps, AnalyzeOptions const& options,
+                    HostStats& facts) {
   for (uint32_t track = 0; track < steps.size(); ++track)
-    if (!steps[track].empty()) add_steps_of_thread(host, model::TrackId{track}, steps[track], info, options, facts);
+    if (!steps[track].empty())
+      add_steps_of_thread(host, model::TrackId{track}, steps[track], info, options, facts);
   std::vector<int64_t> const lengths = counted_lengths(facts);
   facts.counted_steps = lengths.size();
   if (lengths.empty()) return;

@@ -33,7 +33,8 @@ class PeriodSet {
 
  private:
   [[nodiscard]] int64_t covered_until(int64_t instant) const {
-    auto const after = std::partition_point(periods_.begin(), periods_.end(), [&](Interval p) { return p.begin < instant; });
+    auto const after = std::partition_point(periods_.begin(), periods_.end(),
+                                            [&](Interval p) { return p.begin < instant; });
     if (after == periods_.begin()) return 0;
     auto const at = static_cast<size_t>(after - periods_.begin()) - 1;
     return before_[at] + std::min(instant, periods_[at].end) - periods_[at].begin;
@@ -43,7 +44,8 @@ class PeriodSet {
   int64_t total_ = 0;
 };
 
-/// The steps against which a thread's time is measured: its own or, where it has none, those of the thread with most steps.
+/// The steps against which a thread's time is measured: its own or, where it has none, those of the
+/// thread with most steps.
 struct ThreadPeriods {
   PeriodSet steady, slow;
 };
@@ -61,8 +63,13 @@ struct NameSums {
 /// Goes through the threads of a process, one after the other.
 class HostSweep {
  public:
-  HostSweep(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps, std::optional<Interval> within)
-      : rank_(rank), rows_(rank), steps_(steps), within_(within), sums_(rank.trace.strings().size() + 1) {}
+  HostSweep(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps,
+            std::optional<Interval> within)
+      : rank_(rank),
+        rows_(rank),
+        steps_(steps),
+        within_(within),
+        sums_(rank.trace.strings().size() + 1) {}
 
   /// Adds the thread's events to the sums. Returns the thread's own row.
   HostThreadStats thread(uint32_t track, ThreadPeriods const& periods) {
@@ -78,7 +85,8 @@ class HostSweep {
       if (!touches_window(rows_.when(row))) continue;
       Interval const when = clipped(rows_.when(row));
       ++facts.events;
-      add_saturated(facts.busy_ns, std::max<int64_t>(when.end - std::max(when.begin, busy_until), 0));
+      add_saturated(facts.busy_ns,
+                    std::max<int64_t>(when.end - std::max(when.begin, busy_until), 0));
       busy_until = std::max(busy_until, when.end);
       window_ = {std::min(window_.begin, when.begin), std::max(window_.end, when.end)};
       advance(when.begin);
@@ -93,7 +101,8 @@ class HostSweep {
 
   [[nodiscard]] Interval window() const { return window_; }
   [[nodiscard]] std::span<NameSums> sums() { return std::span(sums_).first(sums_.size() - 1); }
-  /// Time in a step, or between steps, in which no range ran; a thread's time outside of all of its events is not in it.
+  /// Time in a step, or between steps, in which no range ran; a thread's time outside of all of its
+  /// events is not in it.
   [[nodiscard]] NameSums const& outside() const { return sums_.back(); }
 
  private:
@@ -105,20 +114,26 @@ class HostSweep {
 
   [[nodiscard]] bool touches_window(Interval when) const {
     if (!within_) return true;
-    bool const is_before = when.end < within_->begin || (when.end == within_->begin && when.begin < when.end);
+    bool const is_before =
+        when.end < within_->begin || (when.end == within_->begin && when.begin < when.end);
     return !is_before && when.begin < within_->end;
   }
   [[nodiscard]] Interval clipped(Interval when) const {
-    return within_ ? Interval{std::max(when.begin, within_->begin), std::min(when.end, within_->end)} : when;
+    return within_
+               ? Interval{std::max(when.begin, within_->begin), std::min(when.end, within_->end)}
+               : when;
   }
-  [[nodiscard]] NameSums& sums_of(uint32_t name) { return name == kOutside ? sums_.back() : sums_[name]; }
+  [[nodiscard]] NameSums& sums_of(uint32_t name) {
+    return name == kOutside ? sums_.back() : sums_[name];
+  }
 
   /// Whether the row is one of the thread's steps. Rows and steps come in the same order.
   bool is_step_row(uint32_t row, uint32_t track, size_t& next) const {
     std::vector<HostStep> const& steps = steps_[track];
     Interval const when = rows_.when(row);
     while (next < steps.size() && steps[next].when.begin < when.begin) ++next;
-    if (next == steps.size() || steps[next].when.begin != when.begin || steps[next].when.end != when.end) {
+    if (next == steps.size() || steps[next].when.begin != when.begin ||
+        steps[next].when.end != when.end) {
       return rows_.kind(row) == EventKind::kStep;
     }
     ++next;
@@ -197,15 +212,17 @@ std::optional<Interval> chosen_window(HostStats const& facts, AnalyzeOptions con
   Interval window{};
   for (size_t i = 0; i < facts.steps.size(); ++i) {
     Interval const period = facts.steps[i].period;
-    window = i == 0 ? period : Interval{std::min(window.begin, period.begin), std::max(window.end, period.end)};
+    window = i == 0
+                 ? period
+                 : Interval{std::min(window.begin, period.begin), std::max(window.end, period.end)};
   }
   return window;
 }
 
 /// Names that say what they are: phases where the program marks none, waits of loaders.
 void name_kinds(model::Trace const& trace, std::span<NameSums> sums) {
-  bool const has_phases =
-      std::any_of(sums.begin(), sums.end(), [](NameSums const& s) { return s.kind == HostRangeKind::kPhase; });
+  bool const has_phases = std::any_of(
+      sums.begin(), sums.end(), [](NameSums const& s) { return s.kind == HostRangeKind::kPhase; });
   for (uint32_t id = 0; id < sums.size(); ++id) {
     if (sums[id].count == 0 || sums[id].kind != HostRangeKind::kRange) continue;
     std::string_view const name = trace.text(model::StringId{id});
@@ -239,10 +256,11 @@ void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostS
     }
     facts.ranges.push_back(std::move(row));
   }
-  std::sort(facts.ranges.begin(), facts.ranges.end(), [](HostRangeStats const& a, HostRangeStats const& b) {
-    return std::tuple(-a.exclusive_ns, -a.inclusive_ns, std::string_view(a.name)) <
-           std::tuple(-b.exclusive_ns, -b.inclusive_ns, std::string_view(b.name));
-  });
+  std::sort(facts.ranges.begin(), facts.ranges.end(),
+            [](HostRangeStats const& a, HostRangeStats const& b) {
+              return std::tuple(-a.exclusive_ns, -a.inclusive_ns, std::string_view(a.name)) <
+                     std::tuple(-b.exclusive_ns, -b.inclusive_ns, std::string_view(b.name));
+            });
 }
 
 /// Sums up the names beyond kMostHostRanges.
@@ -257,20 +275,24 @@ void join_further(std::vector<HostRangeStats>& ranges) {
     add_saturated(rest.inclusive_ns, row.inclusive_ns);
     add_saturated(rest.exclusive_ns, row.exclusive_ns);
     rest.longest_ns = std::max(rest.longest_ns, row.longest_ns);
-    if (row.step_inclusive_ns) rest.step_inclusive_ns = rest.step_inclusive_ns.value_or(0) + *row.step_inclusive_ns;
-    if (row.step_exclusive_ns) rest.step_exclusive_ns = rest.step_exclusive_ns.value_or(0) + *row.step_exclusive_ns;
+    if (row.step_inclusive_ns)
+      rest.step_inclusive_ns = rest.step_inclusive_ns.value_or(0) + *row.step_inclusive_ns;
+    if (row.step_exclusive_ns)
+      rest.step_exclusive_ns = rest.step_exclusive_ns.value_or(0) + *row.step_exclusive_ns;
   }
   ranges.resize(kMostHostRanges);
   ranges.push_back(std::move(rest));
 }
 
-/// The range of which slow steps have most more than usual ones, by exclusive time; time outside of all ranges is one, too.
+/// The range of which slow steps have most more than usual ones, by exclusive time; time outside of
+/// all ranges is one, too.
 void add_difference(model::Trace const& trace, HostSweep& sweep, HostStats& facts) {
   if (!facts.slow) return;
   auto const steady = static_cast<double>(steady_count(facts));
   double const slow = static_cast<double>(facts.counted_steps) - steady;
   auto const growth = [&](NameSums const& sums) {
-    return static_cast<double>(sums.slow_exclusive) / slow - static_cast<double>(sums.steady_exclusive) / steady;
+    return static_cast<double>(sums.slow_exclusive) / slow -
+           static_cast<double>(sums.steady_exclusive) / steady;
   };
   std::span<NameSums const> const sums = sweep.sums();
   std::optional<uint32_t> most;
@@ -298,7 +320,8 @@ char const* to_string(HostRangeKind kind) {
 }
 
 std::optional<HostStats> host_facts(model::RankTrace const& rank, int32_t rank_index,
-                                    std::vector<std::vector<HostStep>> const& steps, AnalyzeOptions const& options) {
+                                    std::vector<std::vector<HostStep>> const& steps,
+                                    AnalyzeOptions const& options) {
   model::Trace const& trace = rank.trace;
   HostStats facts;
   facts.rank_index = rank_index;
@@ -313,7 +336,8 @@ std::optional<HostStats> host_facts(model::RankTrace const& rank, int32_t rank_i
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     model::Track const& about = trace.tracks()[track];
     if (about.kind != model::TrackKind::kThread || about.device >= 0) continue;
-    HostThreadStats thread = sweep.thread(track, periods[steps[track].empty() && main ? *main : track]);
+    HostThreadStats thread =
+        sweep.thread(track, periods[steps[track].empty() && main ? *main : track]);
     if (thread.events == 0) continue;
     thread.name = about.name;
     model::IntervalSet const& input = host.thread(model::TrackId{track}).input;
@@ -324,9 +348,12 @@ std::optional<HostStats> host_facts(model::RankTrace const& rank, int32_t rank_i
 
   facts.window = sweep.window();
   // What only marks steps works nowhere itself.
-  auto const key = [](HostThreadStats const& thread) { return std::pair(thread.events == thread.steps, -thread.busy_ns); };
-  std::stable_sort(facts.threads.begin(), facts.threads.end(),
-                   [&](HostThreadStats const& a, HostThreadStats const& b) { return key(a) < key(b); });
+  auto const key = [](HostThreadStats const& thread) {
+    return std::pair(thread.events == thread.steps, -thread.busy_ns);
+  };
+  std::stable_sort(
+      facts.threads.begin(), facts.threads.end(),
+      [&](HostThreadStats const& a, HostThreadStats const& b) { return key(a) < key(b); });
   name_kinds(trace, sweep.sums());
   add_ranges(trace, sweep.sums(), facts);
   add_difference(trace, sweep, facts);

@@ -29,22 +29,26 @@ std::vector<StreamHolds> find_holds(DeviceOps const& device) {
   std::vector<StreamHolds> result(trace.tracks().size());
   for (model::TrackId const stream : device.streams) {
     std::vector<Interval> own, others;
-    model::for_each_row_of<EventKind::kStreamWait>(trace.columns(), trace.rows_of(stream), [&](uint32_t row) {
-      int32_t const source = trace.detail<model::StreamWaitDetail>(row).source_device;
-      (source < 0 || source == device.ref.device ? own : others).push_back(device.when(row));
-    });
-    if (!own.empty() || !others.empty()) result[stream.value] = {model::unite(std::move(own)), model::unite(std::move(others))};
+    model::for_each_row_of<EventKind::kStreamWait>(
+        trace.columns(), trace.rows_of(stream), [&](uint32_t row) {
+          int32_t const source = trace.detail<model::StreamWaitDetail>(row).source_device;
+          (source < 0 || source == device.ref.device ? own : others).push_back(device.when(row));
+        });
+    if (!own.empty() || !others.empty())
+      result[stream.value] = {model::unite(std::move(own)), model::unite(std::move(others))};
   }
   return result;
 }
 
-/// A thread of the host runs its ops: what was launched and nothing holds waits for that thread to run.
+/// A thread of the host runs its ops: what was launched and nothing holds waits for that thread to
+/// run.
 bool is_executed_by_host(DeviceOps const& device) {
   model::Device const* const described = described_device(device);
   return described != nullptr && is_host_device(described->name);
 }
 
-/// What the device did until a gap began: it was busy for so long, with ops before place `last` in DeviceOps::ops.
+/// What the device did until a gap began: it was busy for so long, with ops before place `last` in
+/// DeviceOps::ops.
 struct WorkBefore {
   Interval busy{};
   size_t last = 0;
@@ -52,7 +56,8 @@ struct WorkBefore {
 
 class GapExplainer {
  public:
-  GapExplainer(DeviceOps const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
+  GapExplainer(DeviceOps const& device, HostActivity& host, std::vector<PeerLaunch> const& peers,
+               int64_t limit_ns)
       : device_(device),
         rows_(device.rows()),
         host_(host),
@@ -64,14 +69,16 @@ class GapExplainer {
         lead_(device),
         is_graph_launch_(device.trace().strings().size(), -1) {}
 
-  /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids and not optionals of rows, here
-  /// and below: those are written in two pieces and read in one, for which a processor waits.)
+  /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids
+  /// and not optionals of rows, here and below: those are written in two pieces and read in one,
+  /// for which a processor waits.)
   void explain(Interval gap, EventId next_op, WorkBefore const& before = {}) {
     gap_ = gap;
     next_op_ = next_op;
     launch_ = next_op.valid() ? rows_.link(next_op.value) : EventId();
     // Before this instant the host is late; after it the device holds the op.
-    launched_ = launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
+    launched_ =
+        launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
     is_whole_ = true;
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
     if (launch_.valid())
@@ -80,11 +87,13 @@ class GapExplainer {
       take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), gap);
     take_device_causes({launched_, gap.end});
     if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
-    // Mostly nothing explains any of it: the op was launched long before, and starts a moment after the last.
+    // Mostly nothing explains any of it: the op was launched long before, and starts a moment after
+    // the last.
     if (is_whole_) return emit({gap, cause_of_rest(gap)});
     for (Interval const& left : rest_) add_piece(left, cause_of_rest(left));
     if (pieces_.size() > 1)
-      std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
+      std::sort(pieces_.begin(), pieces_.end(),
+                [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
     if (launch_.valid()) enter_lead(before);
     for (Piece const& piece : pieces_) emit_piece(piece);
   }
@@ -99,7 +108,8 @@ class GapExplainer {
   };
 
   [[nodiscard]] IdleCause cause_of_rest(Interval left) const {
-    return launch_.valid() && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained;
+    return launch_.valid() && left.length() < limit_ns_ ? IdleCause::kLaunchLatency
+                                                        : IdleCause::kUnexplained;
   }
 
   void add_piece(Interval when, IdleCause cause) {
@@ -121,7 +131,8 @@ class GapExplainer {
       take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
       take(kInputs, IdleCause::kInput, sets.input, before_launched);
     }
-    if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
+    if (!host_.has_steps(thread))
+      take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
 
   void take_device_causes(Interval after_launched) {
@@ -134,26 +145,31 @@ class GapExplainer {
     take(kCopies, IdleCause::kSync, host_.unrecorded_copies(), after_launched);
   }
 
-  /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
+  /// When the last peer of the next op was launched; the window's begin if that is no reason to
+  /// wait.
   int64_t peer_launched(Interval after_launched) const {
     uint32_t const op = next_op_.value;
     if (rows_.kind(op) != EventKind::kCollective) return after_launched.begin;
     auto const peer =
-        std::lower_bound(peers_.begin(), peers_.end(), op, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
+        std::lower_bound(peers_.begin(), peers_.end(), op,
+                         [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
     if (peer == peers_.end() || peer->row != op) return after_launched.begin;
     // An op that starts before its last peer is launched does not wait for it with its start.
-    return peer->last_launch_end > after_launched.end ? after_launched.begin
-                                                      : std::max(after_launched.begin, peer->last_launch_end);
+    return peer->last_launch_end > after_launched.end
+               ? after_launched.begin
+               : std::max(after_launched.begin, peer->last_launch_end);
   }
 
   bool is_later_graph_node() {
     uint32_t const launch = launch_.value;
     int8_t& known = is_graph_launch_[rows_.name(launch).value];
-    if (known < 0) known = device_.trace().name(launch).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
+    if (known < 0)
+      known = device_.trace().name(launch).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
     return known == 1 && rows_.link(launch) != next_op_;
   }
 
-  /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no later one asks for.
+  /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no
+  /// later one asks for.
   enum SetPlace : size_t {
     kOverhead,
     kHostCauses,
@@ -176,7 +192,8 @@ class GapExplainer {
     if (set.empty()) return std::nullopt;
     Passed& passed = passed_[place];
     if (passed.set != &set) {
-      auto const first = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
+      auto const first = std::partition_point(
+          set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
       passed = {&set, static_cast<size_t>(first - set.begin())};
     }
     while (passed.count < set.size() && set[passed.count].end <= gap_.begin) ++passed.count;
@@ -202,7 +219,8 @@ class GapExplainer {
     for (Interval rest : rest_) {
       while (at != set.end() && at->end <= rest.begin) ++at;
       for (auto cut = at; cut != set.end() && cut->begin < rest.end; ++cut) {
-        Interval const taken{std::max({rest.begin, cut->begin, bound.begin}), std::min({rest.end, cut->end, bound.end})};
+        Interval const taken{std::max({rest.begin, cut->begin, bound.begin}),
+                             std::min({rest.end, cut->end, bound.end})};
         if (taken.begin >= taken.end) continue;
         add_piece(taken, cause);
         if (rest.begin < taken.begin) add_interval(left_, rest.begin, taken.begin);
@@ -273,8 +291,8 @@ class GapExplainer {
     gap.host_name = rows_.name(row);
     gap.host_track = rows_.track(row);
     Interval const host = rows_.when(row);
-    gap.host_is_apart = model::is_range(rows_.kind(row)) && host.begin >= gap.when.begin && host.end <= gap.when.end &&
-                        2 * host.length() >= gap.when.length();
+    gap.host_is_apart = model::is_range(rows_.kind(row)) && host.begin >= gap.when.begin &&
+                        host.end <= gap.when.end && 2 * host.length() >= gap.when.length();
   }
 
   [[nodiscard]] NotExplained why_not_explained() const {
@@ -283,8 +301,9 @@ class GapExplainer {
   }
 
   EventId host_row(Piece const& piece) {
-    if (!launch_.valid() || piece.cause == IdleCause::kDependency || piece.cause == IdleCause::kPeer ||
-        piece.cause == IdleCause::kLaunchLatency || piece.cause == IdleCause::kGraph)
+    if (!launch_.valid() || piece.cause == IdleCause::kDependency ||
+        piece.cause == IdleCause::kPeer || piece.cause == IdleCause::kLaunchLatency ||
+        piece.cause == IdleCause::kGraph)
       return {};
     model::TrackId const thread = rows_.track(launch_.value);
     std::optional<HostCursor>& cursor = cursors_[thread.value];
@@ -309,19 +328,21 @@ class GapExplainer {
   std::vector<HostStep> const* steps_of_thread_ = nullptr;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
-  bool is_whole_ = true;                 // nothing explains any of the gap yet: what follows is not filled
-  IntervalSet rest_, left_;              // reused from gap to gap
+  bool is_whole_ = true;     // nothing explains any of the gap yet: what follows is not filled
+  IntervalSet rest_, left_;  // reused from gap to gap
   std::vector<Piece> pieces_;
   std::vector<IdleGap> gaps_;
 };
 
-/// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a launch, then ops that take no
-/// time, only where there is no other. Advances `first` past them.
-EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first, int64_t instant) {
+/// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a
+/// launch, then ops that take no time, only where there is no other. Advances `first` past them.
+EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first,
+              int64_t instant) {
   EventId best;
   auto const key = [&](uint32_t row) {
     EventId const launch = rows.link(row);
-    return std::pair{rows.dur(row) == 0, launch.valid() ? rows.start(launch.value) : std::numeric_limits<int64_t>::max()};
+    return std::pair{rows.dur(row) == 0, launch.valid() ? rows.start(launch.value)
+                                                        : std::numeric_limits<int64_t>::max()};
   };
   for (; first < ops.size(); ++first) {
     uint32_t const row = ops[first];
@@ -332,14 +353,16 @@ EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& fir
   return best;
 }
 
-/// How long after its call an op started that was called on an idle device, which nothing but the device held up. The device was
-/// idle from `idle_from` until the op started.
+/// How long after its call an op started that was called on an idle device, which nothing but the
+/// device held up. The device was idle from `idle_from` until the op started.
 std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, int64_t idle_from) {
   EventId const launch = rows.link(op);
   bool const is_first = launch.valid() && rows.link(launch.value).value == op;
-  if (!is_first || rows.op_class(op) == model::OpClass::kComm || rows.end(launch.value) < idle_from) return std::nullopt;
+  if (!is_first || rows.op_class(op) == model::OpClass::kComm || rows.end(launch.value) < idle_from)
+    return std::nullopt;
   // A stream's waits are just before the op that they hold.
-  bool const was_held = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait && rows.track(op - 1) == rows.track(op) &&
+  bool const was_held = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait &&
+                        rows.track(op - 1) == rows.track(op) &&
                         rows.end(op - 1) > rows.end(launch.value);
   if (was_held) return std::nullopt;
   return rows.start(op) - rows.end(launch.value);
@@ -347,8 +370,9 @@ std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, 
 
 }  // namespace
 
-std::vector<IdleGap> explain_gaps(DeviceOps const& device, IntervalSet const& busy, Interval range, HostActivity& host,
-                                  std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns) {
+std::vector<IdleGap> explain_gaps(DeviceOps const& device, IntervalSet const& busy, Interval range,
+                                  HostActivity& host, std::vector<PeerLaunch> const& peers,
+                                  int64_t launch_latency_limit_ns) {
   GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
   explainer.expect(busy.size());
   int64_t begin = range.begin;
@@ -382,7 +406,8 @@ UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap>
   RowView const rows = device.rows();
   for (uint32_t const row : device.ops) {
     EventId const launch = rows.link(row);
-    bool const is_queued = launch.valid() && rows.end(launch.value) <= longest.begin && rows.start(row) >= longest.end;
+    bool const is_queued =
+        launch.valid() && rows.end(launch.value) <= longest.begin && rows.start(row) >= longest.end;
     facts.queued_ops += is_queued ? 1 : 0;
   }
   return facts;
@@ -390,8 +415,8 @@ UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap>
 
 int64_t launch_latency_limit(DeviceOps const& device, IntervalSet const& busy, int64_t least_ns) {
   if (is_executed_by_host(device)) return least_ns;
-  // A median of thousands does not change with more; one of fewer than eight may be chance. Beyond 50 µs no device is known to
-  // take so long to start: something else holds its ops.
+  // A median of thousands does not change with more; one of fewer than eight may be chance. Beyond
+  // 50 µs no device is known to take so long to start: something else holds its ops.
   constexpr size_t kMostSamples = 4096, kFewestSamples = 8;
   constexpr int64_t kMostTimes = 5;
 
@@ -399,10 +424,12 @@ int64_t launch_latency_limit(DeviceOps const& device, IntervalSet const& busy, i
   std::vector<int64_t> latencies;
   size_t const stride = 1 + busy.size() / kMostSamples;
   for (size_t at = stride; at < busy.size(); at += stride) {
-    auto const op = std::lower_bound(device.ops.begin(), device.ops.end(), busy[at].begin,
-                                     [&](uint32_t row, int64_t instant) { return rows.start(row) < instant; });
+    auto const op =
+        std::lower_bound(device.ops.begin(), device.ops.end(), busy[at].begin,
+                         [&](uint32_t row, int64_t instant) { return rows.start(row) < instant; });
     if (op == device.ops.end()) break;
-    if (auto const latency = latency_of_late_launch(rows, *op, busy[at - 1].end)) latencies.push_back(*latency);
+    if (auto const latency = latency_of_late_launch(rows, *op, busy[at - 1].end))
+      latencies.push_back(*latency);
   }
 
   if (latencies.size() < kFewestSamples) return least_ns;
@@ -410,7 +437,8 @@ int64_t launch_latency_limit(DeviceOps const& device, IntervalSet const& busy, i
   return std::clamp(median + median / 2, least_ns, kMostTimes * least_ns);
 }
 
-std::vector<IdleGap> explain_late_launches(DeviceOps const& device, std::vector<LateLaunch> const& late, HostActivity& host,
+std::vector<IdleGap> explain_late_launches(DeviceOps const& device,
+                                           std::vector<LateLaunch> const& late, HostActivity& host,
                                            int64_t launch_latency_limit_ns) {
   std::vector<PeerLaunch> const no_peers;
   GapExplainer explainer(device, host, no_peers, launch_latency_limit_ns);

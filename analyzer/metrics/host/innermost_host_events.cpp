@@ -9,15 +9,18 @@ namespace {
 
 using model::EventKind;
 
-/// Leaves of so many rows stay in a core's cache, and to make them again costs little where clocks send the path back and forth.
+/// Leaves of so many rows stay in a core's cache, and to make them again costs little where clocks
+/// send the path back and forth.
 constexpr uint32_t kRowsPerMark = 4096;
-/// Deeper stacks are not copied: no program nests so deep, and a damaged trace must not fill the memory.
+/// Deeper stacks are not copied: no program nests so deep, and a damaged trace must not fill the
+/// memory.
 constexpr size_t kDeepestMark = 1024;
 
 }  // namespace
 
 bool is_host_activity(EventKind kind) {
-  return !model::is_mark(kind) && kind != EventKind::kSample && !model::is_device_op(kind) && kind != EventKind::kStreamWait;
+  return !model::is_mark(kind) && kind != EventKind::kSample && !model::is_device_op(kind) &&
+         kind != EventKind::kStreamWait;
 }
 
 PathClass HostClasses::of(uint32_t row) {
@@ -35,7 +38,8 @@ PathClass HostClasses::of(uint32_t row) {
     case EventKind::kRange:
     case EventKind::kAnnotatedRange: {
       NameKind& known = of_name_[trace_.columns().name[row].value];
-      if (known == NameKind::kUnknown) known = is_input_wait_name(trace_.name(row)) ? NameKind::kInput : NameKind::kOther;
+      if (known == NameKind::kUnknown)
+        known = is_input_wait_name(trace_.name(row)) ? NameKind::kInput : NameKind::kOther;
       return known == NameKind::kInput ? PathClass::kInput : PathClass::kHost;
     }
     default:
@@ -43,7 +47,8 @@ PathClass HostClasses::of(uint32_t row) {
   }
 }
 
-InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes)
+InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::TrackId thread,
+                                         HostClasses& classes)
     : rank_(rank), classes_(classes), last_row_(rank.trace.rows_of(thread).last) {
   uint32_t rows = kRowsPerMark;
   for (uint32_t row = rank.trace.rows_of(thread).first; row < last_row_; ++row) {
@@ -63,10 +68,12 @@ InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::Tr
 std::optional<HostLeaf> InnermostHostEvents::before(int64_t instant) {
   // A walk asks for one after the other.
   if (last_ > 0 && leaves_[last_].begin == instant) return leaves_[--last_];
-  auto const mark = std::partition_point(marks_.begin(), marks_.end(), [&](Mark const& m) { return m.begin < instant; });
+  auto const mark = std::partition_point(marks_.begin(), marks_.end(),
+                                         [&](Mark const& m) { return m.begin < instant; });
   if (mark == marks_.begin()) return std::nullopt;
   load(static_cast<size_t>(mark - marks_.begin() - 1));
-  auto const leaf = std::partition_point(leaves_.begin(), leaves_.end(), [&](HostLeaf const& l) { return l.begin < instant; });
+  auto const leaf = std::partition_point(leaves_.begin(), leaves_.end(),
+                                         [&](HostLeaf const& l) { return l.begin < instant; });
   last_ = static_cast<size_t>(leaf - leaves_.begin() - 1);  // the mark's row begins one
   return leaves_[last_];
 }
@@ -88,8 +95,8 @@ void InnermostHostEvents::pass(uint32_t row, bool keeps_leaves) {
   int64_t const start = rank_.trace.start(row) + rank_.offset_ns;
   close_until(start, keeps_leaves);
   PathClass const own = classes_.of(row);
-  open_.push_back(
-      {row, rank_.trace.end(row) + rank_.offset_ns, own == PathClass::kHost && !open_.empty() ? open_.back().path_class : own});
+  open_.push_back({row, rank_.trace.end(row) + rank_.offset_ns,
+                   own == PathClass::kHost && !open_.empty() ? open_.back().path_class : own});
   if (keeps_leaves) add_leaf(start);
 }
 
@@ -104,8 +111,8 @@ void InnermostHostEvents::close_until(int64_t instant, bool keeps_leaves) {
 
 /// From `begin` on the last of open_ is innermost.
 void InnermostHostEvents::add_leaf(int64_t begin) {
-  HostLeaf const leaf =
-      open_.empty() ? HostLeaf{begin, kNoLeafRow, PathClass::kHost} : HostLeaf{begin, open_.back().row, open_.back().path_class};
+  HostLeaf const leaf = open_.empty() ? HostLeaf{begin, kNoLeafRow, PathClass::kHost}
+                                      : HostLeaf{begin, open_.back().row, open_.back().path_class};
   if (!leaves_.empty() && leaves_.back().begin == begin) leaves_.pop_back();
   if (leaves_.empty() || leaves_.back().row != leaf.row) leaves_.push_back(leaf);
 }

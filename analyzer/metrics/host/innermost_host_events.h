@@ -1,5 +1,6 @@
-// Which event of a host thread was innermost at every instant, and what that means for the critical path: for walks back in time
-// that cost nothing but their steps. O(events of the thread) to prepare and, once each, for the stretches that are walked.
+// Which event of a host thread was innermost at every instant, and what that means for the critical
+// path: for walks back in time that cost nothing but their steps. O(events of the thread) to
+// prepare and, once each, for the stretches that are walked.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace stepscope::analyzer {
 
-/// Whether the thread does something while such an event is open: calls, ranges, waits and steps, but no instants and no samples.
+/// Whether the thread does something while such an event is open: calls, ranges, waits and steps,
+/// but no instants and no samples.
 bool is_host_activity(model::EventKind kind);
 
 inline constexpr uint32_t kNoLeafRow = std::numeric_limits<uint32_t>::max();
@@ -23,10 +25,12 @@ struct HostLeaf {
   PathClass path_class = PathClass::kHost;
 };
 
-/// What every event of a trace is to the path, as far as its kind and name tell. Of a process; made once for all its threads.
+/// What every event of a trace is to the path, as far as its kind and name tell. Of a process; made
+/// once for all its threads.
 class HostClasses {
  public:
-  explicit HostClasses(model::Trace const& trace) : trace_(trace), of_name_(trace.strings().size(), NameKind::kUnknown) {}
+  explicit HostClasses(model::Trace const& trace)
+      : trace_(trace), of_name_(trace.strings().size(), NameKind::kUnknown) {}
   PathClass of(uint32_t row);
 
  private:
@@ -35,7 +39,8 @@ class HostClasses {
   std::vector<NameKind> of_name_;  ///< by StringId, when first asked for
 };
 
-/// The leaves of one thread. Ranges within a wait, an allocation or a launch are a part of it; calls within it are what they are.
+/// The leaves of one thread. Ranges within a wait, an allocation or a launch are a part of it;
+/// calls within it are what they are.
 class InnermostHostEvents {
  public:
   InnermostHostEvents(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes);

@@ -6,15 +6,18 @@ namespace stepscope::analyzer {
 namespace {
 
 bool is_in_a_sync(model::IntervalSet const& set, Interval when) {
-  auto const at = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= when.begin; });
+  auto const at = std::partition_point(set.begin(), set.end(),
+                                       [&](Interval const& i) { return i.end <= when.begin; });
   return at != set.end() && at->begin < when.end;
 }
 
 }  // namespace
 
-SyncLead::SyncLead(DeviceOps const& device) : rows_(device.rows()), ops_(device.ops), threads_(device.trace().tracks().size()) {}
+SyncLead::SyncLead(DeviceOps const& device)
+    : rows_(device.rows()), ops_(device.ops), threads_(device.trace().tracks().size()) {}
 
-void SyncLead::enter(Interval gap, uint32_t launch, model::IntervalSet const& syncs, std::vector<HostStep> const& steps) {
+void SyncLead::enter(Interval gap, uint32_t launch, model::IntervalSet const& syncs,
+                     std::vector<HostStep> const& steps) {
   thread_ = rows_.track(launch);
   syncs_ = &syncs;
   OfThread& thread = threads_[thread_.value];
@@ -32,7 +35,8 @@ void SyncLead::enter(Interval gap, uint32_t launch, model::IntervalSet const& sy
   if (is_new_step) {
     // Syncs of this step may have been over before the last gap was, which was of the step before.
     thread.lead_ns = 0;
-    for (size_t passed = thread.syncs; passed-- > 0 && syncs[passed].begin >= since_;) thread.lead_ns += syncs[passed].length();
+    for (size_t passed = thread.syncs; passed-- > 0 && syncs[passed].begin >= since_;)
+      thread.lead_ns += syncs[passed].length();
   }
 
   for (; thread.syncs < syncs.size() && syncs[thread.syncs].end <= gap.end; ++thread.syncs) {
@@ -53,8 +57,8 @@ void SyncLead::add_held_up(Interval busy, size_t last) {
     // A call that waits for its copy is one of the syncs.
     if (!is_first || when.end > busy.end || rows_.op_class(op) == model::OpClass::kCopy) continue;
     Interval const call = rows_.when(launch.value);
-    bool const is_in_call =
-        call.begin >= since_ && call.begin <= when.begin && when.end <= call.end && rows_.track(launch.value) == thread_;
+    bool const is_in_call = call.begin >= since_ && call.begin <= when.begin &&
+                            when.end <= call.end && rows_.track(launch.value) == thread_;
     if (is_in_call && !is_in_a_sync(*syncs_, when)) *lead_ += when.length();
   }
 }

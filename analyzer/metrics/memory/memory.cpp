@@ -78,20 +78,21 @@ class MemoryAccount {
     // Sources that do not report totals: the sum of what was seen.
     reports_totals_ = reports_totals_ || detail.allocated_bytes > 0;
     uint64_t const seen = std::accumulate(known_.begin(), known_.end(), uint64_t{0});
-    Point point{time_ns, reports_totals_ ? detail.allocated_bytes : seen, detail.reserved_bytes, known_};
+    Point point{time_ns, reports_totals_ ? detail.allocated_bytes : seen, detail.reserved_bytes,
+                known_};
     if (point.allocated_bytes > seen) point.by_purpose[0] += point.allocated_bytes - seen;
     history_.timeline.push_back(point);
   }
 
-  /// An allocation for which cached memory went back to the system: the reserve fell at it, or fell before by other than what was
-  /// freed, and grows again.
+  /// An allocation for which cached memory went back to the system: the reserve fell at it, or fell
+  /// before by other than what was freed, and grows again.
   bool gave_back_first(MemoryGaps::Totals now, MemoryOp op) {
     if (now.reserved == 0 || totals_.reserved == 0) return false;
     if (now.reserved > totals_.reserved) return std::exchange(gave_back_, false);
     if (now.reserved == totals_.reserved) return false;
     if (op == MemoryOp::kAllocate) return true;
-    bool const is_own =
-        totals_.allocated >= now.allocated && totals_.reserved - now.reserved == totals_.allocated - now.allocated;
+    bool const is_own = totals_.allocated >= now.allocated &&
+                        totals_.reserved - now.reserved == totals_.allocated - now.allocated;
     gave_back_ = gave_back_ || !is_own;
     return false;
   }
@@ -106,17 +107,19 @@ class MemoryAccount {
   bool gave_back_ = false;
 };
 
-/// Fills the state at the window's begin and the calls that took effect in it. Returns the index of the first point's call.
-size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std::vector<Point>& timeline) {
+/// Fills the state at the window's begin and the calls that took effect in it. Returns the index of
+/// the first point's call.
+size_t take_timeline(MemoryHistory& history, std::optional<Interval> window,
+                     std::vector<Point>& timeline) {
   if (!window) {
     timeline = std::move(history.timeline);
     return 0;
   }
   auto const& all = history.timeline;
-  auto const after_begin =
-      std::partition_point(all.begin(), all.end(), [&](Point const& point) { return point.time_ns <= window->begin; });
-  auto const after_end =
-      std::partition_point(after_begin, all.end(), [&](Point const& point) { return point.time_ns < window->end; });
+  auto const after_begin = std::partition_point(
+      all.begin(), all.end(), [&](Point const& point) { return point.time_ns <= window->begin; });
+  auto const after_end = std::partition_point(
+      after_begin, all.end(), [&](Point const& point) { return point.time_ns < window->end; });
 
   auto const first = after_begin == all.begin() ? after_begin : std::prev(after_begin);
   timeline.assign(first, after_end);
@@ -124,31 +127,38 @@ size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std
   return static_cast<size_t>(first - all.begin());
 }
 
-/// Reserved bytes that are not allocated, and the stranded ones among them: all outside the largest gap.
+/// Reserved bytes that are not allocated, and the stranded ones among them: all outside the largest
+/// gap.
 struct Free {
   uint64_t bytes = 0, stranded_bytes = 0;
-  [[nodiscard]] double fragmentation() const { return static_cast<double>(stranded_bytes) / static_cast<double>(bytes); }
+  [[nodiscard]] double fragmentation() const {
+    return static_cast<double>(stranded_bytes) / static_cast<double>(bytes);
+  }
 };
 
 /// The free bytes after the call; none where gaps are unknown or nothing is free.
 std::optional<Free> free_after(MemoryHistory const& history, size_t call, Point const& point) {
-  if (call >= history.largest_gaps.size() || point.reserved_bytes <= point.allocated_bytes) return std::nullopt;
+  if (call >= history.largest_gaps.size() || point.reserved_bytes <= point.allocated_bytes)
+    return std::nullopt;
   uint64_t const bytes = point.reserved_bytes - point.allocated_bytes;
   return Free{bytes, bytes - std::min(bytes, history.largest_gaps[call])};
 }
 
-void add_fragmentation(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
+void add_fragmentation(MemoryStats& facts, std::vector<Point> const& timeline,
+                       MemoryHistory const& history, size_t first_call,
                        std::vector<Interval> const& steps) {
-  auto const highest = std::max_element(timeline.begin(), timeline.end(),
-                                        [](auto const& a, auto const& b) { return a.reserved_bytes < b.reserved_bytes; });
+  auto const highest = std::max_element(
+      timeline.begin(), timeline.end(),
+      [](auto const& a, auto const& b) { return a.reserved_bytes < b.reserved_bytes; });
   if (highest == timeline.end()) return;
   auto const call = [&](size_t i) { return first_call + i; };
   auto const place = static_cast<size_t>(highest - timeline.begin());
-  if (auto const free = free_after(history, call(place), *highest)) facts.fragmentation = free->fragmentation();
+  if (auto const free = free_after(history, call(place), *highest))
+    facts.fragmentation = free->fragmentation();
 
   for (size_t i = 0; i < timeline.size() && call(i) < history.largest_gaps.size(); ++i) {
-    bool const is_measured =
-        steps.empty() || (steps.front().begin <= timeline[i].time_ns && timeline[i].time_ns < steps.back().end);
+    bool const is_measured = steps.empty() || (steps.front().begin <= timeline[i].time_ns &&
+                                               timeline[i].time_ns < steps.back().end);
     auto const free = is_measured ? free_after(history, call(i), timeline[i]) : std::nullopt;
     if (!free || (facts.stranded_bytes && free->stranded_bytes <= *facts.stranded_bytes)) continue;
     facts.stranded_bytes = free->stranded_bytes;
@@ -156,14 +166,15 @@ void add_fragmentation(MemoryStats& facts, std::vector<Point> const& timeline, M
   }
 }
 
-void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
-               model::Trace const& trace) {
+void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHistory const& history,
+               size_t first_call, model::Trace const& trace) {
   std::optional<size_t> peak;
   for (size_t i = 0; i < timeline.size(); ++i) {
     Point const& point = timeline[i];
     if (!peak || point.allocated_bytes > timeline[*peak].allocated_bytes) peak = i;
     // Sources that do not report what is reserved report 0.
-    if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
+    if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0))
+      facts.peak_reserved_bytes = point.reserved_bytes;
   }
 
   if (!peak) return;
@@ -182,7 +193,8 @@ void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHis
 }
 
 /// The instants (by time) that lie in the windows (disjoint, by time); without windows all of them.
-std::vector<int64_t> within_steps(std::vector<int64_t> const& instants, std::vector<Interval> const& steps) {
+std::vector<int64_t> within_steps(std::vector<int64_t> const& instants,
+                                  std::vector<Interval> const& steps) {
   if (steps.empty()) return instants;
   std::vector<int64_t> within;
   size_t step = 0;
@@ -197,14 +209,17 @@ void add_retries(MemoryStats& facts, MemoryHistory const& history, std::optional
                  std::vector<Interval> const& steps) {
   if (!facts.peak_reserved_bytes) return;
   std::vector<int64_t> retries = within_steps(history.retries, steps);
-  if (window) std::erase_if(retries, [&](int64_t at) { return at < window->begin || at >= window->end; });
+  if (window)
+    std::erase_if(retries, [&](int64_t at) { return at < window->begin || at >= window->end; });
   facts.retries = retries.size();
   if (retries.size() > kMaxEvidence) retries.resize(kMaxEvidence);
   facts.retries_at = std::move(retries);
 }
 
-void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vector<Interval> const& steps) {
-  StepBytes const floors = memory_floors(timeline, steps), reserved = reserved_at_ends(timeline, steps);
+void add_growth(MemoryStats& facts, std::vector<Point> const& timeline,
+                std::vector<Interval> const& steps) {
+  StepBytes const floors = memory_floors(timeline, steps),
+                  reserved = reserved_at_ends(timeline, steps);
   facts.floor_growth_bytes_per_step = floor_growth(floors);
   facts.reserved_growth_bytes_per_step = floor_growth(reserved);
 
@@ -213,7 +228,8 @@ void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vec
     uint64_t bytes = 0;
     for (auto const& grown : growth) bytes += grown.bytes;
     facts.fragmented_growth_bytes = bytes;
-    std::stable_sort(growth.begin(), growth.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
+    std::stable_sort(growth.begin(), growth.end(),
+                     [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
     if (growth.size() > kMaxEvidence) growth.resize(kMaxEvidence);
     facts.fragmented_growth = std::move(growth);
   }
@@ -223,7 +239,8 @@ void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vec
   if (!held || *held > *facts.capacity_bytes) return;
   auto const room = static_cast<double>(*facts.capacity_bytes - *held);
   std::optional<int64_t> step_ns;
-  if (steps.size() > 1) step_ns = (steps.back().begin - steps.front().begin) / static_cast<int64_t>(steps.size() - 1);
+  if (steps.size() > 1)
+    step_ns = (steps.back().begin - steps.front().begin) / static_cast<int64_t>(steps.size() - 1);
   facts.floor_forecast = forecast_of(floors, room, step_ns);
   facts.reserved_forecast = forecast_of(reserved, room, step_ns);
 }
@@ -241,21 +258,23 @@ ProcessMemory memory_of_process(model::RankTrace const& rank) {
   }
 
   ProcessMemory result;
-  for (auto& [device, account] : accounts) result.devices.push_back(std::move(account).finish(device));
+  for (auto& [device, account] : accounts)
+    result.devices.push_back(std::move(account).finish(device));
   result.pinning = std::move(calls.pinning);
   return result;
 }
 
-MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory, std::optional<Interval> window,
-                         std::vector<Interval> const& steps) {
+MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory,
+                         std::optional<Interval> window, std::vector<Interval> const& steps) {
   MemoryStats facts;
   if (device.capacity_bytes > 0) facts.capacity_bytes = device.capacity_bytes;
   if (!memory.pinning.empty() && !steps.empty())
-    facts.pinning_calls_per_step =
-        static_cast<double>(within_steps(memory.pinning, steps).size()) / static_cast<double>(steps.size());
+    facts.pinning_calls_per_step = static_cast<double>(within_steps(memory.pinning, steps).size()) /
+                                   static_cast<double>(steps.size());
 
-  auto const history = std::find_if(memory.devices.begin(), memory.devices.end(),
-                                    [&](MemoryHistory const& of) { return of.device == device.ref.device; });
+  auto const history =
+      std::find_if(memory.devices.begin(), memory.devices.end(),
+                   [&](MemoryHistory const& of) { return of.device == device.ref.device; });
   if (history == memory.devices.end()) return facts;
 
   std::vector<Point> timeline;

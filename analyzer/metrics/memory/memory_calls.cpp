@@ -21,27 +21,31 @@ enum class Verb : uint8_t { kNotAsked, kNone, kAllocate, kFree, kPin };
 Verb verb_of(std::string_view name) {
   std::string_view const plain = model::plain_name(name);
   if (model::classify(plain) != model::ApiClass::kMemory) return Verb::kNone;
-  auto const has = [&](std::string_view part) { return plain.find(part) != std::string_view::npos; };
+  auto const has = [&](std::string_view part) {
+    return plain.find(part) != std::string_view::npos;
+  };
   if (has("Host")) return Verb::kPin;
   return has("Free") || has("Release") ? Verb::kFree : Verb::kAllocate;
 }
 
 class CallReader {
  public:
-  explicit CallReader(model::RankTrace const& rank) : rank_(rank), verbs_(rank.trace.strings().size(), Verb::kNotAsked) {}
+  explicit CallReader(model::RankTrace const& rank)
+      : rank_(rank), verbs_(rank.trace.strings().size(), Verb::kNotAsked) {}
 
   /// Calls, and allocations and frees, of a thread, in their order.
   void read_thread(model::Trace::Rows rows) {
     begin_anew();
     uint32_t next = rows.first;
-    model::for_each_row_of<EventKind::kMemory, EventKind::kApi>(rank_.trace.columns(), rows, [&](uint32_t row) {
-      // Who launches something goes on with its work.
-      if (is_waiting_for_more() && has_launch(next, row)) begin_anew();
-      next = row + 1;
-      if (rank_.trace.kind(row) == EventKind::kMemory) return read_memory(row);
-      // A call that got nothing is recorded without what it got.
-      if (has_memory_ && verb(row) == Verb::kAllocate) asked_ = true;
-    });
+    model::for_each_row_of<EventKind::kMemory, EventKind::kApi>(
+        rank_.trace.columns(), rows, [&](uint32_t row) {
+          // Who launches something goes on with its work.
+          if (is_waiting_for_more() && has_launch(next, row)) begin_anew();
+          next = row + 1;
+          if (rank_.trace.kind(row) == EventKind::kMemory) return read_memory(row);
+          // A call that got nothing is recorded without what it got.
+          if (has_memory_ && verb(row) == Verb::kAllocate) asked_ = true;
+        });
   }
   MemoryCalls finish() && {
     model::Trace const& trace = rank_.trace;
@@ -54,7 +58,9 @@ class CallReader {
 
  private:
   void begin_anew() { asked_ = gave_back_ = freed_ = is_retry_ = false; }
-  [[nodiscard]] bool is_waiting_for_more() const { return asked_ || gave_back_ || freed_ || is_retry_; }
+  [[nodiscard]] bool is_waiting_for_more() const {
+    return asked_ || gave_back_ || freed_ || is_retry_;
+  }
   [[nodiscard]] bool has_launch(uint32_t first, uint32_t last) const {
     EventKind const* const kinds = rank_.trace.columns().kind.data();
     return std::find(kinds + first, kinds + last, EventKind::kLaunch) != kinds + last;
@@ -68,10 +74,12 @@ class CallReader {
   void read_memory(uint32_t row) {
     auto const& detail = rank_.trace.detail<MemoryDetail>(row);
     has_memory_ = true;
-    bool const of_host = detail.memory == MemoryKind::kPinned || detail.memory == MemoryKind::kPageable;
+    bool const of_host =
+        detail.memory == MemoryKind::kPinned || detail.memory == MemoryKind::kPageable;
     if (detail.op == MemoryOp::kUnknown) return read_call(row);
     if (of_host) {
-      if (detail.memory == MemoryKind::kPinned) calls_.pinning.push_back(rank_.trace.end(row) + rank_.offset_ns);
+      if (detail.memory == MemoryKind::kPinned)
+        calls_.pinning.push_back(rank_.trace.end(row) + rank_.offset_ns);
       return;
     }
 
@@ -85,7 +93,8 @@ class CallReader {
     begin_anew();
   }
 
-  /// An event of its own records what the allocator did: it frees and asks, then reports what it got.
+  /// An event of its own records what the allocator did: it frees and asks, then reports what it
+  /// got.
   void read_call(uint32_t row) {
     Verb const done = verb(row);
     if (done == Verb::kPin) calls_.pinning.push_back(rank_.trace.end(row) + rank_.offset_ns);
@@ -110,8 +119,8 @@ MemoryCalls find_memory_calls(model::RankTrace const& rank) {
 }
 
 bool is_allocator_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames = {"[memory]",         "allocate",          "free", "memory", "alloc",
-                                                      "MemoryAllocation", "MemoryDeallocation"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "[memory]", "allocate", "free", "memory", "alloc", "MemoryAllocation", "MemoryDeallocation"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
          model::classify(model::plain_name(name)) == model::ApiClass::kMemory;
 }

@@ -1,5 +1,5 @@
-// Which events tell of a device's memory, and what the calls around them show: memory of the host that was page-locked, and
-// allocators that had to empty their cache before they got more.
+// Which events tell of a device's memory, and what the calls around them show: memory of the host
+// that was page-locked, and allocators that had to empty their cache before they got more.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,20 @@
 namespace stepscope::analyzer {
 
 struct MemoryCalls {
-  std::vector<uint32_t> rows;  ///< allocations and frees of devices' memory by their end, which is when they take effect
-  /// Of these, by row: allocations just before which the same thread gave memory back to the system and asked it again, or asked
-  /// in vain and gave back. A launch in between ends it.
+  std::vector<uint32_t> rows;  ///< allocations and frees of devices' memory by their end, which is
+                               ///< when they take effect
+  /// Of these, by row: allocations just before which the same thread gave memory back to the system
+  /// and asked it again, or asked in vain and gave back. A launch in between ends it.
   std::vector<uint32_t> retries;
-  std::vector<int64_t> pinning;  ///< run time: ends of the calls that page-lock or release memory of the host, sorted
+  std::vector<int64_t> pinning;  ///< run time: ends of the calls that page-lock or release memory
+                                 ///< of the host, sorted
 };
 
 /// O(events), O(calls log calls).
 MemoryCalls find_memory_calls(model::RankTrace const& rank);
 
-/// True for names by which sources call every allocation, so that they tell nothing of what was allocated: cudaMalloc, [memory].
+/// True for names by which sources call every allocation, so that they tell nothing of what was
+/// allocated: cudaMalloc, [memory].
 bool is_allocator_name(std::string_view name);
 
 }  // namespace stepscope::analyzer

@@ -8,7 +8,8 @@ bool MemoryGaps::begin(Block block, Totals totals) {
   if (state_ == State::kKnown) return true;
   if (state_ != State::kNothingSeen) return false;
   // The very first block of the allocator, or there is more than was recorded.
-  bool const is_first = block.bytes > 0 && totals.allocated == block.bytes && totals.reserved >= block.bytes;
+  bool const is_first =
+      block.bytes > 0 && totals.allocated == block.bytes && totals.reserved >= block.bytes;
   state_ = is_first ? State::kKnown : State::kLost;
   return is_first;
 }
@@ -36,7 +37,8 @@ void MemoryGaps::set_gap(uint64_t begin, uint64_t end) {
 }
 
 void MemoryGaps::drop_gap(std::map<uint64_t, Gap>::iterator gap) {
-  if (gap->second.is_segment && empty_.erase(gap->second.begin) > 0) empty_bytes_ -= gap->first - gap->second.begin;
+  if (gap->second.is_segment && empty_.erase(gap->second.begin) > 0)
+    empty_bytes_ -= gap->first - gap->second.begin;
   gaps_.erase(gap);
 }
 
@@ -77,7 +79,8 @@ bool MemoryGaps::extend_segment(Block block, uint64_t grown) {
   uint64_t const old_end = segment->second, end = old_end + grown;
   auto const tail = gaps_.find(old_end);
   bool const is_free = tail != gaps_.end() && tail->second.begin <= block.address;
-  if (!is_free || block.address >= old_end || block.address + block.bytes > end || end < old_end) return false;
+  if (!is_free || block.address >= old_end || block.address + block.bytes > end || end < old_end)
+    return false;
   if (next != segments_.end() && next->first < end) return false;
 
   uint64_t const begin = tail->second.begin;
@@ -114,7 +117,8 @@ void MemoryGaps::place(Block block, Totals totals) {
   if (totals.reserved < before_.reserved) {
     bool const gave_back_all = before_.reserved - totals.reserved == empty_bytes_;
     give_back_empty();
-    // If the allocator released more than the reserve shrank, the rest is a new segment: it made room for that.
+    // If the allocator released more than the reserve shrank, the rest is a new segment: it made
+    // room for that.
     if (gave_back_all ? !take(block) : !take_from_new_segment(block, totals)) lose();
     return;
   }
@@ -132,7 +136,8 @@ void MemoryGaps::place(Block block, Totals totals) {
     if (!take(block)) lose();
     return;
   }
-  // A growth smaller than the block is not the whole new segment: the allocator released the empty ones for it.
+  // A growth smaller than the block is not the whole new segment: the allocator released the empty
+  // ones for it.
   if (grown < block.bytes) give_back_empty();
   if (!take_from_new_segment(block, totals)) state_ = State::kRefuted;
 }
@@ -167,7 +172,8 @@ void MemoryGaps::free(Block block, Totals totals) {
   if (state_ == State::kNothingSeen) state_ = State::kLost;
   if (state_ != State::kKnown) return;
 
-  uint64_t const shrunk = before_.reserved > totals.reserved ? before_.reserved - totals.reserved : 0;
+  uint64_t const shrunk =
+      before_.reserved > totals.reserved ? before_.reserved - totals.reserved : 0;
   // Whether the empty segments were released before the call, or by it.
   bool const before = shrunk > 0 && shrunk == empty_bytes_;
   if (before) give_back_empty();
@@ -176,7 +182,8 @@ void MemoryGaps::free(Block block, Totals totals) {
 
   if (shrunk > 0 && !before) {
     auto const own = segments_.find(block.address);
-    bool const is_own = own != segments_.end() && empty_.contains(own->first) && own->second - own->first == shrunk;
+    bool const is_own =
+        own != segments_.end() && empty_.contains(own->first) && own->second - own->first == shrunk;
     if (is_own) {
       drop_gap(gaps_.find(own->second));
       segments_.erase(own);

@@ -1,9 +1,11 @@
-// The free gaps between the live blocks of an allocator that caches (DEFINITIONS, "Memory"): followed call by call, from the
-// first allocation on. No source tells which segments an allocator holds, but totals and addresses do. An allocation that lies in
-// no gap got a new segment: it begins with the block and is as long as what is reserved grew by. One that runs over the end of a
-// segment proves that the segment goes on. Where less is reserved than before, the segments without a block were given back, if
-// they have just this size. Known only as long as live blocks and segments sum to the totals that the allocator itself reports. A
-// recording that begins later than the allocator, memory of CUDA's pools (which moves pages between blocks) and sources without
+// The free gaps between the live blocks of an allocator that caches (DEFINITIONS, "Memory"):
+// followed call by call, from the first allocation on. No source tells which segments an allocator
+// holds, but totals and addresses do. An allocation that lies in no gap got a new segment: it
+// begins with the block and is as long as what is reserved grew by. One that runs over the end of a
+// segment proves that the segment goes on. Where less is reserved than before, the segments without
+// a block were given back, if they have just this size. Known only as long as live blocks and
+// segments sum to the totals that the allocator itself reports. A recording that begins later than
+// the allocator, memory of CUDA's pools (which moves pages between blocks) and sources without
 // totals tell nothing. O(log n) a call.
 #pragma once
 
@@ -28,7 +30,8 @@ class MemoryGaps {
   struct Totals {
     uint64_t allocated, reserved;  ///< as reported after the call
   };
-  /// Calls must come in the order in which they took effect. What was live at the address must have been freed.
+  /// Calls must come in the order in which they took effect. What was live at the address must have
+  /// been freed.
   void allocate(Block block, Totals totals);
   /// `block` must be as it was allocated.
   void free(Block block, Totals totals);
@@ -66,11 +69,14 @@ class MemoryGaps {
   State state_ = State::kNothingSeen;
   Totals before_{0, 0};
   uint64_t live_bytes_ = 0, segment_bytes_ = 0;
-  std::map<uint64_t, uint64_t> segments_;                 ///< end by begin
-  std::map<uint64_t, Gap> gaps_;                          ///< by end: what is cut from the front of a gap leaves its key alone
-  std::unordered_set<uint64_t, base::HashNumber> empty_;  ///< begins of the segments without a block
+  std::map<uint64_t, uint64_t> segments_;  ///< end by begin
+  std::map<uint64_t, Gap>
+      gaps_;  ///< by end: what is cut from the front of a gap leaves its key alone
+  std::unordered_set<uint64_t, base::HashNumber>
+      empty_;  ///< begins of the segments without a block
   uint64_t empty_bytes_ = 0;
-  std::priority_queue<std::pair<uint64_t, uint64_t>> by_size_;  ///< (size, end) of every gap, and of some that are gone
+  std::priority_queue<std::pair<uint64_t, uint64_t>>
+      by_size_;  ///< (size, end) of every gap, and of some that are gone
 };
 
 }  // namespace stepscope::analyzer

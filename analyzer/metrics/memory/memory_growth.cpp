@@ -8,29 +8,35 @@ namespace {
 
 using Point = MemoryStats::Point;
 
-/// Calls visit(window's place, the point before the window or null, its first and last point) for each window.
+/// Calls visit(window's place, the point before the window or null, its first and last point) for
+/// each window.
 template <class Visit>
-void for_each_window(std::vector<Point> const& timeline, std::vector<Interval> const& windows, Visit const& visit) {
+void for_each_window(std::vector<Point> const& timeline, std::vector<Interval> const& windows,
+                     Visit const& visit) {
   size_t point = 0;
   for (size_t w = 0; w < windows.size(); ++w) {
     while (point < timeline.size() && timeline[point].time_ns <= windows[w].begin) ++point;
     size_t const first = point;
     while (point < timeline.size() && timeline[point].time_ns < windows[w].end) ++point;
-    visit(w, first > 0 ? &timeline[first - 1] : nullptr, timeline.data() + first, timeline.data() + point);
+    visit(w, first > 0 ? &timeline[first - 1] : nullptr, timeline.data() + first,
+          timeline.data() + point);
   }
 }
 
 bool reports_reserve(std::vector<Point> const& timeline) {
-  return std::any_of(timeline.begin(), timeline.end(), [](Point const& point) { return point.reserved_bytes > 0; });
+  return std::any_of(timeline.begin(), timeline.end(),
+                     [](Point const& point) { return point.reserved_bytes > 0; });
 }
 
-/// The 97.5 % quantile of Student's t by the expansion of Cornish and Fisher: within 1 % from 3 degrees of freedom on.
+/// The 97.5 % quantile of Student's t by the expansion of Cornish and Fisher: within 1 % from 3
+/// degrees of freedom on.
 double student_t(size_t degrees) {
   auto const v = static_cast<double>(degrees);
   return 1.960 + 2.372 / v + 2.822 / (v * v) + 2.556 / (v * v * v);
 }
 
-/// A cache that fills takes most of its memory in the first steps; what grows evenly has half of its rise in the second half.
+/// A cache that fills takes most of its memory in the first steps; what grows evenly has half of
+/// its rise in the second half.
 constexpr double kLeastLateShare = 0.25;
 
 /// Whether enough of the rise from the first to the last value came after the middle one.
@@ -49,31 +55,39 @@ constexpr double kMostSteps = 1e12;
 
 StepBytes memory_floors(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
   StepBytes floors(windows.size());
-  for_each_window(timeline, windows, [&](size_t w, Point const* before, Point const* first, Point const* last) {
-    if (before != nullptr) floors[w] = before->allocated_bytes;
-    for (; first != last; ++first) floors[w] = std::min(floors[w].value_or(first->allocated_bytes), first->allocated_bytes);
-  });
+  for_each_window(
+      timeline, windows, [&](size_t w, Point const* before, Point const* first, Point const* last) {
+        if (before != nullptr) floors[w] = before->allocated_bytes;
+        for (; first != last; ++first)
+          floors[w] = std::min(floors[w].value_or(first->allocated_bytes), first->allocated_bytes);
+      });
   return floors;
 }
 
-StepBytes reserved_at_ends(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
+StepBytes reserved_at_ends(std::vector<Point> const& timeline,
+                           std::vector<Interval> const& windows) {
   StepBytes reserved(windows.size());
   if (!reports_reserve(timeline)) return reserved;
-  for_each_window(timeline, windows, [&](size_t w, Point const* before, Point const* first, Point const* last) {
-    if (first != last) before = last - 1;
-    if (before != nullptr) reserved[w] = before->reserved_bytes;
-  });
+  for_each_window(timeline, windows,
+                  [&](size_t w, Point const* before, Point const* first, Point const* last) {
+                    if (first != last) before = last - 1;
+                    if (before != nullptr) reserved[w] = before->reserved_bytes;
+                  });
   return reserved;
 }
 
 StepBytes highest_held(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
   StepBytes highest(windows.size());
   bool const has_reserve = reports_reserve(timeline);
-  auto const held = [&](Point const& point) { return has_reserve ? point.reserved_bytes : point.allocated_bytes; };
-  for_each_window(timeline, windows, [&](size_t w, Point const* before, Point const* first, Point const* last) {
-    if (before != nullptr) highest[w] = held(*before);
-    for (; first != last; ++first) highest[w] = std::max(highest[w].value_or(0), held(*first));
-  });
+  auto const held = [&](Point const& point) {
+    return has_reserve ? point.reserved_bytes : point.allocated_bytes;
+  };
+  for_each_window(timeline, windows,
+                  [&](size_t w, Point const* before, Point const* first, Point const* last) {
+                    if (before != nullptr) highest[w] = held(*before);
+                    for (; first != last; ++first)
+                      highest[w] = std::max(highest[w].value_or(0), held(*first));
+                  });
   return highest;
 }
 
@@ -110,7 +124,8 @@ std::optional<double> floor_growth(StepBytes const& floors) {
   return slope ? std::optional(slope->bytes_per_step) : std::nullopt;
 }
 
-std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_bytes, std::optional<int64_t> step_ns) {
+std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_bytes,
+                                          std::optional<int64_t> step_ns) {
   auto const slope = slope_of(values);
   if (!slope || room_bytes < 0 || !grows_to_the_end(values)) return std::nullopt;
   double const margin = student_t(slope->steps - 2) * slope->standard_error;
@@ -124,36 +139,46 @@ std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_b
   forecast.earliest_steps = room_bytes / (slope->bytes_per_step + margin);
   forecast.latest_steps = room_bytes / least;
   double const time = forecast.steps * static_cast<double>(step_ns.value_or(0));
-  if (step_ns && time < static_cast<double>(model::kMaxTime)) forecast.time_ns = static_cast<int64_t>(time);
+  if (step_ns && time < static_cast<double>(model::kMaxTime))
+    forecast.time_ns = static_cast<int64_t>(time);
   return forecast;
 }
 
-std::vector<MemoryStats::Growth> growth_despite_room(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
+std::vector<MemoryStats::Growth> growth_despite_room(std::vector<Point> const& timeline,
+                                                     std::vector<Interval> const& windows) {
   std::vector<MemoryStats::Growth> result;
   size_t window = 0;
   for (size_t i = 1; i < timeline.size(); ++i) {
     Point const &before = timeline[i - 1], &after = timeline[i];
-    bool const grew = after.reserved_bytes > before.reserved_bytes && after.allocated_bytes > before.allocated_bytes;
+    bool const grew = after.reserved_bytes > before.reserved_bytes &&
+                      after.allocated_bytes > before.allocated_bytes;
     bool const had_room = before.reserved_bytes >= before.allocated_bytes &&
-                          before.reserved_bytes - before.allocated_bytes >= after.allocated_bytes - before.allocated_bytes;
+                          before.reserved_bytes - before.allocated_bytes >=
+                              after.allocated_bytes - before.allocated_bytes;
 
     if (!grew || !had_room) continue;
     while (window < windows.size() && windows[window].end <= after.time_ns) ++window;
-    if (!windows.empty() && (window == windows.size() || after.time_ns < windows[window].begin)) continue;
+    if (!windows.empty() && (window == windows.size() || after.time_ns < windows[window].begin))
+      continue;
     result.push_back({after.time_ns, after.reserved_bytes - before.reserved_bytes});
   }
   return result;
 }
 
-std::optional<double> batch_factor(std::array<uint64_t, 7> const& by_purpose_at_peak, uint64_t capacity_bytes) {
+std::optional<double> batch_factor(std::array<uint64_t, 7> const& by_purpose_at_peak,
+                                   uint64_t capacity_bytes) {
   using model::MemoryPurpose;
   /// More of unknown purpose, and it decides the result.
   constexpr double kMostUnknown = 0.1;
-  auto const bytes = [&](MemoryPurpose purpose) { return static_cast<double>(by_purpose_at_peak[static_cast<size_t>(purpose)]); };
+  auto const bytes = [&](MemoryPurpose purpose) {
+    return static_cast<double>(by_purpose_at_peak[static_cast<size_t>(purpose)]);
+  };
   double all = 0;
   for (uint64_t const part : by_purpose_at_peak) all += static_cast<double>(part);
-  if (bytes(MemoryPurpose::kActivations) == 0 || bytes(MemoryPurpose::kOther) > kMostUnknown * all) return std::nullopt;
-  double const fixed = bytes(MemoryPurpose::kWeights) + bytes(MemoryPurpose::kGradients) + bytes(MemoryPurpose::kOptimizer);
+  if (bytes(MemoryPurpose::kActivations) == 0 || bytes(MemoryPurpose::kOther) > kMostUnknown * all)
+    return std::nullopt;
+  double const fixed = bytes(MemoryPurpose::kWeights) + bytes(MemoryPurpose::kGradients) +
+                       bytes(MemoryPurpose::kOptimizer);
   double const room = kUsableShare * static_cast<double>(capacity_bytes) - fixed;
   return room > 0 ? std::optional(room / (all - fixed)) : std::nullopt;
 }

@@ -21,20 +21,24 @@ bool names_an_owner(EventKind kind) {
 
 /// PyTorch's operators that allocate and do nothing else: who called them is the owner.
 bool only_allocates(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kPrefixes = {"aten::empty", "aten::new_empty", "aten::resize_"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+  constexpr std::array<std::string_view, 3> kPrefixes = {"aten::empty", "aten::new_empty",
+                                                         "aten::resize_"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 class OwnerNames {
  public:
-  explicit OwnerNames(model::Trace const& trace) : trace_(trace), kinds_(trace.strings().size(), Kind::kNotAsked) {}
+  explicit OwnerNames(model::Trace const& trace)
+      : trace_(trace), kinds_(trace.strings().size(), Kind::kNotAsked) {}
 
   /// Rows must come in ascending order.
   StringId of(uint32_t row) {
     StringId const own = trace_.columns().name[row];
     uint32_t const first = trace_.rows_of(trace_.columns().track[row]).first;
     if (first >= next_) next_ = first, open_.clear();
-    // Readers that need a process only for its numbers leave Trace::Columns::depth out: nesting is found here.
+    // Readers that need a process only for its numbers leave Trace::Columns::depth out: nesting is
+    // found here.
     for (; next_ <= row; ++next_) {
       while (!open_.empty() && trace_.end(open_.back()) <= trace_.start(next_)) open_.pop_back();
       open_.push_back(next_);
@@ -61,7 +65,9 @@ class OwnerNames {
     Kind& known = kinds_[name.value];
     if (known == Kind::kNotAsked) {
       std::string_view const text = trace_.text(name);
-      known = is_allocator_name(text) ? Kind::kAllocator : only_allocates(text) ? Kind::kAllocates : Kind::kOwner;
+      known = is_allocator_name(text) ? Kind::kAllocator
+              : only_allocates(text)  ? Kind::kAllocates
+                                      : Kind::kOwner;
     }
     return known;
   }
@@ -69,13 +75,16 @@ class OwnerNames {
   model::Trace const& trace_;
   std::vector<Kind> kinds_;  ///< by name
   uint32_t next_ = 0;
-  std::vector<uint32_t> open_;  ///< of the thread, when the last row that was looked at begins; itself the last
+  std::vector<uint32_t>
+      open_;  ///< of the thread, when the last row that was looked at begins; itself the last
 };
 
 }  // namespace
 
-std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks, uint64_t allocated_bytes) {
-  std::sort(blocks.begin(), blocks.end(), [](LiveBlock const& a, LiveBlock const& b) { return a.row < b.row; });
+std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks,
+                                      uint64_t allocated_bytes) {
+  std::sort(blocks.begin(), blocks.end(),
+            [](LiveBlock const& a, LiveBlock const& b) { return a.row < b.row; });
   OwnerNames names(trace);
   std::unordered_map<uint32_t, uint64_t, base::HashNumber> by_name;
   uint64_t left = allocated_bytes;
@@ -91,8 +100,9 @@ std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<Liv
   std::vector<std::pair<uint64_t, std::string_view>> owners;
   for (auto const& [name, bytes] : by_name)
     if (bytes > 0) owners.emplace_back(bytes, trace.text(StringId{name}));
-  std::sort(owners.begin(), owners.end(),
-            [](auto const& a, auto const& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::sort(owners.begin(), owners.end(), [](auto const& a, auto const& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
 
   for (size_t i = 0; i < owners.size(); ++i) {
     if (i < kMostOwners)

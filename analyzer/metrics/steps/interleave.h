@@ -1,5 +1,6 @@
-// Turns of a program that was recorded beside another one (`stepscope record --in-turn`), as its trace tells of them in a fact.
-// The first step of each turn begins where the program was held: the time since the step before is not its own.
+// Turns of a program that was recorded beside another one (`stepscope record --in-turn`), as its
+// trace tells of them in a fact. The first step of each turn begins where the program was held: the
+// time since the step before is not its own.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,11 @@ inline constexpr char const* kTurnsFact = "turns";  ///< "30 of 8 steps"
 
 struct TurnFacts {
   int64_t count = 0, steps = 0;  ///< of each turn
-  /// The first step of a turn, or the first behind the last one. `place`: of the step, counted from the process's first.
-  [[nodiscard]] bool is_held(int64_t place) const { return place >= 0 && place / steps <= count && place % steps == 0; }
+  /// The first step of a turn, or the first behind the last one. `place`: of the step, counted from
+  /// the process's first.
+  [[nodiscard]] bool is_held(int64_t place) const {
+    return place >= 0 && place / steps <= count && place % steps == 0;
+  }
 };
 
 /// Nothing where the fact is not there, or makes no sense.

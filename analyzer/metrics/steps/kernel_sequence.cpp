@@ -54,19 +54,21 @@ model::TrackId main_stream(DeviceOps const& device) {
 bool is_batch_copy_or_fill(model::Trace const& trace, uint32_t row) {
   EventKind const kind = trace.kind(row);
   return kind == EventKind::kMemset ||
-         (kind == EventKind::kMemcpy && trace.detail<model::CopyDetail>(row).direction == model::CopyDirection::kHostToDevice);
+         (kind == EventKind::kMemcpy &&
+          trace.detail<model::CopyDetail>(row).direction == model::CopyDirection::kHostToDevice);
 }
 
 }  // namespace
 
 bool is_update_name(std::string_view name) {
   // Not "lamb", which is in every lambda, nor "update", which batch norms and caches do too.
-  constexpr std::array<std::string_view, 8> kWords = {"adam",    "sgd",     "momentum",     "optimizer",
-                                                      "adagrad", "rmsprop", "multi_tensor", "adafactor"};
+  constexpr std::array<std::string_view, 8> kWords = {
+      "adam", "sgd", "momentum", "optimizer", "adagrad", "rmsprop", "multi_tensor", "adafactor"};
   std::string lower(name);
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
 KernelSequence kernel_sequence(DeviceOps const& device) {
@@ -91,7 +93,8 @@ KernelSequence kernel_sequence(DeviceOps const& device) {
   return sequence;
 }
 
-std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& sequence, size_t first, size_t last) {
+std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& sequence,
+                                 size_t first, size_t last) {
   std::vector<int64_t> result;
   result.reserve(last - first);
   int64_t busy_until = std::numeric_limits<int64_t>::max();
@@ -103,12 +106,15 @@ std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& 
       if (place >= first) result.push_back(start > busy_until ? start - busy_until : 0);
       ++place;
     }
-    busy_until = busy_until == std::numeric_limits<int64_t>::max() ? device.end(row) : std::max(busy_until, device.end(row));
+    busy_until = busy_until == std::numeric_limits<int64_t>::max()
+                     ? device.end(row)
+                     : std::max(busy_until, device.end(row));
   }
   return result;
 }
 
-std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& sequence, std::vector<size_t> const& places) {
+std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& sequence,
+                                 std::vector<size_t> const& places) {
   std::vector<int64_t> result;
   model::Trace const& trace = device.trace();
   size_t place = 0, next = 0;
@@ -119,7 +125,8 @@ std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& 
     // The last place may be the end of the sequence, behind its last kernel.
     if (next == places.size() || place == sequence.size()) break;
     if (row != sequence.rows[place]) {
-      if (!led && is_batch_copy_or_fill(trace, row) && device.start(row) >= before) led = device.start(row);
+      if (!led && is_batch_copy_or_fill(trace, row) && device.start(row) >= before)
+        led = device.start(row);
       continue;
     }
     if (place == places[next]) {
@@ -133,7 +140,8 @@ std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& 
   return result;
 }
 
-SequenceHashes::SequenceHashes(std::span<uint32_t const> names, std::vector<uint64_t> const& name_hashes)
+SequenceHashes::SequenceHashes(std::span<uint32_t const> names,
+                               std::vector<uint64_t> const& name_hashes)
     : sums_(1, 0), polynomials_(1, 0) {
   sums_.reserve(names.size() + 1);
   polynomials_.reserve(names.size() + 1);

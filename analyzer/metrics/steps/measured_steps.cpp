@@ -14,12 +14,15 @@ namespace {
 
 template <class Row>
 std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
-  auto const first = std::partition_point(rows.begin(), rows.end(), [&](Row const& row) { return row.ref < ref; });
-  auto const last = std::partition_point(first, rows.end(), [&](Row const& row) { return row.ref <= ref; });
+  auto const first =
+      std::partition_point(rows.begin(), rows.end(), [&](Row const& row) { return row.ref < ref; });
+  auto const last =
+      std::partition_point(first, rows.end(), [&](Row const& row) { return row.ref <= ref; });
   return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
 }
 
-/// A window that a device's gaps fill, by cause; none where they do not. `near`: where the window before lay among them.
+/// A window that a device's gaps fill, by cause; none where they do not. `near`: where the window
+/// before lay among them.
 std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, size_t& near) {
   IdleSplit split{};
   int64_t idle = 0;
@@ -42,11 +45,13 @@ struct Period {
 };
 
 bool follows(StepStats const& before, StepStats const& step) {
-  return step.before == StepBefore::kFollows || (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
+  return step.before == StepBefore::kFollows ||
+         (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
 }
 
 /// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
-std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
+std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first, size_t last,
+                               DeviceGaps const* gaps) {
   std::vector<Period> result;
   size_t near = 0;
   for (size_t i = first; i < last; ++i) {
@@ -56,7 +61,8 @@ std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first
     Period period{&step, step.window};
     if (i > first && follows(steps[i - 1], step)) {
       Interval const lead{steps[i - 1].window.end, step.window.begin};
-      auto const idle = lead.begin < lead.end && gaps != nullptr ? split_idle(*gaps, lead, near) : std::nullopt;
+      auto const idle =
+          lead.begin < lead.end && gaps != nullptr ? split_idle(*gaps, lead, near) : std::nullopt;
       if (idle) {
         period.when.begin = lead.begin;
         period.lead = *idle;
@@ -70,16 +76,17 @@ std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first
 
 /// With fewer steps there is no telling which length is the usual one.
 constexpr size_t kFewestSteps = 8;
-/// Where steps vary much an outlier is beyond that, too: by so many times the distance of the quartiles above the upper one
-/// (Tukey's outer fence). So more than a quarter of the steps are never outliers but another population (evaluation, other
-/// sequence lengths).
+/// Where steps vary much an outlier is beyond that, too: by so many times the distance of the
+/// quartiles above the upper one (Tukey's outer fence). So more than a quarter of the steps are
+/// never outliers but another population (evaluation, other sequence lengths).
 constexpr double kFence = 3;
 
-/// A step of the warm-up may be so many times as long as the one before: within it times go down, but for noise.
+/// A step of the warm-up may be so many times as long as the one before: within it times go down,
+/// but for noise.
 constexpr double kSettling = 1.1;
 
-/// How many of the first periods are much longer than the later half, and settle to it. A single long one is of the warm-up only
-/// where no later one is as long: else it is one of the outliers.
+/// How many of the first periods are much longer than the later half, and settle to it. A single
+/// long one is of the warm-up only where no later one is as long: else it is one of the outliers.
 size_t count_slow_start(std::vector<Period> const& periods) {
   if (periods.size() < kFewestSteps) return 0;
   size_t const half = periods.size() / 2;
@@ -106,7 +113,9 @@ int64_t steady_limit(std::span<Period const> periods) {
   std::vector<int64_t> lengths;
   for (Period const& period : periods) lengths.push_back(period.when.length());
   std::sort(lengths.begin(), lengths.end());
-  auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
+  auto const at = [&](size_t quarters) {
+    return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]);
+  };
   double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
   return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
 }
@@ -121,14 +130,17 @@ UsualRange steady_range(std::vector<Period> const& periods) {
   return {slow, steady_limit(std::span(periods).subspan(slow))};
 }
 
-/// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not
-/// known.
+/// A recording of collectives and nothing else, not even their launches: what the device did
+/// besides, and so what it lost, is not known.
 bool is_communication_alone(DeviceStats const& device) {
-  return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 && device.launches == 0;
+  return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 &&
+         device.launches == 0;
 }
 
 /// Of a device without steps.
-bool stands_as_one_period(DeviceStats const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
+bool stands_as_one_period(DeviceStats const& device) {
+  return device.window.length() > 0 && !is_communication_alone(device);
+}
 
 void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.comm_ns += time.comm_ns;
@@ -139,15 +151,18 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.exposed_late_ns += time.exposed_late_ns;
   device.exposed_copy_ns += time.exposed_copy_ns;
   device.unhidden_comm_ns += time.unhidden_comm_ns;
-  for (size_t c = 0; c < device.unhidden.size(); ++c) device.unhidden[c] += time.unhidden_by_cause[c];
+  for (size_t c = 0; c < device.unhidden.size(); ++c)
+    device.unhidden[c] += time.unhidden_by_cause[c];
 }
 
 /// About how many gaps lie in the periods: as if they were spread evenly.
 size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
   Interval const all{device.periods.front().begin, device.periods.back().end};
-  size_t const first = gaps.exponential_search(all.begin), behind = std::max(first, gaps.exponential_search(all.end));
+  size_t const first = gaps.exponential_search(all.begin),
+               behind = std::max(first, gaps.exponential_search(all.end));
   if (all.length() <= 0) return 0;
-  double const share = std::clamp(static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
+  double const share = std::clamp(
+      static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
   return static_cast<size_t>(share * static_cast<double>(behind - first));
 }
 
@@ -187,11 +202,14 @@ void GapList::add_part(uint32_t row, Interval part) {
 }
 
 Interval GapList::cut_at(size_t place) const {
-  return std::partition_point(list_->cuts.begin(), list_->cuts.end(), [&](auto const& cut) { return cut.first < place; })->second;
+  return std::partition_point(list_->cuts.begin(), list_->cuts.end(),
+                              [&](auto const& cut) { return cut.first < place; })
+      ->second;
 }
 
 bool MeasuredDevice::is_measured(int64_t instant) const {
-  auto const period = std::partition_point(periods.begin(), periods.end(), [&](Interval const& p) { return p.end <= instant; });
+  auto const period = std::partition_point(periods.begin(), periods.end(),
+                                           [&](Interval const& p) { return p.end <= instant; });
   return period != periods.end() && period->begin <= instant;
 }
 
@@ -215,7 +233,8 @@ DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
     add_time(to, time);
   };
 
-  std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+  std::vector<Period> const periods =
+      periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
   auto const [slow, limit] = steady_range(periods);
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
@@ -252,11 +271,13 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
   tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
     DeviceStats const& device = facts.devices[d];
     auto const [first, last] = rows_of(facts.steps, device.ref);
-    std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+    std::vector<Period> const periods =
+        periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
 
     auto const [slow, limit] = steady_range(periods);
     for (size_t i = 0; i < periods.size(); ++i)
-      result[d].push_back({periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});
+      result[d].push_back(
+          {periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});
     if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
   });
   return result;
@@ -264,14 +285,17 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
 
 std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts) {
   std::vector<MeasuredDevice> result(facts.devices.size());
-  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).steady; });
+  tbb::parallel_for(size_t{0}, result.size(),
+                    [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).steady; });
   return result;
 }
 
 MeasuredSteps measure_steps(Analysis const& facts) {
   MeasuredSteps result;
-  for (auto* devices : {&result.all, &result.steady, &result.outliers, &result.slow_start}) devices->resize(facts.devices.size());
-  tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) { measure_device(facts, d, result); });
+  for (auto* devices : {&result.all, &result.steady, &result.outliers, &result.slow_start})
+    devices->resize(facts.devices.size());
+  tbb::parallel_for(size_t{0}, facts.devices.size(),
+                    [&](size_t d) { measure_device(facts, d, result); });
   return result;
 }
 

@@ -1,8 +1,9 @@
-// The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop may wait for data between its
-// steps; that time is in no step's window, but it delays the step that follows. So the period of a step is its window and, where
-// the step before is the one numbered just before and the device did nothing in between, the time since that one's end. A few
-// periods that are much longer than the others are a population of their own: what they lose says nothing of the usual step. So
-// are the first ones, while something is still being made ready.
+// The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop
+// may wait for data between its steps; that time is in no step's window, but it delays the step
+// that follows. So the period of a step is its window and, where the step before is the one
+// numbered just before and the device did nothing in between, the time since that one's end. A few
+// periods that are much longer than the others are a population of their own: what they lose says
+// nothing of the usual step. So are the first ones, while something is still being made ready.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@
 
 namespace stepscope::analyzer {
 
-/// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with the part in it. Refers to the
-/// facts. Copies share what they list.
+/// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with
+/// the part in it. Refers to the facts. Copies share what they list.
 class GapList {
  public:
   [[nodiscard]] size_t size() const { return list_ ? list_->rows.size() : 0; }
@@ -28,15 +29,21 @@ class GapList {
     if (row.is_cut) gap.when = cut_at(place);
     return gap;
   }
-  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(list_->rows[place].number); }
-  [[nodiscard]] bool is_way_from_sync(size_t place) const { return all_->is_way_from_sync(list_->rows[place].number); }
-  [[nodiscard]] NotExplained why_not(size_t place) const { return all_->why_not(list_->rows[place].number); }
+  [[nodiscard]] IdleCause cause(size_t place) const {
+    return all_->cause(list_->rows[place].number);
+  }
+  [[nodiscard]] bool is_way_from_sync(size_t place) const {
+    return all_->is_way_from_sync(list_->rows[place].number);
+  }
+  [[nodiscard]] NotExplained why_not(size_t place) const {
+    return all_->why_not(list_->rows[place].number);
+  }
   [[nodiscard]] Interval when(size_t place) const {
     Row const row = list_->rows[place];
     return row.is_cut ? cut_at(place) : all_->when(row.number);
   }
-  /// Of these gaps about so many will be added: all[row], or a part of it that is not empty. Rows must come by time, and before
-  /// the list is copied.
+  /// Of these gaps about so many will be added: all[row], or a part of it that is not empty. Rows
+  /// must come by time, and before the list is copied.
   void begin(DeviceGaps const& all, size_t expected);
   void add(uint32_t row) { list_->rows.push_back({row & 0x7fff'ffffU, false}); }
   void add_part(uint32_t row, Interval part);
@@ -58,13 +65,14 @@ class GapList {
 
 struct MeasuredDevice {
   DeviceRef ref;
-  bool has_steps = false;  ///< false: the device's whole window stands as one period, and no cost per step is given; none where
-                           ///< nothing but collectives was recorded
+  bool has_steps = false;  ///< false: the device's whole window stands as one period, and no cost
+                           ///< per step is given; none where nothing but collectives was recorded
   std::vector<Interval> periods;     ///< by time, disjoint
   int64_t total_ns = 0;              ///< Σ periods
   IdleSplit idle{};                  ///< sums over the periods
   int64_t comm_ns = 0, copy_ns = 0;  ///< with what compute hides
-  int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_late_ns = 0, exposed_copy_ns = 0;
+  int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_late_ns = 0,
+          exposed_copy_ns = 0;
   IdleSplit unhidden{};  ///< sums of unhidden_by_cause
   int64_t unhidden_comm_ns = 0;
   GapList gaps;  ///< in the periods, by time
@@ -79,16 +87,19 @@ struct MeasuredDevice {
   [[nodiscard]] int64_t idle_of(IdleCause cause) const { return idle[static_cast<size_t>(cause)]; }
 };
 
-/// Well outside of what a healthy machine varies by: a period of more than so many times the device's median one is an outlier.
+/// Well outside of what a healthy machine varies by: a period of more than so many times the
+/// device's median one is an outlier.
 inline constexpr double kOutlier = 1.5;
 
 /// Each beside facts.devices.
 struct MeasuredSteps {
   std::vector<MeasuredDevice> all;
-  std::vector<MeasuredDevice> steady;    ///< without the outliers and the slow start
-  std::vector<MeasuredDevice> outliers;  ///< without periods where there are none, or too many to be exceptions
-  /// The first periods, as long as all of them are more than kOutlier times what the run settles to; without periods where long
-  /// ones come later, too, or where it does not settle. None of them is an outlier.
+  std::vector<MeasuredDevice> steady;  ///< without the outliers and the slow start
+  std::vector<MeasuredDevice>
+      outliers;  ///< without periods where there are none, or too many to be exceptions
+  /// The first periods, as long as all of them are more than kOutlier times what the run settles
+  /// to; without periods where long ones come later, too, or where it does not settle. None of them
+  /// is an outlier.
   std::vector<MeasuredDevice> slow_start;
 };
 /// `facts` must outlive it.

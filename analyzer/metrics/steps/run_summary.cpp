@@ -23,7 +23,8 @@ void summarize_steps(Analysis const& analysis, RunSummary& summary) {
       unusual.insert(period.step->step);
       continue;
     }
-    for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    for (size_t i = 0; i < period.parts_ns.size(); ++i)
+      summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
     ++steady;
   }
 
@@ -48,7 +49,8 @@ void summarize_devices(Analysis const& analysis, RunSummary& summary) {
     comm += device.time.comm_ns;
     exposed += device.time.exposed_comm_ns;
     if (device.memory.peak_reserved_bytes)
-      summary.peak_reserved_bytes = std::max(summary.peak_reserved_bytes.value_or(0), *device.memory.peak_reserved_bytes);
+      summary.peak_reserved_bytes =
+          std::max(summary.peak_reserved_bytes.value_or(0), *device.memory.peak_reserved_bytes);
     for (int i = 0; i < kPartCount && !summary.has_steps; ++i)
       summary.parts_ns[static_cast<size_t>(i)] += static_cast<double>(part_ns(device.time, i));
   }
@@ -61,7 +63,9 @@ void summarize_devices(Analysis const& analysis, RunSummary& summary) {
 
 }  // namespace
 
-double RunSummary::share(int part_index) const { return mean_ns > 0 ? parts_ns[static_cast<size_t>(part_index)] / mean_ns : 0; }
+double RunSummary::share(int part_index) const {
+  return mean_ns > 0 ? parts_ns[static_cast<size_t>(part_index)] / mean_ns : 0;
+}
 
 double DeviceMean::idle_ns() const {
   double ns = 0;
@@ -77,17 +81,21 @@ std::vector<StepPeriod> step_periods(Analysis const& analysis) {
   size_t device = 0, next = 0;  // the next measured period of the device
   for (StepStats const& step : analysis.steps) {
     StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
-    for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
+    for (int i = 0; i < kPartCount; ++i)
+      period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
     for (; device < measured.size() && analysis.devices[device].ref < step.ref; ++device) next = 0;
-    if (step.warmup || device == measured.size() || analysis.devices[device].ref != step.ref) continue;
+    if (step.warmup || device == measured.size() || analysis.devices[device].ref != step.ref)
+      continue;
 
     // A period ends where its step's window does; steps that go back in time have none.
-    if (next >= measured[device].size() || measured[device][next].when.end != step.window.end) continue;
+    if (next >= measured[device].size() || measured[device][next].when.end != step.window.end)
+      continue;
     MeasuredPeriod const& own = measured[device][next++];
     period.when = own.when;
     period.is_measured = true;
     period.is_steady = own.is_steady;
-    for (size_t cause = 0; cause < own.lead.size(); ++cause) period.parts_ns[kFirstIdlePart + cause] += own.lead[cause];
+    for (size_t cause = 0; cause < own.lead.size(); ++cause)
+      period.parts_ns[kFirstIdlePart + cause] += own.lead[cause];
   }
   return periods;
 }
@@ -100,7 +108,9 @@ RunSummary summarize(Analysis const& analysis) {
   for (int i = 0; i < kPartCount; ++i) {
     double const ns = summary.parts_ns[static_cast<size_t>(i)];
     summary.mean_ns += ns;
-    if (i > 0 && ns > 0 && (summary.largest_loss < 0 || ns > summary.parts_ns[static_cast<size_t>(summary.largest_loss)]))
+    if (i > 0 && ns > 0 &&
+        (summary.largest_loss < 0 ||
+         ns > summary.parts_ns[static_cast<size_t>(summary.largest_loss)]))
       summary.largest_loss = i;
   }
   return summary;
@@ -120,7 +130,8 @@ std::vector<DeviceMean> device_means(Analysis const& analysis) {
     DeviceMean& mean = means[d];
     ++mean.steps;
     mean.step_ns += static_cast<double>(period.when.length());
-    for (size_t i = 0; i < mean.parts_ns.size(); ++i) mean.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    for (size_t i = 0; i < mean.parts_ns.size(); ++i)
+      mean.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
     comm[d] += static_cast<double>(period.step->time.comm_ns);
     exposed[d] += static_cast<double>(period.step->time.exposed_comm_ns);
   }
@@ -148,7 +159,8 @@ HostSummary summarize_hosts(Analysis const& analysis) {
       input += static_cast<double>(step.input_ns);
     }
     bool const is_slower =
-        host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
+        host.slow && (summary.slowest == nullptr ||
+                      host.slow->when.length() > summary.slowest->slow->when.length());
     if (is_slower) summary.slowest = &host;
   }
   if (lengths.empty()) return summary;

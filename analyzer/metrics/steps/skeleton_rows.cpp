@@ -11,7 +11,8 @@ using model::EventKind;
 /// By string: whether it is the name of a step.
 std::vector<bool> names_of_steps(model::Trace const& trace) {
   std::vector<bool> result(trace.strings().size());
-  for (uint32_t id = 0; id < result.size(); ++id) result[id] = step_name(trace.text(model::StringId{id})).has_value();
+  for (uint32_t id = 0; id < result.size(); ++id)
+    result[id] = step_name(trace.text(model::StringId{id})).has_value();
   return result;
 }
 
@@ -36,10 +37,12 @@ std::vector<uint32_t> outline_rows(model::Trace const& trace) {
   auto const& columns = trace.columns();
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     EventKind const kind = columns.kind[row];
-    bool const is_kept = kind == EventKind::kCollective || kind == EventKind::kCollectiveCall || kind == EventKind::kStep ||
+    bool const is_kept = kind == EventKind::kCollective || kind == EventKind::kCollectiveCall ||
+                         kind == EventKind::kStep ||
                          (!is_marked && model::is_range(kind) && is_step[columns.name[row].value]);
     if (is_kept) is_wanted[row] = true;
-    if (kind == EventKind::kCollective && columns.link[row].valid()) is_wanted[columns.link[row].value] = true;
+    if (kind == EventKind::kCollective && columns.link[row].valid())
+      is_wanted[columns.link[row].value] = true;
   }
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < is_wanted.size(); ++row)

@@ -1,16 +1,17 @@
-// What of a process is needed to compare it with the others of its run, and nothing else: so that one process at a time need be
-// in memory as a whole.
+// What of a process is needed to compare it with the others of its run, and nothing else: so that
+// one process at a time need be in memory as a whole.
 #pragma once
 
 #include "trace/model/trace.h"
 
 namespace stepscope::analyzer {
 
-/// Whether a thread marks steps. Marks elsewhere count for nothing, as in find_host_steps() (metrics/steps/steps.h).
+/// Whether a thread marks steps. Marks elsewhere count for nothing, as in find_host_steps()
+/// (metrics/steps/steps.h).
 bool marks_steps(model::Trace const& trace);
 
-/// Collectives and their launches, calls of communication libraries, and marks of steps (ranges with names of steps, where no
-/// thread marks steps); ascending. O(events).
+/// Collectives and their launches, calls of communication libraries, and marks of steps (ranges
+/// with names of steps, where no thread marks steps); ascending. O(events).
 std::vector<uint32_t> outline_rows(model::Trace const& trace);
 
 }  // namespace stepscope::analyzer

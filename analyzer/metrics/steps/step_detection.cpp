@@ -17,22 +17,25 @@ namespace {
 constexpr size_t kFewestKernels = 4;
 /// Two stretches that are alike may be chance, or the halves of one step.
 constexpr size_t kFewestRepeats = 3;
-/// Of more than half of the kernels there is one usual step only; with less, what does not repeat prevails.
+/// Of more than half of the kernels there is one usual step only; with less, what does not repeat
+/// prevails.
 constexpr double kLeastAlike = 0.5;
-/// Of all kernels of the run. Three equal steps of which the recording cuts one in two are as sure as this; with less, too much
-/// is not explained to call the rest the steps.
+/// Of all kernels of the run. Three equal steps of which the recording cuts one in two are as sure
+/// as this; with less, too much is not explained to call the rest the steps.
 constexpr double kLeastConfidence = 0.6;
-/// At this share what is left is the warm-up and the step that was cut off at the end: looking closer finds nothing better.
+/// At this share what is left is the warm-up and the step that was cut off at the end: looking
+/// closer finds nothing better.
 constexpr double kSureEnough = 0.9;
-/// How many kernels are looked at to tell places apart. Where 16 names in a row occur several times in a step, they do because
-/// its layers are equal, and something else of the step tells them apart.
+/// How many kernels are looked at to tell places apart. Where 16 names in a row occur several times
+/// in a step, they do because its layers are equal, and something else of the step tells them
+/// apart.
 constexpr std::array<size_t, 5> kContexts = {1, 2, 4, 8, 16};
 /// Searched, from the middle: enough for three steps of 150,000 kernels.
 constexpr size_t kMostKernels = size_t{1} << 19;
 /// Periods that are compared with each other; those that cover most.
 constexpr size_t kMostPeriods = 32;
-/// Kernels of other names are a part of the step if they take this share of what repeats within it: the log lines and metrics of
-/// every tenth step take less, a weights' update takes more.
+/// Kernels of other names are a part of the step if they take this share of what repeats within it:
+/// the log lines and metrics of every tenth step take less, a weights' update takes more.
 constexpr double kLeastNewWork = 0.05;
 /// Steps by which the usual idle time before each kernel is known; more change a median little.
 constexpr size_t kStepsForIdle = 15;
@@ -50,7 +53,8 @@ struct KernelPeriod {
 /// Numbers the places of a sequence by the names of `context` kernels from there on.
 class PeriodContexts {
  public:
-  PeriodContexts(std::span<uint32_t const> names, uint32_t kinds) : ids_(names.begin(), names.end()), kinds_(kinds) {}
+  PeriodContexts(std::span<uint32_t const> names, uint32_t kinds)
+      : ids_(names.begin(), names.end()), kinds_(kinds) {}
   /// `context` doubles.
   void widen() {
     std::vector<std::pair<uint64_t, uint32_t>> pairs;
@@ -81,18 +85,22 @@ class PeriodContexts {
 /// Finds the period of kernels [first, last) of a sequence.
 class PeriodSearch {
  public:
-  PeriodSearch(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes, size_t first, size_t last)
+  PeriodSearch(DeviceOps const& device, KernelSequence const& sequence,
+               SequenceHashes const& hashes, size_t first, size_t last)
       : device_(device), sequence_(sequence), hashes_(hashes), first_(first), last_(last) {}
 
   std::optional<KernelPeriod> find() {
-    std::span<uint32_t const> const names = std::span(sequence_.names).subspan(first_, last_ - first_);
+    std::span<uint32_t const> const names =
+        std::span(sequence_.names).subspan(first_, last_ - first_);
     PeriodContexts contexts(names, static_cast<uint32_t>(sequence_.name_hashes.size()));
     std::optional<KernelPeriod> best;
     for (size_t const context : kContexts) {
       if (context > 1) contexts.widen();
       try_places(contexts);
       best = choose();
-      if (best && static_cast<double>(best->covered()) >= kSureEnough * static_cast<double>(last_ - first_)) break;
+      if (best &&
+          static_cast<double>(best->covered()) >= kSureEnough * static_cast<double>(last_ - first_))
+        break;
     }
     return best;
   }
@@ -108,10 +116,12 @@ class PeriodSearch {
     std::vector<uint32_t> place_of_kind(contexts.kinds() + 1, 0);
     for (uint32_t const id : contexts.ids()) ++place_of_kind[id + 1];
     for (size_t k = 1; k < place_of_kind.size(); ++k) place_of_kind[k] += place_of_kind[k - 1];
-    std::vector<uint32_t> places(contexts.ids().size()), next(place_of_kind.begin(), place_of_kind.end() - 1);
+    std::vector<uint32_t> places(contexts.ids().size()),
+        next(place_of_kind.begin(), place_of_kind.end() - 1);
     for (uint32_t i = 0; i < places.size(); ++i) places[next[contexts.ids()[i]]++] = i;
     for (size_t k = 0; k + 1 < place_of_kind.size(); ++k)
-      split_at(std::span(places).subspan(place_of_kind[k], place_of_kind[k + 1] - place_of_kind[k]));
+      split_at(
+          std::span(places).subspan(place_of_kind[k], place_of_kind[k + 1] - place_of_kind[k]));
   }
 
   void split_at(std::span<uint32_t const> places) {
@@ -119,8 +129,10 @@ class PeriodSearch {
     if (places.size() < kFewestRepeats || places.size() > total / kFewestKernels) return;
     stretches_.clear();
     for (size_t i = 0; i < places.size(); ++i) {
-      size_t const begin = first_ + places[i], end = i + 1 < places.size() ? first_ + places[i + 1] : last_;
-      stretches_.push_back({hashes_.unordered(begin, end), static_cast<uint32_t>(begin), static_cast<uint32_t>(end - begin)});
+      size_t const begin = first_ + places[i],
+                   end = i + 1 < places.size() ? first_ + places[i + 1] : last_;
+      stretches_.push_back({hashes_.unordered(begin, end), static_cast<uint32_t>(begin),
+                            static_cast<uint32_t>(end - begin)});
     }
     std::sort(stretches_.begin(), stretches_.end(), [](Stretch const& a, Stretch const& b) {
       return a.kernels != b.kernels ? a.kernels < b.kernels : a.begin < b.begin;
@@ -131,19 +143,22 @@ class PeriodSearch {
     }
   }
 
-  /// Keeps stretches that hold the same (by begin), if they are a period. Only where one follows the other directly: the pieces
-  /// left and right of what a place's names occur in many times are all the same, too, but nothing repeats there.
+  /// Keeps stretches that hold the same (by begin), if they are a period. Only where one follows
+  /// the other directly: the pieces left and right of what a place's names occur in many times are
+  /// all the same, too, but nothing repeats there.
   void offer(std::span<Stretch const> alike) {
     size_t const length = alike.front().length;
     if (alike.size() < kFewestRepeats || length < kFewestKernels) return;
     begins_.clear();
     for (size_t i = 0; i < alike.size(); ++i) {
       bool const follows = i > 0 && alike[i - 1].begin + length == alike[i].begin;
-      bool const is_followed = i + 1 < alike.size() && alike[i].begin + length == alike[i + 1].begin;
+      bool const is_followed =
+          i + 1 < alike.size() && alike[i].begin + length == alike[i + 1].begin;
       if (follows || is_followed) begins_.push_back(alike[i].begin);
     }
     size_t const covered = begins_.size() * length;
-    if (begins_.size() < kFewestRepeats || static_cast<double>(covered) < kLeastAlike * static_cast<double>(last_ - first_))
+    if (begins_.size() < kFewestRepeats ||
+        static_cast<double>(covered) < kLeastAlike * static_cast<double>(last_ - first_))
       return;
     KernelPeriod& period = periods_[length];
     if (covered > period.covered()) period = {length, begins_};
@@ -178,7 +193,8 @@ class PeriodSearch {
     uint64_t times = std::numeric_limits<uint64_t>::max();
     int64_t new_ns = 0;
     for (size_t name = 0; name < part.count.size(); ++name) {
-      if (part.count[name] > 0) times = std::min<uint64_t>(times, whole.count[name] / part.count[name]);
+      if (part.count[name] > 0)
+        times = std::min<uint64_t>(times, whole.count[name] / part.count[name]);
       if (part.count[name] == 0) add_saturated(new_ns, whole.time_ns[name]);
     }
     // It does not hold the shorter one several times: they are two views of the same.
@@ -196,7 +212,8 @@ class PeriodSearch {
     };
     std::sort(all.begin(), all.end(), covers_more);
     if (all.size() > kMostPeriods) all.resize(kMostPeriods);
-    std::sort(all.begin(), all.end(), [](KernelPeriod const* a, KernelPeriod const* b) { return a->length < b->length; });
+    std::sort(all.begin(), all.end(),
+              [](KernelPeriod const* a, KernelPeriod const* b) { return a->length < b->length; });
     KernelPeriod const* best = nullptr;
     for (KernelPeriod const* period : all)
       if (best == nullptr || is_step_of(*period, *best)) best = period;
@@ -212,7 +229,8 @@ class PeriodSearch {
   std::unordered_map<size_t, KernelPeriod> periods_;
 };
 
-/// Where in a usual stretch the longest run without updates begins: just after an update. None without updates.
+/// Where in a usual stretch the longest run without updates begins: just after an update. None
+/// without updates.
 std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin, size_t length) {
   std::vector<size_t> updates;
   for (size_t i = 0; i < length; ++i)
@@ -229,7 +247,8 @@ std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin
 }
 
 /// The place in a stretch before which the device is usually idle for longest.
-size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequence, KernelPeriod const& period) {
+size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequence,
+                          KernelPeriod const& period) {
   size_t const first = period.begins.front(), last = period.begins.back() + period.length;
   std::vector<int64_t> const idle = idle_before(device, sequence, first, last);
   size_t const every = (period.begins.size() + kStepsForIdle - 1) / kStepsForIdle;
@@ -238,7 +257,8 @@ size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequenc
   std::vector<int64_t> of_steps;
   for (size_t i = 0; i < period.length; ++i) {
     of_steps.clear();
-    for (size_t s = 0; s < period.begins.size(); s += every) of_steps.push_back(idle[period.begins[s] + i - first]);
+    for (size_t s = 0; s < period.begins.size(); s += every)
+      of_steps.push_back(idle[period.begins[s] + i - first]);
     int64_t const steady = quantile(of_steps, 50);
     if (steady <= longest) continue;
     longest = steady;
@@ -254,19 +274,23 @@ std::vector<uint32_t> cycle_of(KernelSequence const& sequence, size_t begin, siz
   return names;
 }
 
-/// How many kernels before place `at` of a cycle tell it from all other places; 0 when the cycle repeats within itself.
+/// How many kernels before place `at` of a cycle tell it from all other places; 0 when the cycle
+/// repeats within itself.
 uint32_t context_of(SequenceHashes const& cycle, size_t length, size_t at) {
   for (size_t context = 1;; context = std::min(2 * context, length)) {
     uint64_t const wanted = cycle.ordered(at + length - context, at + length);
     size_t found = 0;
-    for (size_t i = 0; i < length; ++i) found += cycle.ordered(i + length - context, i + length) == wanted ? 1 : 0;
+    for (size_t i = 0; i < length; ++i)
+      found += cycle.ordered(i + length - context, i + length) == wanted ? 1 : 0;
     if (found == 1) return static_cast<uint32_t>(context);
     if (context == length) return 0;
   }
 }
 
-/// Places at which steps begin: where the boundary's names come before, and the begin if a usual step is before the first.
-std::vector<size_t> boundaries(KernelSequence const& sequence, SequenceHashes const& hashes, StepPattern const& pattern) {
+/// Places at which steps begin: where the boundary's names come before, and the begin if a usual
+/// step is before the first.
+std::vector<size_t> boundaries(KernelSequence const& sequence, SequenceHashes const& hashes,
+                               StepPattern const& pattern) {
   std::vector<size_t> result;
   for (size_t i = pattern.context; i <= sequence.size(); ++i)
     if (hashes.ordered(i - pattern.context, i) == pattern.boundary) result.push_back(i);
@@ -276,16 +300,18 @@ std::vector<size_t> boundaries(KernelSequence const& sequence, SequenceHashes co
   return result;
 }
 
-uint64_t count_alike(SequenceHashes const& hashes, StepPattern const& pattern, std::vector<size_t> const& places) {
+uint64_t count_alike(SequenceHashes const& hashes, StepPattern const& pattern,
+                     std::vector<size_t> const& places) {
   uint64_t alike = 0;
   for (size_t i = 0; i + 1 < places.size(); ++i)
-    if (hashes.unordered(places[i], places[i + 1]) == pattern.kernels) alike += places[i + 1] - places[i];
+    if (hashes.unordered(places[i], places[i + 1]) == pattern.kernels)
+      alike += places[i + 1] - places[i];
   return alike;
 }
 
 /// Of the places at which a step may begin, the first that finds as many steps as the others do.
-std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
-                                      KernelPeriod const& period) {
+std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence const& sequence,
+                                      SequenceHashes const& hashes, KernelPeriod const& period) {
   // A stretch from the middle: the first ones may be of the warm-up.
   size_t const begin = period.begins[period.begins.size() / 2], length = period.length;
   SequenceHashes const cycle(cycle_of(sequence, begin, length), sequence.name_hashes);
@@ -294,17 +320,19 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
   bool const has_updates = after_update.has_value();
   if (after_update) starts.push_back(*after_update);
   starts.push_back(after_longest_idle(device, sequence, period));
-  starts.push_back((length - begin % length) % length);  // as the recording begins: profilers are switched on between steps
+  starts.push_back((length - begin % length) %
+                   length);  // as the recording begins: profilers are switched on between steps
   starts.push_back(0);
   std::optional<StepPattern> best;
   uint64_t most = 0;
   for (size_t const at : starts) {
     uint32_t const context = context_of(cycle, length, at);
     if (context == 0) return std::nullopt;
-    StepPattern const pattern{cycle.ordered(at + length - context, at + length), context, hashes.unordered(begin, begin + length),
-                              length, has_updates};
+    StepPattern const pattern{cycle.ordered(at + length - context, at + length), context,
+                              hashes.unordered(begin, begin + length), length, has_updates};
     uint64_t const alike = count_alike(hashes, pattern, boundaries(sequence, hashes, pattern));
-    // A step more or less at the ends is no reason for the worse place, unless nothing is left then.
+    // A step more or less at the ends is no reason for the worse place, unless nothing is left
+    // then.
     bool const is_better = alike >= most + 2 * length || (alike == sequence.size() && most < alike);
     if (best && !is_better) continue;
     best = pattern;
@@ -313,14 +341,15 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
   return best;
 }
 
-/// Whether most of the steps copy to the host: give a loss or a token out. Copies from it alone are no sign of a step: a batch
-/// may come in by them, and so may the weights of each layer.
+/// Whether most of the steps copy to the host: give a loss or a token out. Copies from it alone are
+/// no sign of a step: a batch may come in by them, and so may the weights of each layer.
 bool most_copy_out(DeviceOps const& device, std::vector<HostStep> const& steps) {
   model::Trace const& trace = device.trace();
   size_t next = 0, copying = 0;
   for (uint32_t const row : device.ops) {
     if (trace.kind(row) != model::EventKind::kMemcpy) continue;
-    if (trace.detail<model::CopyDetail>(row).direction != model::CopyDirection::kDeviceToHost) continue;
+    if (trace.detail<model::CopyDetail>(row).direction != model::CopyDirection::kDeviceToHost)
+      continue;
     int64_t const start = device.start(row);
     while (next < steps.size() && steps[next].when.end <= start) ++next;
     if (next == steps.size() || start < steps[next].when.begin) continue;
@@ -330,10 +359,11 @@ bool most_copy_out(DeviceOps const& device, std::vector<HostStep> const& steps) 
   return 2 * copying > steps.size();
 }
 
-/// Whether before the first step or after the last only kernels run that steps have, too: those of a step that the recording
-/// cuts. Around the layers of a single step there are others on both sides: the embedding, the loss.
-bool is_cut_from_more(KernelSequence const& sequence, SequenceHashes const& hashes, StepPattern const& pattern,
-                      std::vector<size_t> const& places) {
+/// Whether before the first step or after the last only kernels run that steps have, too: those of
+/// a step that the recording cuts. Around the layers of a single step there are others on both
+/// sides: the embedding, the loss.
+bool is_cut_from_more(KernelSequence const& sequence, SequenceHashes const& hashes,
+                      StepPattern const& pattern, std::vector<size_t> const& places) {
   std::vector<bool> known(sequence.name_hashes.size(), false);
   for (size_t i = 0; i + 1 < places.size(); ++i) {
     if (hashes.unordered(places[i], places[i + 1]) != pattern.kernels) continue;
@@ -342,13 +372,14 @@ bool is_cut_from_more(KernelSequence const& sequence, SequenceHashes const& hash
   }
   auto const are_known = [&](size_t first, size_t last) {
     return std::all_of(sequence.names.begin() + static_cast<ptrdiff_t>(first),
-                       sequence.names.begin() + static_cast<ptrdiff_t>(last), [&](uint32_t name) { return known[name]; });
+                       sequence.names.begin() + static_cast<ptrdiff_t>(last),
+                       [&](uint32_t name) { return known[name]; });
   };
   return are_known(0, places.front()) || are_known(places.back(), sequence.size());
 }
 
-DetectedSteps steps_at(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
-                       StepPattern const& pattern) {
+DetectedSteps steps_at(DeviceOps const& device, KernelSequence const& sequence,
+                       SequenceHashes const& hashes, StepPattern const& pattern) {
   DetectedSteps result;
   result.pattern = pattern;
   result.kernels = sequence.size();
@@ -358,12 +389,16 @@ DetectedSteps steps_at(DeviceOps const& device, KernelSequence const& sequence, 
   std::vector<int64_t> begins = work_begins(device, sequence, places);
   if (places.back() == sequence.size()) begins.push_back(op_window(device).end);
   for (size_t i = 0; i + 1 < begins.size(); ++i)
-    result.steps.push_back({{begins[i], std::max(begins[i], begins[i + 1])}, static_cast<int64_t>(i), static_cast<int64_t>(i)});
-  result.is_loop = pattern.updates || most_copy_out(device, result.steps) || is_cut_from_more(sequence, hashes, pattern, places);
+    result.steps.push_back({{begins[i], std::max(begins[i], begins[i + 1])},
+                            static_cast<int64_t>(i),
+                            static_cast<int64_t>(i)});
+  result.is_loop = pattern.updates || most_copy_out(device, result.steps) ||
+                   is_cut_from_more(sequence, hashes, pattern, places);
   return result;
 }
 
-/// Steps of a device that begin as others' do. What they hold may differ: libraries choose kernels on each device for itself.
+/// Steps of a device that begin as others' do. What they hold may differ: libraries choose kernels
+/// on each device for itself.
 StepPattern with_boundary(std::optional<StepPattern> const& own, StepPattern const& others) {
   StepPattern pattern = own.value_or(others);
   pattern.boundary = others.boundary;
@@ -371,10 +406,10 @@ StepPattern with_boundary(std::optional<StepPattern> const& own, StepPattern con
   return pattern;
 }
 
-/// What names of layers say of the stretches that were found: fills the steps from where their numbers begin again, or says that
-/// they are layers. False where names tell nothing.
-bool take_layers(std::vector<DeviceOps> const& devices, std::vector<DetectedSteps> const& found, double confidence,
-                 HostSteps& steps) {
+/// What names of layers say of the stretches that were found: fills the steps from where their
+/// numbers begin again, or says that they are layers. False where names tell nothing.
+bool take_layers(std::vector<DeviceOps> const& devices, std::vector<DetectedSteps> const& found,
+                 double confidence, HostSteps& steps) {
   std::optional<RepeatedLayers> layers;
   std::vector<DeviceOwnSteps> with_steps;
   size_t searched = 0, have_layers = 0;
@@ -416,9 +451,12 @@ DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern c
     DetectedSteps found = steps_at(device, sequence, hashes, pattern);
     if (found.alike > best.alike) best = std::move(found);
   }
-  if (static_cast<double>(best.alike) >= kSureEnough * static_cast<double>(sequence.size())) return best;
-  size_t const searched = std::min(sequence.size(), kMostKernels), first = (sequence.size() - searched) / 2;
-  std::optional<KernelPeriod> const period = PeriodSearch(device, sequence, hashes, first, first + searched).find();
+  if (static_cast<double>(best.alike) >= kSureEnough * static_cast<double>(sequence.size()))
+    return best;
+  size_t const searched = std::min(sequence.size(), kMostKernels),
+               first = (sequence.size() - searched) / 2;
+  std::optional<KernelPeriod> const period =
+      PeriodSearch(device, sequence, hashes, first, first + searched).find();
   if (!period) return best;
   if (auto const pattern = pattern_of(device, sequence, hashes, *period)) {
     DetectedSteps found = steps_at(device, sequence, hashes, *pattern);
@@ -439,7 +477,8 @@ std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices
   for (DetectedSteps const& device : devices)
     if (device.pattern) ++counts[key(*device.pattern)];
   for (DetectedSteps const& device : devices)
-    if (device.pattern && (!best || counts[key(*device.pattern)] > counts[key(*best)])) best = device.pattern;
+    if (device.pattern && (!best || counts[key(*device.pattern)] > counts[key(*best)]))
+      best = device.pattern;
   return best;
 }
 
@@ -458,8 +497,10 @@ void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
   bool is_loop = false;
   for (size_t d = 0; d < devices.size(); ++d) {
     if (found[d].pattern != common && found[d].kernels > 0) {
-      DetectedSteps as_others = steps_by_pattern(devices[d], with_boundary(found[d].pattern, *common));
-      if (as_others.alike > 0 && as_others.alike + 2 * common->length >= found[d].alike) found[d] = std::move(as_others);
+      DetectedSteps as_others =
+          steps_by_pattern(devices[d], with_boundary(found[d].pattern, *common));
+      if (as_others.alike > 0 && as_others.alike + 2 * common->length >= found[d].alike)
+        found[d] = std::move(as_others);
     }
     kernels += found[d].kernels;
     alike += found[d].alike;
@@ -472,7 +513,8 @@ void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
   steps.source = StepSource::kDetected;
   steps.confidence = confidence;
   for (size_t d = 0; d < devices.size(); ++d)
-    if (!found[d].steps.empty()) steps.detected.push_back({devices[d].ref, std::move(found[d].steps)});
+    if (!found[d].steps.empty())
+      steps.detected.push_back({devices[d].ref, std::move(found[d].steps)});
 }
 
 }  // namespace stepscope::analyzer

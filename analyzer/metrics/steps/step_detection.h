@@ -1,14 +1,17 @@
-// Steps that nobody marked: the period of the kernels' names on each device's main stream (DEFINITIONS, "Steps").
+// Steps that nobody marked: the period of the kernels' names on each device's main stream
+// (DEFINITIONS, "Steps").
 //
-// Any stretch of kernels between two places with the same names around them may be a step. Of the lengths at which most of the
-// stretches hold the same kernels (how often each name occurs; their order within does not matter), the step is the largest that
-// is more than its smaller ones repeated: the layers of a step repeat, too, and so do micro-batches, but what follows them, the
-// weights' update above all, is in a step once. A step that is followed by something else every tenth time (a log line, an
-// evaluation) is not: its kernels are all there in the shorter one.
+// Any stretch of kernels between two places with the same names around them may be a step. Of the
+// lengths at which most of the stretches hold the same kernels (how often each name occurs; their
+// order within does not matter), the step is the largest that is more than its smaller ones
+// repeated: the layers of a step repeat, too, and so do micro-batches, but what follows them, the
+// weights' update above all, is in a step once. A step that is followed by something else every
+// tenth time (a log line, an evaluation) is not: its kernels are all there in the shorter one.
 //
-// A step begins where no update of the weights follows for longest, or, where kernels' names tell of no update, after the
-// longest usual idle time. The place is known by the names of the kernels before it, so that all ranks of a data-parallel job
-// find the same. What comes before the first whole step and after the last is in no step.
+// A step begins where no update of the weights follows for longest, or, where kernels' names tell
+// of no update, after the longest usual idle time. The place is known by the names of the kernels
+// before it, so that all ranks of a data-parallel job find the same. What comes before the first
+// whole step and after the last is in no step.
 #pragma once
 
 #include <span>
@@ -20,26 +23,28 @@ namespace stepscope::analyzer {
 
 /// How the kernels of a device repeat; comparable across processes.
 struct StepPattern {
-  uint64_t boundary = 0;  ///< hash of the names of the `context` kernels before a step's first one, in their order
-  uint32_t context = 0;   ///< at least 1
-  uint64_t kernels = 0;   ///< names of a usual step, as a hash: which, and how often each
-  size_t length = 0;      ///< kernels of a usual step
-  bool updates = false;   ///< some of them update weights, by their names
+  uint64_t boundary =
+      0;  ///< hash of the names of the `context` kernels before a step's first one, in their order
+  uint32_t context = 0;  ///< at least 1
+  uint64_t kernels = 0;  ///< names of a usual step, as a hash: which, and how often each
+  size_t length = 0;     ///< kernels of a usual step
+  bool updates = false;  ///< some of them update weights, by their names
   friend bool operator==(StepPattern const&, StepPattern const&) = default;
 };
 
 /// The steps of one device, and how much of it they explain.
 struct DetectedSteps {
   std::optional<StepPattern> pattern;
-  std::vector<HostStep> steps;  ///< in the device's time: from a step's first op to the next step's, numbered from 0
-  uint64_t kernels = 0;         ///< on the main stream
-  uint64_t alike = 0;           ///< of them: in steps that hold what the usual one holds
-  /// Not the layers of a single step: they update weights, or most copy to the host, or the recording begins or ends with a piece
-  /// of one.
+  std::vector<HostStep>
+      steps;  ///< in the device's time: from a step's first op to the next step's, numbered from 0
+  uint64_t kernels = 0;  ///< on the main stream
+  uint64_t alike = 0;    ///< of them: in steps that hold what the usual one holds
+  /// Not the layers of a single step: they update weights, or most copy to the host, or the
+  /// recording begins or ends with a piece of one.
   bool is_loop = false;
 };
-/// By one of the known patterns if it tells nearly everything, else searched: O(n log n). No pattern where less than half of the
-/// kernels repeat three times or more.
+/// By one of the known patterns if it tells nearly everything, else searched: O(n log n). No
+/// pattern where less than half of the kernels repeat three times or more.
 DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern const> known = {});
 /// The device's steps by another device's pattern. O(n).
 DetectedSteps steps_by_pattern(DeviceOps const& device, StepPattern const& pattern);
@@ -47,8 +52,9 @@ DetectedSteps steps_by_pattern(DeviceOps const& device, StepPattern const& patte
 /// The pattern that most of the devices have; of equally many that of the first. None without any.
 std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices);
 
-/// Finds the steps of all devices of a run without marks: fills `detected` and `confidence`, the share of all kernels that are in
-/// steps alike, if that is at least kLeastConfidence; or, where names tell that layers repeat, `layers`; else changes nothing.
+/// Finds the steps of all devices of a run without marks: fills `detected` and `confidence`, the
+/// share of all kernels that are in steps alike, if that is at least kLeastConfidence; or, where
+/// names tell that layers repeat, `layers`; else changes nothing.
 void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps);
 
 }  // namespace stepscope::analyzer

@@ -9,11 +9,13 @@ namespace stepscope::analyzer {
 namespace {
 
 /// Words before "step" that leave it a step of the job. Longer ones first.
-constexpr std::array<std::string_view, 11> kPrefixes = {"profiler",  "profile", "training", "train",     "global", "decode",
-                                                        "denoising", "denoise", "sampling", "inference", "run"};
+constexpr std::array<std::string_view, 11> kPrefixes = {
+    "profiler",  "profile", "training", "train",     "global", "decode",
+    "denoising", "denoise", "sampling", "inference", "run"};
 constexpr std::array<std::string_view, 3> kStepWords = {"iteration", "step", "iter"};
 /// Steps only where they fill their thread's time: loaders name their ranges so, too.
-constexpr std::array<std::string_view, 4> kBatches = {"mini_batch", "mini-batch", "minibatch", "batch"};
+constexpr std::array<std::string_view, 4> kBatches = {"mini_batch", "mini-batch", "minibatch",
+                                                      "batch"};
 constexpr std::string_view kSeparators = " _#:=-/.";
 
 /// What frameworks call one step, without a number that counts it.
@@ -21,9 +23,10 @@ struct FrameworkName {
   std::string_view begin, part, other_part;
 };
 constexpr std::array kFrameworkNames = {
-    FrameworkName{"execute_", "context_", "_generation_"},     // vLLM: execute_context_1(512)_generation_32(32)
-    FrameworkName{"execute_new_", "_cached_", ""},             // vLLM before that: execute_new_1_cached_32
-    FrameworkName{"step[", "bs=", "]"},                        // SGLang: step[EXTEND bs=1 toks=107]
+    FrameworkName{"execute_", "context_",
+                  "_generation_"},  // vLLM: execute_context_1(512)_generation_32(32)
+    FrameworkName{"execute_new_", "_cached_", ""},  // vLLM before that: execute_new_1_cached_32
+    FrameworkName{"step[", "bs=", "]"},             // SGLang: step[EXTEND bs=1 toks=107]
     FrameworkName{"[pl][profile]run_training_batch", "", ""},  // Lightning
     FrameworkName{"run_training_batch", "", ""},
     FrameworkName{"PipelineEngine.train_batch", "", ""},  // DeepSpeed
@@ -42,7 +45,8 @@ bool take(std::string_view& text, std::string_view word) {
 
 template <size_t N>
 bool take_one(std::string_view& text, std::array<std::string_view, N> const& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return take(text, word); });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return take(text, word); });
 }
 
 void skip_separators(std::string_view& text) {
@@ -70,8 +74,8 @@ void skip_epoch(std::string_view& name) {
   name = rest.substr(next);
 }
 
-/// What may follow a step's number and leaves it one: how many there are ("/100", " of 100"), how long it took (Paddle: "[2.868
-/// ms]"), the end of a range of numbers ("[0,4)").
+/// What may follow a step's number and leaves it one: how many there are ("/100", " of 100"), how
+/// long it took (Paddle: "[2.868 ms]"), the end of a range of numbers ("[0,4)").
 bool is_harmless(std::string_view rest) {
   if (rest.empty()) return true;
   constexpr std::string_view kOf = " of ";
@@ -82,14 +86,16 @@ bool is_harmless(std::string_view rest) {
     return rest.empty() || rest == "]" || rest == ")";
   }
   if (rest == "]" || rest == ")") return true;
-  return rest.front() == '[' && (rest.ends_with("ms]") || rest.ends_with("us]") || rest.ends_with(" s]"));
+  return rest.front() == '[' &&
+         (rest.ends_with("ms]") || rest.ends_with("us]") || rest.ends_with(" s]"));
 }
 
 bool is_framework_name(std::string_view name) {
   auto const fits = [&](FrameworkName const& known) {
     if (!name.starts_with(known.begin)) return false;
     if (known.part.empty()) return name.size() == known.begin.size();
-    return name.find(known.part) != std::string_view::npos && name.find(known.other_part) != std::string_view::npos;
+    return name.find(known.part) != std::string_view::npos &&
+           name.find(known.other_part) != std::string_view::npos;
   };
   return std::any_of(kFrameworkNames.begin(), kFrameworkNames.end(), fits);
 }
@@ -117,7 +123,8 @@ std::optional<StepName> step_name(std::string_view name) {
   bool const is_step = take_one(name, kStepWords);
   if (!is_step && !take_one(name, kBatches)) return std::nullopt;
 
-  if (name.empty()) return is_step || has_prefix ? std::optional(StepName{false, std::nullopt}) : std::nullopt;
+  if (name.empty())
+    return is_step || has_prefix ? std::optional(StepName{false, std::nullopt}) : std::nullopt;
   skip_separators(name);
   if (name.starts_with('[') || name.starts_with('(')) name.remove_prefix(1);
   auto const number = leading_number(name);
@@ -126,7 +133,8 @@ std::optional<StepName> step_name(std::string_view name) {
 }
 
 bool is_inference_step(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kOfSampling = {"decode", "denoising", "denoise", "sampling", "inference"};
+  constexpr std::array<std::string_view, 5> kOfSampling = {"decode", "denoising", "denoise",
+                                                           "sampling", "inference"};
   if (name.starts_with("execute_") || name.starts_with("step[")) return is_framework_name(name);
   if (name.starts_with(kExecutorStep)) return by_framework(name).has_value();
   std::string_view rest = name;

@@ -30,17 +30,20 @@ int64_t middle_of(std::vector<int64_t>& values) {
 }
 
 /// The threads of a rank, each behind one that had ended when it began, as far as there is one.
-void add_sequences(std::vector<std::vector<HostStep>>& threads, size_t rank, std::vector<Sequence>& sequences) {
+void add_sequences(std::vector<std::vector<HostStep>>& threads, size_t rank,
+                   std::vector<Sequence>& sequences) {
   std::vector<std::vector<HostStep>*> by_begin;
   for (std::vector<HostStep>& steps : threads)
     if (!steps.empty()) by_begin.push_back(&steps);
-  std::stable_sort(by_begin.begin(), by_begin.end(),
-                   [](auto const* a, auto const* b) { return a->front().when.begin < b->front().when.begin; });
+  std::stable_sort(by_begin.begin(), by_begin.end(), [](auto const* a, auto const* b) {
+    return a->front().when.begin < b->front().when.begin;
+  });
 
   size_t const first = sequences.size();
   for (std::vector<HostStep>* const steps : by_begin) {
-    auto const free = std::find_if(sequences.begin() + static_cast<ptrdiff_t>(first), sequences.end(),
-                                   [&](Sequence const& s) { return s.steps.back()->when.end <= steps->front().when.begin; });
+    auto const free = std::find_if(
+        sequences.begin() + static_cast<ptrdiff_t>(first), sequences.end(),
+        [&](Sequence const& s) { return s.steps.back()->when.end <= steps->front().when.begin; });
     Sequence& to = free == sequences.end() ? sequences.emplace_back() : *free;
     to.rank = rank;
     for (HostStep& step : *steps) to.steps.push_back(&step);
@@ -62,14 +65,16 @@ void count_laps(Sequence& sequence) {
   }
 }
 
-/// Marks steps whose number is further on, and that begin later by about as many steps: those between were not recorded. A number
-/// that is further on alone is how the program counts (samples, every tenth).
+/// Marks steps whose number is further on, and that begin later by about as many steps: those
+/// between were not recorded. A number that is further on alone is how the program counts (samples,
+/// every tenth).
 void mark_gaps(Sequence& sequence) {
   std::vector<int64_t> periods, durations;
   auto const& steps = sequence.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
     durations.push_back(steps[i]->when.length());
-    if (i > 0 && steps[i]->number == steps[i - 1]->number + 1) periods.push_back(steps[i]->when.begin - steps[i - 1]->when.begin);
+    if (i > 0 && steps[i]->number == steps[i - 1]->number + 1)
+      periods.push_back(steps[i]->when.begin - steps[i - 1]->when.begin);
   }
 
   auto const steady = static_cast<double>(middle_of(periods.empty() ? durations : periods));
@@ -111,33 +116,38 @@ Agreement agree(Sequence const& other, Sequence const& sequence, int64_t shift) 
 /// Laps that are tried around the one that counting, and the one that the clocks, tell.
 constexpr int64_t kTriedLaps = 4;
 
-/// Clocks of hosts that no collective compares are that far apart at most: beyond it they tell which steps ran at once.
+/// Clocks of hosts that no collective compares are that far apart at most: beyond it they tell
+/// which steps ran at once.
 constexpr int64_t kClockErrorNs = 100'000'000;
 
 /// By how many laps the sequence began later than the other.
 int64_t laps_behind(Sequence const& other, Sequence const& sequence, bool are_clocks_good) {
   size_t const middle = sequence.steps.size() / 2;
-  auto const at_once = std::partition_point(other.steps.begin(), other.steps.end() - 1, [&](HostStep const* step) {
-    return step->when.end <= sequence.steps[middle]->when.begin;
-  });
-  int64_t const by_time = other.laps[static_cast<size_t>(at_once - other.steps.begin())].lap - sequence.laps[middle].lap;
+  auto const at_once = std::partition_point(
+      other.steps.begin(), other.steps.end() - 1,
+      [&](HostStep const* step) { return step->when.end <= sequence.steps[middle]->when.begin; });
+  int64_t const by_time = other.laps[static_cast<size_t>(at_once - other.steps.begin())].lap -
+                          sequence.laps[middle].lap;
   std::vector<Agreement> tried;
   for (int64_t const around : {int64_t{0}, by_time})
-    for (int64_t by = -kTriedLaps; by <= kTriedLaps; ++by) tried.push_back(agree(other, sequence, around + by));
+    for (int64_t by = -kTriedLaps; by <= kTriedLaps; ++by)
+      tried.push_back(agree(other, sequence, around + by));
 
-  Agreement const most_alike = *std::max_element(tried.begin(), tried.end(), [](Agreement const& a, Agreement const& b) {
-    return a.count != b.count ? a.count < b.count : a.apart_ns > b.apart_ns;
-  });
+  Agreement const most_alike =
+      *std::max_element(tried.begin(), tried.end(), [](Agreement const& a, Agreement const& b) {
+        return a.count != b.count ? a.count < b.count : a.apart_ns > b.apart_ns;
+      });
   size_t const most = most_alike.count;
-  // Where the clocks are good they decide among all that agree in most steps: a recording that lacks the first step and has one
-  // more at its end has as many steps as the other.
+  // Where the clocks are good they decide among all that agree in most steps: a recording that
+  // lacks the first step and has one more at its end has as many steps as the other.
   bool const is_by_time = are_clocks_good || (most > 0 && most_alike.apart_ns > kClockErrorNs);
   size_t const least = is_by_time ? most / 2 + 1 : most;
   Agreement best{};
   for (Agreement const& each : tried) {
     if (each.count < least || each.count == 0) continue;
-    bool const is_nearer =
-        each.apart_ns != best.apart_ns ? each.apart_ns < best.apart_ns : std::abs(each.shift) < std::abs(best.shift);
+    bool const is_nearer = each.apart_ns != best.apart_ns
+                               ? each.apart_ns < best.apart_ns
+                               : std::abs(each.shift) < std::abs(best.shift);
     if (best.count == 0 || is_nearer) best = each;
   }
   return best.shift;
@@ -146,7 +156,8 @@ int64_t laps_behind(Sequence const& other, Sequence const& sequence, bool are_cl
 /// Numbers all steps in the order of their laps.
 void count_through(std::vector<Sequence>& sequences) {
   std::vector<LapStep> all;
-  for (Sequence const& sequence : sequences) all.insert(all.end(), sequence.laps.begin(), sequence.laps.end());
+  for (Sequence const& sequence : sequences)
+    all.insert(all.end(), sequence.laps.begin(), sequence.laps.end());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
 
@@ -164,7 +175,8 @@ void count_through(std::vector<Sequence>& sequences) {
 
 void number_steps(std::vector<std::vector<std::vector<HostStep>>>& threads, bool are_clocks_good) {
   std::vector<Sequence> sequences;
-  for (size_t rank = 0; rank < threads.size(); ++rank) add_sequences(threads[rank], rank, sequences);
+  for (size_t rank = 0; rank < threads.size(); ++rank)
+    add_sequences(threads[rank], rank, sequences);
   if (sequences.empty()) return;
   for (Sequence& sequence : sequences) {
     mark_gaps(sequence);
@@ -174,11 +186,13 @@ void number_steps(std::vector<std::vector<std::vector<HostStep>>>& threads, bool
 
   for (Sequence& sequence : sequences) count_laps(sequence);
   Sequence const& longest = *std::max_element(
-      sequences.begin(), sequences.end(), [](Sequence const& a, Sequence const& b) { return a.steps.size() < b.steps.size(); });
+      sequences.begin(), sequences.end(),
+      [](Sequence const& a, Sequence const& b) { return a.steps.size() < b.steps.size(); });
   for (Sequence& sequence : sequences) {
     if (&sequence == &longest) continue;
     // Threads of one process have one clock.
-    int64_t const behind = laps_behind(longest, sequence, are_clocks_good || sequence.rank == longest.rank);
+    int64_t const behind =
+        laps_behind(longest, sequence, are_clocks_good || sequence.rank == longest.rank);
     for (LapStep& step : sequence.laps) step.lap += behind;
   }
   count_through(sequences);

@@ -1,10 +1,11 @@
-// Which step of the job each recorded step is (DEFINITIONS, "Steps"). A step is an occurrence, not its number: programs count
-// from 0 again in each epoch, give all steps one number, or none.
+// Which step of the job each recorded step is (DEFINITIONS, "Steps"). A step is an occurrence, not
+// its number: programs count from 0 again in each epoch, give all steps one number, or none.
 //
-// Numbers that only grow in every thread are kept. Otherwise steps are counted through. A *lap* ends where a number does not
-// grow; a step is known by its lap and its number in it. So a rank whose recording begins at another step, or lacks one, is not
-// misaligned. How many laps a rank is behind is found by the steps that then agree with those of the rank with most steps, and,
-// where several answers agree alike, by the time at which steps begin.
+// Numbers that only grow in every thread are kept. Otherwise steps are counted through. A *lap*
+// ends where a number does not grow; a step is known by its lap and its number in it. So a rank
+// whose recording begins at another step, or lacks one, is not misaligned. How many laps a rank is
+// behind is found by the steps that then agree with those of the rank with most steps, and, where
+// several answers agree alike, by the time at which steps begin.
 #pragma once
 
 #include <vector>
@@ -13,8 +14,9 @@
 
 namespace stepscope::analyzer {
 
-/// Fills HostStep::index from HostStep::number, and is_after_gap. `threads[rank][track]` as in HostSteps. `are_clocks_good`: run
-/// time tells which steps of two ranks ran at once; else it decides only where nothing else does. O(n log n) over all steps.
+/// Fills HostStep::index from HostStep::number, and is_after_gap. `threads[rank][track]` as in
+/// HostSteps. `are_clocks_good`: run time tells which steps of two ranks ran at once; else it
+/// decides only where nothing else does. O(n log n) over all steps.
 void number_steps(std::vector<std::vector<std::vector<HostStep>>>& threads, bool are_clocks_good);
 
 }  // namespace stepscope::analyzer

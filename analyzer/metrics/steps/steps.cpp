@@ -31,13 +31,15 @@ class StepNames {
   std::vector<std::optional<std::optional<StepName>>> known_;
 };
 
-/// Whether a step can have this number: more than any job has are damage, and differences of what is possible do not overflow.
+/// Whether a step can have this number: more than any job has are damage, and differences of what
+/// is possible do not overflow.
 bool is_possible_number(int64_t number) {
   constexpr int64_t kMost = int64_t{1} << 53;
   return number >= -kMost && number <= kMost;
 }
 
-/// Rows come by start, so a step that begins before the last one ended lies inside it (or is damaged): left out.
+/// Rows come by start, so a step that begins before the last one ended lies inside it (or is
+/// damaged): left out.
 void add_step(std::vector<HostStep>& steps, HostStep step) {
   if (!steps.empty() && step.when.begin < steps.back().when.end) return;
   steps.push_back(step);
@@ -46,7 +48,8 @@ void add_step(std::vector<HostStep>& steps, HostStep step) {
 /// Which ranges are taken for steps, the surest first.
 enum class Marks : uint8_t { kAnnotations, kStepNames, kPossibleNames };
 
-/// Ranges of one thread that may be steps, by what their names say but for numbers: no more kinds than step_names knows.
+/// Ranges of one thread that may be steps, by what their names say but for numbers: no more kinds
+/// than step_names knows.
 using PossibleSteps = std::map<std::string, std::vector<HostStep>>;
 
 std::string range_letters(std::string_view name) {
@@ -59,7 +62,8 @@ std::string range_letters(std::string_view name) {
 
 /// With fewer there is no telling that they follow one another.
 constexpr size_t kFewestPossibleSteps = 3;
-/// Steps fill at least so much of the time from the first to the last; an optimizer's "step" or a loader's "batch" fills less.
+/// Steps fill at least so much of the time from the first to the last; an optimizer's "step" or a
+/// loader's "batch" fills less.
 constexpr double kLeastFilled = 0.5;
 
 /// The ranges that fill most of the time; none where none fill enough of it.
@@ -70,7 +74,8 @@ std::vector<HostStep> choose_possible(PossibleSteps& kinds) {
     if (steps.size() < kFewestPossibleSteps) continue;
     double filled = 0;
     for (HostStep const& step : steps) filled += static_cast<double>(step.when.length());
-    double const share = filled / static_cast<double>(steps.back().when.end - steps.front().when.begin);
+    double const share =
+        filled / static_cast<double>(steps.back().when.end - steps.front().when.begin);
     if (!(share >= most)) continue;
 
     most = share;
@@ -79,7 +84,8 @@ std::vector<HostStep> choose_possible(PossibleSteps& kinds) {
   return best;
 }
 
-std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::TrackId track, Marks marks, StepNames& names) {
+std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::TrackId track,
+                                      Marks marks, StepNames& names) {
   model::Trace const& trace = rank.trace;
   std::vector<HostStep> steps;
   PossibleSteps possible;
@@ -97,12 +103,14 @@ std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::Track
     StepName const* const name = model::is_range(kind) ? names.of(row) : nullptr;
     if (name == nullptr || name->is_certain != (marks == Marks::kStepNames)) continue;
     step.number = name->number.value_or(0);
-    if (is_possible_number(step.number)) add_step(name->is_certain ? steps : possible[range_letters(trace.name(row))], step);
+    if (is_possible_number(step.number))
+      add_step(name->is_certain ? steps : possible[range_letters(trace.name(row))], step);
   }
   return marks == Marks::kPossibleNames ? choose_possible(possible) : steps;
 }
 
-bool find_steps(model::RankTrace const& rank, Marks marks, std::vector<std::vector<HostStep>>& threads) {
+bool find_steps(model::RankTrace const& rank, Marks marks,
+                std::vector<std::vector<HostStep>>& threads) {
   auto const tracks = rank.trace.tracks();
   threads.assign(tracks.size(), {});
 
@@ -118,7 +126,8 @@ bool find_steps(model::RankTrace const& rank, Marks marks, std::vector<std::vect
 
 /// Index into `steps` of the one that contains the instant, −1 = none.
 int32_t step_at(std::vector<HostStep> const& steps, int64_t instant) {
-  auto const after = std::partition_point(steps.begin(), steps.end(), [&](HostStep const& s) { return s.when.begin <= instant; });
+  auto const after = std::partition_point(
+      steps.begin(), steps.end(), [&](HostStep const& s) { return s.when.begin <= instant; });
   if (after == steps.begin() || std::prev(after)->when.end <= instant) return -1;
   return static_cast<int32_t>(after - steps.begin() - 1);
 }
@@ -141,7 +150,8 @@ size_t default_thread(DeviceOps const& device, std::vector<std::vector<HostStep>
   RowView const rows = device.rows();
   if (std::count_if(threads.begin(), threads.end(), has_steps) > 1)
     for (uint32_t const row : device.ops)
-      if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
+      if (model::EventId const launch = rows.link(row); launch.valid())
+        ++launches[rows.track(launch.value).value];
 
   size_t best = threads.size();
   for (size_t t = 0; t < threads.size(); ++t)
@@ -150,15 +160,18 @@ size_t default_thread(DeviceOps const& device, std::vector<std::vector<HostStep>
 }
 
 /// Marks the first steps of the run; in a part of a run they may not be there.
-void mark_warmup(std::vector<StepStats>& steps, model::WholeSteps const& whole, int32_t warmup_steps) {
+void mark_warmup(std::vector<StepStats>& steps, model::WholeSteps const& whole,
+                 int32_t warmup_steps) {
   bool const is_part = whole.count > 0;
   size_t const count = is_part ? static_cast<size_t>(whole.count) : steps.size();
   if (count <= kFewestStepsForWarmup) return;
   for (size_t i = 0; i < steps.size(); ++i)
-    steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
+    steps[i].warmup =
+        (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
 }
 
-void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>> const& threads, model::TraceInfo const& info) {
+void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>> const& threads,
+               model::TraceInfo const& info) {
   auto const turns = turns_of(info);
   if (!turns || steps.empty()) return;
   int64_t first = info.whole_steps.first;
@@ -176,8 +189,9 @@ void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>>
 
 /// The steps in the device's own time, if it has some; else nullptr.
 std::vector<HostStep> const* own_steps(DeviceOps const& device, HostSteps const& steps) {
-  auto const at = std::lower_bound(steps.detected.begin(), steps.detected.end(), device.ref,
-                                   [](DeviceOwnSteps const& own, DeviceRef ref) { return own.ref < ref; });
+  auto const at =
+      std::lower_bound(steps.detected.begin(), steps.detected.end(), device.ref,
+                       [](DeviceOwnSteps const& own, DeviceRef ref) { return own.ref < ref; });
   if (at != steps.detected.end() && at->ref == device.ref) return &at->steps;
   auto const& threads = steps.threads[static_cast<size_t>(device.ref.rank_index)];
   auto const tracks = device.trace().tracks();
@@ -186,10 +200,13 @@ std::vector<HostStep> const* own_steps(DeviceOps const& device, HostSteps const&
   return nullptr;
 }
 
-/// Whether no launch of any op is known, and most ops begin in these steps: the host does not run far ahead.
+/// Whether no launch of any op is known, and most ops begin in these steps: the host does not run
+/// far ahead.
 bool begins_in_steps(DeviceOps const& device, std::vector<HostStep> const& steps) {
   RowView const rows = device.rows();
-  if (std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); })) return false;
+  if (std::any_of(device.ops.begin(), device.ops.end(),
+                  [&](uint32_t row) { return rows.link(row).valid(); }))
+    return false;
   int32_t last = -1;
   auto const inside = std::count_if(device.ops.begin(), device.ops.end(), [&](uint32_t row) {
     int32_t const at = step_at(steps, rows.start(row), last);
@@ -206,7 +223,8 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
   size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
   if (own == nullptr && fallback == threads.size()) return;
   bool const is_of_host = own == nullptr && device.trace().tracks()[fallback].device < 0;
-  result.are_by_time = is_of_host && !host_steps.layers && begins_in_steps(device, threads[fallback]);
+  result.are_by_time =
+      is_of_host && !host_steps.layers && begins_in_steps(device, threads[fallback]);
   bool const by_op = own != nullptr || result.are_by_time;
 
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
@@ -229,7 +247,8 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
     uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
     bool is_new = false;
     if (last_key != key) {
-      auto const [found, is_first] = numbers.try_emplace(key, static_cast<int32_t>(result.steps.size()));
+      auto const [found, is_first] =
+          numbers.try_emplace(key, static_cast<int32_t>(result.steps.size()));
       is_new = is_first;
       last_key = key;
       last_number = found->second;
@@ -244,7 +263,8 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
       step.window = {host.when.begin, rows.end(device.ops[i])};
       result.steps.push_back(step);
       result.places.push_back(
-          {&of_thread, own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
+          {&of_thread,
+           own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
     }
 
     StepStats& step = result.steps[static_cast<size_t>(last_number)];
@@ -256,9 +276,12 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
 void order_steps(DeviceSteps& result) {
   std::vector<int32_t> order(result.steps.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-  auto const step = [&](int32_t i) -> StepStats const& { return result.steps[static_cast<size_t>(i)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return step(a).host_window.begin < step(b).host_window.begin; });
+  auto const step = [&](int32_t i) -> StepStats const& {
+    return result.steps[static_cast<size_t>(i)];
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return step(a).host_window.begin < step(b).host_window.begin;
+  });
 
   std::vector<StepStats> sorted;
   std::vector<StepPlace> places;
@@ -282,7 +305,8 @@ bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Inte
   auto const& columns = trace.columns();
 
   auto const first =
-      std::lower_bound(columns.start.begin() + rows.first, columns.start.begin() + rows.last, time.begin - rank.offset_ns);
+      std::lower_bound(columns.start.begin() + rows.first, columns.start.begin() + rows.last,
+                       time.begin - rank.offset_ns);
   for (auto row = static_cast<uint32_t>(first - columns.start.begin()); row < rows.last; ++row) {
     if (trace.start(row) + rank.offset_ns >= time.end) return false;
     if (columns.kind[row] == EventKind::kLaunch && !columns.link[row].valid()) return true;
@@ -290,24 +314,28 @@ bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Inte
   return false;
 }
 
-/// What lies between two steps of a device. Steps without device ops may: it was idle then, unless their launches were lost.
+/// What lies between two steps of a device. Steps without device ops may: it was idle then, unless
+/// their launches were lost.
 StepBefore step_before(DeviceOps const& device, StepPlace const& before, StepPlace const& at) {
   if (before.steps != at.steps || before.place >= at.place) return StepBefore::kByNumber;
   std::vector<HostStep> const& steps = *at.steps;
   for (auto i = static_cast<size_t>(before.place) + 1; i <= static_cast<size_t>(at.place); ++i) {
     bool const is_without_ops = i < static_cast<size_t>(at.place);
-    bool const is_lost = is_without_ops && at.thread.valid() && has_lost_launches(*device.rank, at.thread, steps[i].when);
+    bool const is_lost = is_without_ops && at.thread.valid() &&
+                         has_lost_launches(*device.rank, at.thread, steps[i].when);
     if (steps[i].is_after_gap || is_lost) return StepBefore::kNotRecorded;
   }
   return StepBefore::kFollows;
 }
 
-/// Whether run time tells to within less than a step what ran at once: by collectives, or by the clock of the only host.
+/// Whether run time tells to within less than a step what ran at once: by collectives, or by the
+/// clock of the only host.
 bool have_good_clocks(model::Run const& run) {
   if (run.clock.method != "epoch") return true;
   std::string const& host = run.ranks.front().trace.info().host;
-  return !host.empty() && std::all_of(run.ranks.begin(), run.ranks.end(),
-                                      [&](model::RankTrace const& rank) { return rank.trace.info().host == host; });
+  return !host.empty() &&
+         std::all_of(run.ranks.begin(), run.ranks.end(),
+                     [&](model::RankTrace const& rank) { return rank.trace.info().host == host; });
 }
 
 }  // namespace
@@ -317,10 +345,12 @@ HostSteps find_host_steps(model::Run const& run) {
   result.threads.resize(run.ranks.size());
   for (Marks const marks : {Marks::kAnnotations, Marks::kStepNames, Marks::kPossibleNames}) {
     bool found = false;
-    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], marks, result.threads[r]) || found;
+    for (size_t r = 0; r < run.ranks.size(); ++r)
+      found = find_steps(run.ranks[r], marks, result.threads[r]) || found;
     if (!found) continue;
 
-    result.source = marks == Marks::kAnnotations ? StepSource::kAnnotation : StepSource::kNvtxPattern;
+    result.source =
+        marks == Marks::kAnnotations ? StepSource::kAnnotation : StepSource::kNvtxPattern;
     number_steps(result.threads, have_good_clocks(run));
     break;
   }
@@ -328,7 +358,8 @@ HostSteps find_host_steps(model::Run const& run) {
 }
 
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
-                                              std::pair<int64_t, int64_t> wanted, int64_t offset_ns) {
+                                              std::pair<int64_t, int64_t> wanted,
+                                              int64_t offset_ns) {
   std::vector<model::ThreadSteps> result;
   for (uint32_t thread = 0; thread < threads.size(); ++thread) {
     std::optional<Interval> when;
@@ -338,12 +369,14 @@ std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>>
               when ? std::max(when->end, step.when.end) : step.when.end};
     }
 
-    if (when) result.push_back({model::TrackId{thread}, {when->begin - offset_ns, when->end - offset_ns}});
+    if (when)
+      result.push_back({model::TrackId{thread}, {when->begin - offset_ns, when->end - offset_ns}});
   }
   return result;
 }
 
-model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin) {
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
+                              int64_t part_begin) {
   model::WholeSteps whole;
   for (std::vector<HostStep> const& steps : threads) {
     if (std::ssize(steps) <= whole.count) continue;
@@ -351,7 +384,8 @@ model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
 
     auto const is_renumbered = [](HostStep const& step) { return step.index != step.number; };
     if (std::none_of(steps.begin(), steps.end(), is_renumbered)) continue;
-    auto const first = std::find_if(steps.begin(), steps.end() - 1, [&](HostStep const& s) { return s.when.end > part_begin; });
+    auto const first = std::find_if(steps.begin(), steps.end() - 1,
+                                    [&](HostStep const& s) { return s.when.end > part_begin; });
     whole.first = first->number - (first - steps.begin());
   }
   return whole;
@@ -368,13 +402,14 @@ DeviceSteps assign_steps(DeviceOps const& device, HostSteps const& host, int32_t
       step.before = step_before(device, result.places[i - 1], result.places[i]);
       step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
     }
-    // The window is empty where all its ops ended before the last op of the step before. So it is where clocks disagree and they
-    // ended before its host began it.
+    // The window is empty where all its ops ended before the last op of the step before. So it is
+    // where clocks disagree and they ended before its host began it.
     step.window.end = std::max(step.window.end, step.window.begin);
   }
 
   mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
-  mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)], device.rank->trace.info());
+  mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)],
+            device.rank->trace.info());
   return result;
 }
 

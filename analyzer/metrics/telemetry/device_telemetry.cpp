@@ -45,7 +45,8 @@ Interval overlap_of(Interval a, Interval b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// The least value that at least `share` of all weight does not pass. Weights are > 0, there is one.
+/// The least value that at least `share` of all weight does not pass. Weights are > 0, there is
+/// one.
 double weighted_quantile(Weighted& values, double share) {
   std::sort(values.begin(), values.end());
   int64_t all = 0, sum = 0;
@@ -59,7 +60,8 @@ double weighted_quantile(Weighted& values, double share) {
 Weighted weights_in(Curve const& curve, Interval window) {
   Weighted values;
   for (Held const& held : curve)
-    if (int64_t const length = overlap_of(held.when, window).length(); length > 0) values.emplace_back(held.value, length);
+    if (int64_t const length = overlap_of(held.when, window).length(); length > 0)
+      values.emplace_back(held.value, length);
   return values;
 }
 
@@ -80,14 +82,16 @@ std::optional<TelemetryStats::Spread> spread_of(Curve const& curve, Interval win
   return TelemetryStats::Spread{values.front().first, median, values.back().first};
 }
 
-/// NVML's reasons for a clock (nvmlClocksEventReasons): idleness (1), settings (2, 256) are no limits.
+/// NVML's reasons for a clock (nvmlClocksEventReasons): idleness (1), settings (2, 256) are no
+/// limits.
 uint32_t limits_of(CounterMeaning const& meaning, double value) {
-  constexpr std::array<std::pair<uint64_t, ClockLimit>, 6> kBits = {{{0x04, ClockLimit::kPowerCap},
-                                                                     {0x08, ClockLimit::kHardware},
-                                                                     {0x10, ClockLimit::kSyncBoost},
-                                                                     {0x20, ClockLimit::kThermal},
-                                                                     {0x40, ClockLimit::kThermal},
-                                                                     {0x80, ClockLimit::kPowerBrake}}};
+  constexpr std::array<std::pair<uint64_t, ClockLimit>, 6> kBits = {
+      {{0x04, ClockLimit::kPowerCap},
+       {0x08, ClockLimit::kHardware},
+       {0x10, ClockLimit::kSyncBoost},
+       {0x20, ClockLimit::kThermal},
+       {0x40, ClockLimit::kThermal},
+       {0x80, ClockLimit::kPowerBrake}}};
   auto const flag = [](ClockLimit limit) { return 1U << static_cast<uint32_t>(limit); };
   if (!meaning.is_mask) return value != 0 ? flag(ClockLimit::kUnknown) : 0;
 
@@ -107,7 +111,8 @@ constexpr double kSustainedShare = 0.95;
 /// What follows from the SM clock.
 class ClockStudy {
  public:
-  ClockStudy(DeviceOps const& device, DeviceSets const& sets, Curve const& clock) : device_(device), sets_(sets), clock_(clock) {}
+  ClockStudy(DeviceOps const& device, DeviceSets const& sets, Curve const& clock)
+      : device_(device), sets_(sets), clock_(clock) {}
 
   void add_to(TelemetryStats& facts, Interval window, std::vector<StepStats> const& steps) {
     if (sets_.busy.empty()) return;
@@ -135,7 +140,9 @@ class ClockStudy {
 
  private:
   [[nodiscard]] bool is_low(Held const& held) const { return held.value < kLowClock * sustained_; }
-  [[nodiscard]] double lost_share(Held const& held) const { return std::clamp(1 - held.value / sustained_, 0.0, 1.0); }
+  [[nodiscard]] double lost_share(Held const& held) const {
+    return std::clamp(1 - held.value / sustained_, 0.0, 1.0);
+  }
 
   struct Durations {
     double low_ns = 0, high_ns = 0;
@@ -145,7 +152,8 @@ class ClockStudy {
   [[nodiscard]] uint64_t key_of(uint32_t row) const {
     auto const& detail = device_.trace().detail<model::KernelDetail>(row);
     uint64_t key = device_.trace().columns().name[row].value;
-    for (uint32_t const size : {detail.grid_x, detail.grid_y, detail.grid_z, detail.block_x, detail.block_y, detail.block_z})
+    for (uint32_t const size : {detail.grid_x, detail.grid_y, detail.grid_z, detail.block_x,
+                                detail.block_y, detail.block_z})
       key = base::mixed_bits(key ^ base::mixed_bits(size));
     return key;
   }
@@ -164,7 +172,9 @@ class ClockStudy {
       if (at == clock_.size()) break;
       Held const& held = clock_[at];
       bool const is_high = held.value >= kHighClock * sustained_;
-      if (device_.trace().kind(row) != EventKind::kKernel || when.begin < held.when.begin || when.end > held.when.end) continue;
+      if (device_.trace().kind(row) != EventKind::kKernel || when.begin < held.when.begin ||
+          when.end > held.when.end)
+        continue;
       if (!is_low(held) && !is_high) continue;
       Durations& of_kernel = kernels[key_of(row)];
       (is_high ? of_kernel.high_ns : of_kernel.low_ns) += static_cast<double>(when.length());
@@ -180,7 +190,8 @@ class ClockStudy {
     return expected_ns > 0 ? std::optional(low_ns / expected_ns) : std::nullopt;
   }
 
-  void add_slow_steps(TelemetryStats& facts, Interval window, std::vector<StepStats> const& steps) const {
+  void add_slow_steps(TelemetryStats& facts, Interval window,
+                      std::vector<StepStats> const& steps) const {
     std::vector<Interval> windows;
     for (StepStats const& step : steps)
       if (!step.warmup) windows.push_back(step.window);
@@ -207,7 +218,8 @@ class ClockStudy {
     double const shown = all_low * (1 - 1 / *facts.kernel_slowdown);
     double const part = std::min(1.0, shown / all_lost);
     for (size_t w = 0; w < windows.size(); ++w)
-      if (int64_t const ns = std::llround(lost[w] * part); ns > 0) facts.slow_steps.push_back({windows[w], ns});
+      if (int64_t const ns = std::llround(lost[w] * part); ns > 0)
+        facts.slow_steps.push_back({windows[w], ns});
   }
 
   DeviceOps const& device_;
@@ -218,8 +230,8 @@ class ClockStudy {
   model::IntervalSet low_;
 };
 
-void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval window, ClockStudy const& clock, Curve const& limits,
-                    CounterMeaning const* meaning) {
+void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval window,
+                    ClockStudy const& clock, Curve const& limits, CounterMeaning const* meaning) {
   if (!clock.is_known() && meaning == nullptr) return;
   std::vector<Interval> held_down(clock.low());
 
@@ -233,7 +245,8 @@ void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval wind
       if ((flags >> limit & 1U) != 0) (*facts.limited_ns)[limit] += busy;
   }
 
-  facts.throttled = model::clip(model::intersect(model::unite(std::move(held_down)), sets.busy), window);
+  facts.throttled =
+      model::clip(model::intersect(model::unite(std::move(held_down)), sets.busy), window);
   facts.throttled_ns = model::measure(facts.throttled);
   std::stable_sort(facts.throttled.begin(), facts.throttled.end(),
                    [](Interval a, Interval b) { return a.length() > b.length(); });
@@ -242,15 +255,17 @@ void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval wind
 
 }  // namespace
 
-DeviceCounters find_counters(std::span<model::Track const> tracks, std::function<uint64_t(uint32_t track)> const& samples,
-                             int32_t device, bool is_only_device) {
+DeviceCounters find_counters(std::span<model::Track const> tracks,
+                             std::function<uint64_t(uint32_t track)> const& samples, int32_t device,
+                             bool is_only_device) {
   DeviceCounters found;
   auto const integrity = [&](DeviceCounter const& counter) {
     bool const is_own = tracks[counter.track.value].device == device;
     return std::tuple(is_own, !counter.meaning.is_mean, samples(counter.track.value));
   };
   for (uint32_t t = 0; t < tracks.size(); ++t) {
-    bool const is_of_device = tracks[t].device == device || (tracks[t].device < 0 && is_only_device);
+    bool const is_of_device =
+        tracks[t].device == device || (tracks[t].device < 0 && is_only_device);
     if (tracks[t].kind != model::TrackKind::kCounter || !is_of_device) continue;
 
     auto const meaning = meaning_of_counter(tracks[t].name);
@@ -262,11 +277,17 @@ DeviceCounters find_counters(std::span<model::Track const> tracks, std::function
   return found;
 }
 
-std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets, Interval window,
-                                           std::vector<StepStats> const& steps, bool is_only_device) {
-  auto const samples = [&](uint32_t track) { return device.trace().rows_of(model::TrackId{track}).size(); };
-  DeviceCounters const sources = find_counters(device.trace().tracks(), samples, device.ref.device, is_only_device);
-  if (std::none_of(sources.begin(), sources.end(), [](auto const& source) { return source.has_value(); })) return std::nullopt;
+std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets,
+                                           Interval window, std::vector<StepStats> const& steps,
+                                           bool is_only_device) {
+  auto const samples = [&](uint32_t track) {
+    return device.trace().rows_of(model::TrackId{track}).size();
+  };
+  DeviceCounters const sources =
+      find_counters(device.trace().tracks(), samples, device.ref.device, is_only_device);
+  if (std::none_of(sources.begin(), sources.end(),
+                   [](auto const& source) { return source.has_value(); }))
+    return std::nullopt;
 
   int64_t const end = std::max(window.end, sets.busy.empty() ? window.end : sets.busy.back().end);
   auto const curve = [&](What what) {
@@ -285,7 +306,8 @@ std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets c
   ClockStudy study(device, sets, clock);
   study.add_to(facts, window, steps);
   auto const& limits = sources[static_cast<size_t>(What::kLimits)];
-  add_throttling(facts, sets, window, study, curve(What::kLimits), limits ? &limits->meaning : nullptr);
+  add_throttling(facts, sets, window, study, curve(What::kLimits),
+                 limits ? &limits->meaning : nullptr);
   return facts;
 }
 
@@ -297,7 +319,8 @@ void compare_clocks(std::vector<DeviceStats>& devices) {
 
   for (auto& [name, clocks] : by_name) {
     if (clocks.size() < 2) continue;
-    std::sort(clocks.begin(), clocks.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::sort(clocks.begin(), clocks.end(),
+              [](auto const& a, auto const& b) { return a.first < b.first; });
 
     size_t const middle = (clocks.size() - 2) / 2;  // of the others
     for (size_t i = 0; i < clocks.size(); ++i) {

@@ -1,4 +1,5 @@
-// What counters say of a device: clocks, power, temperature, and how long it was held down (DEFINITIONS, "Device health").
+// What counters say of a device: clocks, power, temperature, and how long it was held down
+// (DEFINITIONS, "Device health").
 #pragma once
 
 #include <array>
@@ -12,7 +13,8 @@
 
 namespace stepscope::analyzer {
 
-/// A clock below this share of the sustained one is held down, not varying: boost clocks go up and down by a few steps of 15 MHz.
+/// A clock below this share of the sustained one is held down, not varying: boost clocks go up and
+/// down by a few steps of 15 MHz.
 inline constexpr double kLowClock = 0.9;
 
 /// What a counter tells, by its name; its unit is read from the name as well.
@@ -34,15 +36,17 @@ struct DeviceCounter {
 };
 /// By CounterMeaning::What.
 using DeviceCounters = std::array<std::optional<DeviceCounter>, kCounterMeanings>;
-/// Of several counters of one meaning the device's own, not a mean, with most samples. `samples`: of each track.
-/// `is_only_device`: of the process; counters that name no device are this one's.
-DeviceCounters find_counters(std::span<model::Track const> tracks, std::function<uint64_t(uint32_t track)> const& samples,
-                             int32_t device, bool is_only_device);
+/// Of several counters of one meaning the device's own, not a mean, with most samples. `samples`:
+/// of each track. `is_only_device`: of the process; counters that name no device are this one's.
+DeviceCounters find_counters(std::span<model::Track const> tracks,
+                             std::function<uint64_t(uint32_t track)> const& samples, int32_t device,
+                             bool is_only_device);
 
-/// `steps`: of the device, `window`: what facts are of. `is_only_device`: counters that name no device are this one's.
-/// None without any counter of those above. O(samples log samples + ops).
-std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets, Interval window,
-                                           std::vector<StepStats> const& steps, bool is_only_device);
+/// `steps`: of the device, `window`: what facts are of. `is_only_device`: counters that name no
+/// device are this one's. None without any counter of those above. O(samples log samples + ops).
+std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets,
+                                           Interval window, std::vector<StepStats> const& steps,
+                                           bool is_only_device);
 
 /// Fills clock_to_peers. O(devices log devices).
 void compare_clocks(std::vector<DeviceStats>& devices);

@@ -10,7 +10,8 @@ namespace {
 
 using What = CounterMeaning::What;
 
-/// In lower case, with everything but letters and digits as one blank, and blanks around: words can be looked for.
+/// In lower case, with everything but letters and digits as one blank, and blanks around: words can
+/// be looked for.
 std::string words_of_counter(std::string_view name) {
   std::string words = " ";
   for (char const c : name) {
@@ -38,7 +39,8 @@ double scale_of(std::string const& words, std::array<CounterUnit, N> const& unit
 }  // namespace
 
 std::optional<CounterMeaning> meaning_of_counter(std::string_view name) {
-  constexpr std::array<CounterUnit, 4> kClocks = {{{" mhz ", 1}, {" khz ", 1e-3}, {" ghz ", 1e3}, {" hz ", 1e-6}}};
+  constexpr std::array<CounterUnit, 4> kClocks = {
+      {{" mhz ", 1}, {" khz ", 1e-3}, {" ghz ", 1e3}, {" hz ", 1e-6}}};
   constexpr std::array<CounterUnit, 2> kPowers = {{{" mw ", 1e-3}, {" kw ", 1e3}}};
   std::string const words = words_of_counter(name);
   auto const has = [&](std::string_view part) { return words.find(part) != std::string::npos; };
@@ -58,7 +60,8 @@ std::optional<CounterMeaning> meaning_of_counter(std::string_view name) {
   }
 
   if (of_memory) return std::nullopt;
-  if (has(" power ")) return CounterMeaning{What::kPower, scale_of(words, kPowers), has(" average ")};
+  if (has(" power "))
+    return CounterMeaning{What::kPower, scale_of(words, kPowers), has(" average ")};
   if (has(" temperature ") || has(" temp ")) return CounterMeaning{What::kTemperature};
   if (has(" gpu utilization ")) return CounterMeaning{What::kUtilization};
   return std::nullopt;

@@ -15,18 +15,22 @@ namespace {
 
 int32_t penalty(uint64_t faults, uint64_t events) {
   if (faults == 0) return 0;
-  double const share = static_cast<double>(faults) / static_cast<double>(std::max<uint64_t>(events, 1));
-  return static_cast<int32_t>(std::clamp(std::ceil(share * 100), 1.0, static_cast<double>(kMaxPenalty)));
+  double const share =
+      static_cast<double>(faults) / static_cast<double>(std::max<uint64_t>(events, 1));
+  return static_cast<int32_t>(
+      std::clamp(std::ceil(share * 100), 1.0, static_cast<double>(kMaxPenalty)));
 }
 
 /// No job has more: larger numbers come from damaged traces.
 constexpr uint32_t kMostRanks = 1 << 24;
 
-/// Participants of the largest collective of a process; 0 when none is recorded. Messages always have two.
+/// Participants of the largest collective of a process; 0 when none is recorded. Messages always
+/// have two.
 uint32_t participants_of(model::Trace const& trace) {
   uint32_t most = 0;
   for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>())
-    if (!model::is_point_to_point(detail.op) && detail.participants <= kMostRanks) most = std::max(most, detail.participants);
+    if (!model::is_point_to_point(detail.op) && detail.participants <= kMostRanks)
+      most = std::max(most, detail.participants);
   return most;
 }
 
@@ -39,8 +43,10 @@ bool is_several_participants(model::Trace const& trace) {
 
   std::map<uint64_t, int32_t> members;
   for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>()) {
-    if (detail.communicator == 0 || detail.rank < 0 || model::is_point_to_point(detail.op)) continue;
-    if (members.try_emplace(detail.communicator, detail.rank).first->second != detail.rank) return true;
+    if (detail.communicator == 0 || detail.rank < 0 || model::is_point_to_point(detail.op))
+      continue;
+    if (members.try_emplace(detail.communicator, detail.rank).first->second != detail.rank)
+      return true;
   }
   return false;
 }
@@ -65,14 +71,18 @@ JobSize job_size(model::Run const& run) {
   auto const at_least = [&](int32_t ranks, Source source) {
     if (ranks > size.ranks) size = {ranks, source};
   };
-  for (model::RankTrace const& rank : run.ranks) at_least(rank.trace.info().world_size, Source::kWorldSize);
+  for (model::RankTrace const& rank : run.ranks)
+    at_least(rank.trace.info().world_size, Source::kWorldSize);
 
-  bool const are_devices = std::any_of(run.ranks.begin(), run.ranks.end(),
-                                       [](model::RankTrace const& rank) { return is_several_participants(rank.trace); });
+  bool const are_devices =
+      std::any_of(run.ranks.begin(), run.ranks.end(),
+                  [](model::RankTrace const& rank) { return is_several_participants(rank.trace); });
   for (model::RankTrace const& rank : run.ranks)
-    if (!are_devices) at_least(static_cast<int32_t>(participants_of(rank.trace)), Source::kCollectives);
+    if (!are_devices)
+      at_least(static_cast<int32_t>(participants_of(rank.trace)), Source::kCollectives);
   for (model::RankTrace const& rank : run.ranks)
-    if (rank.trace.info().rank < static_cast<int32_t>(kMostRanks)) at_least(rank.trace.info().rank + 1, Source::kHighestRank);
+    if (rank.trace.info().rank < static_cast<int32_t>(kMostRanks))
+      at_least(rank.trace.info().rank + 1, Source::kHighestRank);
   return size;
 }
 
@@ -82,9 +92,12 @@ namespace {
 std::vector<std::string> notes_of(model::Run const& run) {
   std::vector<std::string> notes = run.notes;
   std::vector<model::ProcessNotes> processes;
-  for (model::RankTrace const& rank : run.ranks) processes.push_back({rank.trace.info().rank, &rank.trace.log().notes});
+  for (model::RankTrace const& rank : run.ranks)
+    processes.push_back({rank.trace.info().rank, &rank.trace.log().notes});
   for (model::SharedNote const& note : model::share_notes(processes))
-    notes.push_back(run.ranks.size() > 1 ? fmt::format("{}: {}", model::rank_list(note.ranks), note.text) : note.text);
+    notes.push_back(run.ranks.size() > 1
+                        ? fmt::format("{}: {}", model::rank_list(note.ranks), note.text)
+                        : note.text);
   return notes;
 }
 
@@ -110,13 +123,17 @@ TraceIntegrity judge_quality(model::Run const& run) {
 
   // Faults without a count of their own.
   if (backwards > 0)
+    integrity.notes.push_back(base::count_sentence(
+        backwards, "events have an end before their begin: each is taken as an instant"));
+  if (doubled > 0)
     integrity.notes.push_back(
-        base::count_sentence(backwards, "events have an end before their begin: each is taken as an instant"));
-  if (doubled > 0) integrity.notes.push_back(base::count_sentence(doubled, "launches have the correlation of another one"));
+        base::count_sentence(doubled, "launches have the correlation of another one"));
 
   integrity.missing_ranks = missing_ranks(run);
-  int32_t lost = penalty(integrity.dropped, events + integrity.dropped) + penalty(integrity.unmatched_launches, events) +
-                 penalty(integrity.negative_latencies, events) + penalty(integrity.overlapping_slices, events) +
+  int32_t lost = penalty(integrity.dropped, events + integrity.dropped) +
+                 penalty(integrity.unmatched_launches, events) +
+                 penalty(integrity.negative_latencies, events) +
+                 penalty(integrity.overlapping_slices, events) +
                  penalty(integrity.unmatched_ops, events) + penalty(backwards + doubled, events);
 
   // A lost block held an unknown number of events.

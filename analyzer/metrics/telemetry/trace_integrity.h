@@ -1,4 +1,5 @@
-// How far the run can be trusted: the faults that its traces counted, the ranks that are not there, and a score.
+// How far the run can be trusted: the faults that its traces counted, the ranks that are not there,
+// and a score.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,9 @@
 
 namespace stepscope::analyzer {
 
-/// The score is 100 less, per kind of fault, the share of events that have it in per cent (at least 1 point for any, at most
-/// kMaxPenalty), and fixed amounts for a trace that was cut off and for missing ranks. 0 without any event.
+/// The score is 100 less, per kind of fault, the share of events that have it in per cent (at least
+/// 1 point for any, at most kMaxPenalty), and fixed amounts for a trace that was cut off and for
+/// missing ranks. 0 without any event.
 TraceIntegrity judge_quality(model::Run const& run);
 
 /// How many ranks the job has, at least, and what tells it.
@@ -17,8 +19,8 @@ struct JobSize {
   int32_t ranks = 0;
   Source source = Source::kWorldSize;
 };
-/// The most that a trace says, its collectives have participants, or follows from its rank. Collectives of processes with several
-/// devices tell nothing: their participants are devices.
+/// The most that a trace says, its collectives have participants, or follows from its rank.
+/// Collectives of processes with several devices tell nothing: their participants are devices.
 JobSize job_size(model::Run const& run);
 
 /// No single fault says alone that nothing can be believed.

@@ -20,13 +20,15 @@ int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& nea
   return total;
 }
 
-/// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window began among them.
+/// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window
+/// began among them.
 void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps, size_t& near) {
   near = model::exponential_search(
       gaps.size(), [&](size_t i) { return gaps[i].when.end; }, window.begin, near);
   for (size_t at = near; at < gaps.size() && gaps[at].when.begin < window.end; ++at) {
     Interval const when = gaps[at].when;
-    split[static_cast<size_t>(gaps[at].cause)] += std::min(when.end, window.end) - std::max(when.begin, window.begin);
+    split[static_cast<size_t>(gaps[at].cause)] +=
+        std::min(when.end, window.end) - std::max(when.begin, window.begin);
   }
 }
 
@@ -121,7 +123,8 @@ TimeSplit WindowSplitter::split(Interval window) {
   split.exposed_copy_ns = measure_from(sets_.exposed_copy, window, near.exposed_copy);
   split.exposed_wait_ns = measure_from(sets_.exposed_wait, window, near.exposed_wait);
   split.exposed_late_ns = measure_from(sets_.exposed_late, window, near.exposed_late);
-  if (sets_.blocking_comm) split.blocking_comm_ns = measure_from(*sets_.blocking_comm, window, near.blocking_comm);
+  if (sets_.blocking_comm)
+    split.blocking_comm_ns = measure_from(*sets_.blocking_comm, window, near.blocking_comm);
 
   split.unhidden_comm_ns = measure_from(sets_.unhidden_comm, window, near.unhidden_comm);
   add_causes(split.unhidden_by_cause, window, sets_.unhidden, near.unhidden);
@@ -129,8 +132,8 @@ TimeSplit WindowSplitter::split(Interval window) {
   return split;
 }
 
-TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
-                           std::vector<StepStats>& steps) {
+TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+                           Interval window, std::vector<StepStats>& steps) {
   WindowSplitter splitter(sets, gaps);
   TimeSplit whole = splitter.split({window.begin, std::min(window.begin, window.end)});
   auto const add = [&](Interval part) {

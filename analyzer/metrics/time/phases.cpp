@@ -41,16 +41,20 @@ bool has_phases(model::Trace const& trace) {
 }  // namespace
 
 bool is_phase_name(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kWords = {"forward",    "fwd",       "backward",      "bwd",       "optimizer",
-                                                       "evaluate",   "eval",      "evaluation",    "validate",  "validation",
-                                                       "checkpoint", "generator", "discriminator", "accumulate"};
+  constexpr std::array<std::string_view, 14> kWords = {
+      "forward",    "fwd",       "backward",      "bwd",       "optimizer",
+      "evaluate",   "eval",      "evaluation",    "validate",  "validation",
+      "checkpoint", "generator", "discriminator", "accumulate"};
 
-  auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  auto const lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
   auto const is_letter = [&](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   auto const begin = std::find_if(name.begin(), name.end(), is_letter);
   auto const end = std::find_if_not(begin, name.end(), is_letter);
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-    return std::equal(begin, end, word.begin(), word.end(), [&](char a, char b) { return lower(a) == b; });
+    return std::equal(begin, end, word.begin(), word.end(),
+                      [&](char a, char b) { return lower(a) == b; });
   });
 }
 
@@ -120,18 +124,22 @@ class ProcessPhases::Sums {
     bool has_ops = false;
   };
 
-  /// The occurrence of a thread that began last until the instant. Launches of a stream come in their order: mostly the same as
-  /// for the op before, or the next.
+  /// The occurrence of a thread that began last until the instant. Launches of a stream come in
+  /// their order: mostly the same as for the op before, or the next.
   uint32_t last_begun(uint32_t track, int64_t instant) {
     std::vector<Occurrence> const& all = phases_.threads_[track].occurrences;
     uint32_t& next = cursors_[track];  // first that begins later
-    auto const begins_later = [&](uint32_t i) { return i == all.size() || all[i].when.begin > instant; };
-    auto const begins_before = [&](uint32_t i) { return i == 0 || all[i - 1].when.begin <= instant; };
+    auto const begins_later = [&](uint32_t i) {
+      return i == all.size() || all[i].when.begin > instant;
+    };
+    auto const begins_before = [&](uint32_t i) {
+      return i == 0 || all[i - 1].when.begin <= instant;
+    };
 
     if (next < all.size() && !begins_later(next)) ++next;
     if (!begins_later(next) || !begins_before(next)) {
-      auto const after =
-          std::partition_point(all.begin(), all.end(), [&](Occurrence const& o) { return o.when.begin <= instant; });
+      auto const after = std::partition_point(
+          all.begin(), all.end(), [&](Occurrence const& o) { return o.when.begin <= instant; });
       next = static_cast<uint32_t>(after - all.begin());
     }
     return next == 0 ? kNone : next - 1;
@@ -165,7 +173,8 @@ class ProcessPhases::Sums {
       for (size_t i = 0; i < thread.occurrences.size(); ++i) {
         Occurrence const& occurrence = thread.occurrences[i];
         OfOccurrence const& sums = occurrences_[first_[track] + i];
-        bool const is_in = !within || (within->begin <= occurrence.when.begin && occurrence.when.begin < within->end);
+        bool const is_in = !within || (within->begin <= occurrence.when.begin &&
+                                       occurrence.when.begin < within->end);
         if (!sums.has_ops && (thread.device != device_.ref.device || !is_in)) continue;
         OfName& name = names_[occurrence.name];
         ++name.count;
@@ -180,7 +189,8 @@ class ProcessPhases::Sums {
 
   /// The value that at least `percent` % of a name's occurrences do not pass.
   [[nodiscard]] int64_t quantile_of(size_t name, uint64_t percent) const {
-    return samples_[names_[name].first_sample + (names_[name].count * percent + 99) / 100 - 1].second;
+    return samples_[names_[name].first_sample + (names_[name].count * percent + 99) / 100 - 1]
+        .second;
   }
 
   ProcessPhases const& phases_;
@@ -189,9 +199,10 @@ class ProcessPhases::Sums {
   DeviceSets const& sets_;
   std::vector<OfName> names_;
   std::vector<OfOccurrence> occurrences_;
-  std::vector<size_t> first_;                          ///< by track: its first occurrence in occurrences_
-  std::vector<uint32_t> cursors_;                      ///< by track
-  std::vector<std::pair<uint32_t, int64_t>> samples_;  ///< (name, device time of an occurrence), in this order
+  std::vector<size_t> first_;      ///< by track: its first occurrence in occurrences_
+  std::vector<uint32_t> cursors_;  ///< by track
+  std::vector<std::pair<uint32_t, int64_t>>
+      samples_;  ///< (name, device time of an occurrence), in this order
 };
 
 ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
@@ -201,12 +212,14 @@ ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
   if (has_phases(trace)) {
     collect<EventKind::kPhase>(*devices.front().rank, [&](uint32_t /*row*/) { return true; });
   } else {
-    std::vector<int8_t> known(trace.strings().size(), -1);  // is_phase_name of each name, −1 = not asked yet
-    collect<EventKind::kRange, EventKind::kAnnotatedRange>(*devices.front().rank, [&](uint32_t row) {
-      int8_t& is_phase = known[trace.columns().name[row].value];
-      if (is_phase < 0) is_phase = is_phase_name(trace.name(row)) ? 1 : 0;
-      return is_phase == 1;
-    });
+    std::vector<int8_t> known(trace.strings().size(),
+                              -1);  // is_phase_name of each name, −1 = not asked yet
+    collect<EventKind::kRange, EventKind::kAnnotatedRange>(
+        *devices.front().rank, [&](uint32_t row) {
+          int8_t& is_phase = known[trace.columns().name[row].value];
+          if (is_phase < 0) is_phase = is_phase_name(trace.name(row)) ? 1 : 0;
+          return is_phase == 1;
+        });
   }
 
   if (!names_.empty()) find_devices(devices);
@@ -224,20 +237,23 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
     if (tracks[t].kind != model::TrackKind::kThread || tracks[t].device >= 0) continue;
     std::vector<Occurrence>& all = threads_[t].occurrences;
     open.clear();
-    model::for_each_row_of<Kinds...>(trace.columns(), trace.rows_of(model::TrackId{t}), [&](uint32_t row) {
-      if (!is_phase(row)) return;
-      Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
-      while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
+    model::for_each_row_of<Kinds...>(
+        trace.columns(), trace.rows_of(model::TrackId{t}), [&](uint32_t row) {
+          if (!is_phase(row)) return;
+          Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
+          while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
 
-      auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
-      if (is_new) names_.push_back(trace.columns().name[row]);
-      uint32_t const name = place->second;
-      bool const is_within_itself =
-          std::any_of(open.begin(), open.end(), [&](uint32_t o) { return all[o].name == name && all[o].when.end > when.begin; });
-      if (open.size() >= kDeepest || is_within_itself) return;
-      all.push_back({when, name, open.empty() ? kNone : open.back()});
-      open.push_back(static_cast<uint32_t>(all.size() - 1));
-    });
+          auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value,
+                                                          static_cast<uint32_t>(names_.size()));
+          if (is_new) names_.push_back(trace.columns().name[row]);
+          uint32_t const name = place->second;
+          bool const is_within_itself = std::any_of(open.begin(), open.end(), [&](uint32_t o) {
+            return all[o].name == name && all[o].when.end > when.begin;
+          });
+          if (open.size() >= kDeepest || is_within_itself) return;
+          all.push_back({when, name, open.empty() ? kNone : open.back()});
+          open.push_back(static_cast<uint32_t>(all.size() - 1));
+        });
   }
 }
 
@@ -251,7 +267,8 @@ void ProcessPhases::find_devices(std::span<DeviceOps const> devices) {
     launches.assign(threads_.size(), 0);
     RowView const rows = device.rows();
     for (uint32_t const row : device.ops)
-      if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
+      if (model::EventId const launch = rows.link(row); launch.valid())
+        ++launches[rows.track(launch.value).value];
 
     for (size_t t = 0; t < threads_.size(); ++t) {
       if (launches[t] <= most[t]) continue;
@@ -262,7 +279,8 @@ void ProcessPhases::find_devices(std::span<DeviceOps const> devices) {
 }
 
 std::vector<PhaseStats> ProcessPhases::of_device(DeviceOps const& device, DeviceSets const& sets,
-                                                 std::vector<uint32_t> const& ops, std::optional<Interval> within) const {
+                                                 std::vector<uint32_t> const& ops,
+                                                 std::optional<Interval> within) const {
   if (names_.empty()) return {};
   Sums sums(*this, device, sets);
   for (uint32_t const row : ops) sums.add_op(row);

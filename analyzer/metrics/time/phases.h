@@ -1,9 +1,11 @@
-// Named parts of the program as populations: forward, backward, optimizer, evaluate, checkpoint, the two networks of a GAN; how
-// often each ran, and what the ops that it launched cost on each device (DEFINITIONS, "Phases").
+// Named parts of the program as populations: forward, backward, optimizer, evaluate, checkpoint,
+// the two networks of a GAN; how often each ran, and what the ops that it launched cost on each
+// device (DEFINITIONS, "Phases").
 //
-// An op belongs to every phase that is open on its launching thread when its launch call begins; of phases of one name that are
-// open at the same time, to the outermost. Phases are those of the annotation API; in a process that has none, ranges whose first
-// word is a phase's: "forward", "Optimizer.step#SGD.step", "## backward ##".
+// An op belongs to every phase that is open on its launching thread when its launch call begins; of
+// phases of one name that are open at the same time, to the outermost. Phases are those of the
+// annotation API; in a process that has none, ranges whose first word is a phase's: "forward",
+// "Optimizer.step#SGD.step", "## backward ##".
 #pragma once
 
 #include <span>
@@ -12,8 +14,8 @@
 
 namespace stepscope::analyzer {
 
-/// Rows of a device that name a phase; further ones together are one more. Programs that number their phases ("batch 17") have
-/// any number of names.
+/// Rows of a device that name a phase; further ones together are one more. Programs that number
+/// their phases ("batch 17") have any number of names.
 inline constexpr size_t kMostPhases = 200;
 
 /// True for range names by which programs mark phases.
@@ -25,11 +27,13 @@ class ProcessPhases {
   /// `devices`: all of one process.
   explicit ProcessPhases(std::span<DeviceOps const> devices);
 
-  /// Of one of these devices, by device time, then host time, both descending. `ops`: those of the device that count, by start;
-  /// `within`: without, all; else phases that launched none of them count where they begin in it (run time, host). A phase
-  /// without ops is of the device for which its thread launches most, else of the process's first.
+  /// Of one of these devices, by device time, then host time, both descending. `ops`: those of the
+  /// device that count, by start; `within`: without, all; else phases that launched none of them
+  /// count where they begin in it (run time, host). A phase without ops is of the device for which
+  /// its thread launches most, else of the process's first.
   [[nodiscard]] std::vector<PhaseStats> of_device(DeviceOps const& device, DeviceSets const& sets,
-                                                  std::vector<uint32_t> const& ops, std::optional<Interval> within) const;
+                                                  std::vector<uint32_t> const& ops,
+                                                  std::optional<Interval> within) const;
 
  private:
   struct Occurrence {
@@ -43,7 +47,8 @@ class ProcessPhases {
   };
   class Sums;
   static constexpr uint32_t kNone = 0xFFFFFFFF;
-  /// Deeper ones are not looked at: programs that nest phases mean "step, micro-batch, forward, layer".
+  /// Deeper ones are not looked at: programs that nest phases mean "step, micro-batch, forward,
+  /// layer".
   static constexpr int kDeepest = 16;
 
   /// Collects the phases among the rows of these kinds.

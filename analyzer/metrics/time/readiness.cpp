@@ -32,7 +32,8 @@ struct LaunchOrder {
   /// When what was launched before this call was over.
   [[nodiscard]] int64_t end_before(uint64_t call) const {
     auto const first = std::lower_bound(latest.begin(), latest.end(), call);
-    return first == latest.begin() ? kLongAgo : ends[static_cast<size_t>(first - latest.begin() - 1)];
+    return first == latest.begin() ? kLongAgo
+                                   : ends[static_cast<size_t>(first - latest.begin() - 1)];
   }
 };
 
@@ -55,22 +56,26 @@ class ReadyOps {
   explicit ReadyOps(DeviceOps const& device) : device_(device), rows_(device.rows()) {
     auto const tracks = device.trace().tracks();
     for (uint32_t t = 0; t < tracks.size(); ++t)
-      if (tracks[t].kind == model::TrackKind::kStream) streams_.emplace(key(tracks[t].device, tracks[t].id), model::TrackId{t});
+      if (tracks[t].kind == model::TrackKind::kStream)
+        streams_.emplace(key(tracks[t].device, tracks[t].id), model::TrackId{t});
   }
 
   /// `comm`: exposed communication. `exposed`: with exposed copies.
   void find(model::IntervalSet const& comm, model::IntervalSet const& exposed) {
     for (model::TrackId const stream : device_.streams) add_stream(stream, comm, exposed);
   }
-  /// Times from when an op that computes or copies was ready to its start, in any order; those that touch `comm`.
+  /// Times from when an op that computes or copies was ready to its start, in any order; those that
+  /// touch `comm`.
   [[nodiscard]] std::vector<Interval> take_ready() && { return std::move(ready_); }
-  /// Times in which an op that computes waited for nothing but its launch, in any order, overlapping; those that touch `exposed`.
+  /// Times in which an op that computes waited for nothing but its launch, in any order,
+  /// overlapping; those that touch `exposed`.
   [[nodiscard]] std::vector<LateLaunch>& late() { return late_; }
   [[nodiscard]] std::vector<ReadyCollective>& collectives() { return collectives_; }
 
  private:
   static uint64_t key(int32_t device, int64_t stream) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(device)) << 32 ^ static_cast<uint64_t>(stream);
+    return static_cast<uint64_t>(static_cast<uint32_t>(device)) << 32 ^
+           static_cast<uint64_t>(stream);
   }
 
   LaunchOrder const* order_of(model::StreamWaitDetail const& wait) {
@@ -87,32 +92,39 @@ class ReadyOps {
       if (!names_calls(row)) return;
       auto const& detail = trace.detail<model::StreamWaitDetail>(row);
       LaunchOrder const* const source = order_of(detail);
-      if (source != nullptr) waits.push_back({trace.columns().correlation[row], source->end_before(detail.source_correlation)});
+      if (source != nullptr)
+        waits.push_back(
+            {trace.columns().correlation[row], source->end_before(detail.source_correlation)});
     });
 
-    std::sort(waits.begin(), waits.end(), [](CalledWait const& a, CalledWait const& b) { return a.call < b.call; });
+    std::sort(waits.begin(), waits.end(),
+              [](CalledWait const& a, CalledWait const& b) { return a.call < b.call; });
     return waits;
   }
   [[nodiscard]] bool names_calls(uint32_t row) const {
     model::Trace const& trace = device_.trace();
-    return trace.columns().correlation[row] != 0 && trace.detail<model::StreamWaitDetail>(row).source_correlation != 0;
+    return trace.columns().correlation[row] != 0 &&
+           trace.detail<model::StreamWaitDetail>(row).source_correlation != 0;
   }
 
-  /// When the call returned that launched this op; none where that does not say when it could start: a node of a CUDA graph waits
-  /// for others, and which is not recorded.
+  /// When the call returned that launched this op; none where that does not say when it could
+  /// start: a node of a CUDA graph waits for others, and which is not recorded.
   [[nodiscard]] std::optional<int64_t> launched(uint32_t row) const {
     model::EventId const launch = rows_.link(row);
-    if (!launch.valid() || rows_.link(launch.value).value != row || graph_of(row) != 0) return std::nullopt;
+    if (!launch.valid() || rows_.link(launch.value).value != row || graph_of(row) != 0)
+      return std::nullopt;
     return rows_.end(launch.value);
   }
   [[nodiscard]] uint32_t graph_of(uint32_t row) const {
     model::Trace const& trace = device_.trace();
     if (!trace.may_have_graphs()) return 0;
     if (trace.kind(row) == EventKind::kKernel) return trace.detail<model::KernelDetail>(row).graph;
-    return trace.kind(row) == EventKind::kCollective ? 0 : trace.detail<model::CopyDetail>(row).graph;
+    return trace.kind(row) == EventKind::kCollective ? 0
+                                                     : trace.detail<model::CopyDetail>(row).graph;
   }
 
-  void add_stream(model::TrackId stream, model::IntervalSet const& comm, model::IntervalSet const& exposed) {
+  void add_stream(model::TrackId stream, model::IntervalSet const& comm,
+                  model::IntervalSet const& exposed) {
     model::Trace const& trace = device_.trace();
     model::Trace::Rows const rows = trace.rows_of(stream);
     std::vector<CalledWait> const waits = called_waits(rows);
@@ -142,11 +154,15 @@ class ReadyOps {
       auto const launch_end = launched(row);
       Interval const waiting{std::max(free, launch_end.value_or(when.end)), when.begin};
       if (op_class == model::OpClass::kComm)
-        collectives_.push_back({when.begin, stream.value, std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
-      if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) add_interval(ready_, waiting);
+        collectives_.push_back(
+            {when.begin, stream.value,
+             std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
+      if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end()))
+        add_interval(ready_, waiting);
 
       Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), when.begin)};
-      if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
+      if (op_class == model::OpClass::kCompute && free != kLongAgo &&
+          touches(unlaunched, at_exposed, exposed.end()))
         add_late(late_, unlaunched, row);
       free = std::max(free, when.end);
     }
@@ -169,13 +185,14 @@ class ReadyOps {
   std::vector<ReadyCollective> collectives_;
 };
 
-/// The parts of the late launches in `where`. Where several overlap, the first to begin counts, as it would have hidden
-/// that time first.
+/// The parts of the late launches in `where`. Where several overlap, the first to begin counts, as
+/// it would have hidden that time first.
 std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<LateLaunch>& late) {
   auto const before = [](LateLaunch const& a, LateLaunch const& b) {
     return std::pair(a.when.begin, a.row) < std::pair(b.when.begin, b.row);
   };
-  if (!std::is_sorted(late.begin(), late.end(), before)) std::sort(late.begin(), late.end(), before);  // of one stream it is
+  if (!std::is_sorted(late.begin(), late.end(), before))
+    std::sort(late.begin(), late.end(), before);  // of one stream it is
 
   std::vector<LateLaunch> pieces;
   auto at = where.begin();
@@ -185,7 +202,8 @@ std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<L
     if (rest.begin >= rest.end) continue;
     while (at != where.end() && at->end <= rest.begin) ++at;
     for (auto cut = at; cut != where.end() && cut->begin < rest.end; ++cut)
-      add_late(pieces, {std::max(rest.begin, cut->begin), std::min(rest.end, cut->end)}, launch.row);
+      add_late(pieces, {std::max(rest.begin, cut->begin), std::min(rest.end, cut->end)},
+               launch.row);
     taken = rest.end;
   }
   return pieces;
@@ -213,7 +231,8 @@ bool tells_of_waits(DeviceOps const& device) {
 Readiness find_readiness(DeviceOps const& device, DeviceSets const& sets) {
   Readiness result;
   if (sets.exposed_comm.empty()) result.blocking_comm.emplace();
-  if ((sets.exposed_comm.empty() && sets.exposed_copy.empty()) || !tells_of_waits(device)) return result;
+  if ((sets.exposed_comm.empty() && sets.exposed_copy.empty()) || !tells_of_waits(device))
+    return result;
 
   model::IntervalSet const exposed = model::unite(sets.exposed_comm, sets.exposed_copy);
   ReadyOps ops(device);
@@ -221,7 +240,8 @@ Readiness find_readiness(DeviceOps const& device, DeviceSets const& sets) {
   result.late_launches = pieces_in(exposed, ops.late());
   result.collectives = std::move(ops.collectives());
   std::sort(result.collectives.begin(), result.collectives.end());
-  result.blocking_comm = model::subtract(sets.exposed_comm, model::unite(std::move(ops).take_ready()));
+  result.blocking_comm =
+      model::subtract(sets.exposed_comm, model::unite(std::move(ops).take_ready()));
   return result;
 }
 

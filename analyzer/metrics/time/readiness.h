@@ -1,14 +1,17 @@
-// Work that could have run next to communication and copies (DEFINITIONS, "Device time"). First: when communication was all that
-// a device could do, as no other op was ready. Second: when compute would have hidden it, had the host launched it.
+// Work that could have run next to communication and copies (DEFINITIONS, "Device time"). First:
+// when communication was all that a device could do, as no other op was ready. Second: when compute
+// would have hidden it, had the host launched it.
 //
-// An op is ready once its launch call has ended, the op before it on its stream is over, and all work is over for which its
-// stream had to wait before it. From then until it starts it could run. Only ops that compute or copy count: communication that
-// waits for other communication hides nothing. An op counts as ready when it starts if its launch is not in the trace, or if it
-// is a node of a CUDA graph.
+// An op is ready once its launch call has ended, the op before it on its stream is over, and all
+// work is over for which its stream had to wait before it. From then until it starts it could run.
+// Only ops that compute or copy count: communication that waits for other communication hides
+// nothing. An op counts as ready when it starts if its launch is not in the trace, or if it is a
+// node of a CUDA graph.
 //
-// Stream waits show what a stream waited for. A wait that names its call and the call that recorded the event (CUPTI, Kineto,
-// Nsight) holds the ops launched after it. It holds them until the ops launched on the source stream before the event are over.
-// Any other wait is the time in which the stream was held.
+// Stream waits show what a stream waited for. A wait that names its call and the call that recorded
+// the event (CUPTI, Kineto, Nsight) holds the ops launched after it. It holds them until the ops
+// launched on the source stream before the event are over. Any other wait is the time in which the
+// stream was held.
 #pragma once
 
 #include <optional>
@@ -24,8 +27,8 @@ struct LateLaunch {
   uint32_t row;
 };
 
-/// When a collective could have begun, apart from earlier work on its stream. Its launch call had ended, and all work was over
-/// for which its stream had to wait.
+/// When a collective could have begun, apart from earlier work on its stream. Its launch call had
+/// ended, and all work was over for which its stream had to wait.
 struct ReadyCollective {
   int64_t begin;  ///< when it began
   uint32_t track;
@@ -35,9 +38,11 @@ struct ReadyCollective {
 
 /// Empty where the device works on several streams and the recording has no stream waits.
 struct Readiness {
-  std::optional<model::IntervalSet> blocking_comm;  ///< the part of the exposed communication in which nothing else was ready
-  std::vector<LateLaunch> late_launches;            ///< parts of exposed communication and copies, by time, disjoint
-  std::vector<ReadyCollective> collectives;         ///< ascending
+  std::optional<model::IntervalSet>
+      blocking_comm;  ///< the part of the exposed communication in which nothing else was ready
+  std::vector<LateLaunch>
+      late_launches;  ///< parts of exposed communication and copies, by time, disjoint
+  std::vector<ReadyCollective> collectives;  ///< ascending
 };
 
 /// O(ops + waits · log ops).

@@ -19,8 +19,9 @@ bool is_host_copy(CopyDirection direction) {
 
 bool only_queues(std::string_view call) {
   constexpr std::array<std::string_view, 4> kWords = {"Async", "Enqueue", "Append", "Prefetch"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return call.find(word) != std::string_view::npos; });
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return call.find(word) != std::string_view::npos;
+  });
 }
 
 /// What copies' names and calls' names say, each asked once.
@@ -33,8 +34,9 @@ class CopyTraits {
     model::CopyDetail const& copy = detail(row);
     if (!is_host_copy(copy.direction)) return std::nullopt;
     if (copy.pinned != 0) return false;
-    bool const tells =
-        asked(pageable_names_, name(row), [](std::string_view text) { return text.find("Pageable") != std::string_view::npos; });
+    bool const tells = asked(pageable_names_, name(row), [](std::string_view text) {
+      return text.find("Pageable") != std::string_view::npos;
+    });
     return tells ? std::optional(true) : std::nullopt;
   }
   bool is_blocking(uint32_t row) {
@@ -43,9 +45,12 @@ class CopyTraits {
     if (!launch || !is_host_copy(copy.direction)) return false;
     if (asked(blocking_names_, name(*launch), is_blocking_copy_call)) return true;
     // A short copy of pinned memory may well be over before an asynchronous call has returned.
-    return copy.pinned == 0 && device_.start(*launch) <= device_.start(row) && device_.end(row) <= device_.end(*launch);
+    return copy.pinned == 0 && device_.start(*launch) <= device_.start(row) &&
+           device_.end(row) <= device_.end(*launch);
   }
-  [[nodiscard]] model::CopyDetail const& detail(uint32_t row) const { return device_.trace().detail<model::CopyDetail>(row); }
+  [[nodiscard]] model::CopyDetail const& detail(uint32_t row) const {
+    return device_.trace().detail<model::CopyDetail>(row);
+  }
 
  private:
   /// Copies have few names.
@@ -57,7 +62,8 @@ class CopyTraits {
   template <class Ask>
   bool asked(std::vector<Answer>& answers, StringId name, Ask const& ask) {
     constexpr size_t kMostAnswers = 64;  // further ones are asked again
-    auto const known = std::find_if(answers.begin(), answers.end(), [&](Answer const& answer) { return answer.name == name; });
+    auto const known = std::find_if(answers.begin(), answers.end(),
+                                    [&](Answer const& answer) { return answer.name == name; });
     if (known != answers.end()) return known->yes;
     bool const yes = ask(device_.trace().text(name));
     if (answers.size() < kMostAnswers) answers.push_back({name, yes});
@@ -96,16 +102,20 @@ void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval 
 
 }  // namespace
 
-bool is_blocking_copy_call(std::string_view name) { return name.find("Memcpy") != std::string_view::npos && !only_queues(name); }
+bool is_blocking_copy_call(std::string_view name) {
+  return name.find("Memcpy") != std::string_view::npos && !only_queues(name);
+}
 
 bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy) {
-  if (trace.kind(copy) != model::EventKind::kMemcpy || trace.start(call) > trace.start(copy)) return false;
+  if (trace.kind(copy) != model::EventKind::kMemcpy || trace.start(call) > trace.start(copy))
+    return false;
   auto const& detail = trace.detail<model::CopyDetail>(copy);
   bool const ends_in_call = trace.end(copy) <= trace.end(call);
   // A short copy of pinned memory may well be over before an asynchronous call has returned.
   if (ends_in_call && detail.pinned == 0 && is_host_copy(detail.direction)) return true;
   bool const reads = detail.direction == CopyDirection::kDeviceToHost;
-  return ends_in_call ? !only_queues(trace.name(call)) : reads && is_blocking_copy_call(trace.name(call));
+  return ends_in_call ? !only_queues(trace.name(call))
+                      : reads && is_blocking_copy_call(trace.name(call));
 }
 
 std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {
@@ -122,8 +132,8 @@ std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t>
 
   DirectionTotal& in = totals[static_cast<size_t>(CopyDirection::kHostToDevice)];
   DirectionTotal& out = totals[static_cast<size_t>(CopyDirection::kDeviceToHost)];
-  in.facts.both_ways_ns = out.facts.both_ways_ns =
-      model::measure(model::intersect(model::unite(std::move(in.times)), model::unite(std::move(out.times))));
+  in.facts.both_ways_ns = out.facts.both_ways_ns = model::measure(
+      model::intersect(model::unite(std::move(in.times)), model::unite(std::move(out.times))));
 
   std::vector<CopyStats> result;
   for (DirectionTotal& total : totals) {
@@ -141,11 +151,13 @@ std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t>
   return result;
 }
 
-std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device, std::vector<uint32_t> const& rows,
+std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device,
+                                              std::vector<uint32_t> const& rows,
                                               std::vector<StepStats> const& steps) {
   std::vector<DeviceStats::Copy> copies;
   auto const length = [](DeviceStats::Copy const& a, DeviceStats::Copy const& b) {
-    return a.when.length() != b.when.length() ? a.when.length() > b.when.length() : a.when.begin < b.when.begin;
+    return a.when.length() != b.when.length() ? a.when.length() > b.when.length()
+                                              : a.when.begin < b.when.begin;
   };
 
   std::vector<Interval> windows;
@@ -177,13 +189,17 @@ CopyTimes copy_times(DeviceOps const& device) {
   RowView const view = device.rows();
   for (uint32_t const row : device.ops) {
     if (view.kind(row) != model::EventKind::kMemcpy) continue;
-    if (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)) slow.push_back(device.when(row));
-    (traits.detail(row).direction == CopyDirection::kDeviceToDevice ? within : others).push_back(device.when(row));
+    if (traits.is_pageable(row).value_or(false) || traits.is_blocking(row))
+      slow.push_back(device.when(row));
+    (traits.detail(row).direction == CopyDirection::kDeviceToDevice ? within : others)
+        .push_back(device.when(row));
   }
 
   CopyTimes times;
   times.slow = model::unite(std::move(slow));
-  if (!within.empty()) times.within_device = model::subtract(model::unite(std::move(within)), model::unite(std::move(others)));
+  if (!within.empty())
+    times.within_device =
+        model::subtract(model::unite(std::move(within)), model::unite(std::move(others)));
   return times;
 }
 

@@ -18,8 +18,9 @@ void append_rows(std::vector<Row> rows, std::vector<Row>& to) {
 
 }  // namespace
 
-void add_device_work(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places,
-                     std::vector<uint32_t> const& ops, DeviceStats& facts, std::vector<StepStats>& steps, Analysis& analysis) {
+void add_device_work(DeviceOps const& device, DeviceSets const& sets,
+                     std::vector<LaunchPlace> const& places, std::vector<uint32_t> const& ops,
+                     DeviceStats& facts, std::vector<StepStats>& steps, Analysis& analysis) {
   std::vector<KernelStats> kernels = kernel_table(device, ops);
   int64_t all_ns = 0;
   for (KernelStats const& kernel : kernels) add_saturated(all_ns, kernel.total_ns);

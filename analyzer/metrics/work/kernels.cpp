@@ -27,7 +27,8 @@ struct Group {
   int64_t grid_ns = 0, small_grid_ns = 0;
 };
 
-void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, uint64_t multiprocessors) {
+void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur,
+                uint64_t multiprocessors) {
   bool const has_flops = kernel.flops > 0, has_bytes = kernel.bytes > 0;
   if (has_flops) {
     group.flops += kernel.flops;
@@ -42,7 +43,8 @@ void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, ui
     group.bytes_of_both += static_cast<double>(kernel.bytes);
   }
   if (kernel.occupancy_percent > 0) {
-    group.occupancy_time += static_cast<double>(kernel.occupancy_percent) * static_cast<double>(dur);
+    group.occupancy_time +=
+        static_cast<double>(kernel.occupancy_percent) * static_cast<double>(dur);
     add_saturated(group.occupancy_ns, dur);
   }
 
@@ -52,7 +54,8 @@ void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, ui
   if (blocks < multiprocessors) add_saturated(group.small_grid_ns, dur);
 }
 
-void add(Group& group, model::Trace const& trace, uint32_t row, int64_t dur, uint64_t multiprocessors) {
+void add(Group& group, model::Trace const& trace, uint32_t row, int64_t dur,
+         uint64_t multiprocessors) {
   ++group.facts.count;
   add_saturated(group.facts.total_ns, dur);
   if (group.facts.kind == model::EventKind::kKernel)
@@ -70,14 +73,19 @@ void finish(Group& group, std::span<int64_t> all, int64_t total, model::Device c
   facts.mean_ns = facts.total_ns / static_cast<int64_t>(facts.count);
   facts.share = total > 0 ? static_cast<double>(facts.total_ns) / static_cast<double>(total) : 0;
 
-  if (group.flops_ns > 0) facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
-  if (group.bytes_ns > 0) facts.bytes_rate = group.bytes / static_cast<double>(group.bytes_ns) * 1e9;
+  if (group.flops_ns > 0)
+    facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
+  if (group.bytes_ns > 0)
+    facts.bytes_rate = group.bytes / static_cast<double>(group.bytes_ns) * 1e9;
   if (group.bytes_of_both > 0) facts.flops_per_byte = group.flops_of_both / group.bytes_of_both;
   if (facts.flops_rate && described != nullptr && described->peak_flops > 0)
     facts.peak_share = *facts.flops_rate / described->peak_flops;
 
-  if (group.occupancy_ns > 0) facts.occupancy_percent = group.occupancy_time / static_cast<double>(group.occupancy_ns);
-  if (group.grid_ns > 0) facts.small_grid_share = static_cast<double>(group.small_grid_ns) / static_cast<double>(group.grid_ns);
+  if (group.occupancy_ns > 0)
+    facts.occupancy_percent = group.occupancy_time / static_cast<double>(group.occupancy_ns);
+  if (group.grid_ns > 0)
+    facts.small_grid_share =
+        static_cast<double>(group.small_grid_ns) / static_cast<double>(group.grid_ns);
   if (facts.kind == model::EventKind::kKernel) facts.tensor_cores = uses_tensor_cores(facts.name);
 }
 
@@ -93,7 +101,8 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
   model::Trace const& trace = device.trace();
   model::Device const* const described = described_device(device);
   uint64_t const multiprocessors = described == nullptr ? 0 : described->threads;
-  std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
+  std::array<std::vector<uint32_t>, model::kKindCount>
+      places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
   base::Column<uint32_t> group_of(rows.size());
 

@@ -13,9 +13,12 @@ namespace {
 
 using model::EventKind;
 
-bool is_first_op(RowView const& rows, uint32_t launch, uint32_t op) { return rows.link(launch).value == op; }
+bool is_first_op(RowView const& rows, uint32_t launch, uint32_t op) {
+  return rows.link(launch).value == op;
+}
 
-/// The instants at which launches begin to wait and stop waiting: in a stream, or on the whole device.
+/// The instants at which launches begin to wait and stop waiting: in a stream, or on the whole
+/// device.
 struct Waiting {
   base::Column<int64_t> begins, ends;
   size_t count = 0;
@@ -46,7 +49,8 @@ void sort_pieces(Values& values) {
   }
 }
 
-/// Depth over time, by both lists in order. An op that starts at the instant of another's launch leaves first.
+/// Depth over time, by both lists in order. An op that starts at the instant of another's launch
+/// leaves first.
 QueueStats measure_queue(Waiting& waiting, Interval window) {
   sort_pieces(waiting.begins);
   sort_pieces(waiting.ends);
@@ -61,7 +65,8 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
     now += passed;
   };
 
-  // Without a branch, as no predictor knows whether a launch or a start comes next. When the last op starts, all are launched.
+  // Without a branch, as no predictor knows whether a launch or a start comes next. When the last
+  // op starts, all are launched.
   size_t begin = 0, end = 0;
   while (begin < waiting.begins.size()) {
     int64_t const next_begin = waiting.begins[begin], next_end = waiting.ends[end];
@@ -84,8 +89,9 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
   return facts;
 }
 
-/// The launch calls, each with the first op that it launched. `called` and `started`: begin of the call and of the op; `track`:
-/// of the op. `latencies`: from the return of the call to the start of the op.
+/// The launch calls, each with the first op that it launched. `called` and `started`: begin of the
+/// call and of the op; `track`: of the op. `latencies`: from the return of the call to the start of
+/// the op.
 struct Calls {
   base::Column<int64_t> called, started, durations, latencies;
   base::Column<model::TrackId> track;
@@ -102,7 +108,8 @@ Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
   size_t count = 0;
   for (auto const [launch, op] : launched) {
     if (!is_first_op(rows, launch, op)) continue;
-    int64_t const called = rows.start(launch), duration = rows.dur(launch), started = rows.start(op);
+    int64_t const called = rows.start(launch), duration = rows.dur(launch),
+                  started = rows.start(op);
     calls.called[count] = called;
     calls.started[count] = started;
     calls.durations[count] = duration;
@@ -115,7 +122,8 @@ Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
   return calls;
 }
 
-void add_queues(model::Trace const& trace, Calls const& calls, Interval window, LaunchStats& facts) {
+void add_queues(model::Trace const& trace, Calls const& calls, Interval window,
+                LaunchStats& facts) {
   std::vector<Waiting> streams(trace.tracks().size());
   for (model::TrackId const track : calls.track) ++streams[track.value].launches;
   for (Waiting& stream : streams) {
@@ -141,12 +149,14 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
   }
   all.ends.reserve(all.count);
   // A stream runs its ops in the order of their calls, the device does not.
-  for (Waiting const& stream : streams) all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
+  for (Waiting const& stream : streams)
+    all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
 
   facts.queue = measure_queue(all, window);
   for (size_t track = 0; track < streams.size(); ++track)
     if (streams[track].launches > 0)
-      facts.streams.push_back({trace.tracks()[track].id, streams[track].launches, measure_queue(streams[track], window)});
+      facts.streams.push_back({trace.tracks()[track].id, streams[track].launches,
+                               measure_queue(streams[track], window)});
   std::stable_sort(facts.streams.begin(), facts.streams.end(),
                    [](StreamQueue const& a, StreamQueue const& b) { return a.stream < b.stream; });
 }
@@ -163,14 +173,16 @@ std::optional<double> calls_per_step(DeviceOps const& device, std::vector<uint32
   size_t count = 0;
   RowView const view = device.rows();
   for (uint32_t const row : rows)
-    if (model::EventId const launch = view.link(row); launch.valid() && is_first_op(view, launch.value, row))
+    if (model::EventId const launch = view.link(row);
+        launch.valid() && is_first_op(view, launch.value, row))
       starts[count++] = view.start(row);
   starts.resize(count);
 
   uint64_t calls = 0;
   for (Interval const& window : windows) {
     auto const first = std::lower_bound(starts.begin(), starts.end(), window.begin);
-    calls += static_cast<uint64_t>(std::lower_bound(first, starts.end(), std::max(window.begin, window.end)) - first);
+    calls += static_cast<uint64_t>(
+        std::lower_bound(first, starts.end(), std::max(window.begin, window.end)) - first);
   }
   return static_cast<double>(calls) / static_cast<double>(windows.size());
 }
@@ -207,7 +219,8 @@ std::vector<CudaGraphOp> graph_ops(DeviceOps const& device, std::vector<uint32_t
   if (!trace.may_have_graphs()) return ops;
   for (uint32_t const row : rows)
     if (uint32_t const graph = graph_of(trace, row); graph != 0)
-      ops.push_back({graph, device.launch_of(row).value_or(kNoLaunch), trace.columns().correlation[row], row});
+      ops.push_back({graph, device.launch_of(row).value_or(kNoLaunch),
+                     trace.columns().correlation[row], row});
 
   // Rows are by start; so are they within a launch after this.
   std::stable_sort(ops.begin(), ops.end(), [](CudaGraphOp const& a, CudaGraphOp const& b) {
@@ -229,7 +242,8 @@ GraphStats graph_row(DeviceOps const& device, CudaGraphOp const* first, CudaGrap
   int64_t end = 0;  // of the launch's ops so far
   for (CudaGraphOp const* op = first; op != last; previous = op++) {
     Interval const when = device.when(op->row);
-    bool const is_new = previous == nullptr || previous->launch != op->launch || previous->correlation != op->correlation;
+    bool const is_new = previous == nullptr || previous->launch != op->launch ||
+                        previous->correlation != op->correlation;
     if (is_new && op->launch != kNoLaunch) ++facts.launches;
     bool const has_launch = op->launch != kNoLaunch || op->correlation != 0;
     if (!is_new && has_launch && when.begin > end) add_saturated(facts.gap_ns, when.begin - end);
@@ -239,7 +253,8 @@ GraphStats graph_row(DeviceOps const& device, CudaGraphOp const* first, CudaGrap
   }
 
   std::sort(nodes.begin(), nodes.end());
-  if (!nodes.empty()) facts.nodes = static_cast<uint64_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
+  if (!nodes.empty())
+    facts.nodes = static_cast<uint64_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
   return facts;
 }
 
@@ -250,11 +265,13 @@ std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32
   result.reserve(rows.size());
   RowView const view = device.rows();
   auto const add = [&](uint32_t row) {
-    if (model::EventId const launch = view.link(row); launch.valid()) result.push_back({launch.value, row});
+    if (model::EventId const launch = view.link(row); launch.valid())
+      result.push_back({launch.value, row});
   };
 
   if (rows.size() == device.ops.size()) {
-    // Stream after stream: a stream's ops are in the order of their calls, but for those of further threads.
+    // Stream after stream: a stream's ops are in the order of their calls, but for those of further
+    // threads.
     for (model::TrackId const stream : device.streams) {
       model::Trace::Rows const all = device.trace().rows_of(stream);
       for (uint32_t row = all.first; row < all.last; ++row)
@@ -268,8 +285,9 @@ std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32
   return result;
 }
 
-LaunchStats launch_facts(DeviceOps const& device, std::vector<uint32_t> const& rows, std::vector<LaunchedOp> const& launched,
-                         Interval window, std::vector<StepStats> const& steps) {
+LaunchStats launch_facts(DeviceOps const& device, std::vector<uint32_t> const& rows,
+                         std::vector<LaunchedOp> const& launched, Interval window,
+                         std::vector<StepStats> const& steps) {
   RowView const view = device.rows();
   LaunchStats facts;
   Calls calls = find_calls(view, launched);
@@ -305,7 +323,8 @@ void add_graph_totals(std::vector<GraphStats> const& graphs, int64_t all_ns, Lau
     facts.graph_launches += graph.launches;
     add_saturated(of_graphs, graph.total_ns);
   }
-  if (!graphs.empty() && all_ns > 0) facts.graph_share = static_cast<double>(of_graphs) / static_cast<double>(all_ns);
+  if (!graphs.empty() && all_ns > 0)
+    facts.graph_share = static_cast<double>(of_graphs) / static_cast<double>(all_ns);
 }
 
 std::vector<GraphStats> graph_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {

@@ -16,13 +16,17 @@ using model::StringId;
 enum class RangeRole : uint8_t { kNotAsked, kRange, kModule, kPhase, kTransparent };
 
 /// PyTorch's programs mark the parts of a step so: "## forward ##".
-bool is_marked_part(std::string_view name) { return name.size() > 6 && name.starts_with("## ") && name.ends_with(" ##"); }
+bool is_marked_part(std::string_view name) {
+  return name.size() > 6 && name.starts_with("## ") && name.ends_with(" ##");
+}
 
-/// Python frames ("model.py(12): forward", "<built-in method …>") would make the program's file the layer of everything.
+/// Python frames ("model.py(12): forward", "<built-in method …>") would make the program's file the
+/// layer of everything.
 RangeRole role_of_range(std::string_view name) {
   if (name.starts_with("nn.Module: ")) return RangeRole::kModule;
   if (is_marked_part(name)) return RangeRole::kPhase;
-  bool const is_frame = name.find(".py(") != std::string_view::npos || name.starts_with("<built-in ");
+  bool const is_frame =
+      name.find(".py(") != std::string_view::npos || name.starts_with("<built-in ");
   return is_frame || step_number(name) ? RangeRole::kTransparent : RangeRole::kRange;
 }
 
@@ -30,7 +34,10 @@ RangeRole role_of_range(std::string_view name) {
 class PlaceWalk {
  public:
   explicit PlaceWalk(model::RankTrace const& rank)
-      : trace_(rank.trace), view_(rank), roles_(trace_.strings().size()), lets_wait_(roles_.size(), -1) {
+      : trace_(rank.trace),
+        view_(rank),
+        roles_(trace_.strings().size()),
+        lets_wait_(roles_.size(), -1) {
     // At most about a third of all events are launches.
     places_.reserve(trace_.event_count() / 3);
   }
@@ -95,7 +102,8 @@ class PlaceWalk {
   bool is_stream_wait(uint32_t row) {
     StringId const name = view_.name(row);
     int8_t& waits = lets_wait_[name.value];
-    if (waits < 0) waits = trace_.text(name).find("StreamWaitEvent") == std::string_view::npos ? 0 : 1;
+    if (waits < 0)
+      waits = trace_.text(name).find("StreamWaitEvent") == std::string_view::npos ? 0 : 1;
     return waits == 1;
   }
   void add(uint32_t row) {
@@ -147,20 +155,23 @@ class Level {
   }
   [[nodiscard]] bool has_ranges() const { return !totals_.empty(); }
 
-  void append(DeviceOps const& device, OpStats::Level level, Total const& unlaunched, int64_t all_ns,
-              std::vector<OpStats>& rows) {
+  void append(DeviceOps const& device, OpStats::Level level, Total const& unlaunched,
+              int64_t all_ns, std::vector<OpStats>& rows) {
     model::Trace const& trace = device.trace();
     std::sort(totals_.begin(), totals_.end(), [&](auto const& a, auto const& b) {
-      return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : trace.text(a.first) < trace.text(b.first);
+      return a.second.ns != b.second.ns ? a.second.ns > b.second.ns
+                                        : trace.text(a.first) < trace.text(b.first);
     });
 
     auto const append = [&](OpStats::What what, std::string_view name, Total const& total) {
       if (total.count == 0) return;
-      double const share = all_ns > 0 ? static_cast<double>(total.ns) / static_cast<double>(all_ns) : 0;
+      double const share =
+          all_ns > 0 ? static_cast<double>(total.ns) / static_cast<double>(all_ns) : 0;
       rows.push_back({device.ref, level, what, std::string(name), total.count, total.ns, share});
     };
     size_t const shown = std::min(totals_.size(), kMostRanges);
-    for (size_t i = 0; i < shown; ++i) append(OpStats::What::kRange, trace.text(totals_[i].first), totals_[i].second);
+    for (size_t i = 0; i < shown; ++i)
+      append(OpStats::What::kRange, trace.text(totals_[i].first), totals_[i].second);
 
     Total rest;
     for (size_t i = shown; i < totals_.size(); ++i) rest.add(totals_[i].second);
@@ -187,7 +198,8 @@ std::vector<LaunchPlace> launch_places(model::RankTrace const& rank) {
 }
 
 std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> const& rows,
-                               std::vector<LaunchedOp> const& launched, std::vector<LaunchPlace> const& places) {
+                               std::vector<LaunchedOp> const& launched,
+                               std::vector<LaunchPlace> const& places) {
   RowView const view = device.rows();
   size_t const names = device.trace().strings().size();
   std::array<Level, 2> levels = {Level(names), Level(names)};

@@ -13,10 +13,12 @@ namespace {
 using model::EventKind;
 using model::OpClass;
 
-/// Says of names whether they are those of matrix kernels without tensor cores; each is looked at once.
+/// Says of names whether they are those of matrix kernels without tensor cores; each is looked at
+/// once.
 class SimtNames {
  public:
-  explicit SimtNames(model::Trace const& trace) : trace_(trace), known_(trace.strings().size(), -1) {}
+  explicit SimtNames(model::Trace const& trace)
+      : trace_(trace), known_(trace.strings().size(), -1) {}
   bool has(model::StringId name) {
     int8_t& known = known_[name.value];
     if (known < 0) known = uses_tensor_cores(trace_.text(name)) == std::optional(false) ? 1 : 0;
@@ -34,7 +36,8 @@ model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
   SimtNames names(device.trace());
   std::vector<Interval> simt, others;
   for (uint32_t const row : device.ops)
-    if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) add_interval(simt, rows.when(row));
+    if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row)))
+      add_interval(simt, rows.when(row));
   if (simt.empty()) return {};
 
   model::IntervalSet const all = model::unite(std::move(simt));
@@ -44,7 +47,8 @@ model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
     while (next != all.end() && next->end <= when.begin) ++next;
     if (next == all.end()) break;
     if (next->begin >= when.end || rows.op_class(row) != OpClass::kCompute) continue;
-    if (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))) add_interval(others, when);
+    if (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row)))
+      add_interval(others, when);
   }
 
   return model::subtract(all, model::unite(std::move(others)));
@@ -82,7 +86,8 @@ class ForwardMeasure {
   size_t passed_ = 0;
 };
 
-/// The blocks of a kernel. 0 where they are unknown, or where a graph launched it: the trace has no waits of its nodes.
+/// The blocks of a kernel. 0 where they are unknown, or where a graph launched it: the trace has no
+/// waits of its nodes.
 uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
   if (trace.kind(row) != EventKind::kKernel) return 0;
   auto const& kernel = trace.detail<model::KernelDetail>(row);
@@ -92,7 +97,8 @@ uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
 /// Finds the kernels that wait because of the default stream, by start.
 class SerializedFinder {
  public:
-  SerializedFinder(DeviceOps const& device, uint64_t multiprocessors, std::vector<LaunchPlace> const& places)
+  SerializedFinder(DeviceOps const& device, uint64_t multiprocessors,
+                   std::vector<LaunchPlace> const& places)
       : device_(device),
         rows_(device.rows()),
         multiprocessors_(multiprocessors),
@@ -101,11 +107,13 @@ class SerializedFinder {
 
   model::IntervalSet find() {
     std::vector<Interval> waits;
-    for (model::TrackId const stream : device_.streams) streams_[stream.value].is_default = is_default_stream(stream.value);
+    for (model::TrackId const stream : device_.streams)
+      streams_[stream.value].is_default = is_default_stream(stream.value);
     for (uint32_t const row : device_.ops) {
       Stream& own = streams_[rows_.track(row).value];
       Interval const when = rows_.when(row);
-      if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0])) add_interval(waits, *wait);
+      if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0]))
+        add_interval(waits, *wait);
 
       own.last_row = row;
       own.end = std::max(own.end, when.end);
@@ -137,8 +145,9 @@ class SerializedFinder {
   [[nodiscard]] LaunchPlace const* place_of(uint32_t row) const {
     auto const launch = device_.launch_of(row);
     if (!launch) return nullptr;
-    auto const found = std::lower_bound(places_.begin(), places_.end(), *launch,
-                                        [](LaunchPlace const& place, uint32_t call) { return place.launch < call; });
+    auto const found = std::lower_bound(
+        places_.begin(), places_.end(), *launch,
+        [](LaunchPlace const& place, uint32_t call) { return place.launch < call; });
     return found != places_.end() && found->launch == *launch ? &*found : nullptr;
   }
   /// Whether the same thread launched both and let no stream wait in between.
@@ -153,12 +162,15 @@ class SerializedFinder {
   /// Recorders that tell what a stream waits for have it just before the op.
   [[nodiscard]] bool follows_stream_wait(uint32_t row) const {
     model::Trace const& trace = device_.trace();
-    return row > trace.rows_of(trace.columns().track[row]).first && trace.kind(row - 1) == EventKind::kStreamWait;
+    return row > trace.rows_of(trace.columns().track[row]).first &&
+           trace.kind(row - 1) == EventKind::kStreamWait;
   }
 
   /// How long the op waited for `before`, an op of the other kind of stream, that had room for it.
-  [[nodiscard]] std::optional<Interval> waited(uint32_t row, Interval when, Stream const& own, Latest const& before) const {
-    if (before.row == kNoRow || before.when.end > when.begin || when.begin - before.when.end >= kStartsAtOnceNs)
+  [[nodiscard]] std::optional<Interval> waited(uint32_t row, Interval when, Stream const& own,
+                                               Latest const& before) const {
+    if (before.row == kNoRow || before.when.end > when.begin ||
+        when.begin - before.when.end >= kStartsAtOnceNs)
       return std::nullopt;
     uint64_t const blocks = known_blocks(device_.trace(), row);
     if (blocks == 0 || blocks >= multiprocessors_) return std::nullopt;
@@ -168,7 +180,8 @@ class SerializedFinder {
     if (!launch) return std::nullopt;
     int64_t const ready = std::max({device_.end(*launch), own.end, before.when.begin});
     int64_t const length = std::min(before.when.end - ready, when.length());
-    if (length <= 0 || follows_stream_wait(row) || !is_free_to_follow(row, own.last_row)) return std::nullopt;
+    if (length <= 0 || follows_stream_wait(row) || !is_free_to_follow(row, own.last_row))
+      return std::nullopt;
     return Interval{before.when.end - length, before.when.end};
   }
 
@@ -180,20 +193,24 @@ class SerializedFinder {
   Latest latest_[2];             // of the default stream, of the others
 };
 
-/// Whether a device has kernels on its default stream and on others: only then the one keeps the others.
+/// Whether a device has kernels on its default stream and on others: only then the one keeps the
+/// others.
 bool has_several_streams(DeviceOps const& device) {
   size_t with_ops = 0;
-  for (model::TrackId const stream : device.streams) with_ops += device.trace().rows_of(stream).size() > 0 ? 1 : 0;
+  for (model::TrackId const stream : device.streams)
+    with_ops += device.trace().rows_of(stream).size() > 0 ? 1 : 0;
   return with_ops > 1;
 }
 
 }  // namespace
 
-SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places)
+SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets,
+                     std::vector<LaunchPlace> const& places)
     : simt_matrix_(simt_matrix_alone(device)) {
   CopyTimes const copies = copy_times(device);
   if (!copies.slow.empty()) slow_copy_ = model::intersect(copies.slow, sets.exposed_copy);
-  if (!copies.within_device.empty()) device_copy_ = model::intersect(copies.within_device, sets.exposed_copy);
+  if (!copies.within_device.empty())
+    device_copy_ = model::intersect(copies.within_device, sets.exposed_copy);
 
   model::Device const* const described = described_device(device);
   if (described == nullptr || described->threads == 0) return;
@@ -202,7 +219,8 @@ SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets, std::vecto
   serialized_ = SerializedFinder(device, described->threads, places).find();
 }
 
-void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets, uint64_t multiprocessors) {
+void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
+                                uint64_t multiprocessors) {
   model::Trace const& trace = device.trace();
   std::optional<model::IntervalSet> shared;
   model::IntervalSet comm;  // without what is shared
@@ -213,7 +231,8 @@ void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
 
   int64_t alone_sum = 0, lost_sum = 0;
   RowView const rows = device.rows();
-  for (auto* const column : {&small_.starts, &small_.alone_sums, &small_.lost_sums}) column->reserve(device.ops.size());
+  for (auto* const column : {&small_.starts, &small_.alone_sums, &small_.lost_sums})
+    column->reserve(device.ops.size());
   for (uint32_t const row : device.ops) {
     if (rows.kind(row) != EventKind::kKernel) continue;
     uint64_t const blocks = blocks_of(trace.detail<model::KernelDetail>(row));
@@ -229,8 +248,10 @@ void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets,
     Interval const when = rows.when(row);
     int64_t const alone = when.length() - in_shared->in(when);
     if (alone > kEmptyKernelNs) {
-      double const beside_comm = static_cast<double>(in_comm->in(when)) / static_cast<double>(alone);
-      double const empty = (1 - beside_comm) * empty_share(blocks) + beside_comm * empty_share(blocks + kBlocksOfCollective);
+      double const beside_comm =
+          static_cast<double>(in_comm->in(when)) / static_cast<double>(alone);
+      double const empty = (1 - beside_comm) * empty_share(blocks) +
+                           beside_comm * empty_share(blocks + kBlocksOfCollective);
       lost_sum += static_cast<int64_t>(static_cast<double>(alone - kEmptyKernelNs) * empty);
     }
 
@@ -249,7 +270,9 @@ SlowTime SlowTimes::within(Interval window) const {
   slow.device_copy_ns = measure_in(device_copy_, window);
 
   auto const before = [&](int64_t instant) {
-    return static_cast<size_t>(std::lower_bound(small_.starts.begin(), small_.starts.end(), instant) - small_.starts.begin());
+    return static_cast<size_t>(
+        std::lower_bound(small_.starts.begin(), small_.starts.end(), instant) -
+        small_.starts.begin());
   };
   size_t const first = before(window.begin), last = before(std::max(window.begin, window.end));
   auto const sum = [&](std::vector<int64_t> const& sums) {

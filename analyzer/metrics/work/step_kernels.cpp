@@ -9,7 +9,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// From a name and kind to the kernel's place in the device's table, if it has a row of its own in the steps.
+/// From a name and kind to the kernel's place in the device's table, if it has a row of its own in
+/// the steps.
 class StepKernelPlaces {
  public:
   StepKernelPlaces(model::Trace const& trace, std::vector<KernelStats> const& table) {
@@ -31,12 +32,15 @@ class StepKernelPlaces {
   }
 
  private:
-  std::vector<uint32_t>& places(model::EventKind kind) { return kind == model::EventKind::kMemset ? memsets_ : kernels_; }
+  std::vector<uint32_t>& places(model::EventKind kind) {
+    return kind == model::EventKind::kMemset ? memsets_ : kernels_;
+  }
 
   std::vector<uint32_t> kernels_, memsets_;  ///< by name
 };
 
-/// Calls and durations of one step, by place; the touched places are kept, so that a step costs what it holds.
+/// Calls and durations of one step, by place; the touched places are kept, so that a step costs
+/// what it holds.
 class StepTally {
  public:
   explicit StepTally(size_t places) : rows_(places + 1) {}
@@ -64,8 +68,8 @@ class StepTally {
 
 }  // namespace
 
-void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops, std::vector<KernelStats> const& table,
-                      std::vector<StepStats>& steps) {
+void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops,
+                      std::vector<KernelStats> const& table, std::vector<StepStats>& steps) {
   if (steps.empty()) return;
   model::Trace const& trace = device.trace();
   StepKernelPlaces const places(trace, table);
@@ -74,8 +78,9 @@ void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops,
 
   std::vector<size_t> by_time(steps.size());
   std::iota(by_time.begin(), by_time.end(), size_t{0});
-  std::stable_sort(by_time.begin(), by_time.end(),
-                   [&](size_t a, size_t b) { return steps[a].window.begin < steps[b].window.begin; });
+  std::stable_sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) {
+    return steps[a].window.begin < steps[b].window.begin;
+  });
 
   size_t at = 0;
   for (size_t const s : by_time) {
@@ -86,7 +91,8 @@ void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops,
       model::EventKind const kind = rows.kind(row);
       if (kind == model::EventKind::kMemcpy) {
         auto const& copy = trace.detail<model::CopyDetail>(row);
-        if (copy.direction == model::CopyDirection::kHostToDevice) add_saturated(step.copied_in_bytes, copy.bytes);
+        if (copy.direction == model::CopyDirection::kHostToDevice)
+          add_saturated(step.copied_in_bytes, copy.bytes);
       } else if (rows.op_class(row) == model::OpClass::kCompute) {
         tally.add(places.of(kind, rows.name(row)), rows.dur(row));
       }

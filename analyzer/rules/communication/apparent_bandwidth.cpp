@@ -1,6 +1,7 @@
-// apparent-bandwidth: large collectives take so long that links look slow, but some of their ranks were not recorded. How long a
-// rank waits for the missing ones is part of what it takes: so bytes over time is a lower bound of what the links carry, and
-// whether they are slow or the others late cannot be told. No cost for the same reason.
+// apparent-bandwidth: large collectives take so long that links look slow, but some of their ranks
+// were not recorded. How long a rank waits for the missing ones is part of what it takes: so bytes
+// over time is a lower bound of what the links carry, and whether they are slow or the others late
+// cannot be told. No cost for the same reason.
 #include <algorithm>
 
 #include "analyzer/metrics/communication/collectives.h"
@@ -13,7 +14,8 @@ namespace {
 constexpr uint64_t kLeastMessageBytes = uint64_t{1} << 20;
 /// A median of fewer messages is chance.
 constexpr size_t kFewestMessages = 3;
-/// PCIe 3 and a network card of 100 Gbit/s carry more: no link that training uses is that slow by design.
+/// PCIe 3 and a network card of 100 Gbit/s carry more: no link that training uses is that slow by
+/// design.
 constexpr double kSlowGbps = 10;
 /// As for exposed-communication.
 constexpr double kLeastExposedTime = 0.10;
@@ -30,11 +32,16 @@ ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& dev
   ApparentBandwidth seen;
   for (CollectiveStats const& collective : input.facts.collectives) {
     bool const lacks_ranks = collective.participants.size() < collective.expected_participants;
-    if (!lacks_ranks || model::is_point_to_point(collective.op) || collective.bytes < kLeastMessageBytes) continue;
+    if (!lacks_ranks || model::is_point_to_point(collective.op) ||
+        collective.bytes < kLeastMessageBytes)
+      continue;
     for (auto const& own : collective.participants) {
-      if (own.ref != device.ref || !device.is_measured(own.when.begin) || collective.transfer_ns <= 0) continue;
+      if (own.ref != device.ref || !device.is_measured(own.when.begin) ||
+          collective.transfer_ns <= 0)
+        continue;
       double const factor = bus_factor(collective.op, collective.expected_participants);
-      seen.gbps.push_back(static_cast<double>(collective.bytes) * factor / static_cast<double>(collective.transfer_ns));
+      seen.gbps.push_back(static_cast<double>(collective.bytes) * factor /
+                          static_cast<double>(collective.transfer_ns));
       seen.largest_bytes = std::max(seen.largest_bytes, collective.bytes);
       seen.expected = std::max(seen.expected, collective.expected_participants);
       seen.evidence.push_back({device.ref, own.when, own.track.value});
@@ -51,9 +58,10 @@ void find_apparent_bandwidth(RuleInput const& input, std::vector<Finding>& findi
     auto const exposed = static_cast<double>(device.exposed_comm_ns - device.unhidden_comm_ns);
     return device.total_ns > 0 ? exposed / static_cast<double>(device.total_ns) : 0;
   };
-  auto const worst =
-      std::max_element(input.measured.begin(), input.measured.end(),
-                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return exposed_share(a) < exposed_share(b); });
+  auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
+                                      [&](MeasuredDevice const& a, MeasuredDevice const& b) {
+                                        return exposed_share(a) < exposed_share(b);
+                                      });
   if (worst == input.measured.end() || exposed_share(*worst) < kLeastExposedTime) return;
   ApparentBandwidth seen = bandwidth_of(input, *worst);
   if (seen.gbps.size() < kFewestMessages) return;

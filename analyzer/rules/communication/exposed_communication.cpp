@@ -1,6 +1,6 @@
-// exposed-communication: devices move data between each other while nothing computes. Cost: exposed communication less the part
-// in which the device only waited for its peers (rule straggler) and what slow links cost (rule slow-link), per step, of the
-// device that loses most.
+// exposed-communication: devices move data between each other while nothing computes. Cost: exposed
+// communication less the part in which the device only waited for its peers (rule straggler) and
+// what slow links cost (rule slow-link), per step, of the device that loses most.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -13,7 +13,8 @@ constexpr double kLeastExposedShare = 0.10;
 
 /// Without what late peers or its own late host keep from being hidden.
 int64_t exposed_transfer(MeasuredDevice const& device) {
-  return std::max<int64_t>(0, device.exposed_comm_ns - device.exposed_late_ns - device.unhidden_comm_ns);
+  return std::max<int64_t>(
+      0, device.exposed_comm_ns - device.exposed_late_ns - device.unhidden_comm_ns);
 }
 
 /// Share of the step in which a device is exposed to what rule slow-link has named.
@@ -29,7 +30,9 @@ void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const
     for (auto const& participant : collective.participants)
       if (participant.ref == device.ref)
         finding.evidence.push_back(
-            {device.ref, {participant.when.begin + participant.wait_ns, participant.when.end}, participant.track.value});
+            {device.ref,
+             {participant.when.begin + participant.wait_ns, participant.when.end},
+             participant.track.value});
   keep_longest(finding.evidence);
 }
 
@@ -37,16 +40,20 @@ void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const
 
 void find_exposed_communication(RuleInput const& input, std::vector<Finding>& findings) {
   auto const share = [](MeasuredDevice const& device) {
-    return device.total_ns > 0 ? static_cast<double>(exposed_transfer(device)) / static_cast<double>(device.total_ns) : 0;
+    return device.total_ns > 0 ? static_cast<double>(exposed_transfer(device)) /
+                                     static_cast<double>(device.total_ns)
+                               : 0;
   };
-  auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
-                                      [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
+  auto const worst = std::max_element(
+      input.measured.begin(), input.measured.end(),
+      [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
   if (worst == input.measured.end() || share(*worst) < kLeastExposedShare) return;
   double const left = share(*worst) - share_of_slow_links(findings);
   if (left < kLeastExposedShare) return;
   Finding finding = make_cost_finding("exposed-communication", *worst, left * worst->step_ns());
   for (DeviceStats const& device : input.facts.devices)
-    if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());
+    if (device.ref == worst->ref && device.time.overlap())
+      finding.metrics.emplace_back("overlap", *device.time.overlap());
   finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_late_ns));
   add_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));

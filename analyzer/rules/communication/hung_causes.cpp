@@ -9,11 +9,16 @@ namespace {
 
 using Edges = std::vector<std::vector<uint32_t>>;
 
-/// Strongly connected parts of a graph, by node (Tarjan's algorithm, with a stack of its own: chains may be long).
+/// Strongly connected parts of a graph, by node (Tarjan's algorithm, with a stack of its own:
+/// chains may be long).
 class ConnectedParts {
  public:
   explicit ConnectedParts(Edges const& edges)
-      : edges_(edges), part_(edges.size(), kNone), number_(edges.size(), kNone), lowest_(edges.size()), next_(edges.size()) {
+      : edges_(edges),
+        part_(edges.size(), kNone),
+        number_(edges.size(), kNone),
+        lowest_(edges.size()),
+        next_(edges.size()) {
     for (uint32_t node = 0; node < edges.size(); ++node)
       if (number_[node] == kNone) visit(node);
   }
@@ -76,7 +81,8 @@ class ConnectedParts {
 std::set<int32_t> culprits_of(model::Run const& run, Hung const& hung) {
   std::set<int32_t> culprits;
   auto const add = [&](std::vector<int32_t> const& indices) {
-    for (int32_t const index : indices) culprits.insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
+    for (int32_t const index : indices)
+      culprits.insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
   };
   add(hung.not_called);
   add(hung.odd);
@@ -91,7 +97,8 @@ std::set<int32_t> culprits_of(model::Run const& run, Hung const& hung) {
   return culprits;
 }
 
-/// Nodes: the suspects, then the ranks. A suspect leads to its culprits, a rank to the suspects in which it waits for others.
+/// Nodes: the suspects, then the ranks. A suspect leads to its culprits, a rank to the suspects in
+/// which it waits for others.
 struct WaitGraph {
   Edges edges;
   std::map<int32_t, uint32_t> node_of;  ///< by rank
@@ -116,14 +123,16 @@ struct WaitGraph {
   }
 };
 
-/// A rank that waits in one collective cannot call another: it is a victim there. In a circle all are causes.
+/// A rank that waits in one collective cannot call another: it is a victim there. In a circle all
+/// are causes.
 void follow_culprits(std::vector<Suspect>& suspects) {
   WaitGraph const graph(suspects);
   ConnectedParts const parts(graph.edges);
   std::vector<bool> const is_last = parts.are_last();
 
   std::map<uint32_t, std::vector<HungKey>> members;
-  for (uint32_t s = 0; s < suspects.size(); ++s) members[parts.of(s)].push_back(suspects[s].hung.key);
+  for (uint32_t s = 0; s < suspects.size(); ++s)
+    members[parts.of(s)].push_back(suspects[s].hung.key);
   for (uint32_t s = 0; s < suspects.size(); ++s) {
     Suspect& suspect = suspects[s];
     for (int32_t const rank : suspect.culprits) {
@@ -139,14 +148,16 @@ void follow_culprits(std::vector<Suspect>& suspects) {
   }
 }
 
-/// Two collectives that all ranks have called hang when some call one first and some the other: each blocks the stream or the
-/// device before the other. Where starts are not recorded the order of the calls alone shows it.
+/// Two collectives that all ranks have called hang when some call one first and some the other:
+/// each blocks the stream or the device before the other. Where starts are not recorded the order
+/// of the calls alone shows it.
 void find_crossed_calls(std::vector<Suspect>& suspects) {
   constexpr size_t kMostCompared = 64;  // quadratic
   std::vector<Suspect*> all_called;
   for (Suspect& suspect : suspects) {
     bool const is_whole = !suspect.has_cause() && suspect.hung.count_without_record == 0;
-    if (is_whole && suspect.hung.is_overdue && all_called.size() < kMostCompared) all_called.push_back(&suspect);
+    if (is_whole && suspect.hung.is_overdue && all_called.size() < kMostCompared)
+      all_called.push_back(&suspect);
   }
   auto const are_crossed = [](Suspect const& a, Suspect const& b) {
     std::map<int32_t, int64_t> first;
@@ -164,7 +175,8 @@ void find_crossed_calls(std::vector<Suspect>& suspects) {
     for (size_t b = a + 1; b < all_called.size(); ++b) {
       bool const are_free = all_called[a]->circle.empty() && all_called[b]->circle.empty();
       if (!are_free || !are_crossed(*all_called[a], *all_called[b])) continue;
-      all_called[a]->circle = all_called[b]->circle = {all_called[a]->hung.key, all_called[b]->hung.key};
+      all_called[a]->circle =
+          all_called[b]->circle = {all_called[a]->hung.key, all_called[b]->hung.key};
     }
 }
 

@@ -1,8 +1,10 @@
-// hung-collective: a collective that some ranks called had not ended when the recordings did. Of a communicator only the lowest
-// number is looked at that a rank had called and not completed: what was called behind it waits for it, however far ahead each
-// host was. Recordings also end while all is well: a call hangs when it took much longer than calls took before. Of recordings
-// that tell how far calls came (CollectiveState). Several communicators hang when one rank does: a finding names a set of
-// culprits that wait for no other rank (hung_causes.h), with a collective in which others wait for them.
+// hung-collective: a collective that some ranks called had not ended when the recordings did. Of a
+// communicator only the lowest number is looked at that a rank had called and not completed: what
+// was called behind it waits for it, however far ahead each host was. Recordings also end while all
+// is well: a call hangs when it took much longer than calls took before. Of recordings that tell
+// how far calls came (CollectiveState). Several communicators hang when one rank does: a finding
+// names a set of culprits that wait for no other rank (hung_causes.h), with a collective in which
+// others wait for them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,25 +21,33 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Further sets of culprits are left out, and counted in no finding: most often they have one cause.
+/// Further sets of culprits are left out, and counted in no finding: most often they have one
+/// cause.
 constexpr size_t kMostHungFindings = 8;
 constexpr size_t kMostNamedGroups = 6;
 
 std::string named_ranks(std::vector<int32_t> const& ranks) {
   std::string text;
-  for (size_t i = 0; i < std::min(ranks.size(), kMostNamedRanks); ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
-  return ranks.size() > kMostNamedRanks ? fmt::format("{} and {} more", text, ranks.size() - kMostNamedRanks) : text;
+  for (size_t i = 0; i < std::min(ranks.size(), kMostNamedRanks); ++i)
+    text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
+  return ranks.size() > kMostNamedRanks
+             ? fmt::format("{} and {} more", text, ranks.size() - kMostNamedRanks)
+             : text;
 }
 
-/// "all_reduce on 0, 1; all_gather on 2", "all_reduce of 256 B on 0; all_reduce of 512 B on 1"; empty when all do the same.
+/// "all_reduce on 0, 1; all_gather on 2", "all_reduce of 256 B on 0; all_reduce of 512 B on 1";
+/// empty when all do the same.
 std::string different_operations(model::Run const& run, Hung const& hung) {
   if (!hung.is_mixed) return {};
   std::map<std::pair<model::CollectiveOp, std::string>, std::vector<int32_t>> ranks_of;
   for (HungCall const& call : hung.calls) {
     std::string kind = model::to_string(call.detail.op);
     // Operations of one kind differ in their sizes, or in the type of as many bytes.
-    if (!hung.differs()) kind += fmt::format(" of {} B {}", call.detail.bytes, model::to_string(call.detail.data_type));
-    ranks_of[{call.detail.op, kind}].push_back(run.ranks[static_cast<size_t>(call.rank_index)].trace.info().rank);
+    if (!hung.differs())
+      kind +=
+          fmt::format(" of {} B {}", call.detail.bytes, model::to_string(call.detail.data_type));
+    ranks_of[{call.detail.op, kind}].push_back(
+        run.ranks[static_cast<size_t>(call.rank_index)].trace.info().rank);
   }
   std::string text;
   for (auto const& [kind, ranks] : ranks_of)
@@ -53,16 +63,18 @@ bool is_part_of(std::set<int32_t> const& part, std::set<int32_t> const& whole) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-/// The graver first, then with a cause, then with more ranks that are one, then where fewer wait elsewhere, then by the time of
-/// the first call.
+/// The graver first, then with a cause, then with more ranks that are one, then where fewer wait
+/// elsewhere, then by the time of the first call.
 std::vector<Suspect> suspects_in_order(model::Run const& run) {
   std::vector<Suspect> suspects = find_suspects(run);
   auto const order = [](Suspect const& suspect) {
     return std::tuple(suspect.is_explained(), -static_cast<int>(*suspect.hung.severity()),
-                      !(suspect.has_cause() || suspect.hung.has_culprit()), -std::ssize(suspect.causes), suspect.held.size(),
-                      suspect.hung.first_call(), suspect.hung.key);
+                      !(suspect.has_cause() || suspect.hung.has_culprit()),
+                      -std::ssize(suspect.causes), suspect.held.size(), suspect.hung.first_call(),
+                      suspect.hung.key);
   };
-  std::sort(suspects.begin(), suspects.end(), [&](Suspect const& a, Suspect const& b) { return order(a) < order(b); });
+  std::sort(suspects.begin(), suspects.end(),
+            [&](Suspect const& a, Suspect const& b) { return order(a) < order(b); });
   return suspects;
 }
 
@@ -72,9 +84,10 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
   for (Suspect const& suspect : suspects) {
     if (suspect.is_explained() || chosen.size() == kMostHungFindings) continue;
     if (!suspect.has_cause() && !chosen.empty()) continue;
-    bool const is_told_already = std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
-      return !suspect.hung.is_mixed && is_part_of(suspect.causes, other->causes);
-    });
+    bool const is_told_already =
+        std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
+          return !suspect.hung.is_mixed && is_part_of(suspect.causes, other->causes);
+        });
     if (!is_told_already) chosen.push_back(&suspect);
   }
   return chosen;
@@ -100,19 +113,23 @@ std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& ch
 
 /// The first rank's, but of those that most ranks made.
 HungCall const& steady_call(Hung const& hung) {
-  auto const found = std::find_if(hung.calls.begin(), hung.calls.end(),
-                                  [&](HungCall const& call) { return !contains(hung.odd, call.rank_index); });
+  auto const found = std::find_if(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
+    return !contains(hung.odd, call.rank_index);
+  });
   return found == hung.calls.end() ? hung.calls.front() : *found;
 }
 
 /// "all_gather 6 of group 1 (tp)".
 std::string name_of(Hung const& hung) {
-  std::string const group = hung.group.empty() ? fmt::format("communicator {:x}", hung.key.first) : hung.group;
-  return fmt::format("{} {} of {}", model::to_string(steady_call(hung).detail.op), hung.key.second, group);
+  std::string const group =
+      hung.group.empty() ? fmt::format("communicator {:x}", hung.key.first) : hung.group;
+  return fmt::format("{} {} of {}", model::to_string(steady_call(hung).detail.op), hung.key.second,
+                     group);
 }
 
 Suspect const* find_suspect(std::vector<Suspect> const& suspects, HungKey key) {
-  auto const found = std::find_if(suspects.begin(), suspects.end(), [&](Suspect const& each) { return each.hung.key == key; });
+  auto const found = std::find_if(suspects.begin(), suspects.end(),
+                                  [&](Suspect const& each) { return each.hung.key == key; });
   return found == suspects.end() ? nullptr : &*found;
 }
 
@@ -125,7 +142,8 @@ std::string places_of_held(std::vector<Suspect> const& suspects, Suspect const& 
   for (auto const& [key, ranks] : ranks_in) {
     Suspect const* const other = find_suspect(suspects, key);
     if (other == nullptr || named == kMostNamedGroups) continue;
-    text += fmt::format("{}{} in {}", named++ > 0 ? "; " : "", named_ranks(ranks), name_of(other->hung));
+    text += fmt::format("{}{} in {}", named++ > 0 ? "; " : "", named_ranks(ranks),
+                        name_of(other->hung));
   }
   return text;
 }
@@ -139,22 +157,27 @@ std::string names_of_circle(std::vector<Suspect> const& suspects, Suspect const&
     text += fmt::format("{}{}", named++ > 0 ? ", " : "", name_of(other->hung));
     std::vector<int32_t> const waiting(other->waiting.begin(), other->waiting.end());
     std::vector<int32_t> const causes(other->causes.begin(), other->causes.end());
-    if (!causes.empty()) text += fmt::format(" ({} waiting for {})", named_ranks(waiting), named_ranks(causes));
+    if (!causes.empty())
+      text += fmt::format(" ({} waiting for {})", named_ranks(waiting), named_ranks(causes));
   }
   return text;
 }
 
 void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) {
   Hung const& hung = suspect.hung;
-  auto const rank_of = [&](int32_t index) { return run.ranks[static_cast<size_t>(index)].trace.info().rank; };
+  auto const rank_of = [&](int32_t index) {
+    return run.ranks[static_cast<size_t>(index)].trace.info().rank;
+  };
   std::vector<int32_t> waiting, completed, missing, not_started, odd;
   for (HungCall const& call : hung.calls) {
-    bool const is_done = is_completed(call.detail), has_reached = !contains(hung.not_started, call.rank_index);
+    bool const is_done = is_completed(call.detail),
+               has_reached = !contains(hung.not_started, call.rank_index);
     if (is_done || has_reached) (is_done ? completed : waiting).push_back(rank_of(call.rank_index));
     if (!is_done && finding.evidence.size() < kMaxEvidence)
-      finding.evidence.push_back({{call.rank_index, 0},
-                                  call.when,
-                                  run.ranks[static_cast<size_t>(call.rank_index)].trace.columns().track[call.row].value});
+      finding.evidence.push_back(
+          {{call.rank_index, 0},
+           call.when,
+           run.ranks[static_cast<size_t>(call.rank_index)].trace.columns().track[call.row].value});
   }
   for (int32_t const index : hung.past) completed.push_back(rank_of(index));
   for (int32_t const index : hung.not_called)
@@ -162,12 +185,15 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
   for (int32_t const index : hung.not_started)
     if (!suspect.held.contains(rank_of(index))) not_started.push_back(rank_of(index));
   for (int32_t const index : hung.odd) odd.push_back(rank_of(index));
-  for (auto* const ranks : {&waiting, &completed, &missing, &not_started, &odd}) std::sort(ranks->begin(), ranks->end());
+  for (auto* const ranks : {&waiting, &completed, &missing, &not_started, &odd})
+    std::sort(ranks->begin(), ranks->end());
 
-  finding.metrics.insert(finding.metrics.end(), {{"waiting_ranks", static_cast<double>(waiting.size())},
-                                                 {"completed_ranks", static_cast<double>(completed.size())},
-                                                 {"ranks_that_did_not_call", static_cast<double>(hung.not_called.size())},
-                                                 {"ranks_without_recording", static_cast<double>(hung.count_without_record)}});
+  finding.metrics.insert(
+      finding.metrics.end(),
+      {{"waiting_ranks", static_cast<double>(waiting.size())},
+       {"completed_ranks", static_cast<double>(completed.size())},
+       {"ranks_that_did_not_call", static_cast<double>(hung.not_called.size())},
+       {"ranks_without_recording", static_cast<double>(hung.count_without_record)}});
   auto const add = [&](char const* role, std::string text) {
     if (!text.empty()) finding.subjects.emplace_back(role, std::move(text));
   };
@@ -180,14 +206,16 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
   add("odd", named_ranks(odd));
 }
 
-Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspects, Suspect const& suspect) {
+Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspects,
+                      Suspect const& suspect) {
   Hung const& hung = suspect.hung;
   Finding finding;
   finding.rule = "hung-collective";
   finding.severity = hung.severity().value_or(Severity::kInfo);
   HungCall const& first = steady_call(hung);
   uint32_t participants = 0;
-  for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
+  for (HungCall const& call : hung.calls)
+    participants = std::max(participants, call.detail.participants);
   size_t count = 0;
   for (Suspect const& each : suspects) count += each.hung.numbers;
   finding.metrics = {{"sequence", static_cast<double>(hung.key.second)},
@@ -200,7 +228,8 @@ Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspect
                       {"call", std::string(trace.name(first.row))},
                       {"calls", trace.track(first.row).name}};
   add_ranks(run, suspect, finding);
-  if (std::string held = places_of_held(suspects, suspect); !held.empty()) finding.subjects.emplace_back("held", std::move(held));
+  if (std::string held = places_of_held(suspects, suspect); !held.empty())
+    finding.subjects.emplace_back("held", std::move(held));
   if (std::string circle = names_of_circle(suspects, suspect); !circle.empty())
     finding.subjects.emplace_back("circle", std::move(circle));
   if (std::string groups = other_groups(suspects, suspect); !groups.empty())
@@ -212,7 +241,8 @@ Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspect
 
 void find_hung_collective(RuleInput const& input, std::vector<Finding>& findings) {
   std::vector<Suspect> const suspects = suspects_in_order(input.run);
-  for (Suspect const* const suspect : choose_suspects(suspects)) findings.push_back(describe_hung(input.run, suspects, *suspect));
+  for (Suspect const* const suspect : choose_suspects(suspects))
+    findings.push_back(describe_hung(input.run, suspects, *suspect));
 }
 
 }  // namespace stepscope::analyzer

@@ -15,10 +15,11 @@ using model::CollectiveState;
 using model::EventKind;
 using model::Interval;
 
-/// A call hangs when it waits so many times longer than any completed one did. The longest of some thousand is exceeded by chance
-/// now and then, but not by so much.
+/// A call hangs when it waits so many times longer than any completed one did. The longest of some
+/// thousand is exceeded by chance now and then, but not by so much.
 constexpr int64_t kTimesLongest = 5;
-/// … and longer than a host that is well may pause: garbage collection, the scheduler, memory that is touched first.
+/// … and longer than a host that is well may pause: garbage collection, the scheduler, memory that
+/// is touched first.
 constexpr int64_t kLeastHangNs = 20'000'000;
 
 bool is_much_longer(int64_t wait_ns, int64_t longest_ns) {
@@ -34,22 +35,26 @@ struct Recording {
 
 /// What a rank's recording has of a communicator.
 struct CallSpan {
-  uint64_t last = 0, completed = 0;  ///< the highest sequence numbers: of all calls, and of those that are completed
-  int64_t last_call = INT64_MIN;     ///< when the last call was made
-  int32_t rank = -1;                 ///< in the communicator
+  uint64_t last = 0,
+           completed =
+               0;  ///< the highest sequence numbers: of all calls, and of those that are completed
+  int64_t last_call = INT64_MIN;  ///< when the last call was made
+  int32_t rank = -1;              ///< in the communicator
 };
 
 bool tells_states(model::Trace const& trace) {
   auto const details = trace.details<CollectiveDetail>();
-  return std::any_of(details.begin(), details.end(),
-                     [](CollectiveDetail const& detail) { return detail.state != CollectiveState::kUnknown; });
+  return std::any_of(details.begin(), details.end(), [](CollectiveDetail const& detail) {
+    return detail.state != CollectiveState::kUnknown;
+  });
 }
 
 /// A dump may hold active calls alone, and none of a rank that makes no more.
 bool tells_groups(model::Trace const& trace) {
   std::string const prefix = model::group_ranks_fact("");
   auto const& facts = trace.info().facts;
-  return std::any_of(facts.begin(), facts.end(), [&](auto const& fact) { return fact.first.starts_with(prefix); });
+  return std::any_of(facts.begin(), facts.end(),
+                     [&](auto const& fact) { return fact.first.starts_with(prefix); });
 }
 
 /// Whether the recording tells if it is over.
@@ -58,7 +63,8 @@ bool is_told(CollectiveDetail const& detail) { return detail.state != Collective
 /// Messages have no number that their two ends share.
 bool is_numbered(CollectiveDetail const& detail) {
   bool const is_message = model::is_point_to_point(detail.op);
-  return detail.state != CollectiveState::kUnknown && detail.communicator != 0 && detail.sequence != 0 && !is_message;
+  return detail.state != CollectiveState::kUnknown && detail.communicator != 0 &&
+         detail.sequence != 0 && !is_message;
 }
 
 /// Which ranks call something else than most: none where no call is that of more than half of them.
@@ -68,7 +74,8 @@ void compare_calls(Hung& hung) {
   size_t unsized = 0;  // of these it is not known whether they agree
   for (HungCall const& call : hung.calls) {
     bool const is_sized = model::collective_op_info(call.detail.op).has_one_size;
-    if (is_sized && (call.detail.bytes == 0 || call.detail.data_type == model::DataType::kUnknown)) {
+    if (is_sized &&
+        (call.detail.bytes == 0 || call.detail.data_type == model::DataType::kUnknown)) {
       ++unsized;
       continue;
     }
@@ -81,9 +88,12 @@ void compare_calls(Hung& hung) {
 
   if (unsized > 0) {
     ranks_of.clear();
-    for (HungCall const& call : hung.calls) ranks_of[{call.detail.op, 0, {}}].push_back(call.rank_index);
+    for (HungCall const& call : hung.calls)
+      ranks_of[{call.detail.op, 0, {}}].push_back(call.rank_index);
   }
-  auto const by_count = [](auto const& a, auto const& b) { return a.second.size() < b.second.size(); };
+  auto const by_count = [](auto const& a, auto const& b) {
+    return a.second.size() < b.second.size();
+  };
   auto const most = std::max_element(ranks_of.begin(), ranks_of.end(), by_count);
   if (2 * most->second.size() <= hung.calls.size()) return;
   for (auto const& [kind, ranks] : ranks_of)
@@ -91,14 +101,17 @@ void compare_calls(Hung& hung) {
   std::sort(hung.odd.begin(), hung.odd.end());
 }
 
-/// A call that all ranks made starts on each when its stream gets there: what one of them never started, the others wait for.
+/// A call that all ranks made starts on each when its stream gets there: what one of them never
+/// started, the others wait for.
 void find_not_started(Hung& hung) {
   auto const has = [&](CollectiveState state) {
-    return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) { return call.detail.state == state; });
+    return std::any_of(hung.calls.begin(), hung.calls.end(),
+                       [&](HungCall const& call) { return call.detail.state == state; });
   };
   if (!hung.not_called.empty() || hung.is_done_by_some() || !has(CollectiveState::kStarted)) return;
   for (HungCall const& call : hung.calls)
-    if (call.detail.state == CollectiveState::kEnqueued) hung.not_started.push_back(call.rank_index);
+    if (call.detail.state == CollectiveState::kEnqueued)
+      hung.not_started.push_back(call.rank_index);
 }
 
 class HungCollectives {
@@ -107,7 +120,8 @@ class HungCollectives {
     for (size_t r = 0; r < run.ranks.size(); ++r) {
       model::RankTrace const& rank = run.ranks[r];
       if (tells_states(rank.trace) || tells_groups(rank.trace))
-        recordings_.emplace(static_cast<int32_t>(r), Recording{rank.trace.time_range().second + rank.offset_ns});
+        recordings_.emplace(static_cast<int32_t>(r),
+                            Recording{rank.trace.time_range().second + rank.offset_ns});
     }
   }
 
@@ -131,8 +145,9 @@ class HungCollectives {
   struct Pending {
     uint64_t lowest = UINT64_MAX;
     std::set<uint64_t> numbers;
-    std::vector<HungCall> calls;                       ///< of the lowest
-    std::unordered_map<uint64_t, Interval> completed;  ///< numbers before it: from the first rank's call to the last one's
+    std::vector<HungCall> calls;  ///< of the lowest
+    std::unordered_map<uint64_t, Interval>
+        completed;  ///< numbers before it: from the first rank's call to the last one's
   };
 
   template <class Visit>
@@ -143,7 +158,11 @@ class HungCollectives {
         if (rank.trace.kind(row) != EventKind::kCollectiveCall) continue;
         auto const& detail = rank.trace.detail<CollectiveDetail>(row);
         if (is_numbered(detail))
-          visit(HungCall{r, row, detail, {rank.trace.start(row) + rank.offset_ns, rank.trace.end(row) + rank.offset_ns}});
+          visit(HungCall{
+              r,
+              row,
+              detail,
+              {rank.trace.start(row) + rank.offset_ns, rank.trace.end(row) + rank.offset_ns}});
       }
     }
   }
@@ -159,7 +178,8 @@ class HungCollectives {
       recording.begin = std::min(recording.begin, call.when.begin);
       if (!is_completed(detail)) return;
       span.completed = std::max(span.completed, detail.sequence);
-      recording.longest_ns = std::max(recording.longest_ns.value_or(0), call.when.end - call.when.begin);
+      recording.longest_ns =
+          std::max(recording.longest_ns.value_or(0), call.when.end - call.when.begin);
     });
     for (auto const& [communicator, spans] : spans_) {
       uint64_t& lowest = called_by_all_.try_emplace(communicator, UINT64_MAX).first->second;
@@ -167,13 +187,14 @@ class HungCollectives {
     }
   }
 
-  /// A communicator's operations run one after the other: what lies before one that the rank completed is over, whatever its
-  /// entry says (PyTorch does not watch operations that a CUDA graph launches). If no entry records an end, an operation that
-  /// all ranks have called is over.
+  /// A communicator's operations run one after the other: what lies before one that the rank
+  /// completed is over, whatever its entry says (PyTorch does not watch operations that a CUDA
+  /// graph launches). If no entry records an end, an operation that all ranks have called is over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
     if (is_told(detail))
-      return is_completed(detail) || detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
+      return is_completed(detail) ||
+             detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
     return detail.sequence <= last_of_all(detail);
   }
 
@@ -201,10 +222,12 @@ class HungCollectives {
       Pending& pending = found->second;
       if (call.detail.sequence == pending.lowest) {
         if (is_over(call)) call.detail.state = CollectiveState::kCompleted;
-        if (pending.calls.empty() || pending.calls.back().rank_index != call.rank_index) pending.calls.push_back(call);
+        if (pending.calls.empty() || pending.calls.back().rank_index != call.rank_index)
+          pending.calls.push_back(call);
       } else if (call.detail.sequence < pending.lowest) {
         int64_t const at = call.when.begin;
-        Interval& callers = pending.completed.try_emplace(call.detail.sequence, Interval{at, at}).first->second;
+        Interval& callers =
+            pending.completed.try_emplace(call.detail.sequence, Interval{at, at}).first->second;
         callers = {std::min(callers.begin, at), std::max(callers.end, at)};
       }
     });
@@ -215,7 +238,8 @@ class HungCollectives {
     hung.key = key;
     hung.calls = std::move(calls);
     uint32_t participants = 0;
-    for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
+    for (HungCall const& call : hung.calls)
+      participants = std::max(participants, call.detail.participants);
     Members const group = members_of(hung);
     hung.group = group.name;
     // A group of all ranks that are recorded: who has no call of it has made none.
@@ -242,10 +266,11 @@ class HungCollectives {
 
   /// What the recordings say of a communicator's members.
   struct Members {
-    std::string name;              ///< "group 72 (EXPERT_MODEL_PARALLEL_GROUP)"
-    std::string_view text;         ///< the fact that lists them
-    std::vector<int32_t> ranks;    ///< in the job, in the group's order; empty = not known
-    bool are_counts_good = false;  ///< what processes counted is of collectives alone, not of messages, too
+    std::string name;            ///< "group 72 (EXPERT_MODEL_PARALLEL_GROUP)"
+    std::string_view text;       ///< the fact that lists them
+    std::vector<int32_t> ranks;  ///< in the job, in the group's order; empty = not known
+    bool are_counts_good =
+        false;  ///< what processes counted is of collectives alone, not of messages, too
   };
   [[nodiscard]] Members members_of(Hung const& hung) const {
     Members members;
@@ -258,10 +283,12 @@ class HungCollectives {
     members.ranks = model::parse_group_ranks(members.text);
 
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
-    members.are_counts_good = std::all_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& each) {
-      auto const counts = model::group_counts_of(trace_of(each.rank_index).info(), members.name);
-      return counts && counts->called == spans.at(each.rank_index).last;
-    });
+    members.are_counts_good =
+        std::all_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& each) {
+          auto const counts =
+              model::group_counts_of(trace_of(each.rank_index).info(), members.name);
+          return counts && counts->called == spans.at(each.rank_index).last;
+        });
     return members;
   }
 
@@ -270,11 +297,12 @@ class HungCollectives {
     kPast,
     kMissing
   };
-  [[nodiscard]] Place place_of(Hung const& hung, Members const& group, int32_t r, bool has_all) const {
+  [[nodiscard]] Place place_of(Hung const& hung, Members const& group, int32_t r,
+                               bool has_all) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     auto const span = spans.find(r);
-    bool const has_call =
-        std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) { return call.rank_index == r; });
+    bool const has_call = std::any_of(hung.calls.begin(), hung.calls.end(),
+                                      [&](HungCall const& call) { return call.rank_index == r; });
     if (has_call) return Place::kOther;
     Recording const& recording = recordings_.at(r);
     bool const holds_active_alone = !recording.longest_ns;
@@ -283,9 +311,11 @@ class HungCollectives {
       return holds_active_alone && is_told_of(hung) ? Place::kPast : Place::kOther;
     }
     model::TraceInfo const& info = trace_of(r).info();
-    bool const is_member = !group.text.empty() && model::fact_of(info, model::group_ranks_fact(group.name)) == group.text;
+    bool const is_member = !group.text.empty() &&
+                           model::fact_of(info, model::group_ranks_fact(group.name)) == group.text;
     if (is_member && group.are_counts_good)
-      if (auto const counts = model::group_counts_of(info, group.name); counts && counts->called >= hung.key.second)
+      if (auto const counts = model::group_counts_of(info, group.name);
+          counts && counts->called >= hung.key.second)
         return counts->completed >= hung.key.second ? Place::kPast : Place::kOther;
     if (span != spans.end() || has_all) return Place::kMissing;
     // Of others the calls of this group may have been overwritten.
@@ -294,10 +324,12 @@ class HungCollectives {
   }
   /// Whether the dump records the ends of the communicator's calls.
   [[nodiscard]] static bool is_told_of(Hung const& hung) {
-    return std::all_of(hung.calls.begin(), hung.calls.end(), [](HungCall const& call) { return is_told(call.detail); });
+    return std::all_of(hung.calls.begin(), hung.calls.end(),
+                       [](HungCall const& call) { return is_told(call.detail); });
   }
 
-  /// The finding names a rank of the job only if the dump lists the group's members, or the group is numbered as the job is.
+  /// The finding names a rank of the job only if the dump lists the group's members, or the group
+  /// is numbered as the job is.
   void find_unrecorded(Hung& hung, Members const& group, uint32_t participants) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     if (group.ranks.size() == participants && participants > 0) {
@@ -314,7 +346,8 @@ class HungCollectives {
       known.insert(span.rank);
       is_numbered_as_job = is_numbered_as_job && span.rank == trace_of(r).info().rank;
     }
-    for (uint32_t place = 0; place < participants && hung.count_without_record < kMostNamedRanks; ++place) {
+    for (uint32_t place = 0; place < participants && hung.count_without_record < kMostNamedRanks;
+         ++place) {
       if (known.contains(static_cast<int32_t>(place))) continue;
       ++hung.count_without_record;
       if (is_numbered_as_job) hung.without_record.insert(static_cast<int32_t>(place));
@@ -331,7 +364,8 @@ class HungCollectives {
       furthest_ns = std::max(furthest_ns, callers.end - callers.begin);
     return furthest_ns;
   }
-  /// Where nobody tells of ends: a rank made calls behind it for so long that it cannot have waited in it.
+  /// Where nobody tells of ends: a rank made calls behind it for so long that it cannot have waited
+  /// in it.
   [[nodiscard]] bool goes_on_untold(Hung const& hung) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
@@ -344,27 +378,32 @@ class HungCollectives {
   [[nodiscard]] bool is_overdue(Hung const& hung) const {
     bool const waits = std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
       Recording const& own = recordings_.at(call.rank_index);
-      // Where none was completed yet there is nothing to go by: most often the first call of a job is the one that hangs.
+      // Where none was completed yet there is nothing to go by: most often the first call of a job
+      // is the one that hangs.
       return is_told(call.detail) && !is_completed(call.detail) &&
              (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
     });
     if (waits) return true;
     // A rank that is missing: by how far ranks were behind each other before.
     int64_t const furthest_ns = furthest_apart(hung.key.first);
-    return std::any_of(hung.not_called.begin(), hung.not_called.end(),
-                       [&](int32_t r) { return is_much_longer(recordings_.at(r).end - hung.first_call(), furthest_ns); });
+    return std::any_of(hung.not_called.begin(), hung.not_called.end(), [&](int32_t r) {
+      return is_much_longer(recordings_.at(r).end - hung.first_call(), furthest_ns);
+    });
   }
 
   model::Run const& run_;
   std::map<int32_t, Recording> recordings_;                ///< by rank index
   std::map<uint64_t, std::map<int32_t, CallSpan>> spans_;  ///< by communicator and rank index
-  std::map<uint64_t, uint64_t> called_by_all_;  ///< by communicator: the highest number that all who called any have called
-  std::map<uint64_t, Pending> lowest_;          ///< by communicator
+  std::map<uint64_t, uint64_t>
+      called_by_all_;  ///< by communicator: the highest number that all who called any have called
+  std::map<uint64_t, Pending> lowest_;  ///< by communicator
 };
 
 }  // namespace
 
-std::vector<Hung> find_hung_collectives(model::Run const& run) { return HungCollectives(run).find(); }
+std::vector<Hung> find_hung_collectives(model::Run const& run) {
+  return HungCollectives(run).find();
+}
 
 std::set<int32_t> waiting_in(Hung const& hung) {
   std::set<int32_t> waiting;

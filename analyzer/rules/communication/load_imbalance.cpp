@@ -1,7 +1,8 @@
-// load-imbalance: devices wait for each other because now this one has more to compute and now that one. Cost: of the exposed
-// waiting, what compute causes (metrics/communication/wait_attribution.h), per step, as a mean over the devices: were the work
-// shared evenly, each synchronizing collective would come after the mean instead of the longest compute, and that is what they
-// would gain.
+// load-imbalance: devices wait for each other because now this one has more to compute and now that
+// one. Cost: of the exposed waiting, what compute causes
+// (metrics/communication/wait_attribution.h), per step, as a mean over the devices: were the work
+// shared evenly, each synchronizing collective would come after the mean instead of the longest
+// compute, and that is what they would gain.
 #include <algorithm>
 
 #include "analyzer/rules/host/host_costs.h"
@@ -10,15 +11,17 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Equal work on equal devices varies by a per cent or two, and the longest of some devices is a little longer still: below this
-/// share of a step there is no telling uneven work from chance.
+/// Equal work on equal devices varies by a per cent or two, and the longest of some devices is a
+/// little longer still: below this share of a step there is no telling uneven work from chance.
 constexpr double kLeastImbalance = 0.05;
 
 /// Another rule tells where this waiting comes from.
 bool is_explained(std::vector<Finding> const& findings) {
   return std::any_of(findings.begin(), findings.end(), [](Finding const& finding) {
-    // The stages of a pipeline have different work by design; threads that share cores take them from each other.
-    return finding.rule == "straggler" || finding.rule == "pipeline-bubble" || finding.rule == "oversubscribed-host";
+    // The stages of a pipeline have different work by design; threads that share cores take them
+    // from each other.
+    return finding.rule == "straggler" || finding.rule == "pipeline-bubble" ||
+           finding.rule == "oversubscribed-host";
   });
 }
 
@@ -27,7 +30,9 @@ struct StepLoads {
   double sum = 0;      ///< Σ over devices and steps
   double longest = 0;  ///< Σ over steps of the most
   int64_t steps = 0;
-  [[nodiscard]] double balance(size_t devices) const { return longest > 0 ? sum / (static_cast<double>(devices) * longest) : 1; }
+  [[nodiscard]] double balance(size_t devices) const {
+    return longest > 0 ? sum / (static_cast<double>(devices) * longest) : 1;
+  }
 };
 
 StepLoads step_loads(RuleInput const& input) {
@@ -43,7 +48,8 @@ StepLoads step_loads(RuleInput const& input) {
   StepLoads result;
   for (size_t first = 0, last = 0; first < loads.size(); first = last) {
     double sum = 0;
-    for (; last < loads.size() && loads[last].first == loads[first].first; ++last) sum += static_cast<double>(loads[last].second);
+    for (; last < loads.size() && loads[last].first == loads[first].first; ++last)
+      sum += static_cast<double>(loads[last].second);
     if (last - first != input.measured.size()) continue;
     result.sum += sum;
     result.longest += static_cast<double>(loads[last - 1].second);
@@ -52,8 +58,8 @@ StepLoads step_loads(RuleInput const& input) {
   return result;
 }
 
-/// Whether most of the waiting is for a send or a receive: as between the stages of a pipeline that wait for each other by
-/// design.
+/// Whether most of the waiting is for a send or a receive: as between the stages of a pipeline that
+/// wait for each other by design.
 bool waits_for_messages(RuleInput const& input) {
   double messages = 0, all = 0;
   for (CollectiveStats const& collective : input.facts.collectives)
@@ -72,10 +78,14 @@ void add_waits(Finding& finding, RuleInput const& input) {
   for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& own : collective.participants) {
       if (own.exposed_late_ns == 0 || own.wait_ns < shortest) continue;
-      auto const device = std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
-                                           [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
-      if (device == input.measured.end() || device->ref != own.ref || !device->is_measured(own.when.begin)) continue;
-      finding.evidence.push_back({own.ref, {own.when.begin, own.when.begin + own.wait_ns}, std::nullopt});
+      auto const device =
+          std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
+                           [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
+      if (device == input.measured.end() || device->ref != own.ref ||
+          !device->is_measured(own.when.begin))
+        continue;
+      finding.evidence.push_back(
+          {own.ref, {own.when.begin, own.when.begin + own.wait_ns}, std::nullopt});
       if (finding.evidence.size() < kHeld) continue;
       keep_longest(finding.evidence);
       shortest = finding.evidence.back().when.length();
@@ -113,16 +123,18 @@ void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings)
   waiting *= by_compute.share;
   if (total <= 0 || waiting < kLeastImbalance * total || waits_for_messages(input)) return;
   auto const loser =
-      std::max_element(input.measured.begin(), input.measured.end(), [](MeasuredDevice const& a, MeasuredDevice const& b) {
-        return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
-      });
+      std::max_element(input.measured.begin(), input.measured.end(),
+                       [](MeasuredDevice const& a, MeasuredDevice const& b) {
+                         return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
+                       });
   Finding finding = make_cost_finding("load-imbalance", *loser, waiting / total * loser->step_ns());
   StepLoads const loads = step_loads(input);
   if (loads.steps > 0) {
     auto const devices = static_cast<double>(input.measured.size());
     finding.metrics.emplace_back("load_balance", loads.balance(input.measured.size()));
-    finding.metrics.emplace_back("longest_minus_mean_ns_per_step",
-                                 (loads.longest - loads.sum / devices) / static_cast<double>(loads.steps));
+    finding.metrics.emplace_back(
+        "longest_minus_mean_ns_per_step",
+        (loads.longest - loads.sum / devices) / static_cast<double>(loads.steps));
   }
   finding.metrics.emplace_back("share_of_worst", by_compute.share_of_worst);
   add_waits(finding, input);

@@ -6,10 +6,11 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// An op that begins so soon after the one before it on its stream was queued behind it; a device that computes nothing for less
-/// than this waits for no message, but launches.
+/// An op that begins so soon after the one before it on its stream was queued behind it; a device
+/// that computes nothing for less than this waits for no message, but launches.
 constexpr int64_t kQueuedBehindNs = 10'000;
-/// What a message is exposed for less than this share of its time are the gaps between kernels that run beside it.
+/// What a message is exposed for less than this share of its time are the gaps between kernels that
+/// run beside it.
 constexpr double kLeastWaited = 0.05;
 /// Longer than any step; sums of a few of these stay within 64 bits.
 constexpr int64_t kFarAheadNs = int64_t{1} << 60;
@@ -54,7 +55,8 @@ class DeviceReplay {
     gap.sum += std::max<int64_t>(0, op.when.end - gap.when.end);
     gap.when.end = std::max(gap.when.end, op.when.end);
     // It goes on when the message is there, and not before it was ready itself.
-    sooner_ = std::min({sooner, ready_sooner_ + std::min(gap.when.length(), kFarAheadNs), kFarAheadNs});
+    sooner_ =
+        std::min({sooner, ready_sooner_ + std::min(gap.when.length(), kFarAheadNs), kFarAheadNs});
   }
 
   int64_t finish() {
@@ -89,13 +91,15 @@ class DeviceReplay {
     place_ = place;
   }
   void leave() {
-    if (place_ < device_.periods.size()) gained_ += std::clamp<int64_t>(sooner_, 0, device_.periods[place_].length());
+    if (place_ < device_.periods.size())
+      gained_ += std::clamp<int64_t>(sooner_, 0, device_.periods[place_].length());
     sooner_ = ready_sooner_ = 0;
     gaps_.clear();
     for (Stream& stream : streams_) stream.sooner = 0;
   }
   [[nodiscard]] int64_t waited_since(int64_t instant) const {
-    auto const first = std::partition_point(gaps_.begin(), gaps_.end(), [&](Gap const& gap) { return gap.when.end <= instant; });
+    auto const first = std::partition_point(
+        gaps_.begin(), gaps_.end(), [&](Gap const& gap) { return gap.when.end <= instant; });
     if (first == gaps_.end()) return 0;
     int64_t const cut = std::max<int64_t>(0, instant - first->when.begin);
     return gaps_.back().sum - (first->sum - first->when.length()) - cut;
@@ -113,7 +117,8 @@ class DeviceReplay {
 std::vector<ReplayEvent> replay_events(RuleInput const& input) {
   std::vector<ReplayEvent> events;
   size_t participants = 0;
-  for (CollectiveStats const& collective : input.facts.collectives) participants += collective.participants.size();
+  for (CollectiveStats const& collective : input.facts.collectives)
+    participants += collective.participants.size();
   if (participants > kMostReplayed) return {};
   events.reserve(2 * participants);
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
@@ -123,35 +128,45 @@ std::vector<ReplayEvent> replay_events(RuleInput const& input) {
       events.push_back({all[p].when.end, c, p & kPlaceBits, 0});
     }
   }
-  std::sort(events.begin(), events.end(), [](ReplayEvent const& a, ReplayEvent const& b) { return a.key() < b.key(); });
+  std::sort(events.begin(), events.end(),
+            [](ReplayEvent const& a, ReplayEvent const& b) { return a.key() < b.key(); });
   return events;
 }
 
 }  // namespace
 
-std::vector<int64_t> replay_with_shorter(RuleInput const& input, std::vector<int64_t> const& shorter_ns) {
+std::vector<int64_t> replay_with_shorter(RuleInput const& input,
+                                         std::vector<int64_t> const& shorter_ns) {
   std::vector<ReplayEvent> const events = replay_events(input);
   if (events.empty()) return {};
   std::vector<DeviceReplay> devices;
   devices.reserve(input.measured.size());
   for (MeasuredDevice const& device : input.measured) devices.emplace_back(device);
   auto const device_of = [&](DeviceRef ref) -> DeviceReplay* {
-    auto const at = std::lower_bound(input.measured.begin(), input.measured.end(), ref,
-                                     [](MeasuredDevice const& device, DeviceRef r) { return device.ref < r; });
-    return at == input.measured.end() || at->ref != ref ? nullptr : &devices[static_cast<size_t>(at - input.measured.begin())];
+    auto const at =
+        std::lower_bound(input.measured.begin(), input.measured.end(), ref,
+                         [](MeasuredDevice const& device, DeviceRef r) { return device.ref < r; });
+    return at == input.measured.end() || at->ref != ref
+               ? nullptr
+               : &devices[static_cast<size_t>(at - input.measured.begin())];
   };
-  // By how much sooner each collective would end: as much as the last to come does, and as it is shorter. Who came earlier is
-  // the last one only when the others come earlier by more than it waited.
+  // By how much sooner each collective would end: as much as the last to come does, and as it is
+  // shorter. Who came earlier is the last one only when the others come earlier by more than it
+  // waited.
   std::vector<int64_t> sooner(input.facts.collectives.size(), INT64_MAX);
   for (ReplayEvent const& event : events) {
-    auto const& participant = input.facts.collectives[event.collective].participants[event.participant];
+    auto const& participant =
+        input.facts.collectives[event.collective].participants[event.participant];
     DeviceReplay* const device = device_of(participant.ref);
     if (device == nullptr) continue;
     int64_t& of_collective = sooner[event.collective];
     if (event.is_begin == 1) {
-      of_collective = std::min(of_collective, std::min(participant.wait_ns, kFarAheadNs) + device->begin(participant));
+      of_collective = std::min(
+          of_collective, std::min(participant.wait_ns, kFarAheadNs) + device->begin(participant));
     } else if (of_collective != INT64_MAX) {
-      device->end(participant, std::min(of_collective + std::min(shorter_ns[event.collective], kFarAheadNs), kFarAheadNs));
+      device->end(participant,
+                  std::min(of_collective + std::min(shorter_ns[event.collective], kFarAheadNs),
+                           kFarAheadNs));
     }
   }
   std::vector<int64_t> gained;

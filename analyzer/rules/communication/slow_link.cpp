@@ -1,7 +1,7 @@
-// slow-link: messages of the same operation and size take clearly longer on one link (two devices, or a communicator) than on the
-// others, or than usual on one of several links now and then. Cost: what a step would be shorter if they took as long as the
-// others' (message_replay.h), on the device that is exposed to them most, and no more than it is exposed to what they take
-// longer.
+// slow-link: messages of the same operation and size take clearly longer on one link (two devices,
+// or a communicator) than on the others, or than usual on one of several links now and then. Cost:
+// what a step would be shorter if they took as long as the others' (message_replay.h), on the
+// device that is exposed to them most, and no more than it is exposed to what they take longer.
 #include <algorithm>
 #include <tuple>
 
@@ -13,7 +13,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Medians of equal links agree within some per cent; half as long again is another link, or a shared one.
+/// Medians of equal links agree within some per cent; half as long again is another link, or a
+/// shared one.
 constexpr double kSlowLink = 1.5;
 /// Of two links alone there is no telling which of them is unusual, unless one has less than half.
 constexpr double kSlowOfTwo = 2;
@@ -42,25 +43,30 @@ struct LinkSample {
 };
 
 uint64_t number_of(DeviceRef ref) {
-  return (static_cast<uint64_t>(static_cast<uint32_t>(ref.rank_index)) << 32) | static_cast<uint32_t>(ref.device);
+  return (static_cast<uint64_t>(static_cast<uint32_t>(ref.rank_index)) << 32) |
+         static_cast<uint32_t>(ref.device);
 }
 
 MeasuredDevice const* link_device(RuleInput const& input, DeviceRef ref) {
-  auto const at = std::lower_bound(input.measured.begin(), input.measured.end(), ref,
-                                   [](MeasuredDevice const& device, DeviceRef r) { return device.ref < r; });
+  auto const at =
+      std::lower_bound(input.measured.begin(), input.measured.end(), ref,
+                       [](MeasuredDevice const& device, DeviceRef r) { return device.ref < r; });
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
-/// Whether a message is so small that its time is latency, by the line through those of its communicator and operation: then it
-/// says nothing of the link, but of whatever delayed its start.
+/// Whether a message is so small that its time is latency, by the line through those of its
+/// communicator and operation: then it says nothing of the link, but of whatever delayed its start.
 bool is_latency(RuleInput const& input, CollectiveStats const& facts) {
-  auto const fit = std::find_if(input.facts.links.begin(), input.facts.links.end(), [&](LinkFit const& line) {
-    return line.communicator == facts.communicator && line.op == facts.op;
-  });
-  return fit != input.facts.links.end() && static_cast<double>(facts.bytes) < fit->half_bandwidth_bytes;
+  auto const fit =
+      std::find_if(input.facts.links.begin(), input.facts.links.end(), [&](LinkFit const& line) {
+        return line.communicator == facts.communicator && line.op == facts.op;
+      });
+  return fit != input.facts.links.end() &&
+         static_cast<double>(facts.bytes) < fit->half_bandwidth_bytes;
 }
 
-/// By kind, link, transfer: those that are whole and begin in measured time on all devices that are measured.
+/// By kind, link, transfer: those that are whole and begin in measured time on all devices that are
+/// measured.
 std::vector<LinkSample> link_samples(RuleInput const& input) {
   std::vector<LinkSample> samples;
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
@@ -68,7 +74,9 @@ std::vector<LinkSample> link_samples(RuleInput const& input) {
     if (!facts.busbw_gbps || facts.participants.size() < 2 || is_latency(input, facts)) continue;
     MeasuredDevice const* const device = link_device(input, facts.participants[0].ref);
     if (device == nullptr || !device->is_measured(facts.participants[0].when.end - 1)) continue;
-    LinkSample sample{facts.op, facts.expected_participants, facts.bytes, 0, facts.communicator, facts.transfer_ns, c};
+    LinkSample sample{facts.op, facts.expected_participants, facts.bytes,
+                      0,        facts.communicator,          facts.transfer_ns,
+                      c};
     if (model::is_point_to_point(facts.op)) {
       auto const [a, b] = std::minmax(facts.participants[0].ref, facts.participants[1].ref);
       sample.op = model::CollectiveOp::kSend;
@@ -88,7 +96,9 @@ std::vector<LinkSample> link_samples(RuleInput const& input) {
 struct Link {
   LinkSample const *first, *last;
   [[nodiscard]] size_t size() const { return static_cast<size_t>(last - first); }
-  [[nodiscard]] int64_t quantile(size_t of_hundred) const { return first[(size() - 1) * of_hundred / 100].transfer_ns; }
+  [[nodiscard]] int64_t quantile(size_t of_hundred) const {
+    return first[(size() - 1) * of_hundred / 100].transfer_ns;
+  }
   [[nodiscard]] int64_t median() const { return quantile(50); }
 };
 
@@ -103,15 +113,17 @@ struct Slowness {
 template <class Key, class See>
 void for_each_stretch(LinkSample const* first, LinkSample const* last, Key key, See see) {
   while (first != last) {
-    LinkSample const* const end = std::find_if(first, last, [&](LinkSample const& s) { return key(s) != key(*first); });
+    LinkSample const* const end =
+        std::find_if(first, last, [&](LinkSample const& s) { return key(s) != key(*first); });
     see(first, end);
     first = end;
   }
 }
 
 double share_above(Link const& link, double limit) {
-  auto const above = std::partition_point(link.first, link.last,
-                                          [&](LinkSample const& s) { return static_cast<double>(s.transfer_ns) <= limit; });
+  auto const above = std::partition_point(link.first, link.last, [&](LinkSample const& s) {
+    return static_cast<double>(s.transfer_ns) <= limit;
+  });
   return static_cast<double>(link.last - above) / static_cast<double>(link.size());
 }
 
@@ -121,19 +133,22 @@ int64_t median_of_others(std::vector<int64_t> const& sorted, int64_t own) {
   return sorted[middle] < own ? sorted[middle] : sorted[middle + 1];
 }
 
-/// Of links that carry the same kind of messages, those that are slower than the others, and those that are slow at times.
+/// Of links that carry the same kind of messages, those that are slower than the others, and those
+/// that are slow at times.
 void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) {
   std::vector<int64_t> medians;
   for (Link const& link : links)
     if (link.size() >= kFewestOfLink) medians.push_back(link.median());
   std::sort(medians.begin(), medians.end());
-  if (medians.size() < 2) return;  // a link alone is as fast as it is: no other tells what it should be
+  if (medians.size() < 2)
+    return;  // a link alone is as fast as it is: no other tells what it should be
   for (Link const& link : links) {
     if (link.size() < kFewestOfLink) continue;
     auto const reference = static_cast<double>(median_of_others(medians, link.median()));
     double const limit = (medians.size() == 2 ? kSlowOfTwo : kSlowLink) * reference;
     if (static_cast<double>(link.median()) > limit) {
-      slow.push_back({link, static_cast<int64_t>(reference), share_above(link, kSlowLink * reference)});
+      slow.push_back(
+          {link, static_cast<int64_t>(reference), share_above(link, kSlowLink * reference)});
       continue;
     }
     if (link.size() < kFewestOfKind) continue;
@@ -148,17 +163,22 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
   auto const kind = [](LinkSample const& s) { return s.kind(); };
   auto const link = [](LinkSample const& s) { return s.link(); };
   std::vector<Link> links;
-  for_each_stretch(samples.data(), samples.data() + samples.size(), kind, [&](LinkSample const* first, LinkSample const* last) {
-    links.clear();
-    for_each_stretch(first, last, link, [&](LinkSample const* a, LinkSample const* b) { links.push_back({a, b}); });
-    compare_links(links, slow);
-  });
+  for_each_stretch(samples.data(), samples.data() + samples.size(), kind,
+                   [&](LinkSample const* first, LinkSample const* last) {
+                     links.clear();
+                     for_each_stretch(first, last, link,
+                                      [&](LinkSample const* a, LinkSample const* b) {
+                                        links.push_back({a, b});
+                                      });
+                     compare_links(links, slow);
+                   });
   return slow;
 }
 
 /// What a device loses to slow links, and which costs it most.
 struct LinkLoss {
-  std::vector<Interval> late;  ///< the last of each slow message, by what it takes longer; messages may be under way at once
+  std::vector<Interval> late;  ///< the last of each slow message, by what it takes longer; messages
+                               ///< may be under way at once
   double total_ns = 0;         ///< the union
   double most_ns = 0;
   Slowness const* most = nullptr;
@@ -184,22 +204,25 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
       }
     }
     for (size_t const place : devices) {
-      if (of_link[place] > losses[place].most_ns) losses[place].most_ns = of_link[place], losses[place].most = &slowness;
+      if (of_link[place] > losses[place].most_ns)
+        losses[place].most_ns = of_link[place], losses[place].most = &slowness;
       of_link[place] = 0;
     }
   }
-  for (LinkLoss& loss : losses) loss.total_ns = static_cast<double>(model::measure(model::unite(std::move(loss.late))));
+  for (LinkLoss& loss : losses)
+    loss.total_ns = static_cast<double>(model::measure(model::unite(std::move(loss.late))));
   return losses;
 }
 
-/// What the device's measured steps together would be shorter if slow messages took no longer than the others, ns. No more than
-/// `exposed_ns`.
-int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow, MeasuredDevice const& device,
-                     int64_t exposed_ns) {
+/// What the device's measured steps together would be shorter if slow messages took no longer than
+/// the others, ns. No more than `exposed_ns`.
+int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow,
+                     MeasuredDevice const& device, int64_t exposed_ns) {
   std::vector<int64_t> shorter(input.facts.collectives.size());
   for (Slowness const& slowness : slow)
     for (LinkSample const* sample = slowness.link.first; sample != slowness.link.last; ++sample)
-      shorter[sample->collective] = std::max<int64_t>(0, sample->transfer_ns - slowness.reference_ns);
+      shorter[sample->collective] =
+          std::max<int64_t>(0, sample->transfer_ns - slowness.reference_ns);
   std::vector<int64_t> const gained = replay_with_shorter(input, shorter);
   if (gained.empty()) return exposed_ns;
   return std::min(exposed_ns, gained[static_cast<size_t>(&device - input.measured.data())]);
@@ -214,7 +237,9 @@ void name_link(Finding& finding, RuleInput const& input, Link const& link) {
     return;
   }
   auto const [a, b] = std::minmax(facts.participants[0].ref, facts.participants[1].ref);
-  auto const rank = [&](DeviceRef ref) { return input.run.ranks[static_cast<size_t>(ref.rank_index)].trace.info().rank; };
+  auto const rank = [&](DeviceRef ref) {
+    return input.run.ranks[static_cast<size_t>(ref.rank_index)].trace.info().rank;
+  };
   if (a.rank_index == b.rank_index) {
     finding.subjects.emplace_back("devices", fmt::format("{}, {}", a.device, b.device));
   } else {
@@ -222,10 +247,13 @@ void name_link(Finding& finding, RuleInput const& input, Link const& link) {
   }
 }
 
-void add_slow_messages(Finding& finding, RuleInput const& input, Slowness const& slowness, DeviceRef ref) {
+void add_slow_messages(Finding& finding, RuleInput const& input, Slowness const& slowness,
+                       DeviceRef ref) {
   for (LinkSample const* sample = slowness.link.first; sample != slowness.link.last; ++sample)
     for (auto const& own : input.facts.collectives[sample->collective].participants)
-      if (own.ref == ref) finding.evidence.push_back({ref, {own.when.begin + own.wait_ns, own.when.end}, std::nullopt});
+      if (own.ref == ref)
+        finding.evidence.push_back(
+            {ref, {own.when.begin + own.wait_ns, own.when.end}, std::nullopt});
   keep_longest(finding.evidence);
 }
 
@@ -251,7 +279,8 @@ void find_slow_link(RuleInput const& input, std::vector<Finding>& findings) {
   Finding finding = make_cost_finding("slow-link", *worst, worst->per_step(gain));
   finding.metrics.emplace_back("exposed_share", most);
   finding.metrics.emplace_back("slow_links", static_cast<double>(slow.size()));
-  finding.metrics.emplace_back("ratio", static_cast<double>(link.median()) / static_cast<double>(loss.most->reference_ns));
+  finding.metrics.emplace_back(
+      "ratio", static_cast<double>(link.median()) / static_cast<double>(loss.most->reference_ns));
   finding.metrics.emplace_back("slow_share", loss.most->slow_share);
   finding.metrics.emplace_back("bytes", static_cast<double>(link.first->bytes));
   finding.metrics.emplace_back("median_ns", static_cast<double>(link.median()));

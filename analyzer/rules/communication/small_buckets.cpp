@@ -1,6 +1,7 @@
-// small-buckets: collectives are so small that most of their time is latency. Cost: the latency that would be saved if
-// those of a step went as one, alpha × (count − 1), per step, and never more than the communication that is exposed: hidden
-// latency costs nothing. Still a ceiling: of the exposed part, some is transfer.
+// small-buckets: collectives are so small that most of their time is latency. Cost: the latency
+// that would be saved if those of a step went as one, alpha × (count − 1), per step, and never more
+// than the communication that is exposed: hidden latency costs nothing. Still a ceiling: of the
+// exposed part, some is transfer.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +11,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Without a line through sizes and times all are small that have no bandwidth to speak of on any link.
+/// Without a line through sizes and times all are small that have no bandwidth to speak of on any
+/// link.
 constexpr uint64_t kSmallMessageBytes = uint64_t{1} << 20;
 /// Sizes that differ by less than this may well take equally long.
 constexpr uint64_t kLeastSpread = 16;
@@ -18,7 +20,8 @@ constexpr size_t kFewestOfGroup = 40;
 
 /// At this size a message reaches half the link's bandwidth; below, latency is the larger part.
 bool is_small(CollectiveStats const& collective, LinkFit const& fit) {
-  double const limit = fit.samples > 0 ? fit.half_bandwidth_bytes : static_cast<double>(kSmallMessageBytes);
+  double const limit =
+      fit.samples > 0 ? fit.half_bandwidth_bytes : static_cast<double>(kSmallMessageBytes);
   return static_cast<double>(collective.bytes) < limit;
 }
 /// Fewer than this many a step cannot be merged to much effect.
@@ -32,8 +35,8 @@ MeasuredDevice const* measured_device(RuleInput const& input, DeviceRef ref) {
   return nullptr;
 }
 
-/// Of communicators and operations without a fit: where small messages of very different sizes take no longer the larger they
-/// are, all of their time is latency.
+/// Of communicators and operations without a fit: where small messages of very different sizes take
+/// no longer the larger they are, all of their time is latency.
 std::vector<LinkFit> lines_of_latency(RuleInput const& input) {
   struct Group {
     std::vector<int64_t> transfers;
@@ -51,8 +54,10 @@ std::vector<LinkFit> lines_of_latency(RuleInput const& input) {
 
   std::vector<LinkFit> lines;
   for (auto& [key, group] : groups) {
-    if (group.transfers.size() < kFewestOfGroup || group.most / kLeastSpread < group.least) continue;
-    auto const middle = group.transfers.begin() + static_cast<ptrdiff_t>(group.transfers.size() / 2);
+    if (group.transfers.size() < kFewestOfGroup || group.most / kLeastSpread < group.least)
+      continue;
+    auto const middle =
+        group.transfers.begin() + static_cast<ptrdiff_t>(group.transfers.size() / 2);
     std::nth_element(group.transfers.begin(), middle, group.transfers.end());
     LinkFit line{key.first, key.second};
     line.alpha_us = static_cast<double>(*middle) / 1e3;
@@ -67,7 +72,9 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   double bytes = 0;
   std::vector<Finding::Evidence> evidence;
   for (CollectiveStats const& collective : input.facts.collectives) {
-    if (collective.communicator != fit.communicator || collective.op != fit.op || !is_small(collective, fit)) continue;
+    if (collective.communicator != fit.communicator || collective.op != fit.op ||
+        !is_small(collective, fit))
+      continue;
     auto const& participant = collective.participants.front();
     if (device == nullptr) device = measured_device(input, participant.ref);
     if (device == nullptr || !device->is_measured(participant.when.begin)) continue;
@@ -84,7 +91,8 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   finding.severity = Severity::kWarning;  // a ceiling, not a measured loss
   finding.metrics.emplace_back("collectives_per_step", per_step);
   finding.metrics.emplace_back("mean_bytes", bytes / static_cast<double>(count));
-  if (fit.samples > 0) finding.metrics.emplace_back("half_bandwidth_bytes", fit.half_bandwidth_bytes);
+  if (fit.samples > 0)
+    finding.metrics.emplace_back("half_bandwidth_bytes", fit.half_bandwidth_bytes);
   finding.metrics.emplace_back("alpha_us", fit.alpha_us);
   finding.evidence = std::move(evidence);
   keep_longest(finding.evidence);

@@ -1,5 +1,6 @@
-// blocking-sync: the host stops until the device is done, so the device then stops until the host is back. Cost: idle time in the
-// sync call after the device's work was over, and late launches in the same gap as far as the syncs cost them (sync_lead.h).
+// blocking-sync: the host stops until the device is done, so the device then stops until the host
+// is back. Cost: idle time in the sync call after the device's work was over, and late launches in
+// the same gap as far as the syncs cost them (sync_lead.h).
 #include "analyzer/rules/host/idle_cost.h"
 #include "analyzer/rules/rules.h"
 
@@ -9,7 +10,8 @@ void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings) 
   auto const counts = [](MeasuredDevice const& device, size_t place) {
     return device.gaps.cause(place) == IdleCause::kSync || is_way_from_sync(device, place);
   };
-  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, {IdleCause::kSync, IdleCause::kLaunchStarved}, counts);
+  auto finding = find_idle_cost("blocking-sync", input, kWarningShare,
+                                {IdleCause::kSync, IdleCause::kLaunchStarved}, counts);
   if (finding) findings.push_back(std::move(*finding));
 }
 

@@ -1,7 +1,8 @@
-// host-bound-launches: devices are idle because the host launches too late, busy with something else. Cost: idle time with cause
-// `launch_starved`, without what follows a blocking sync (rule blocking-sync), or is nothing but the cost of launching kernels
-// that are too short (rule launch-latency). Where few long gaps hold most of it, and in most of these the host was in one range
-// or call, that one is named: making launches cheaper would not help.
+// host-bound-launches: devices are idle because the host launches too late, busy with something
+// else. Cost: idle time with cause `launch_starved`, without what follows a blocking sync (rule
+// blocking-sync), or is nothing but the cost of launching kernels that are too short (rule
+// launch-latency). Where few long gaps hold most of it, and in most of these the host was in one
+// range or call, that one is named: making launches cheaper would not help.
 #include <algorithm>
 #include <functional>
 
@@ -14,15 +15,19 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Late for longer, the host did not only launch: an op of a framework takes it up to some tens of µs.
+/// Late for longer, the host did not only launch: an op of a framework takes it up to some tens of
+/// µs.
 constexpr int64_t kLongGapNs = 1'000'000;
 constexpr double kMost = 0.5;
 
-/// Gives the finding the subject {"gaps", "long"} where that is so, and the host op of these gaps. What the host did before the
-/// recording's first op may belong to the start of the program.
-void name_long_work(RuleInput const& input, std::function<bool(MeasuredDevice const&, size_t)> const& counts, Finding& finding) {
-  auto const device = std::find_if(input.measured.begin(), input.measured.end(),
-                                   [&](MeasuredDevice const& measured) { return measured.ref == finding.where; });
+/// Gives the finding the subject {"gaps", "long"} where that is so, and the host op of these gaps.
+/// What the host did before the recording's first op may belong to the start of the program.
+void name_long_work(RuleInput const& input,
+                    std::function<bool(MeasuredDevice const&, size_t)> const& counts,
+                    Finding& finding) {
+  auto const device =
+      std::find_if(input.measured.begin(), input.measured.end(),
+                   [&](MeasuredDevice const& measured) { return measured.ref == finding.where; });
   auto const facts = input.facts.devices.begin() + (device - input.measured.begin());
   std::vector<size_t> gaps;
   int64_t all = 0, in_long = 0;
@@ -40,10 +45,14 @@ void name_long_work(RuleInput const& input, std::function<bool(MeasuredDevice co
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device->ref.rank_index)].trace;
   int64_t of_name = 0;
   for (size_t const place : gaps)
-    if (IdleGap const gap = device->gaps[place]; gap.host_name.valid() && trace.text(gap.host_name) == name)
+    if (IdleGap const gap = device->gaps[place];
+        gap.host_name.valid() && trace.text(gap.host_name) == name)
       of_name += gap.when.length();
-  // A call that is slow itself is no work that could be done elsewhere, and a step is no work at all.
-  if (name.empty() || step_name(name) || model::classify(model::plain_name(name)) != model::ApiClass::kOther) return;
+  // A call that is slow itself is no work that could be done elsewhere, and a step is no work at
+  // all.
+  if (name.empty() || step_name(name) ||
+      model::classify(model::plain_name(name)) != model::ApiClass::kOther)
+    return;
   if (static_cast<double>(of_name) < kMost * static_cast<double>(in_long)) return;
 
   std::erase_if(finding.subjects, [](auto const& subject) { return subject.first == "host_op"; });
@@ -56,13 +65,17 @@ void name_long_work(RuleInput const& input, std::function<bool(MeasuredDevice co
 
 void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& findings) {
   std::vector<std::vector<bool>> launch_cost;
-  for (MeasuredDevice const& device : input.measured) launch_cost.push_back(launch_cost_gaps(input, device));
+  for (MeasuredDevice const& device : input.measured)
+    launch_cost.push_back(launch_cost_gaps(input, device));
   auto const counts = [&](MeasuredDevice const& device, size_t place) {
-    std::vector<bool> const& is_launch_cost = launch_cost[static_cast<size_t>(&device - input.measured.data())];
+    std::vector<bool> const& is_launch_cost =
+        launch_cost[static_cast<size_t>(&device - input.measured.data())];
     if (!is_launch_cost.empty() && is_launch_cost[place]) return false;
-    return device.gaps.cause(place) == IdleCause::kLaunchStarved && !is_way_from_sync(device, place);
+    return device.gaps.cause(place) == IdleCause::kLaunchStarved &&
+           !is_way_from_sync(device, place);
   };
-  auto finding = find_idle_cost("host-bound-launches", input, kWarningShare, {IdleCause::kLaunchStarved}, counts);
+  auto finding = find_idle_cost("host-bound-launches", input, kWarningShare,
+                                {IdleCause::kLaunchStarved}, counts);
   if (!finding) return;
   name_long_work(input, counts, *finding);
   findings.push_back(std::move(*finding));

@@ -15,8 +15,8 @@ namespace {
 constexpr double kMostlyLast = 0.5;
 constexpr uint64_t kFewestNegotiations = 3;
 
-/// Threads with equal work differ by a percent or two; so much more than the median is other work. With fewer threads there is no
-/// telling which is the usual one.
+/// Threads with equal work differ by a percent or two; so much more than the median is other work.
+/// With fewer threads there is no telling which is the usual one.
 constexpr double kBusyExcess = 1.2;
 constexpr size_t kFewestPeers = 4;
 
@@ -41,7 +41,8 @@ MeanStep steady_step(HostStats const& host) {
   return mean;
 }
 
-Finding make_host_finding(char const* rule, HostStats const& host, MeanStep const& mean, int64_t cost_ns) {
+Finding make_host_finding(char const* rule, HostStats const& host, MeanStep const& mean,
+                          int64_t cost_ns) {
   Finding finding;
   finding.rule = rule;
   finding.where = DeviceRef{host.rank_index, kHostDevice};
@@ -51,7 +52,8 @@ Finding make_host_finding(char const* rule, HostStats const& host, MeanStep cons
   if (cost < step) finding.gain_ceiling = step / (step - cost) - 1;
   double const share = step > 0 ? cost / step : 0;
   finding.severity = severity_of_share(share);
-  finding.metrics = {{"share", share}, {"step_ns", step}, {"steps", static_cast<double>(mean.steps)}};
+  finding.metrics = {
+      {"share", share}, {"step_ns", step}, {"steps", static_cast<double>(mean.steps)}};
   return finding;
 }
 
@@ -60,7 +62,9 @@ HostRangeStats const* longest_wait(HostStats const& host) {
   HostRangeStats const* longest = nullptr;
   for (HostRangeStats const& range : host.ranges) {
     if (range.kind != HostRangeKind::kInput || range.names != 1) continue;
-    if (longest == nullptr || range.step_inclusive_ns.value_or(0) > longest->step_inclusive_ns.value_or(0)) longest = &range;
+    if (longest == nullptr ||
+        range.step_inclusive_ns.value_or(0) > longest->step_inclusive_ns.value_or(0))
+      longest = &range;
   }
   return longest;
 }
@@ -72,8 +76,8 @@ struct RankThread {
   HostThreadStats const* thread;
 };
 
-/// The name with '#' for each number, in small letters; empty where it does not say that the thread computes for a rank: "PP rank
-/// 3, TP rank 0, compute". Busy time of other threads may be waiting.
+/// The name with '#' for each number, in small letters; empty where it does not say that the thread
+/// computes for a rank: "PP rank 3, TP rank 0, compute". Busy time of other threads may be waiting.
 std::string role_of(std::string_view name) {
   std::string role;
   for (char const c : name) {
@@ -83,7 +87,8 @@ std::string role_of(std::string_view name) {
     else if (role.empty() || role.back() != '#')
       role += '#';
   }
-  bool const is_of_rank = role.find("rank #") != std::string::npos || role.find("rank#") != std::string::npos;
+  bool const is_of_rank =
+      role.find("rank #") != std::string::npos || role.find("rank#") != std::string::npos;
   return is_of_rank && role.find("compute") != std::string::npos ? role : std::string();
 }
 
@@ -94,8 +99,9 @@ std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostStats>
       if (std::string role = role_of(thread.name); !role.empty())
         roles[{std::move(role), thread.events}].push_back({&host, &thread});
   for (auto& [role, threads] : roles)
-    std::stable_sort(threads.begin(), threads.end(),
-                     [](RankThread const& a, RankThread const& b) { return a.thread->busy_ns > b.thread->busy_ns; });
+    std::stable_sort(threads.begin(), threads.end(), [](RankThread const& a, RankThread const& b) {
+      return a.thread->busy_ns > b.thread->busy_ns;
+    });
   return roles;
 }
 
@@ -106,7 +112,9 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
   MeanStep of_worst;
   for (HostStats const& host : input.facts.hosts) {
     MeanStep const mean = steady_step(host);
-    if (mean.step_ns <= 0 || static_cast<double>(mean.input_ns) < kWarningShare * static_cast<double>(mean.step_ns)) continue;
+    if (mean.step_ns <= 0 ||
+        static_cast<double>(mean.input_ns) < kWarningShare * static_cast<double>(mean.step_ns))
+      continue;
     if (worst != nullptr && mean.input_ns <= of_worst.input_ns) continue;
     worst = &host;
     of_worst = mean;
@@ -114,9 +122,11 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
   if (worst == nullptr) return;
 
   Finding finding = make_host_finding("input-bound", *worst, of_worst, of_worst.input_ns);
-  if (HostRangeStats const* wait = longest_wait(*worst)) finding.subjects.emplace_back("host_op", wait->name);
+  if (HostRangeStats const* wait = longest_wait(*worst))
+    finding.subjects.emplace_back("host_op", wait->name);
   for (HostStepStats const& step : worst->steps)
-    if (!step.warmup && !step.outlier && step.input_ns > 0) finding.evidence.push_back({*finding.where, step.period, step.track});
+    if (!step.warmup && !step.outlier && step.input_ns > 0)
+      finding.evidence.push_back({*finding.where, step.period, step.track});
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));
 }
@@ -124,7 +134,8 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
 void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) {
   HostStats const* worst = nullptr;
   auto const lost = [](HostStats const& host) {
-    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->steady_ns) * static_cast<double>(host.slow->count);
+    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->steady_ns) *
+                          static_cast<double>(host.slow->count);
     return static_cast<int64_t>(excess / static_cast<double>(host.counted_steps));
   };
   for (HostStats const& host : input.facts.hosts) {
@@ -133,7 +144,8 @@ void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) 
   }
   if (worst == nullptr) return;
 
-  Finding finding = make_host_finding("step-outliers", *worst, {*worst->mean_ns, 0, worst->counted_steps}, lost(*worst));
+  Finding finding = make_host_finding("step-outliers", *worst,
+                                      {*worst->mean_ns, 0, worst->counted_steps}, lost(*worst));
   finding.metrics.emplace_back("outliers", static_cast<double>(worst->slow->count));
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(*worst->median_ns));
   finding.metrics.emplace_back("growth_ns", static_cast<double>(worst->slow->differs_ns));
@@ -148,8 +160,11 @@ void find_late_rank(RuleInput const& input, std::vector<Finding>& findings) {
   for (NegotiationStats const& facts : input.facts.negotiations) {
     if (facts.count < kFewestNegotiations || facts.ranks.empty()) continue;
     NegotiationStats::Rank const& late = facts.ranks.front();
-    bool const is_mostly_last = static_cast<double>(late.last) > kMostlyLast * static_cast<double>(facts.count);
-    double const share = facts.window_ns > 0 ? static_cast<double>(late.late_ns) / static_cast<double>(facts.window_ns) : 0;
+    bool const is_mostly_last =
+        static_cast<double>(late.last) > kMostlyLast * static_cast<double>(facts.count);
+    double const share = facts.window_ns > 0 ? static_cast<double>(late.late_ns) /
+                                                   static_cast<double>(facts.window_ns)
+                                             : 0;
     if (!is_mostly_last || share < kWarningShare) continue;
 
     Finding finding;
@@ -189,7 +204,8 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
       if (static_cast<double>(rank.thread->busy_ns) < kBusyExcess * steady) break;
       ++busier;
       if (finding.evidence.size() < kMaxEvidence)
-        finding.evidence.push_back({{rank.host->rank_index, kHostDevice}, rank.host->window, rank.thread->track});
+        finding.evidence.push_back(
+            {{rank.host->rank_index, kHostDevice}, rank.host->window, rank.thread->track});
     }
     finding.subjects.emplace_back("thread", longest.thread->name);
     finding.metrics = {{"share_of_recording", share},

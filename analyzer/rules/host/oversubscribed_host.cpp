@@ -1,6 +1,7 @@
-// oversubscribed-host: the threads of host devices wait for cores, because they are more than the machine has, or other programs
-// use them. No device time means what it seems to then. Only for devices that are executed by the host's cores. Cost: idle time
-// in which a device's thread had work and did not run, per step; what devices take from each other while they compute looks like
+// oversubscribed-host: the threads of host devices wait for cores, because they are more than the
+// machine has, or other programs use them. No device time means what it seems to then. Only for
+// devices that are executed by the host's cores. Cost: idle time in which a device's thread had
+// work and did not run, per step; what devices take from each other while they compute looks like
 // compute time.
 #include <algorithm>
 #include <charconv>
@@ -15,13 +16,16 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// A thread that sleeps is woken within some tens of µs where a core is free; what takes longer waits for one.
+/// A thread that sleeps is woken within some tens of µs where a core is free; what takes longer
+/// waits for one.
 constexpr int64_t kLongestWakeNs = 50'000;
 
 uint32_t cores_of(model::TraceInfo const& info) {
   for (auto const& [key, value] : info.facts) {
     uint32_t cores = 0;
-    if (key == "cores" && std::from_chars(value.data(), value.data() + value.size(), cores).ec == std::errc{}) return cores;
+    if (key == "cores" &&
+        std::from_chars(value.data(), value.data() + value.size(), cores).ec == std::errc{})
+      return cores;
   }
   return 0;
 }
@@ -48,22 +52,26 @@ std::map<std::string, CoresOfMachine> machines_of(RuleInput const& input) {
 /// The device that loses most to waiting for cores.
 std::optional<Finding> find_waiting_for_cores(RuleInput const& input) {
   auto const waits = [&](MeasuredDevice const& device, size_t place) {
-    DeviceStats const& facts = input.facts.devices[static_cast<size_t>(&device - input.measured.data())];
+    DeviceStats const& facts =
+        input.facts.devices[static_cast<size_t>(&device - input.measured.data())];
     return is_host_device(facts.name) && device.gaps.cause(place) == IdleCause::kLaunchLatency &&
            device.gaps.when(place).length() > kLongestWakeNs;
   };
-  return find_idle_cost("oversubscribed-host", input, kWarningShare, {IdleCause::kLaunchLatency}, waits);
+  return find_idle_cost("oversubscribed-host", input, kWarningShare, {IdleCause::kLaunchLatency},
+                        waits);
 }
 
 }  // namespace
 
 void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& findings) {
   auto waiting = find_waiting_for_cores(input);
-  model::RankTrace const* const rank = waiting ? &input.run.ranks[static_cast<size_t>(waiting->where->rank_index)] : nullptr;
+  model::RankTrace const* const rank =
+      waiting ? &input.run.ranks[static_cast<size_t>(waiting->where->rank_index)] : nullptr;
   for (auto const& [host, machine] : machines_of(input)) {
     if (rank != nullptr && rank->trace.info().host == host) {
       waiting->metrics.emplace_back("threads", static_cast<double>(machine.threads));
-      if (machine.cores > 0) waiting->metrics.emplace_back("cores", static_cast<double>(machine.cores));
+      if (machine.cores > 0)
+        waiting->metrics.emplace_back("cores", static_cast<double>(machine.cores));
       waiting->subjects.emplace_back("host", host);
       continue;
     }

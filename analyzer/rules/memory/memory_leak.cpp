@@ -1,5 +1,5 @@
-// memory-leak: the least memory that a step needs rises step after step. Says how much a step, and in how many steps the device
-// will be full.
+// memory-leak: the least memory that a step needs rises step after step. Says how much a step, and
+// in how many steps the device will be full.
 #include <algorithm>
 
 #include "analyzer/metrics/memory/memory_growth.h"
@@ -35,7 +35,8 @@ Finding make_leak_finding(DeviceStats const& device, double growth, Interval ste
     finding.metrics.emplace_back("steps_to_full", forecast->steps);
     finding.metrics.emplace_back("earliest_steps_to_full", forecast->earliest_steps);
     finding.metrics.emplace_back("latest_steps_to_full", forecast->latest_steps);
-    if (forecast->time_ns) finding.metrics.emplace_back("time_to_full_ns", static_cast<double>(*forecast->time_ns));
+    if (forecast->time_ns)
+      finding.metrics.emplace_back("time_to_full_ns", static_cast<double>(*forecast->time_ns));
     if (forecast->steps < kSoonSteps) finding.severity = Severity::kCritical;
   }
   finding.evidence = {{device.ref, steps, std::nullopt}};
@@ -51,12 +52,16 @@ void find_memory_leak(RuleInput const& input, std::vector<Finding>& findings) {
     if (growth < kLeastGrowthBytes) continue;
     std::vector<Interval> windows;
     auto const& steps = input.facts.steps;  // by ref
-    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepStats const& s) { return s.ref < device.ref; });
+    auto step = std::partition_point(steps.begin(), steps.end(),
+                                     [&](StepStats const& s) { return s.ref < device.ref; });
     for (; step != steps.end() && step->ref == device.ref; ++step)
       if (!step->warmup) windows.push_back(step->host_window);
-    if (windows.empty() || rising_share(memory_floors(memory.timeline.points(), windows)) < kLeastRisingShare) continue;
+    if (windows.empty() ||
+        rising_share(memory_floors(memory.timeline.points(), windows)) < kLeastRisingShare)
+      continue;
     if (holes_outgrow_leak(memory, windows.size())) continue;
-    findings.push_back(make_leak_finding(device, growth, {windows.front().begin, windows.back().end}));
+    findings.push_back(
+        make_leak_finding(device, growth, {windows.front().begin, windows.back().end}));
     return;  // devices of a data-parallel job leak alike: one is enough
   }
 }

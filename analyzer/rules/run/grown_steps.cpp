@@ -13,7 +13,8 @@ constexpr size_t kParts = 3 + kIdleCauseCount;
 
 /// Means per step.
 std::array<double, kParts> parts(MeasuredDevice const& device) {
-  std::array<double, kParts> result{device.per_step(device.compute_ns), device.per_step(device.exposed_comm_ns),
+  std::array<double, kParts> result{device.per_step(device.compute_ns),
+                                    device.per_step(device.exposed_comm_ns),
                                     device.per_step(device.exposed_copy_ns)};
   for (size_t i = 0; i < device.idle.size(); ++i) result[3 + i] = device.per_step(device.idle[i]);
   return result;
@@ -21,7 +22,8 @@ std::array<double, kParts> parts(MeasuredDevice const& device) {
 
 char const* part_name(size_t part) {
   constexpr std::array kNames = {"compute", "exposed_comm", "exposed_copy"};
-  return part < kNames.size() ? kNames[part] : to_string(static_cast<IdleCause>(part - kNames.size()));
+  return part < kNames.size() ? kNames[part]
+                              : to_string(static_cast<IdleCause>(part - kNames.size()));
 }
 
 size_t grown_part(MeasuredDevice const& steady, MeasuredDevice const& longer) {
@@ -33,7 +35,8 @@ size_t grown_part(MeasuredDevice const& steady, MeasuredDevice const& longer) {
 
 }  // namespace
 
-void add_grown_part(RuleInput const& input, MeasuredDevice const& steady, MeasuredDevice const& longer, Finding& finding) {
+void add_grown_part(RuleInput const& input, MeasuredDevice const& steady,
+                    MeasuredDevice const& longer, Finding& finding) {
   size_t const part = grown_part(steady, longer);
   finding.subjects.emplace_back("part", part_name(part));
   if (part < 3) return;

@@ -1,5 +1,6 @@
-// step-outliers: a few steps take much longer than the others. Cost: what they take beyond a usual step, spread over all steps;
-// says which part of the step grew most and what the host did meanwhile. What they lose counts for no other rule.
+// step-outliers: a few steps take much longer than the others. Cost: what they take beyond a usual
+// step, spread over all steps; says which part of the step grew most and what the host did
+// meanwhile. What they lose counts for no other rule.
 #include "analyzer/rules/host/host_costs.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/rules/run/grown_steps.h"
@@ -7,22 +8,27 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// What the outliers take beyond usual steps, without waiting for a peer whose step is as long: the peer knows why. ns in all.
+/// What the outliers take beyond usual steps, without waiting for a peer whose step is as long: the
+/// peer knows why. ns in all.
 double own_excess(MeasuredDevice const& steady, MeasuredDevice const& outliers) {
-  auto const own = [](MeasuredDevice const& device) { return device.per_step(device.total_ns - device.exposed_wait_ns); };
+  auto const own = [](MeasuredDevice const& device) {
+    return device.per_step(device.total_ns - device.exposed_wait_ns);
+  };
   return (own(outliers) - own(steady)) * static_cast<double>(outliers.periods.size());
 }
 
-Finding make_finding(RuleInput const& input, MeasuredDevice const& all, MeasuredDevice const& steady,
-                     MeasuredDevice const& outliers) {
+Finding make_finding(RuleInput const& input, MeasuredDevice const& all,
+                     MeasuredDevice const& steady, MeasuredDevice const& outliers) {
   int64_t const steady_ns = median_length(all.periods);
-  int64_t const excess = outliers.total_ns - static_cast<int64_t>(outliers.periods.size()) * steady_ns;
+  int64_t const excess =
+      outliers.total_ns - static_cast<int64_t>(outliers.periods.size()) * steady_ns;
   Finding finding = make_cost_finding("step-outliers", all, all.per_step(excess));
 
   finding.metrics.emplace_back("outliers", static_cast<double>(outliers.periods.size()));
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(steady_ns));
   add_grown_part(input, steady, outliers, finding);
-  for (Interval const& period : outliers.periods) finding.evidence.push_back({all.ref, period, std::nullopt});
+  for (Interval const& period : outliers.periods)
+    finding.evidence.push_back({all.ref, period, std::nullopt});
   keep_longest(finding.evidence);
   return finding;
 }
@@ -41,7 +47,8 @@ void find_step_outliers(RuleInput const& input, std::vector<Finding>& findings) 
   }
 
   if (worst)
-    findings.push_back(make_finding(input, input.steps.all[*worst], input.steps.steady[*worst], input.steps.outliers[*worst]));
+    findings.push_back(make_finding(input, input.steps.all[*worst], input.steps.steady[*worst],
+                                    input.steps.outliers[*worst]));
   find_host_outliers(input, findings);
 }
 

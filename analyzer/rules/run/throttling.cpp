@@ -1,5 +1,6 @@
-// throttling: a device's clock is throttled while it works, and its kernels take longer. Cost: compute time × the missing share
-// of the clock, per step. Silent unless a counter has the clock and the same kernels are slower.
+// throttling: a device's clock is throttled while it works, and its kernels take longer. Cost:
+// compute time × the missing share of the clock, per step. Silent unless a counter has the clock
+// and the same kernels are slower.
 #include <algorithm>
 #include <map>
 
@@ -23,7 +24,8 @@ struct ClockLoss {
 };
 
 /// The clock drops now and then.
-ClockLoss loss_of_drops(TelemetryStats const& telemetry, MeasuredDevice const& measured, size_t place) {
+ClockLoss loss_of_drops(TelemetryStats const& telemetry, MeasuredDevice const& measured,
+                        size_t place) {
   ClockLoss loss{place};
   if (!telemetry.kernel_slowdown || *telemetry.kernel_slowdown < kLeastSlowdown) return loss;
   int64_t lost = 0;
@@ -39,7 +41,8 @@ class KernelMeans {
  public:
   explicit KernelMeans(Analysis const& facts) : facts_(facts) {
     for (DeviceStats const& device : facts.devices)
-      for (KernelStats const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel)
+      for (KernelStats const* kernel = first_of(device.ref);
+           kernel != end() && kernel->ref == device.ref; ++kernel)
         if (kernel->kind == model::EventKind::kKernel) {
           Calls& calls = all_[{device.name, kernel->name}];
           calls.count += kernel->count;
@@ -49,12 +52,16 @@ class KernelMeans {
   /// × what the same calls take on the others of the name; 1 where they have none of its kernels.
   [[nodiscard]] double slowdown(DeviceStats const& device) const {
     double own_ns = 0, expected_ns = 0;
-    for (KernelStats const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel) {
+    for (KernelStats const* kernel = first_of(device.ref);
+         kernel != end() && kernel->ref == device.ref; ++kernel) {
       auto const all = all_.find({device.name, kernel->name});
-      if (kernel->kind != model::EventKind::kKernel || all == all_.end() || all->second.count <= kernel->count) continue;
+      if (kernel->kind != model::EventKind::kKernel || all == all_.end() ||
+          all->second.count <= kernel->count)
+        continue;
       auto const own = static_cast<double>(kernel->total_ns);
       own_ns += own;
-      expected_ns += (all->second.total_ns - own) / static_cast<double>(all->second.count - kernel->count) *
+      expected_ns += (all->second.total_ns - own) /
+                     static_cast<double>(all->second.count - kernel->count) *
                      static_cast<double>(kernel->count);
     }
     return expected_ns > 0 ? own_ns / expected_ns : 1;
@@ -67,9 +74,12 @@ class KernelMeans {
   };
   [[nodiscard]] KernelStats const* first_of(DeviceRef ref) const {
     auto const& kernels = facts_.kernels;
-    return std::partition_point(kernels.data(), end(), [&](KernelStats const& kernel) { return kernel.ref < ref; });
+    return std::partition_point(kernels.data(), end(),
+                                [&](KernelStats const& kernel) { return kernel.ref < ref; });
   }
-  [[nodiscard]] KernelStats const* end() const { return facts_.kernels.data() + facts_.kernels.size(); }
+  [[nodiscard]] KernelStats const* end() const {
+    return facts_.kernels.data() + facts_.kernels.size();
+  }
 
   Analysis const& facts_;
   std::map<std::pair<std::string_view, std::string_view>, Calls> all_;
@@ -84,7 +94,8 @@ ClockLoss loss_to_peers(RuleInput const& input, KernelMeans const& means, size_t
 
   // A device that sustains a normal clock is slow in some spans only: loss_of_drops() counts these.
   double const ratio = *telemetry.clock_to_peers;
-  if (*telemetry.sustained_clock_mhz * ratio >= kLowOfPeers * *telemetry.busy_clock_mhz) return loss;
+  if (*telemetry.sustained_clock_mhz * ratio >= kLowOfPeers * *telemetry.busy_clock_mhz)
+    return loss;
   loss.slowdown = means.slowdown(device);
   if (loss.slowdown < kLeastSlowdown) return loss;
 
@@ -105,29 +116,35 @@ Finding make_clock_finding(RuleInput const& input, ClockLoss const& loss, int de
     finding.metrics.emplace_back("clock_mhz", *telemetry.busy_clock_mhz);
   } else {
     finding.metrics.emplace_back("sustained_clock_mhz", *telemetry.sustained_clock_mhz);
-    if (telemetry.sm_clock_mhz) finding.metrics.emplace_back("lowest_clock_mhz", telemetry.sm_clock_mhz->min);
+    if (telemetry.sm_clock_mhz)
+      finding.metrics.emplace_back("lowest_clock_mhz", telemetry.sm_clock_mhz->min);
     if (device.time.busy_ns > 0 && telemetry.throttled_ns)
-      finding.metrics.emplace_back("throttled_share",
-                                   static_cast<double>(*telemetry.throttled_ns) / static_cast<double>(device.time.busy_ns));
+      finding.metrics.emplace_back("throttled_share", static_cast<double>(*telemetry.throttled_ns) /
+                                                          static_cast<double>(device.time.busy_ns));
   }
 
-  if (telemetry.temperature_c) finding.metrics.emplace_back("highest_temperature_c", telemetry.temperature_c->max);
+  if (telemetry.temperature_c)
+    finding.metrics.emplace_back("highest_temperature_c", telemetry.temperature_c->max);
   if (telemetry.power_w) finding.metrics.emplace_back("highest_power_w", telemetry.power_w->max);
   finding.metrics.emplace_back("devices", devices);
 
   if (telemetry.limited_ns) {
     auto const most = std::max_element(telemetry.limited_ns->begin(), telemetry.limited_ns->end());
     if (*most > 0)
-      finding.subjects.emplace_back("limit", to_string(static_cast<ClockLimit>(most - telemetry.limited_ns->begin())));
+      finding.subjects.emplace_back(
+          "limit", to_string(static_cast<ClockLimit>(most - telemetry.limited_ns->begin())));
   }
-  for (Interval const& when : telemetry.throttled) finding.evidence.push_back({device.ref, when, std::nullopt});
+  for (Interval const& when : telemetry.throttled)
+    finding.evidence.push_back({device.ref, when, std::nullopt});
   return finding;
 }
 
 }  // namespace
 
 void find_throttling(RuleInput const& input, std::vector<Finding>& findings) {
-  auto const has_clock = [](DeviceStats const& device) { return device.telemetry && device.telemetry->busy_clock_mhz; };
+  auto const has_clock = [](DeviceStats const& device) {
+    return device.telemetry && device.telemetry->busy_clock_mhz;
+  };
   auto const& devices = input.facts.devices;
   if (std::none_of(devices.begin(), devices.end(), has_clock)) return;
 

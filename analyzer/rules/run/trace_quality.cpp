@@ -1,11 +1,12 @@
-// trace-quality: the trace itself has faults (lost, unlinked or contradictory events, missing ranks), so its numbers may be
-// wrong.
+// trace-quality: the trace itself has faults (lost, unlinked or contradictory events, missing
+// ranks), so its numbers may be wrong.
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-/// Below, faults are in several per cent of the events or a whole rank is missing: numbers are off by as much.
+/// Below, faults are in several per cent of the events or a whole rank is missing: numbers are off
+/// by as much.
 constexpr int32_t kGoodScore = 90;
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 namespace stepscope::analyzer {
 
-/// Whether pageable and blocking copies are most of the device's exposed copy time and at least kWarningShare of its time: then
-/// pageable-copies says why copies are exposed, and serialized-copies is silent.
+/// Whether pageable and blocking copies are most of the device's exposed copy time and at least
+/// kWarningShare of its time: then pageable-copies says why copies are exposed, and
+/// serialized-copies is silent.
 bool is_about_pageable_copies(MeasuredDevice const& device, SlowTime const& slow);
 
 /// The recording tells that all host memory which the device's copies read or write is page-locked.

@@ -1,5 +1,6 @@
-// elementwise-dominated: operations on single elements, each a kernel that reads and writes whole tensors, take more time than
-// all other work together. No cost: what stays after fusion depends on the model.
+// elementwise-dominated: operations on single elements, each a kernel that reads and writes whole
+// tensors, take more time than all other work together. No cost: what stays after fusion depends on
+// the model.
 #include "analyzer/rules/rules.h"
 #include "analyzer/rules/work/kernel_roles.h"
 #include "analyzer/rules/work/kernel_share.h"
@@ -7,7 +8,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// More than all else together; and enough of the step that fusion is worth a change of the program.
+/// More than all else together; and enough of the step that fusion is worth a change of the
+/// program.
 constexpr LeastShares kLeastElementwise{0.50, 0.20};
 /// One kernel a step, such as a copy of weights, cannot be fused with anything.
 constexpr double kFewestCalls = 4;
@@ -15,10 +17,11 @@ constexpr double kFewestCalls = 4;
 }  // namespace
 
 void find_elementwise_dominated(RuleInput const& input, std::vector<Finding>& findings) {
-  KernelShare const share = find_kernel_share(input, is_elementwise, kLeastElementwise, [](KernelShare const& candidate) {
-    return candidate.count_per_step >= kFewestCalls;
-  });
-  if (share.device != nullptr) findings.push_back(make_share_finding("elementwise-dominated", share));
+  KernelShare const share = find_kernel_share(
+      input, is_elementwise, kLeastElementwise,
+      [](KernelShare const& candidate) { return candidate.count_per_step >= kFewestCalls; });
+  if (share.device != nullptr)
+    findings.push_back(make_share_finding("elementwise-dominated", share));
 }
 
 }  // namespace stepscope::analyzer

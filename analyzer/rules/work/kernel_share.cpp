@@ -13,13 +13,16 @@ struct StepTime {
 };
 
 /// By how long the kernels take in it.
-void keep_steps(DeviceRef ref, std::vector<StepTime>& steps, std::vector<Finding::Evidence>& evidence) {
-  std::stable_sort(steps.begin(), steps.end(), [](StepTime const& a, StepTime const& b) { return a.ns > b.ns; });
+void keep_steps(DeviceRef ref, std::vector<StepTime>& steps,
+                std::vector<Finding::Evidence>& evidence) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](StepTime const& a, StepTime const& b) { return a.ns > b.ns; });
   if (steps.size() > kMaxEvidence) steps.resize(kMaxEvidence);
   for (StepTime const& step : steps) evidence.push_back({ref, step.window, std::nullopt});
 }
 
-void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_role, KernelShare& share) {
+void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_role,
+                        KernelShare& share) {
   MeasuredDevice const& device = *share.device;
   std::vector<StepTime> steps;
   int64_t total = 0, count = 0;
@@ -37,7 +40,8 @@ void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_rol
 
   share.ns_per_step = device.per_step(total);
   share.count_per_step = device.per_step(count);
-  share.time_share = device.total_ns > 0 ? static_cast<double>(total) / static_cast<double>(device.total_ns) : 0;
+  share.time_share =
+      device.total_ns > 0 ? static_cast<double>(total) / static_cast<double>(device.total_ns) : 0;
   keep_steps(device.ref, steps, share.evidence);
 }
 
@@ -54,7 +58,8 @@ KernelShare share_of(RuleInput const& input, MeasuredDevice const& device, Kerne
     share.op_share += kernels[k].share;
     total += kernels[k].total_ns;
     count += kernels[k].count;
-    if (share.heaviest == nullptr || kernels[k].total_ns > share.heaviest->total_ns) share.heaviest = &kernels[k];
+    if (share.heaviest == nullptr || kernels[k].total_ns > share.heaviest->total_ns)
+      share.heaviest = &kernels[k];
   }
   if (share.heaviest == nullptr || device.periods.empty()) return share;
 
@@ -63,8 +68,10 @@ KernelShare share_of(RuleInput const& input, MeasuredDevice const& device, Kerne
   } else {
     share.ns_per_step = static_cast<double>(total);
     share.count_per_step = static_cast<double>(count);
-    share.time_share = device.total_ns > 0 ? share.ns_per_step / static_cast<double>(device.total_ns) : 0;
-    for (Interval const& period : device.periods) share.evidence.push_back({device.ref, period, std::nullopt});
+    share.time_share =
+        device.total_ns > 0 ? share.ns_per_step / static_cast<double>(device.total_ns) : 0;
+    for (Interval const& period : device.periods)
+      share.evidence.push_back({device.ref, period, std::nullopt});
   }
   return share;
 }
@@ -76,7 +83,9 @@ KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShar
   KernelShare worst;
   for (MeasuredDevice const& device : input.measured) {
     KernelShare share = share_of(input, device, role);
-    if (share.op_share < least.of_ops || share.time_share < least.of_time || share.time_share <= worst.time_share) continue;
+    if (share.op_share < least.of_ops || share.time_share < least.of_time ||
+        share.time_share <= worst.time_share)
+      continue;
     if (holds(share)) worst = std::move(share);
   }
   return worst;

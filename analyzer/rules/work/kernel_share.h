@@ -1,4 +1,5 @@
-// What the rules about kinds of kernels share: how much of a device's op time and of its steps kernels with one role take.
+// What the rules about kinds of kernels share: how much of a device's op time and of its steps
+// kernels with one role take.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,9 @@ using KernelRole = bool (*)(std::string_view kernel);
 /// Kernels with a role on one device.
 struct KernelShare {
   MeasuredDevice const* device = nullptr;
-  double op_share = 0;        ///< of the device's summed op time, over the whole recording
-  double ns_per_step = 0;     ///< their summed time in measured steps; without steps in the whole window
+  double op_share = 0;  ///< of the device's summed op time, over the whole recording
+  double ns_per_step =
+      0;  ///< their summed time in measured steps; without steps in the whole window
   double time_share = 0;      ///< of measured time
   double count_per_step = 0;  ///< calls
   KernelStats const* heaviest = nullptr;
@@ -26,12 +28,13 @@ struct LeastShares {
   double of_ops, of_time;
 };
 
-/// The device on which kernels with the role take the largest share of time, of those on which `holds` and both shares are
-/// reached; `device` is null where there is none.
+/// The device on which kernels with the role take the largest share of time, of those on which
+/// `holds` and both shares are reached; `device` is null where there is none.
 KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShares least,
                               std::function<bool(KernelShare const&)> const& holds);
 
-/// A warning without a cost: what a remedy would save is not known, only that it is no more than these kernels take
+/// A warning without a cost: what a remedy would save is not known, only that it is no more than
+/// these kernels take
 /// ("at_most_ns_per_step").
 Finding make_share_finding(char const* rule, KernelShare const& share);
 

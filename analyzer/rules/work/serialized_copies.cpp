@@ -1,6 +1,7 @@
-// serialized-copies: memory is copied while nothing computes or communicates. Cost: exposed time, per step, of the copies within
-// the device, or of all others, whichever is longer: they have nothing but their name in common. Where that is pageable or
-// blocking copies for the most part, pageable-copies speaks.
+// serialized-copies: memory is copied while nothing computes or communicates. Cost: exposed time,
+// per step, of the copies within the device, or of all others, whichever is longer: they have
+// nothing but their name in common. Where that is pageable or blocking copies for the most part,
+// pageable-copies speaks.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -10,11 +11,13 @@
 namespace stepscope::analyzer {
 namespace {
 
-void add_serialized_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
+void add_serialized_evidence(Finding& finding, RuleInput const& input,
+                             MeasuredDevice const& device) {
   for (DeviceStats const& facts : input.facts.devices) {
     if (facts.ref != device.ref) continue;
     for (DeviceStats::Copy const& copy : facts.longest_copies)
-      if (device.is_measured(copy.when.begin)) finding.evidence.push_back({device.ref, copy.when, copy.track});
+      if (device.is_measured(copy.when.begin))
+        finding.evidence.push_back({device.ref, copy.when, copy.track});
   }
   keep_longest(finding.evidence);
 }
@@ -41,8 +44,8 @@ ExposedCopies exposed_copies(MeasuredDevice const& device, SlowTime const& slow)
 bool are_all_pinned(std::vector<CopyStats> const& copies, DeviceRef ref) {
   bool is_known = false;
   for (CopyStats const& facts : copies) {
-    bool const is_of_host =
-        facts.direction == model::CopyDirection::kHostToDevice || facts.direction == model::CopyDirection::kDeviceToHost;
+    bool const is_of_host = facts.direction == model::CopyDirection::kHostToDevice ||
+                            facts.direction == model::CopyDirection::kDeviceToHost;
     if (facts.ref != ref || !is_of_host) continue;
     if (facts.pageable_count != uint64_t{0}) return false;
     is_known = true;
@@ -62,7 +65,8 @@ void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findin
   if (worst == nullptr || most.share < kWarningShare) return;
   Finding finding = make_cost_finding("serialized-copies", *worst, worst->per_step(most.ns));
   finding.subjects.emplace_back("copies", most.is_within_device ? "within_device" : "host");
-  if (!most.is_within_device && are_all_pinned(input.facts.copies, worst->ref)) finding.subjects.emplace_back("memory", "pinned");
+  if (!most.is_within_device && are_all_pinned(input.facts.copies, worst->ref))
+    finding.subjects.emplace_back("memory", "pinned");
   add_serialized_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }

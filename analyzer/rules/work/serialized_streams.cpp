@@ -1,5 +1,6 @@
-// serialized-streams: kernels of several streams that would fit on the GPU side by side run one after the other, because one of
-// the streams is the default stream. Cost: the time that kernels wait for that reason alone (metrics/work/slow_time.h), per step.
+// serialized-streams: kernels of several streams that would fit on the GPU side by side run one
+// after the other, because one of the streams is the default stream. Cost: the time that kernels
+// wait for that reason alone (metrics/work/slow_time.h), per step.
 #include "analyzer/rules/rules.h"
 #include "analyzer/rules/work/slow_cost.h"
 

@@ -1,5 +1,6 @@
-// unfused-attention: attention runs as two products of matrices with a softmax kernel between them, so that the whole matrix of
-// scores goes to memory and back. No cost: what a fused kernel takes for the same work is not known, only that it is no more.
+// unfused-attention: attention runs as two products of matrices with a softmax kernel between them,
+// so that the whole matrix of scores goes to memory and back. No cost: what a fused kernel takes
+// for the same work is not known, only that it is no more.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -14,7 +15,8 @@ namespace {
 constexpr LeastShares kLeastSoftmax{0.10, 0.10};
 /// A softmax of the loss or of sampling comes once in a step; attention has one in every layer.
 constexpr double kFewestLayers = 2;
-/// Between a softmax and its products there are a scale, a mask, a cast, a dropout and copies, and seldom more.
+/// Between a softmax and its products there are a scale, a mask, a cast, a dropout and copies, and
+/// seldom more.
 constexpr uint32_t kFarthestProduct = 6;
 /// So many softmax kernels are looked at: a network repeats its layers.
 constexpr size_t kMostLookedAt = 1'000;
@@ -22,16 +24,19 @@ constexpr size_t kMostLookedAt = 1'000;
 constexpr double kLeastBetween = 0.5;
 
 /// Whether a product is among the few ops next to the row of its stream, in the direction.
-bool is_near_product(model::Trace const& trace, model::Trace::Rows rows, uint32_t row, bool before) {
+bool is_near_product(model::Trace const& trace, model::Trace::Rows rows, uint32_t row,
+                     bool before) {
   for (uint32_t i = 1; i <= kFarthestProduct; ++i) {
     if (before ? row < rows.first + i : row + i >= rows.last) return false;
     uint32_t const other = before ? row - i : row + i;
-    if (trace.kind(other) == model::EventKind::kKernel && is_matrix_product(trace.name(other))) return true;
+    if (trace.kind(other) == model::EventKind::kKernel && is_matrix_product(trace.name(other)))
+      return true;
   }
   return false;
 }
 
-/// Whether most softmax kernels of the device stand between products. Outlines of long recordings have no kernels: true.
+/// Whether most softmax kernels of the device stand between products. Outlines of long recordings
+/// have no kernels: true.
 bool is_between_products(model::Trace const& trace, DeviceRef ref) {
   size_t seen = 0, between = 0;
   for (uint32_t t = 0; t < trace.tracks().size() && seen < kMostLookedAt; ++t) {
@@ -41,7 +46,8 @@ bool is_between_products(model::Trace const& trace, DeviceRef ref) {
     for (uint32_t row = rows.first; row < rows.last && seen < kMostLookedAt; ++row) {
       if (trace.kind(row) != model::EventKind::kKernel || !is_softmax(trace.name(row))) continue;
       ++seen;
-      if (is_near_product(trace, rows, row, true) && is_near_product(trace, rows, row, false)) ++between;
+      if (is_near_product(trace, rows, row, true) && is_near_product(trace, rows, row, false))
+        ++between;
     }
   }
   return seen == 0 || static_cast<double>(between) >= kLeastBetween * static_cast<double>(seen);
@@ -62,8 +68,9 @@ bool is_attention(RuleInput const& input, KernelShare const& share) {
 }  // namespace
 
 void find_unfused_attention(RuleInput const& input, std::vector<Finding>& findings) {
-  KernelShare const share = find_kernel_share(input, is_softmax, kLeastSoftmax,
-                                              [&](KernelShare const& candidate) { return is_attention(input, candidate); });
+  KernelShare const share = find_kernel_share(
+      input, is_softmax, kLeastSoftmax,
+      [&](KernelShare const& candidate) { return is_attention(input, candidate); });
   if (share.device != nullptr) findings.push_back(make_share_finding("unfused-attention", share));
 }
 

@@ -26,20 +26,25 @@ std::string collectives_table(Page const& page) {
       .number("Count")
       .number("Ranks")
       .number("Transfer", "Median over the group of the shortest participant's duration");
-  table.number("Bus bandwidth", "Median; GB = 1e9 bytes").number("Wait", "Mean per participant: its duration − transfer");
-  table.number("Skew", "Median of last start − first start; needs aligned clocks").text("Communicator");
+  table.number("Bus bandwidth", "Median; GB = 1e9 bytes")
+      .number("Wait", "Mean per participant: its duration − transfer");
+  table.number("Skew", "Median of last start − first start; needs aligned clocks")
+      .text("Communicator");
 
   for (analyzer::CollectiveGroup const& group : analyzer::collective_groups(page.analysis)) {
     if (table.size() == kMaxTableRows) break;
     bool const is_size_known = model::is_message_size_known(group.op, group.bytes);
-    table.row({text_cell(model::to_string(group.op)), bytes_cell(is_size_known ? std::optional(group.bytes) : std::nullopt),
-               count_cell(group.count), number_cell(fmt::format("{:.3g}", group.participants), group.participants),
-               duration_cell(static_cast<double>(group.transfer_median_ns)),
-               group.bandwidth_median
-                   ? number_cell(base::format_bandwidth(*group.bandwidth_median * 1e9), *group.bandwidth_median)
-                   : none_cell(),
-               duration_cell(group.wait_ns), duration_cell(static_cast<double>(group.skew_median_ns)),
-               text_cell(communicator_label(group.communicator))});
+    table.row(
+        {text_cell(model::to_string(group.op)),
+         bytes_cell(is_size_known ? std::optional(group.bytes) : std::nullopt),
+         count_cell(group.count),
+         number_cell(fmt::format("{:.3g}", group.participants), group.participants),
+         duration_cell(static_cast<double>(group.transfer_median_ns)),
+         group.bandwidth_median ? number_cell(base::format_bandwidth(*group.bandwidth_median * 1e9),
+                                              *group.bandwidth_median)
+                                : none_cell(),
+         duration_cell(group.wait_ns), duration_cell(static_cast<double>(group.skew_median_ns)),
+         text_cell(communicator_label(group.communicator))});
   }
   return table.html();
 }
@@ -47,7 +52,9 @@ std::string collectives_table(Page const& page) {
 std::string links_table(Page const& page) {
   if (page.analysis.links.empty()) return {};
   Table table("links-table", "Cost of a message: t = α + bytes / β");
-  table.text("Operation").number("α", "Fixed cost").number("β", "Bandwidth of a long message, bytes / time");
+  table.text("Operation")
+      .number("α", "Fixed cost")
+      .number("β", "Bandwidth of a long message, bytes / time");
   table.number("Half of β at", "Message size").number("Samples").text("Communicator");
   for (analyzer::LinkFit const& link : page.analysis.links)
     table.row({text_cell(model::to_string(link.op)), duration_cell(link.alpha_us * 1e3),
@@ -66,7 +73,8 @@ std::string communication_section(Page const& page) {
   if (page.analysis.collectives.empty())
     return section(
         "communication", "Communication",
-        empty_note(page.analysis.devices.size() > 1    ? "No collective was recorded, although the run has several devices."
+        empty_note(page.analysis.devices.size() > 1
+                       ? "No collective was recorded, although the run has several devices."
                    : page.analysis.devices.size() == 1 ? "The run has one device and no collective."
                                                        : "No device operation was recorded."));
   std::string body = collectives_table(page);
@@ -77,18 +85,23 @@ std::string communication_section(Page const& page) {
       "Bus bandwidth is bytes / transfer, times 2(n−1)/n for all-reduce and (n−1)/n for "
       "reduce-scatter, all-gather and all-to-all.");
   bool const is_bandwidth_known =
-      std::any_of(page.analysis.collectives.begin(), page.analysis.collectives.end(), [](auto const& collective) {
-        return collective.busbw_gbps && std::isfinite(*collective.busbw_gbps) && collective.bytes > 0 &&
-               collective.transfer_ns > 0;
-      });
+      std::any_of(page.analysis.collectives.begin(), page.analysis.collectives.end(),
+                  [](auto const& collective) {
+                    return collective.busbw_gbps && std::isfinite(*collective.busbw_gbps) &&
+                           collective.bytes > 0 && collective.transfer_ns > 0;
+                  });
   if (!is_bandwidth_known)
-    return section("communication", "Communication",
-                   body + empty_note("No bandwidth is known: every collective lacks a participant or its size."));
+    return section(
+        "communication", "Communication",
+        body +
+            empty_note("No bandwidth is known: every collective lacks a participant or its size."));
   body += chart("bandwidth", "Bus bandwidth by message size",
                 "Each point is one collective. "
                 "The line is the fit t = α + bytes / β over all collectives of one kind, "
                 "shown as bus bandwidth.");
-  body += folded("Data as a table", links_table(page) + empty_note("Each group's median is in the table of collectives above."));
+  body += folded(
+      "Data as a table",
+      links_table(page) + empty_note("Each group's median is in the table of collectives above."));
   return section("communication", "Communication", body);
 }
 

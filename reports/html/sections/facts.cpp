@@ -16,7 +16,9 @@ namespace stepscope::reports {
 namespace {
 
 std::string fact(std::string_view key, std::string_view value) {
-  return value.empty() ? "" : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(key), escape(value, 600));
+  return value.empty()
+             ? ""
+             : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(key), escape(value, 600));
 }
 
 std::string run_facts(Page const& page) {
@@ -42,16 +44,21 @@ std::string run_facts(Page const& page) {
     }
     return text;
   };
-  std::string items =
-      fact(tr("Run"), page.run.name) + fact(tr("Command"), joined(commands)) + fact(tr("Recorded by"), joined(tools));
-  items += fact(tr("Hosts"), joined(hosts)) + fact(tr("Processes"), std::to_string(page.run.ranks.size()));
-  items += fact(tr("Devices"), std::to_string(page.analysis.devices.size())) + fact(tr("Events"), base::format_count(events));
-  items += fact(tr("Recorded time"), base::format_duration(page.range.length())) + fact(tr("Clock"), tr(page.run.clock.method));
-  if (model::ClockFit const& clock = page.run.clock; clock.residual_median_ns && clock.residual_p95_ns)
-    items += fact(
-        tr("Clock uncertainty"),
-        tr("{} (median), {} (p95): spread of the ends of {} on different hosts", base::format_duration(*clock.residual_median_ns),
-           base::format_duration(*clock.residual_p95_ns), counted(clock.collectives, "collective")));
+  std::string items = fact(tr("Run"), page.run.name) + fact(tr("Command"), joined(commands)) +
+                      fact(tr("Recorded by"), joined(tools));
+  items += fact(tr("Hosts"), joined(hosts)) +
+           fact(tr("Processes"), std::to_string(page.run.ranks.size()));
+  items += fact(tr("Devices"), std::to_string(page.analysis.devices.size())) +
+           fact(tr("Events"), base::format_count(events));
+  items += fact(tr("Recorded time"), base::format_duration(page.range.length())) +
+           fact(tr("Clock"), tr(page.run.clock.method));
+  if (model::ClockFit const& clock = page.run.clock;
+      clock.residual_median_ns && clock.residual_p95_ns)
+    items += fact(tr("Clock uncertainty"),
+                  tr("{} (median), {} (p95): spread of the ends of {} on different hosts",
+                     base::format_duration(*clock.residual_median_ns),
+                     base::format_duration(*clock.residual_p95_ns),
+                     counted(clock.collectives, "collective")));
   for (auto const& [key, values] : facts) items += fact(key, joined(values));
   return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
 }
@@ -75,8 +82,10 @@ std::string device_list(Page const& page) {
                  text_cell(tr("device {}", device.id)), text_cell(device.name),
                  device.capacity_bytes > 0 ? bytes_cell(device.capacity_bytes) : none_cell(),
                  device.threads > 0 ? count_cell(device.threads) : none_cell(),
-                 device.peak_flops > 0 ? number_cell(fmt::format("{:.3g} GFLOP/s", device.peak_flops / 1e9), device.peak_flops)
-                                       : none_cell()});
+                 device.peak_flops > 0
+                     ? number_cell(fmt::format("{:.3g} GFLOP/s", device.peak_flops / 1e9),
+                                   device.peak_flops)
+                     : none_cell()});
     }
   }
   if (table.size() == 0 && is_about_host(page)) return {};
@@ -85,14 +94,16 @@ std::string device_list(Page const& page) {
 
 std::string notes_list(std::vector<std::string> const& notes) {
   std::string items;
-  for (size_t i = 0; i < std::min(notes.size(), size_t{50}); ++i) items += fmt::format("<li>{}</li>", escape(notes[i], 600));
+  for (size_t i = 0; i < std::min(notes.size(), size_t{50}); ++i)
+    items += fmt::format("<li>{}</li>", escape(notes[i], 600));
   return items.empty() ? "" : fmt::format("<ul class=\"notes\">{}</ul>\n", items);
 }
 
 }  // namespace
 
 std::string facts_section(Page const& page) {
-  return section("facts", "Run and machine", run_facts(page) + device_list(page) + notes_list(page.run.notes));
+  return section("facts", "Run and machine",
+                 run_facts(page) + device_list(page) + notes_list(page.run.notes));
 }
 
 std::string quality_section(Page const& page) {
@@ -102,21 +113,29 @@ std::string quality_section(Page const& page) {
   auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
     table.row({text_cell(tr(check)), count_cell(number), text_cell(tr(meaning))});
   };
-  count("Dropped events", integrity.dropped, "Lost while recording because the buffers were full. Times and counts are too low.");
-  count("Launches without operation", integrity.unmatched_launches, "The device operation is not in the trace.");
-  count("Operations without launch", integrity.unmatched_ops, "The call that launched them is not in the trace.");
+  count("Dropped events", integrity.dropped,
+        "Lost while recording because the buffers were full. Times and counts are too low.");
+  count("Launches without operation", integrity.unmatched_launches,
+        "The device operation is not in the trace.");
+  count("Operations without launch", integrity.unmatched_ops,
+        "The call that launched them is not in the trace.");
   count("Operations before their launch", integrity.negative_latencies,
         "The clocks of host and device disagree, so causes of gaps may be wrong.");
   count("Operations that overlap on a stream", integrity.overlapping_slices,
         "A stream runs one operation at a time, so the timestamps are not exact.");
-  count("Damaged blocks", integrity.lost_blocks, "Parts of the file could not be read and were left out.");
-  count("Missing ranks", integrity.missing_ranks.size(), "Processes of the job without a trace. Every number lacks their share.");
-  count("Cut off", integrity.truncated ? 1 : 0, "The process was killed or is still running, so the end is missing.");
-  std::string body =
-      fmt::format("<p class=\"score\">{}{}</p>\n", tr("{} of 100 points.", fmt::format("<b>{}</b>", integrity.score)),
-                  integrity.score >= 100 ? tr(" The recording has no faults.") : "");
-  for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note, 2000));
-  return section("quality", "Quality of the recording", body + table.html() + notes_list(integrity.notes));
+  count("Damaged blocks", integrity.lost_blocks,
+        "Parts of the file could not be read and were left out.");
+  count("Missing ranks", integrity.missing_ranks.size(),
+        "Processes of the job without a trace. Every number lacks their share.");
+  count("Cut off", integrity.truncated ? 1 : 0,
+        "The process was killed or is still running, so the end is missing.");
+  std::string body = fmt::format("<p class=\"score\">{}{}</p>\n",
+                                 tr("{} of 100 points.", fmt::format("<b>{}</b>", integrity.score)),
+                                 integrity.score >= 100 ? tr(" The recording has no faults.") : "");
+  for (std::string const& note : run_notes(page.run, page.analysis))
+    body += fmt::format("<p>{}</p>\n", escape(note, 2000));
+  return section("quality", "Quality of the recording",
+                 body + table.html() + notes_list(integrity.notes));
 }
 
 }  // namespace stepscope::reports

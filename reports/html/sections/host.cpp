@@ -1,4 +1,5 @@
-// What a late host costs: the launching threads while devices idled, and exposed time that compute would have hidden.
+// What a late host costs: the launching threads while devices idled, and exposed time that compute
+// would have hidden.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -33,7 +34,9 @@ std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
   std::map<std::tuple<analyzer::IdleCause, bool, std::string_view>, HostOpSum> by_name;
   for (analyzer::HostOpStats const& row : analysis.host_ops) {
     // A row without a name stands for further names if names > 0, else for no operation.
-    std::string_view const name = row.host_op ? std::string_view(*row.host_op) : row.names > 0 ? "*" : "";
+    std::string_view const name = row.host_op     ? std::string_view(*row.host_op)
+                                  : row.names > 0 ? "*"
+                                                  : "";
     HostOpSum& sum = by_name[{row.cause, row.host_op.has_value(), name}];
     sum.cause = row.cause;
     if (row.host_op) sum.name = name;
@@ -56,8 +59,10 @@ std::string unhidden_block(Page const& page) {
   analyzer::IdleSplit causes{};
   int64_t exposed = 0, comm = 0, all = 0;
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
-    for (size_t i = 0; i < causes.size(); ++i) causes[i] = saturated_sum(causes[i], device.time.unhidden_by_cause[i]);
-    exposed = saturated_sum(exposed, saturated_sum(device.time.exposed_comm_ns, device.time.exposed_copy_ns));
+    for (size_t i = 0; i < causes.size(); ++i)
+      causes[i] = saturated_sum(causes[i], device.time.unhidden_by_cause[i]);
+    exposed = saturated_sum(
+        exposed, saturated_sum(device.time.exposed_comm_ns, device.time.exposed_copy_ns));
     comm = saturated_sum(comm, device.time.unhidden_comm_ns);
   }
   for (int64_t const ns : causes) all = saturated_sum(all, ns);
@@ -70,8 +75,9 @@ std::string unhidden_block(Page const& page) {
   for (size_t i = 0; i < causes.size(); ++i) {
     if (causes[i] <= 0) continue;
     Part const& words = part(3 + static_cast<int>(i));
-    table.row({part_cell(words), ns_cell(causes[i]),
-               meter_cell(words.key, static_cast<double>(causes[i]) / static_cast<double>(exposed))});
+    table.row(
+        {part_cell(words), ns_cell(causes[i]),
+         meter_cell(words.key, static_cast<double>(causes[i]) / static_cast<double>(exposed))});
   }
   std::string const text =
       tr("Beyond idle time, compute would have hidden {} of exposed communication and copies "
@@ -91,13 +97,18 @@ std::string unhidden_block(Page const& page) {
 
 std::string host_ops_block(Page const& page) {
   std::vector<HostOpSum> const sums = host_op_sums(page.analysis);
-  bool const any_named = std::any_of(sums.begin(), sums.end(), [](HostOpSum const& sum) { return sum.name.has_value(); });
+  bool const any_named = std::any_of(sums.begin(), sums.end(),
+                                     [](HostOpSum const& sum) { return sum.name.has_value(); });
   if (!any_named) return {};
   int64_t all = 0;
   for (HostOpSum const& sum : sums) all = saturated_sum(all, sum.idle_ns);
-  Table table("host-ops-table", "What the launching threads did while devices idled, over all devices");
-  table.text("Host operation", "The innermost range or call of the thread during most of the gap").text("Cause");
-  table.number("Idle", "Sum over the devices").number("Share of idle time").number("Gaps", "Or parts of gaps");
+  Table table("host-ops-table",
+              "What the launching threads did while devices idled, over all devices");
+  table.text("Host operation", "The innermost range or call of the thread during most of the gap")
+      .text("Cause");
+  table.number("Idle", "Sum over the devices")
+      .number("Share of idle time")
+      .number("Gaps", "Or parts of gaps");
   if (page.analysis.devices.size() > 1) table.number("Devices");
   for (HostOpSum const& sum : sums) {
     if (table.size() == kHostOpRows) break;
@@ -106,11 +117,13 @@ std::string host_ops_block(Page const& page) {
     std::vector<Cell> cells = {sum.name        ? name_cell(*sum.name)
                                : sum.names > 0 ? text_cell(tr("further operations together"))
                                                : text_cell(tr("no operation, or not the cause")),
-                               part_cell(words), ns_cell(sum.idle_ns), meter_cell(words.key, share), count_cell(sum.gaps)};
+                               part_cell(words), ns_cell(sum.idle_ns), meter_cell(words.key, share),
+                               count_cell(sum.gaps)};
     if (page.analysis.devices.size() > 1) cells.push_back(count_cell(sum.devices));
     table.row(std::move(cells));
   }
-  return folded(tr("What the host did meanwhile ({})", sums.size()), table.html() + and_more(table.size(), sums.size(), "row"));
+  return folded(tr("What the host did meanwhile ({})", sums.size()),
+                table.html() + and_more(table.size(), sums.size(), "row"));
 }
 
 }  // namespace stepscope::reports

@@ -1,4 +1,5 @@
-// Where device time goes by what it ran for: kernels by name, framework operation and layer; operations that could take less.
+// Where device time goes by what it ran for: kernels by name, framework operation and layer;
+// operations that could take less.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -31,13 +32,16 @@ Cell tensor_cores_cell(std::optional<bool> used) {
 /// Rows by name: their names and columns are long.
 constexpr size_t kKernelRows = 250;
 
-/// The rows with most time, in the analyzer's order: where there are more than a page should carry, the small ones go.
+/// The rows with most time, in the analyzer's order: where there are more than a page should carry,
+/// the small ones go.
 std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const& analysis) {
   std::vector<analyzer::KernelStats const*> rows;
   for (analyzer::KernelStats const& kernel : analysis.kernels) rows.push_back(&kernel);
   if (rows.size() <= kKernelRows) return rows;
   std::nth_element(rows.begin(), rows.begin() + std::ptrdiff_t{kKernelRows}, rows.end(),
-                   [](auto const* a, auto const* b) { return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a < b; });
+                   [](auto const* a, auto const* b) {
+                     return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a < b;
+                   });
   rows.resize(kKernelRows);
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -45,13 +49,21 @@ std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const
 
 std::string kernels_table(Page const& page) {
   Table table("kernels-table", "Device operations by name");
-  table.text("Name").text("Device").text("Kind").number("Calls").number("Total", "Sum of durations");
-  table.number("Share", "Share of the device's summed operation time").number("Median").number("p95").number("Max");
+  table.text("Name").text("Device").text("Kind").number("Calls").number("Total",
+                                                                        "Sum of durations");
+  table.number("Share", "Share of the device's summed operation time")
+      .number("Median")
+      .number("p95")
+      .number("Max");
   table.number("Tensor cores",
                "Whether the kernel uses them, by its name; "
                "– if it is no matrix product or its name does not show it");
-  table.if_known().number("Small grid", "Share of kernel time in launches with fewer blocks than SMs").if_known();
-  table.number("Occupancy", "Estimated from the launch parameters, time-weighted mean; not measured").if_known();
+  table.if_known()
+      .number("Small grid", "Share of kernel time in launches with fewer blocks than SMs")
+      .if_known();
+  table
+      .number("Occupancy", "Estimated from the launch parameters, time-weighted mean; not measured")
+      .if_known();
   table.number("Rate", "Floating-point operations / time")
       .if_known()
       .number("Share of peak", "Rate / the device's peak")
@@ -59,16 +71,18 @@ std::string kernels_table(Page const& page) {
   table.number("Memory rate", "Least memory traffic / time").if_known();
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
   for (analyzer::KernelStats const* kernel : shown_kernels(page.analysis))
-    table.row({name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
-               text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count), ns_cell(kernel->total_ns),
-               share_cell(kernel->share), ns_cell(kernel->median_ns), ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns),
-               tensor_cores_cell(kernel->tensor_cores), share_cell(kernel->small_grid_share),
-               kernel->occupancy_percent ? share_cell(*kernel->occupancy_percent / 100) : none_cell(),
-               rate_cell(kernel->flops_rate), share_cell(kernel->peak_share),
-               kernel->bytes_rate && std::isfinite(*kernel->bytes_rate)
-                   ? number_cell(base::format_bandwidth(*kernel->bytes_rate), *kernel->bytes_rate)
-                   : none_cell(),
-               measure_cell(kernel->flops_per_byte, "")});
+    table.row(
+        {name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
+         text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count),
+         ns_cell(kernel->total_ns), share_cell(kernel->share), ns_cell(kernel->median_ns),
+         ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns), tensor_cores_cell(kernel->tensor_cores),
+         share_cell(kernel->small_grid_share),
+         kernel->occupancy_percent ? share_cell(*kernel->occupancy_percent / 100) : none_cell(),
+         rate_cell(kernel->flops_rate), share_cell(kernel->peak_share),
+         kernel->bytes_rate && std::isfinite(*kernel->bytes_rate)
+             ? number_cell(base::format_bandwidth(*kernel->bytes_rate), *kernel->bytes_rate)
+             : none_cell(),
+         measure_cell(kernel->flops_per_byte, "")});
   table.searchable();
   table.filter_by(1);
   return table.html() + and_more(table.size(), page.analysis.kernels.size(), "row");
@@ -124,14 +138,16 @@ std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats
 std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
   std::vector<OpSum> const sums = op_sums(page.analysis, level);
   bool const is_op = level == analyzer::OpStats::Level::kOp;
-  bool const is_range_known =
-      std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) { return sum.first->what == analyzer::OpStats::What::kRange; });
+  bool const is_range_known = std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) {
+    return sum.first->what == analyzer::OpStats::What::kRange;
+  });
   if (!is_range_known) return {};
   int64_t all = 0;
   for (OpSum const& sum : sums) all = saturated_sum(all, sum.total_ns);
   bool const several = page.analysis.devices.size() > 1;
   Table table(is_op ? "ops-table" : "layers-table",
-              is_op ? "Device time by the innermost host range around the launch" : "Device time by the layer that launched it");
+              is_op ? "Device time by the innermost host range around the launch"
+                    : "Device time by the layer that launched it");
   table.text(is_op ? "Operation" : "Layer");
   table.number("Device operations")
       .number("Total", "Sum of durations, over all devices")
@@ -146,8 +162,9 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
       continue;
     }
     double const share = all > 0 ? static_cast<double>(sum.total_ns) / static_cast<double>(all) : 0;
-    std::vector<Cell> cells = {is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
-                               count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
+    std::vector<Cell> cells = {
+        is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
+        count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
     if (several) {
       cells.push_back(ns_cell(sum.total_ns / static_cast<int64_t>(sum.devices)));
       cells.push_back(ns_cell(sum.most_ns));
@@ -164,14 +181,20 @@ struct Slow {
   int64_t analyzer::SlowTime::*ns;
 };
 constexpr std::array<Slow, 6> kSlow = {
-    {{"Matrices without tensor cores", "Only matrix products on plain cores compute", &analyzer::SlowTime::simt_matrix_ns},
-     {"Small grids", "A kernel with fewer blocks than SMs runs alone", &analyzer::SlowTime::small_grid_ns},
-     {"Lost by small grids", "Small grids × the share of SMs without a block", &analyzer::SlowTime::small_grid_lost_ns},
-     {"Serialized streams", "A kernel that could run concurrently waits because of the default stream",
+    {{"Matrices without tensor cores", "Only matrix products on plain cores compute",
+      &analyzer::SlowTime::simt_matrix_ns},
+     {"Small grids", "A kernel with fewer blocks than SMs runs alone",
+      &analyzer::SlowTime::small_grid_ns},
+     {"Lost by small grids", "Small grids × the share of SMs without a block",
+      &analyzer::SlowTime::small_grid_lost_ns},
+     {"Serialized streams",
+      "A kernel that could run concurrently waits because of the default stream",
       &analyzer::SlowTime::serialized_ns},
-     {"Slow copies", "Exposed copies of pageable memory, and exposed copies that the host waits for",
+     {"Slow copies",
+      "Exposed copies of pageable memory, and exposed copies that the host waits for",
       &analyzer::SlowTime::slow_copy_ns},
-     {"Copies within the device", "Exposed copies within the device's memory", &analyzer::SlowTime::device_copy_ns}}};
+     {"Copies within the device", "Exposed copies within the device's memory",
+      &analyzer::SlowTime::device_copy_ns}}};
 
 std::string slow_table(Page const& page) {
   Table table("slow-table", "Time in operations that could be shorter, whole run");
@@ -190,22 +213,26 @@ std::string slow_table(Page const& page) {
     table.row(std::move(cells));
   }
   if (!any) return {};
-  return folded("Operations that could be shorter",
-                table.html() + note("The rows overlap each other and are not part of a breakdown."));
+  return folded(
+      "Operations that could be shorter",
+      table.html() + note("The rows overlap each other and are not part of a breakdown."));
 }
 
 }  // namespace
 
 std::string kernels_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.kernels.empty()) return section("kernels", "Kernels", empty_note("No device operation was recorded."));
+  if (page.analysis.kernels.empty())
+    return section("kernels", "Kernels", empty_note("No device operation was recorded."));
   std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
   std::string const ops = ops_table(page, analyzer::OpStats::Level::kOp);
   std::string const layers = ops.empty() ? "" : ops_table(page, analyzer::OpStats::Level::kLayer);
   if (!ops.empty()) tabs.push_back({"kernels-by-op", "By operation", ops});
   if (!layers.empty()) tabs.push_back({"kernels-by-layer", "By layer", layers});
   std::string body = tabbed("Kernels by", tabs);
-  if (ops.empty()) body += empty_note("The recording does not show in which host ranges operations were launched.");
+  if (ops.empty())
+    body +=
+        empty_note("The recording does not show in which host ranges operations were launched.");
   body += slow_table(page);
   body += how_computed(
       "Totals in this section are sums of durations, to rank kernels. "

@@ -1,4 +1,5 @@
-// How work got to the devices: launches and queues, CUDA graphs, copies, and the phases of the program that launched it.
+// How work got to the devices: launches and queues, CUDA graphs, copies, and the phases of the
+// program that launched it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -27,16 +28,21 @@ Cell queue_cell(std::optional<analyzer::QueueStats> const& queue) {
 std::string launches_table(Page const& page) {
   Table table("launches-table", "Launches of each device's operations");
   table.text("Device").number("Calls").number("Calls a step").if_known();
-  table.number("Latency", "Median of start of the operation − end of the call; includes waiting in a full queue");
+  table.number(
+      "Latency",
+      "Median of start of the operation − end of the call; includes waiting in a full queue");
   table.number("p95").number("Max").number("Launch call", "Median host time of one call");
   table
       .number("Kernel",
               "Median time of a kernel; "
               "if it is below that of a launch call, the host cannot keep up")
       .if_known();
-  table.number("Queue", "Mean number of launched operations that have not started, over the window");
-  table.number("Longest queue").number("Queue empty", "Share of the window in which nothing waits to run");
-  table.number("Before its call", "Operations that start before their call has returned").if_known();
+  table.number("Queue",
+               "Mean number of launched operations that have not started, over the window");
+  table.number("Longest queue")
+      .number("Queue empty", "Share of the window in which nothing waits to run");
+  table.number("Before its call", "Operations that start before their call has returned")
+      .if_known();
   table.number("By CUDA graphs", "Share of the device's summed operation time").if_known();
   size_t devices = 0;
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
@@ -44,37 +50,48 @@ std::string launches_table(Page const& page) {
     if (launch.calls == 0 || ++devices > kLaunchDevices) continue;
     Cell early = count_cell(launch.negative_latencies);
     early.is_known = launch.negative_latencies > 0;
-    table.row({label_cell(device_label(page.run, device.ref)), count_cell(launch.calls), measure_cell(launch.calls_per_step, ""),
-               ns_cell(launch.latency_median_ns), ns_cell(launch.latency_p95_ns), ns_cell(launch.latency_max_ns),
-               ns_cell(launch.call_median_ns), ns_cell(launch.kernel_median_ns), queue_cell(launch.queue),
+    table.row({label_cell(device_label(page.run, device.ref)), count_cell(launch.calls),
+               measure_cell(launch.calls_per_step, ""), ns_cell(launch.latency_median_ns),
+               ns_cell(launch.latency_p95_ns), ns_cell(launch.latency_max_ns),
+               ns_cell(launch.call_median_ns), ns_cell(launch.kernel_median_ns),
+               queue_cell(launch.queue),
                launch.queue ? count_cell(launch.queue->max_depth) : none_cell(),
-               launch.queue ? meter_cell("launch_starved", launch.queue->empty_share) : none_cell(), early,
-               share_cell(launch.graph_share)});
+               launch.queue ? meter_cell("launch_starved", launch.queue->empty_share) : none_cell(),
+               early, share_cell(launch.graph_share)});
   }
   return table.size() == 0 ? "" : table.html() + and_more(table.size(), devices, "device");
 }
 
 std::string queues_table(Page const& page) {
   Table table("queues-table", "Queues by stream");
-  table.text("Device").number("Stream").number("Launches").number("Queue", "Mean over the window's time");
+  table.text("Device")
+      .number("Stream")
+      .number("Launches")
+      .number("Queue", "Mean over the window's time");
   table.number("Longest queue").number("Queue empty");
   size_t all = 0;
   for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (analyzer::StreamQueue const& stream : device.launch.streams) {
       if (++all > kDetailRows) continue;
       table.row({label_cell(device_label(page.run, device.ref)),
-                 number_cell(std::to_string(stream.stream), static_cast<double>(stream.stream)), count_cell(stream.launches),
-                 measure_cell(stream.queue.mean_depth, ""), count_cell(stream.queue.max_depth),
-                 share_cell(stream.queue.empty_share)});
+                 number_cell(std::to_string(stream.stream), static_cast<double>(stream.stream)),
+                 count_cell(stream.launches), measure_cell(stream.queue.mean_depth, ""),
+                 count_cell(stream.queue.max_depth), share_cell(stream.queue.empty_share)});
     }
   if (table.size() == 0) return {};
-  return folded(tr("Table by stream ({})", all), table.html() + and_more(table.size(), all, "stream"));
+  return folded(tr("Table by stream ({})", all),
+                table.html() + and_more(table.size(), all, "stream"));
 }
 
 std::string graphs_table(Page const& page) {
   if (page.analysis.graphs.empty()) return {};
   Table table("graphs-table", "What CUDA graphs launched");
-  table.text("Device").text("Graph").number("Launches").number("Operations").number("Nodes", "Different ones").if_known();
+  table.text("Device")
+      .text("Graph")
+      .number("Launches")
+      .number("Operations")
+      .number("Nodes", "Different ones")
+      .if_known();
   table.number("Operation time", "Sum of durations");
   table.number("A launch", "Operation time / launches")
       .number("Gaps", "Time within single launches in which no operation of the launch ran");
@@ -82,12 +99,15 @@ std::string graphs_table(Page const& page) {
     if (table.size() == kGraphRows) break;
     auto const launches = static_cast<int64_t>(std::max<uint64_t>(graph.launches, 1));
     table.row({label_cell(device_label(page.run, graph.ref)),
-               graph.graph == 0 ? text_cell(tr("further ones")) : number_cell(std::to_string(graph.graph), graph.graph),
-               count_cell(graph.launches), count_cell(graph.ops), graph.nodes ? count_cell(*graph.nodes) : none_cell(),
-               ns_cell(graph.total_ns), graph.launches > 0 ? ns_cell(graph.total_ns / launches) : none_cell(),
+               graph.graph == 0 ? text_cell(tr("further ones"))
+                                : number_cell(std::to_string(graph.graph), graph.graph),
+               count_cell(graph.launches), count_cell(graph.ops),
+               graph.nodes ? count_cell(*graph.nodes) : none_cell(), ns_cell(graph.total_ns),
+               graph.launches > 0 ? ns_cell(graph.total_ns / launches) : none_cell(),
                ns_cell(graph.gap_ns)});
   }
-  return subheading("CUDA graphs") + table.html() + and_more(table.size(), page.analysis.graphs.size(), "row");
+  return subheading("CUDA graphs") + table.html() +
+         and_more(table.size(), page.analysis.graphs.size(), "row");
 }
 
 /// Adds a row to the sum over devices, its optional facts too.
@@ -101,19 +121,24 @@ void add_copies(analyzer::CopyStats& sum, analyzer::CopyStats const& row) {
   if (row.pageable_count) sum.pageable_count = sum.pageable_count.value_or(0) + *row.pageable_count;
   if (row.pageable_bytes) sum.pageable_bytes = sum.pageable_bytes.value_or(0) + *row.pageable_bytes;
   sum.gbps.reset();
-  if (sum.total_ns > 0) sum.gbps = static_cast<double>(sum.bytes) / static_cast<double>(sum.total_ns);  // bytes/ns
+  if (sum.total_ns > 0)
+    sum.gbps = static_cast<double>(sum.bytes) / static_cast<double>(sum.total_ns);  // bytes/ns
 }
 
 class CopyTable {
  public:
-  CopyTable(std::string_view id, std::string_view caption, bool with_device) : table_(id, caption), with_device_(with_device) {
+  CopyTable(std::string_view id, std::string_view caption, bool with_device)
+      : table_(id, caption), with_device_(with_device) {
     if (with_device) table_.text("Device");
     table_.text("Direction").number("Copies").number("Bytes").number("Time", "Sum of durations");
     table_.number("Bandwidth", "Bytes / time; GB = 1e9 bytes").if_known();
     table_.number("Small", "Copies below 64 KiB: their cost is the start, not the bytes");
     table_.number("Pageable", "Copies of host memory that is not page-locked").if_known();
     table_.number("Pageable bytes").if_known().number("Blocking", "The host waited for them");
-    table_.number("Both ways", "Time in which a copy in the other direction between host and device ran, too").if_known();
+    table_
+        .number("Both ways",
+                "Time in which a copy in the other direction between host and device ran, too")
+        .if_known();
   }
   void add(Page const& page, analyzer::CopyStats const& copies) {
     std::vector<Cell> cells;
@@ -121,16 +146,21 @@ class CopyTable {
     Cell both = ns_cell(copies.both_ways_ns);
     both.is_known = copies.both_ways_ns > 0;
     auto const of_all = [&](uint64_t count) {
-      double const share = copies.count > 0 ? static_cast<double>(count) / static_cast<double>(copies.count) : 0;
-      return number_cell(count == 0 ? "0" : fmt::format("{} ({})", base::format_count(count), base::format_share(share)),
-                         static_cast<double>(count));
+      double const share =
+          copies.count > 0 ? static_cast<double>(count) / static_cast<double>(copies.count) : 0;
+      return number_cell(
+          count == 0 ? "0"
+                     : fmt::format("{} ({})", base::format_count(count), base::format_share(share)),
+          static_cast<double>(count));
     };
     for (Cell const& cell :
-         {label_cell(tr(model::to_string(copies.direction))), count_cell(copies.count), bytes_cell(copies.bytes),
-          ns_cell(copies.total_ns),
-          copies.gbps && std::isfinite(*copies.gbps) ? number_cell(base::format_bandwidth(*copies.gbps * 1e9), *copies.gbps)
-                                                     : none_cell(),
-          of_all(copies.small_count), copies.pageable_count ? of_all(*copies.pageable_count) : none_cell(),
+         {label_cell(tr(model::to_string(copies.direction))), count_cell(copies.count),
+          bytes_cell(copies.bytes), ns_cell(copies.total_ns),
+          copies.gbps && std::isfinite(*copies.gbps)
+              ? number_cell(base::format_bandwidth(*copies.gbps * 1e9), *copies.gbps)
+              : none_cell(),
+          of_all(copies.small_count),
+          copies.pageable_count ? of_all(*copies.pageable_count) : none_cell(),
           bytes_cell(copies.pageable_bytes), of_all(copies.blocking_count), both})
       cells.push_back(cell);
     table_.row(std::move(cells));
@@ -145,7 +175,8 @@ class CopyTable {
 
 /// What a phase's device time is made of, as a bar.
 std::vector<BarPart> phase_bar(analyzer::PhaseStats const& phase) {
-  static constexpr Part kRest = {"unknown", "anything else", "Copies, and communication that compute hides.", false};
+  static constexpr Part kRest = {"unknown", "anything else",
+                                 "Copies, and communication that compute hides.", false};
   int64_t const compute = phase.compute_ns.value_or(0), comm = phase.exposed_comm_ns.value_or(0);
   int64_t const rest = std::max<int64_t>(phase.busy_ns.value_or(0) - compute - comm, 0);
   return {{&part(0), compute}, {&part(1), comm}, {&kRest, rest}};
@@ -173,7 +204,8 @@ std::vector<analyzer::PhaseStats> phase_sums(analyzer::Analysis const& analysis)
     add(sum.exposed_comm_ns, row.exposed_comm_ns);
   }
   std::stable_sort(sums.begin(), sums.end(), [](auto const& a, auto const& b) {
-    return a.name.empty() != b.name.empty() ? b.name.empty() : a.busy_ns.value_or(0) > b.busy_ns.value_or(0);
+    return a.name.empty() != b.name.empty() ? b.name.empty()
+                                            : a.busy_ns.value_or(0) > b.busy_ns.value_or(0);
   });
   return sums;
 }
@@ -182,32 +214,45 @@ std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
   Table table("phases-table", "Phases of the program, over all devices");
   table.text("Phase")
       .text("Its device time")
-      .number("Device time", "Union of the operations that it launched, over all occurrences and devices");
-  table.number("An occurrence", "Mean device time").number("Compute", "Union").number("Exposed comm.", "No compute hides it");
-  table.number("Host time", "Sum of its durations").number("Occurrences").number("Device operations");
+      .number("Device time",
+              "Union of the operations that it launched, over all occurrences and devices");
+  table.number("An occurrence", "Mean device time")
+      .number("Compute", "Union")
+      .number("Exposed comm.", "No compute hides it");
+  table.number("Host time", "Sum of its durations")
+      .number("Occurrences")
+      .number("Device operations");
   int64_t longest = 0;
-  for (analyzer::PhaseStats const& phase : phases) longest = std::max(longest, phase.busy_ns.value_or(0));
+  for (analyzer::PhaseStats const& phase : phases)
+    longest = std::max(longest, phase.busy_ns.value_or(0));
   for (analyzer::PhaseStats const& phase : phases) {
     if (table.size() == kPhaseRows) break;
     auto const count = static_cast<int64_t>(std::max<uint64_t>(phase.count, 1));
-    table.row({phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
-               phase.busy_ns ? bar_cell_of(phase_bar(phase), longest) : none_cell(), ns_cell(phase.busy_ns),
-               phase.busy_ns ? ns_cell(*phase.busy_ns / count) : none_cell(), ns_cell(phase.compute_ns),
-               ns_cell(phase.exposed_comm_ns), ns_cell(phase.host_ns), count_cell(phase.count), count_cell(phase.ops)});
+    table.row(
+        {phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
+         phase.busy_ns ? bar_cell_of(phase_bar(phase), longest) : none_cell(),
+         ns_cell(phase.busy_ns), phase.busy_ns ? ns_cell(*phase.busy_ns / count) : none_cell(),
+         ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns), ns_cell(phase.host_ns),
+         count_cell(phase.count), count_cell(phase.ops)});
   }
   return table.html() + and_more(table.size(), phases.size(), "phase");
 }
 
 std::string device_phases_table(Page const& page) {
   Table table("device-phases-table", "Phases of the program by device");
-  table.text("Device").text("Phase").number("Device time").number("Median", "Device time of an occurrence").number("p95");
+  table.text("Device")
+      .text("Phase")
+      .number("Device time")
+      .number("Median", "Device time of an occurrence")
+      .number("p95");
   table.number("Compute").number("Exposed comm.").number("Occurrences");
   for (analyzer::PhaseStats const& phase : page.analysis.phases) {
     if (table.size() == kDetailRows) break;
-    table.row({label_cell(device_label(page.run, phase.ref)),
-               phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name), ns_cell(phase.busy_ns),
-               ns_cell(phase.median_ns), ns_cell(phase.p95_ns), ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns),
-               count_cell(phase.count)});
+    table.row(
+        {label_cell(device_label(page.run, phase.ref)),
+         phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
+         ns_cell(phase.busy_ns), ns_cell(phase.median_ns), ns_cell(phase.p95_ns),
+         ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns), count_cell(phase.count)});
   }
   return folded(tr("Table by device, with medians ({})", page.analysis.phases.size()),
                 table.html() + and_more(table.size(), page.analysis.phases.size(), "row"));
@@ -220,15 +265,18 @@ std::string launches_section(Page const& page) {
   std::string const launches = launches_table(page);
   std::string const graphs = graphs_table(page);
   if (launches.empty() && graphs.empty())
-    return section("launches", "Launches", empty_note("The recording has no launch calls of device operations."));
-  return section("launches", "Launches",
-                 launches + queues_table(page) + graphs +
-                     how_computed("A call counts once, with the first operation that it launched. "
-                                  "Latency is the time from the end of the call to the start of its operation. "
-                                  "An operation waits in its stream's queue from the begin of the call to its own "
-                                  "start. "
-                                  "If the queue is often empty, the host is hardly ahead of the device and any delay "
-                                  "of the host delays the device. Kernels of a CUDA graph share one launch."));
+    return section("launches", "Launches",
+                   empty_note("The recording has no launch calls of device operations."));
+  return section(
+      "launches", "Launches",
+      launches + queues_table(page) + graphs +
+          how_computed(
+              "A call counts once, with the first operation that it launched. "
+              "Latency is the time from the end of the call to the start of its operation. "
+              "An operation waits in its stream's queue from the begin of the call to its own "
+              "start. "
+              "If the queue is often empty, the host is hardly ahead of the device and any delay "
+              "of the host delays the device. Kernels of a CUDA graph share one launch."));
 }
 
 std::string copies_section(Page const& page) {
@@ -244,8 +292,9 @@ std::string copies_section(Page const& page) {
   for (auto const& [direction, sum] : sums) all.add(page, sum);
   std::string body = all.html();
   if (page.analysis.devices.size() > 1)
-    body += folded(tr("Table by device ({})", page.analysis.copies.size()),
-                   by_device.html() + and_more(by_device.size(), page.analysis.copies.size(), "row"));
+    body +=
+        folded(tr("Table by device ({})", page.analysis.copies.size()),
+               by_device.html() + and_more(by_device.size(), page.analysis.copies.size(), "row"));
   body += how_computed(
       "Times are sums of the copies' durations. "
       "Pageable memory is copied through a staging buffer while the host waits; "
@@ -261,13 +310,15 @@ std::string phases_section(Page const& page) {
   all.busy_ns = 3;
   all.compute_ns = all.exposed_comm_ns = 1;
   std::vector<BarPart> const parts = phase_bar(all);
-  return section("phases", "Phases",
-                 bar_key(parts, 3, false) + phases_table(phases) + device_phases_table(page) +
-                     how_computed("A phase is a range that the program marks as one, "
-                                  "or a range with a name like forward, backward or optimizer. "
-                                  "An operation belongs to every phase that is open on its thread at its launch, "
-                                  "so nested phases share operations: do not add them. "
-                                  "Device time is the union of a phase's operations, no matter when they ran."));
+  return section(
+      "phases", "Phases",
+      bar_key(parts, 3, false) + phases_table(phases) + device_phases_table(page) +
+          how_computed(
+              "A phase is a range that the program marks as one, "
+              "or a range with a name like forward, backward or optimizer. "
+              "An operation belongs to every phase that is open on its thread at its launch, "
+              "so nested phases share operations: do not add them. "
+              "Device time is the union of a phase's operations, no matter when they ran."));
 }
 
 }  // namespace stepscope::reports

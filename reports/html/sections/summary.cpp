@@ -15,8 +15,8 @@ namespace stepscope::reports {
 namespace {
 
 std::string key_number(std::string_view value, std::string_view label, std::string_view hint) {
-  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(tr(hint)), escape(value),
-                     escape(tr(label)));
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>",
+                     escape(tr(hint)), escape(value), escape(tr(label)));
 }
 
 std::string key_numbers(Page const& page) {
@@ -24,22 +24,27 @@ std::string key_numbers(Page const& page) {
   std::string tiles;
   if (summary.median_ns)
     tiles += key_number(base::format_duration(*summary.median_ns), "step, median",
-                        tr("A step on its device with the idle time before it; p95 {}", base::format_duration(*summary.p95_ns)));
+                        tr("A step on its device with the idle time before it; p95 {}",
+                           base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_of_all_ns > 0)
-    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device", "1 / mean length of a step");
+    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device",
+                        "1 / mean length of a step");
   if (summary.has_steps)
-    tiles +=
-        key_number(base::format_share(summary.share(0)), "of a steady step: compute", "Union of compute / length of the step");
+    tiles += key_number(base::format_share(summary.share(0)), "of a steady step: compute",
+                        "Union of compute / length of the step");
   else
-    tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
+    tiles += key_number(base::format_share(summary.share(0)), "of the time: compute",
+                        "Union of compute / window");
   if (summary.utilization)
-    tiles += key_number(base::format_share(*summary.utilization), "devices busy, first to last operation",
+    tiles += key_number(base::format_share(*summary.utilization),
+                        "devices busy, first to last operation",
                         "Union of all device operations / window, whole run");
   if (summary.overlap)
     tiles += key_number(base::format_share(*summary.overlap), "communication hidden, whole run",
                         "Communication that runs while compute runs / all communication");
   if (summary.peak_reserved_bytes)
-    tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory", "On the device with most");
+    tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory",
+                        "On the device with most");
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
@@ -48,20 +53,24 @@ std::string host_numbers(Page const& page) {
   HostSummary const summary = summarize_hosts(page.analysis);
   if (!summary.mean_ns) return {};
   auto const share = [&](int64_t ns) {
-    return *summary.mean_ns > 0 ? base::format_share(static_cast<double>(ns) / static_cast<double>(*summary.mean_ns)) : "–";
+    return *summary.mean_ns > 0
+               ? base::format_share(static_cast<double>(ns) / static_cast<double>(*summary.mean_ns))
+               : "–";
   };
-  std::string tiles =
-      key_number(base::format_duration(*summary.mean_ns), "step, mean",
-                 tr("Median {}, p95 {}", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
+  std::string tiles = key_number(base::format_duration(*summary.mean_ns), "step, mean",
+                                 tr("Median {}, p95 {}", base::format_duration(*summary.median_ns),
+                                    base::format_duration(*summary.p95_ns)));
   tiles += key_number(base::format_count(summary.steps), "steps", "Without warm-up");
-  tiles += key_number(share(*summary.input_ns), "of a step: waiting for data", "Union of the waits / time of the steps");
+  tiles += key_number(share(*summary.input_ns), "of a step: waiting for data",
+                      "Union of the waits / time of the steps");
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
 /// A place's picture, of the first places of the first findings.
 std::string picture_of(Page const& page, size_t finding, size_t place) {
   auto const& pictures = page.timeline.pictures;
-  return finding < pictures.size() && place < pictures[finding].size() ? pictures[finding][place] : "";
+  return finding < pictures.size() && place < pictures[finding].size() ? pictures[finding][place]
+                                                                       : "";
 }
 
 std::string evidence_list(Page const& page, size_t index) {
@@ -72,27 +81,34 @@ std::string evidence_list(Page const& page, size_t index) {
     auto const& place = finding.evidence[i];
     std::string track;
     auto const rank = static_cast<size_t>(place.ref.rank_index);
-    if (place.track && rank < page.run.ranks.size() && *place.track < page.run.ranks[rank].trace.tracks().size())
+    if (place.track && rank < page.run.ranks.size() &&
+        *place.track < page.run.ranks[rank].trace.tracks().size())
       track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
-    items += fmt::format("<li>{}{}{}</li>",
-                         tr("{} ({}) on {}", format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
-                            base::format_duration(place.when.length()), escape(device_label(page.run, place.ref))),
-                         track, i == 0 ? "" : picture_of(page, index, i));
+    items += fmt::format(
+        "<li>{}{}{}</li>",
+        tr("{} ({}) on {}",
+           format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
+           base::format_duration(place.when.length()), escape(device_label(page.run, place.ref))),
+        track, i == 0 ? "" : picture_of(page, index, i));
   }
   std::string const id = evidence_view_id(index);
-  bool const has_view =
-      std::any_of(page.views.begin(), page.views.end(), [&](TimelineView const& view) { return view.id == id; });
-  std::string const jump = has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">{}</button>", id,
-                                                  tr("Show in the timeline"))
-                                    : "";
-  return fmt::format("{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol></details></div>",
-                     picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
+  bool const has_view = std::any_of(page.views.begin(), page.views.end(),
+                                    [&](TimelineView const& view) { return view.id == id; });
+  std::string const jump =
+      has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">{}</button>",
+                             id, tr("Show in the timeline"))
+               : "";
+  return fmt::format(
+      "{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol></details></div>",
+      picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
 }
 
-/// Without a measured step the time of all that was recorded stands in a step's place: what is counted by step says nothing.
+/// Without a measured step the time of all that was recorded stands in a step's place: what is
+/// counted by step says nothing.
 bool is_about_steps(analyzer::Finding const& finding) {
   auto const& metrics = finding.metrics;
-  auto const steps = std::find_if(metrics.begin(), metrics.end(), [](auto const& metric) { return metric.first == "steps"; });
+  auto const steps = std::find_if(metrics.begin(), metrics.end(),
+                                  [](auto const& metric) { return metric.first == "steps"; });
   return steps == metrics.end() || steps->second > 0;
 }
 
@@ -102,20 +118,23 @@ std::string facts_of(analyzer::Finding const& finding) {
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          finding.rule == "pipeline-bubble"
-                             ? tr("Gain of the remedies: twice the micro-batches, and equal stages if they are unequal")
+                             ? tr("Gain of the remedies: twice the micro-batches, and equal stages "
+                                  "if they are unequal")
                              : tr("T / (T − cost) − 1: the largest gain if all of it were removed"),
                          tr("gain, at most"), gain_text(*finding.gain_ceiling));
   if (finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The same, limited by the work that the device has to hide it behind"),
                          tr("gain when hidden, at most"), gain_text(*finding.gain_if_hidden));
-  bool const are_faults = finding.rule == "trace-quality";  // those that it does not have say nothing
+  bool const are_faults =
+      finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
     if (are_faults && value == 0) continue;
     if (!by_step && (key == "steps" || key == "step_ns" || key.ends_with("per_step"))) continue;
     MetricWords words = metric_words(key, value);
     if (!by_step && key == "share") words.label = tr("share of the time");
-    items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
+    items +=
+        fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
   }
   return items.empty() ? "" : fmt::format("<dl class=\"facts\">{}</dl>", items);
 }
@@ -126,21 +145,25 @@ std::string finding_card(Page const& page, size_t index) {
   std::string_view const severity = analyzer::to_string(finding.severity);
   std::string cost;
   if (finding.cost_ns_per_step)
-    cost = fmt::format("<span class=\"cost\">{}</span>", page.summary.has_steps || summarize_hosts(page.analysis).mean_ns
-                                                             ? tr("{} a step", base::format_duration(*finding.cost_ns_per_step))
-                                                             : base::format_duration(*finding.cost_ns_per_step));
+    cost = fmt::format("<span class=\"cost\">{}</span>",
+                       page.summary.has_steps || summarize_hosts(page.analysis).mean_ns
+                           ? tr("{} a step", base::format_duration(*finding.cost_ns_per_step))
+                           : base::format_duration(*finding.cost_ns_per_step));
   return fmt::format(
-      "<article class=\"finding s-{0}\"><header><span class=\"badge\">{8}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
+      "<article class=\"finding s-{0}\"><header><span "
+      "class=\"badge\">{8}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
       "<p class=\"advice\">{4}</p>{5}{6}<footer>{9} <code>{7}</code></footer></article>\n",
-      severity, escape(words.title), cost, escape(with_joined_units(words.explanation), 2000), escape(words.advice, 2000),
-      facts_of(finding), evidence_list(page, index), escape(finding.rule), tr(severity), tr("rule"));
+      severity, escape(words.title), cost, escape(with_joined_units(words.explanation), 2000),
+      escape(words.advice, 2000), facts_of(finding), evidence_list(page, index),
+      escape(finding.rule), tr(severity), tr("rule"));
 }
 
 }  // namespace
 
 std::string summary_section(Page const& page) {
-  std::string body = fmt::format("<p class=\"verdict\">{}</p>\n",
-                                 escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
+  std::string body =
+      fmt::format("<p class=\"verdict\">{}</p>\n",
+                  escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
   if (is_about_host(page)) return section("summary", "Verdict", body + host_numbers(page));
   if (page.analysis.devices.empty())
     return section("summary", "Verdict",
@@ -148,11 +171,12 @@ std::string summary_section(Page const& page) {
                                      "Did the program train while it was recorded?"));
   body += key_numbers(page);
   if (page.summary.mean_ns > 0) {
-    body +=
-        fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
-                    page.summary.has_steps ? tr(page.summary.unusual_steps > 0 ? "The average steady step" : "The average step")
-                                           : tr("The average device"),
-                    split_bar(mean_split(page.summary)));
+    body += fmt::format(
+        "<div class=\"mean\"><span>{}</span>{}</div>\n",
+        page.summary.has_steps
+            ? tr(page.summary.unusual_steps > 0 ? "The average steady step" : "The average step")
+            : tr("The average device"),
+        split_bar(mean_split(page.summary)));
     body += split_key(page.summary);
   }
   return section("summary", "Verdict", body);

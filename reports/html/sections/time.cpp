@@ -24,17 +24,23 @@ constexpr size_t kLongestGaps = 20;
 std::vector<int> parts_in(std::vector<StepPeriod> const& steps) {
   std::vector<int> present;
   for (int i = 0; i < kPartCount; ++i)
-    if (i < 2 || std::any_of(steps.begin(), steps.end(),
-                             [&](StepPeriod const& step) { return step.parts_ns[static_cast<size_t>(i)] > 0; }))
+    if (i < 2 || std::any_of(steps.begin(), steps.end(), [&](StepPeriod const& step) {
+          return step.parts_ns[static_cast<size_t>(i)] > 0;
+        }))
       present.push_back(i);
   return present;
 }
 
-std::string part_title(int index) { return fmt::format("{}{}", part(index).idle ? tr("idle: ") : "", part(index).label); }
+std::string part_title(int index) {
+  return fmt::format("{}{}", part(index).idle ? tr("idle: ") : "", part(index).label);
+}
 
 std::string steps_table(Page const& page) {
   Table table("steps-table", "Steps: exact breakdown of the time of each step on its device");
-  table.number("Step").text("Device").number("Begin", "Since the first event of the run").number("Length");
+  table.number("Step")
+      .text("Device")
+      .number("Begin", "Since the first event of the run")
+      .number("Length");
   std::vector<StepPeriod> const steps = step_periods(page.analysis);
   std::vector<int> const parts = parts_in(steps);
   for (int const i : parts) table.number(part_title(i), part(i).meaning);
@@ -42,26 +48,32 @@ std::string steps_table(Page const& page) {
     if (table.size() == kMaxTableRows) break;
     analyzer::StepStats const& step = *period.step;
     std::vector<Cell> cells = {
-        number_cell(fmt::format("{}{}", step.step, step.warmup ? tr(" (warm-up)") : ""), static_cast<double>(step.step)),
+        number_cell(fmt::format("{}{}", step.step, step.warmup ? tr(" (warm-up)") : ""),
+                    static_cast<double>(step.step)),
         label_cell(device_label(page.run, step.ref)),
-        number_cell(format_instant(period.when.begin - page.range.begin), static_cast<double>(period.when.begin)),
+        number_cell(format_instant(period.when.begin - page.range.begin),
+                    static_cast<double>(period.when.begin)),
         duration_cell(static_cast<double>(period.when.length()))};
-    for (int const i : parts) cells.push_back(duration_cell(static_cast<double>(period.parts_ns[static_cast<size_t>(i)])));
+    for (int const i : parts)
+      cells.push_back(duration_cell(static_cast<double>(period.parts_ns[static_cast<size_t>(i)])));
     table.row(std::move(cells));
   }
   std::string note;
   if (page.analysis.steps.size() > kMaxTableRows)
     note = fmt::format("<p class=\"note\">{}</p>",
-                       tr("The first {} of {} rows; {} has all.", kMaxTableRows, base::format_count(page.analysis.steps.size()),
+                       tr("The first {} of {} rows; {} has all.", kMaxTableRows,
+                          base::format_count(page.analysis.steps.size()),
                           "<code>stepscope analyze --json</code>"));
   return table.html() + note;
 }
 
 std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
-  std::string text = tr("{}, {}.", counted(summary.steps + summary.warmup_steps, "step"), step_source_label(page.analysis));
+  std::string text = tr("{}, {}.", counted(summary.steps + summary.warmup_steps, "step"),
+                        step_source_label(page.analysis));
   if (summary.warmup_steps == 1)
-    text += tr(" The first step is warm-up; the chart, the averages and the findings leave it out.");
+    text +=
+        tr(" The first step is warm-up; the chart, the averages and the findings leave it out.");
   else if (summary.warmup_steps > 1)
     text +=
         tr(" The first {} steps are warm-up; "
@@ -77,16 +89,20 @@ std::string steps_sentence(Page const& page) {
            "the averages and the findings about steady steps leave them out.",
            summary.unusual_steps);
   if (summary.median_ns)
-    text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
+    text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns),
+               base::format_duration(*summary.p95_ns));
   if (page.analysis.ops_outside_steps > 0)
     text += page.analysis.ops_outside_steps == 1
                 ? tr(" {} belongs to no step.", counted(1, "device operation"))
-                : tr(" {} belong to no step.", counted(page.analysis.ops_outside_steps, "device operation"));
+                : tr(" {} belong to no step.",
+                     counted(page.analysis.ops_outside_steps, "device operation"));
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
 Cell bar_cell(analyzer::TimeSplit const& split) {
-  return {split_bar(split), split.window_ns > 0 ? static_cast<double>(split.busy_ns) / static_cast<double>(split.window_ns) : 0};
+  return {split_bar(split), split.window_ns > 0 ? static_cast<double>(split.busy_ns) /
+                                                      static_cast<double>(split.window_ns)
+                                                : 0};
 }
 
 std::string idle_table(Page const& page) {
@@ -108,7 +124,9 @@ std::string idle_table(Page const& page) {
     cause.longest = std::max(cause.longest, gap.when.length());
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
     if (gap.host_name.valid() && rank < page.run.ranks.size())
-      cause.by_host_op[std::string(page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300))] += gap.when.length();
+      cause
+          .by_host_op[std::string(page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300))] +=
+          gap.when.length();
   }
   Table table("idle-table", "Idle time of the devices by cause, whole run");
   table.text("Cause")
@@ -121,16 +139,17 @@ std::string idle_table(Page const& page) {
     Cause const& cause = causes[i];
     if (cause.total <= 0) continue;
     Part const& words = part(static_cast<int>(i) + 3);
-    auto const worst = std::max_element(cause.by_host_op.begin(), cause.by_host_op.end(),
-                                        [](auto const& a, auto const& b) { return a.second < b.second; });
+    auto const worst =
+        std::max_element(cause.by_host_op.begin(), cause.by_host_op.end(),
+                         [](auto const& a, auto const& b) { return a.second < b.second; });
     double const share = static_cast<double>(cause.total) / static_cast<double>(all);
-    table.row({{fmt::format("<i class=\"p p-{}\"></i> <span title=\"{}\">{}</span>", words.key, escape(words.meaning),
-                            escape(words.label)),
+    table.row({{fmt::format("<i class=\"p p-{}\"></i> <span title=\"{}\">{}</span>", words.key,
+                            escape(words.meaning), escape(words.label)),
                 std::nullopt},
                duration_cell(static_cast<double>(cause.total)),
-               {fmt::format(
-                    "<span class=\"meter\"><i class=\"p p-{}\" style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
-                    words.key, share * 100, base::format_share(share)),
+               {fmt::format("<span class=\"meter\"><i class=\"p p-{}\" "
+                            "style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
+                            words.key, share * 100, base::format_share(share)),
                 share},
                count_cell(cause.gaps),
                duration_cell(static_cast<double>(cause.longest)),
@@ -141,7 +160,8 @@ std::string idle_table(Page const& page) {
 
 std::vector<analyzer::IdleGap> longest_gaps(analyzer::IdleGaps const& all) {
   auto const is_longer = [](auto const& a, auto const& b) {
-    return std::tuple(-a.when.length(), a.ref, a.when.begin) < std::tuple(-b.when.length(), b.ref, b.when.begin);
+    return std::tuple(-a.when.length(), a.ref, a.when.begin) <
+           std::tuple(-b.when.length(), b.ref, b.when.begin);
   };
   std::vector<analyzer::IdleGap> longest;  // a heap, the shortest first
   for (analyzer::IdleGap const gap : all) {
@@ -171,12 +191,16 @@ std::string gaps_table(Page const& page) {
   for (size_t i = 0; i < count; ++i) {
     analyzer::IdleGap const& gap = gaps[i];
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    model::Trace const* const trace = rank < page.run.ranks.size() ? &page.run.ranks[rank].trace : nullptr;
+    model::Trace const* const trace =
+        rank < page.run.ranks.size() ? &page.run.ranks[rank].trace : nullptr;
     bool const has_host = trace != nullptr && gap.host_name.valid();
-    bool const has_next = trace != nullptr && gap.next_op_row.valid() && gap.next_op_row.value < trace->event_count();
+    bool const has_next =
+        trace != nullptr && gap.next_op_row.valid() && gap.next_op_row.value < trace->event_count();
     table.row({label_cell(device_label(page.run, gap.ref)),
-               number_cell(format_instant(gap.when.begin - page.range.begin), static_cast<double>(gap.when.begin)),
-               duration_cell(static_cast<double>(gap.when.length())), text_cell(part(static_cast<int>(gap.cause) + 3).label),
+               number_cell(format_instant(gap.when.begin - page.range.begin),
+                           static_cast<double>(gap.when.begin)),
+               duration_cell(static_cast<double>(gap.when.length())),
+               text_cell(part(static_cast<int>(gap.cause) + 3).label),
                has_host ? name_cell(trace->text(gap.host_name)) : none_cell(),
                has_next ? name_cell(trace->name(gap.next_op_row.value)) : none_cell()});
   }
@@ -185,10 +209,16 @@ std::string gaps_table(Page const& page) {
 
 std::string streams_table(Page const& page) {
   Table table("streams-table", "Streams: the rows of the timeline");
-  table.text("Device").text("Stream").number("Operations").number("First", "Since the first event of the run").number("Last end");
+  table.text("Device")
+      .text("Stream")
+      .number("Operations")
+      .number("First", "Since the first event of the run")
+      .number("Last end");
   for (Timeline::Stream const& stream : page.timeline.streams) {
-    model::Interval const when{stream.when.begin - page.range.begin, stream.when.end - page.range.begin};
-    table.row({label_cell(device_label(page.run, stream.ref)), text_cell(stream.name), count_cell(stream.operations),
+    model::Interval const when{stream.when.begin - page.range.begin,
+                               stream.when.end - page.range.begin};
+    table.row({label_cell(device_label(page.run, stream.ref)), text_cell(stream.name),
+               count_cell(stream.operations),
                number_cell(format_instant(when.begin), static_cast<double>(when.begin)),
                number_cell(format_instant(when.end), static_cast<double>(when.end))});
   }
@@ -205,12 +235,14 @@ std::string steps_section(Page const& page) {
            "Record at least one step from begin to end, "
            "or mark steps in the program (a range or annotation named step).",
            layers_label(*page.analysis.layers));
-    return section("steps", "Steps", fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)));
+    return section("steps", "Steps",
+                   fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)));
   }
   if (page.analysis.steps.empty())
-    return section("steps", "Steps",
-                   empty_note("No steps were found. Mark them in the program (a range or annotation named step); "
-                              "then every number is per step and comparable between runs."));
+    return section(
+        "steps", "Steps",
+        empty_note("No steps were found. Mark them in the program (a range or annotation named "
+                   "step); then every number is per step and comparable between runs."));
   std::string body = steps_sentence(page);
   body += chart("steps", "Time of each step",
                 "A step lasts from the first launch inside it to the end of the last operation "
@@ -225,26 +257,36 @@ std::string steps_section(Page const& page) {
 
 std::string devices_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.devices.empty()) return section("devices", "Devices", empty_note("No device operation was recorded."));
+  if (page.analysis.devices.empty())
+    return section("devices", "Devices", empty_note("No device operation was recorded."));
   auto const& devices = page.analysis.devices;
-  bool const are_alike = devices.size() > 1 && std::all_of(devices.begin(), devices.end(),
-                                                           [&](auto const& device) { return device.name == devices[0].name; });
+  bool const are_alike =
+      devices.size() > 1 && std::all_of(devices.begin(), devices.end(), [&](auto const& device) {
+        return device.name == devices[0].name;
+      });
   Table table("devices-table", "Device time over the whole run");
   table.text("Device");
   if (!are_alike) table.text("Name");
   if (page.summary.has_steps)
-    table.number("Step", "Mean of the steady steps, on which the verdict and the findings are based")
+    table
+        .number("Step", "Mean of the steady steps, on which the verdict and the findings are based")
         .number("Busy in a step", "1 - idle time / length, over the steady steps");
   table.text("Split of the window").number("Busy", "Union of all operations / window");
-  table.number("Window", "First start to last end of its operations").number("Compute").number("Exposed comm.");
-  table.number("Exposed copies").number("Idle").number("Overlap", "Communication hidden by compute / all communication");
+  table.number("Window", "First start to last end of its operations")
+      .number("Compute")
+      .number("Exposed comm.");
+  table.number("Exposed copies")
+      .number("Idle")
+      .number("Overlap", "Communication hidden by compute / all communication");
   table.number("Kernels").number("Copies").number("Collectives");
   std::vector<DeviceMean> const means = device_means(page.analysis);
   for (size_t d = 0; d < page.analysis.devices.size(); ++d) {
     analyzer::DeviceStats const& device = page.analysis.devices[d];
     if (table.size() == kMaxDeviceRows) break;
     analyzer::TimeSplit const& time = device.time;
-    auto const optional_share = [](std::optional<double> value) { return value ? share_cell(*value) : none_cell(); };
+    auto const optional_share = [](std::optional<double> value) {
+      return value ? share_cell(*value) : none_cell();
+    };
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
                                text_cell(device.name),
                                bar_cell(time),
@@ -260,40 +302,50 @@ std::string devices_section(Page const& page) {
                                count_cell(device.collectives)};
     if (page.summary.has_steps) {
       bool const is_known = means[d].steps > 0 && means[d].step_ns > 0;
-      std::array const of_steps = {is_known ? duration_cell(means[d].step_ns) : none_cell(),
-                                   is_known ? share_cell(1 - means[d].idle_ns() / means[d].step_ns) : none_cell()};
+      std::array const of_steps = {
+          is_known ? duration_cell(means[d].step_ns) : none_cell(),
+          is_known ? share_cell(1 - means[d].idle_ns() / means[d].step_ns) : none_cell()};
       cells.insert(cells.begin() + 2, of_steps.begin(), of_steps.end());
     }
     if (are_alike) cells.erase(cells.begin() + 1);
     table.row(std::move(cells));
   }
-  std::string const alike = are_alike ? fmt::format("<p class=\"note\">{}</p>",
-                                                    tr("All {} devices are {}.", devices.size(), escape(devices[0].name, 120)))
-                                      : "";
+  std::string const alike =
+      are_alike
+          ? fmt::format("<p class=\"note\">{}</p>",
+                        tr("All {} devices are {}.", devices.size(), escape(devices[0].name, 120)))
+          : "";
   std::string const how = how_computed(
       "Times are unions over all streams of a device, never sums of durations: "
       "two streams that work at the same time count once. "
       "Compute + exposed communication + exposed copies + idle = window. "
       "Start-up and warm-up are included.");
-  return section("devices", "Devices",
-                 alike + table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
+  return section(
+      "devices", "Devices",
+      alike + table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
 }
 
 std::string idle_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.devices.empty()) return section("idle", "Idle time", empty_note("No device operation was recorded."));
+  if (page.analysis.devices.empty())
+    return section("idle", "Idle time", empty_note("No device operation was recorded."));
   std::string const how = how_computed(
       "Stepscope splits each gap between device operations where its cause changes. "
       "The first cause that applies counts, in this order: "
       "profiler, allocation, synchronization, input, another stream, another rank, "
       "CUDA graph, launch-bound, launch latency, unexplained.");
-  return section("idle", "Idle time", idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
+  return section(
+      "idle", "Idle time",
+      idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
 }
 
 std::string timeline_section(Page const& page) {
-  if (page.views.empty()) return section("timeline", "Timeline", empty_note("The run has no events."));
+  if (page.views.empty())
+    return section("timeline", "Timeline", empty_note("The run has no events."));
   std::string const body =
-      chart("timeline", is_about_host(page) ? "Threads of the program" : "Device streams and the host threads that feed them",
+      chart("timeline",
+            is_about_host(page) ? "Threads of the program"
+                                : "Device streams and the host threads that feed them",
             "A row is a stream of a device or a host thread. "
             "Neighbours that are too close together for the view's resolution are drawn as one "
             "block, in the colour of the class with most of its time. "

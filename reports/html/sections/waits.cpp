@@ -34,7 +34,8 @@ struct Late {
 };
 
 void add_part(std::vector<BarPart>& parts, BarPart const& more) {
-  auto const known = std::find_if(parts.begin(), parts.end(), [&](BarPart const& each) { return each.part == more.part; });
+  auto const known = std::find_if(parts.begin(), parts.end(),
+                                  [&](BarPart const& each) { return each.part == more.part; });
   if (known == parts.end())
     parts.push_back(more);
   else
@@ -44,7 +45,8 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
 /// Order: exposed time, descending.
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
-  // Rows come with the largest exposed time first, so that the first of a device is what it is late by most.
+  // Rows come with the largest exposed time first, so that the first of a device is what it is late
+  // by most.
   for (analyzer::WaitStats const& row : analysis.waits) {
     Late& late = by_ref[row.ref];
     late.ref = row.ref;
@@ -61,12 +63,14 @@ std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   return result;
 }
 
-/// All devices' causes, the largest first; puts each device's in the same order, so that bars compare.
+/// All devices' causes, the largest first; puts each device's in the same order, so that bars
+/// compare.
 std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
   std::vector<BarPart> causes;
   for (Late const& device : late)
     for (BarPart const& each : device.parts) add_part(causes, each);
-  std::stable_sort(causes.begin(), causes.end(), [](BarPart const& a, BarPart const& b) { return a.ns > b.ns; });
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](BarPart const& a, BarPart const& b) { return a.ns > b.ns; });
   for (Late& device : late) {
     std::vector<BarPart> parts;
     for (BarPart const& cause : causes)
@@ -80,16 +84,20 @@ std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
 std::string late_table(Page const& page, std::vector<Late> const& late, size_t from, size_t to) {
   int64_t all = 0;
   for (Late const& device : late) all = saturated_sum(all, device.exposed_ns);
-  Table table(from == 0 ? "late-table" : "more-late-table", "Late devices that others waited for, by cause");
+  Table table(from == 0 ? "late-table" : "more-late-table",
+              "Late devices that others waited for, by cause");
   table.text("Late device").text("Exposed waiting by cause", "Time that others waited for it");
   table.number("Not hidden", "Device time in which the others waited and did not compute");
-  table.number("Share", "Share of all such waiting").number("Waiting in all", "Hidden behind compute or not");
+  table.number("Share", "Share of all such waiting")
+      .number("Waiting in all", "Hidden behind compute or not");
   table.text("Mostly because of").text("Its host was in").if_known();
   for (size_t i = from; i < std::min(to, late.size()); ++i) {
     Late const& device = late[i];
-    double const share = all > 0 ? static_cast<double>(device.exposed_ns) / static_cast<double>(all) : 0;
-    table.row({label_cell(device_label(page.run, device.ref)), bar_cell_of(device.parts, late[0].exposed_ns),
-               ns_cell(device.exposed_ns), share_cell(share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
+    double const share =
+        all > 0 ? static_cast<double>(device.exposed_ns) / static_cast<double>(all) : 0;
+    table.row({label_cell(device_label(page.run, device.ref)),
+               bar_cell_of(device.parts, late[0].exposed_ns), ns_cell(device.exposed_ns),
+               share_cell(share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
                device.most->host_op.empty() ? none_cell() : name_cell(device.most->host_op)});
   }
   return table.html();
@@ -98,26 +106,34 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
 std::string causes_table(Page const& page) {
   Table table("wait-causes-table", "Waiting for other devices, by late device and cause");
   table.text("Late device").text("Cause").text("Its host was in").if_known();
-  table.number("Not hidden", "Device time in which the others waited and did not compute").number("Waiting in all");
-  table.number("Collectives", "Collectives in which others waited for this device, or for a device that it delayed");
+  table.number("Not hidden", "Device time in which the others waited and did not compute")
+      .number("Waiting in all");
+  table.number(
+      "Collectives",
+      "Collectives in which others waited for this device, or for a device that it delayed");
   for (size_t i = 0; i < std::min(page.analysis.waits.size(), kWaitRows); ++i) {
     analyzer::WaitStats const& row = page.analysis.waits[i];
     table.row({label_cell(device_label(page.run, row.ref)), part_cell(wait_part(row)),
-               row.host_op.empty() ? none_cell() : name_cell(row.host_op), ns_cell(row.exposed_ns), ns_cell(row.gpu_ns),
-               count_cell(row.collectives)});
+               row.host_op.empty() ? none_cell() : name_cell(row.host_op), ns_cell(row.exposed_ns),
+               ns_cell(row.gpu_ns), count_cell(row.collectives)});
   }
   return table.html() + and_more(table.size(), page.analysis.waits.size(), "row");
 }
 
 std::string waiting_table(Page const& page) {
   Table table("waits-table", "Waiting for other ranks inside collectives");
-  table.text("Device").number(page.summary.has_steps ? "Wait a step" : "Wait").number("Collectives").number("Arrived last");
+  table.text("Device")
+      .number(page.summary.has_steps ? "Wait a step" : "Wait")
+      .number("Collectives")
+      .number("Arrived last");
   auto const waits = analyzer::waits_by_device(page.analysis);
   for (analyzer::DeviceWait const& wait : waits) {
     if (table.size() == kMaxTableRows) break;
-    double const per = page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
-    table.row({label_cell(device_label(page.run, wait.ref)), duration_cell(static_cast<double>(wait.wait_ns) / per),
-               count_cell(wait.collectives), count_cell(wait.last)});
+    double const per =
+        page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
+    table.row({label_cell(device_label(page.run, wait.ref)),
+               duration_cell(static_cast<double>(wait.wait_ns) / per), count_cell(wait.collectives),
+               count_cell(wait.last)});
   }
   return table.html() + and_more(table.size(), waits.size(), "device");
 }
@@ -131,64 +147,85 @@ std::string late_part(Page const& page) {
   for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
   std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
   // What costs next to nothing need not be looked at.
-  std::string body = sentence.empty()
-                         ? fmt::format("<p>{}</p>\n{}", tr("Waiting for other devices costs less than 1 % of the time."),
-                                       folded("Late devices that others waited for", most))
-                         : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
-                                       subheading("Late devices that others waited for"), most);
+  std::string body =
+      sentence.empty()
+          ? fmt::format("<p>{}</p>\n{}",
+                        tr("Waiting for other devices costs less than 1 % of the time."),
+                        folded("Late devices that others waited for", most))
+          : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
+                        subheading("Late devices that others waited for"), most);
   if (late.size() > kLateDevices)
     body += folded(counted(late.size() - kLateDevices, "more device"),
-                   late_table(page, late, kLateDevices, kMaxDeviceRows) + and_more(kMaxDeviceRows, late.size(), "device"));
-  body += folded(tr("Table by cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
-  return body + how_computed(
-                    "In every collective the other devices wait for the last one. "
-                    "Since all devices were last level, it spent more time than they did computing, "
-                    "communicating, copying, or idle for a cause. "
-                    "The waiting is split between these causes in proportion. "
-                    "A device that was late because it waited itself passes its share on to the device "
-                    "it waited for. Waiting is hidden while the waiting device computes. "
-                    "Numbers are device time, summed over the devices that waited, in the measured steps.");
+                   late_table(page, late, kLateDevices, kMaxDeviceRows) +
+                       and_more(kMaxDeviceRows, late.size(), "device"));
+  body += folded(tr("Table by cause and host operation ({})", page.analysis.waits.size()),
+                 causes_table(page));
+  return body +
+         how_computed(
+             "In every collective the other devices wait for the last one. "
+             "Since all devices were last level, it spent more time than they did computing, "
+             "communicating, copying, or idle for a cause. "
+             "The waiting is split between these causes in proportion. "
+             "A device that was late because it waited itself passes its share on to the device "
+             "it waited for. Waiting is hidden while the waiting device computes. "
+             "Numbers are device time, summed over the devices that waited, in the measured "
+             "steps.");
 }
 
 // A pipeline's bars, where the classes of a step are too many.
 constexpr Part kStageComputes = {"compute", "compute", "The stage computes.", false};
-constexpr Part kStageWaits = {"peer", "waiting for another stage (bubble)", "The stage waits for another one.", true};
-constexpr Part kStageElse = {"unknown", "anything else", "Exposed communication, copies and other idle time.", false};
+constexpr Part kStageWaits = {"peer", "waiting for another stage (bubble)",
+                              "The stage waits for another one.", true};
+constexpr Part kStageElse = {"unknown", "anything else",
+                             "Exposed communication, copies and other idle time.", false};
 
 std::string pipeline_sentence(analyzer::PipelineStats const& pipeline) {
   std::string text = tr("{} stages", pipeline.stages.size());
-  if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += tr(", GPipe (all forward, then all backward)");
-  if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += tr(", 1F1B (one forward, one backward)");
+  if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe)
+    text += tr(", GPipe (all forward, then all backward)");
+  if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward)
+    text += tr(", 1F1B (one forward, one backward)");
   text +=
       tr(", {} a step. The stages wait for each other {} of the time; "
          "equal stages with instant messages would wait {}.",
-         pipeline.micro_batches == 1 ? tr("{} micro-batch", 1) : tr("{} micro-batches", pipeline.micro_batches),
+         pipeline.micro_batches == 1 ? tr("{} micro-batch", 1)
+                                     : tr("{} micro-batches", pipeline.micro_batches),
          base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
-  if (pipeline.imbalance > 1.005) text += tr(" The stage with most compute takes {:.2f} × the mean.", pipeline.imbalance);
+  if (pipeline.imbalance > 1.005)
+    text += tr(" The stage with most compute takes {:.2f} × the mean.", pipeline.imbalance);
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
 std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeline, size_t number) {
-  Table table(fmt::format("pipeline-{}-table", number), "Stages of the pipeline, the first one first");
-  table.number("Stage").text("Device").text("A step of the stage").number("Step", "Mean over the steps that count");
-  table.number("Compute", "A step").number("Bubble", "A step: waiting for another stage").number("Bubble share");
+  Table table(fmt::format("pipeline-{}-table", number),
+              "Stages of the pipeline, the first one first");
+  table.number("Stage")
+      .text("Device")
+      .text("A step of the stage")
+      .number("Step", "Mean over the steps that count");
+  table.number("Compute", "A step")
+      .number("Bubble", "A step: waiting for another stage")
+      .number("Bubble share");
   int64_t longest = 0;
   auto const a_step = [](analyzer::PipelineStats::Stage const& stage, int64_t ns) {
     return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
   };
-  for (auto const& stage : pipeline.stages) longest = std::max(longest, a_step(stage, stage.total_ns));
+  for (auto const& stage : pipeline.stages)
+    longest = std::max(longest, a_step(stage, stage.total_ns));
   for (size_t i = 0; i < std::min(pipeline.stages.size(), kStages); ++i) {
     auto const& stage = pipeline.stages[i];
-    int64_t const compute = a_step(stage, stage.compute_ns), bubble = a_step(stage, stage.bubble_ns);
+    int64_t const compute = a_step(stage, stage.compute_ns),
+                  bubble = a_step(stage, stage.bubble_ns);
     int64_t const total = a_step(stage, stage.total_ns);
-    table.row(
-        {count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
-         bar_cell_of(
-             {{&kStageComputes, compute}, {&kStageWaits, bubble}, {&kStageElse, std::max<int64_t>(total - compute - bubble, 0)}},
-             longest),
-         ns_cell(total), ns_cell(compute), ns_cell(bubble),
-         stage.total_ns > 0 ? share_cell(static_cast<double>(stage.bubble_ns) / static_cast<double>(stage.total_ns))
-                            : none_cell()});
+    table.row({count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
+               bar_cell_of({{&kStageComputes, compute},
+                            {&kStageWaits, bubble},
+                            {&kStageElse, std::max<int64_t>(total - compute - bubble, 0)}},
+                           longest),
+               ns_cell(total), ns_cell(compute), ns_cell(bubble),
+               stage.total_ns > 0 ? share_cell(static_cast<double>(stage.bubble_ns) /
+                                               static_cast<double>(stage.total_ns))
+                                  : none_cell()});
   }
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
 }
@@ -196,14 +233,18 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
 /// The matrix of waits as a table.
 std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& matrix) {
   Table table("wait-map-table", "Waiting in each device's steps");
-  table.text("Device").number("Median step", "Wait that no compute hides").number("p95").number("Longest");
+  table.text("Device")
+      .number("Median step", "Wait that no compute hides")
+      .number("p95")
+      .number("Longest");
   table.number("Longest in step").number("Share of all steps", "Steps with any waiting");
 
   for (analyzer::StepWaitMatrix::Row const& row : matrix.rows) {
     std::optional<analyzer::StepWaits> const waits = analyzer::step_waits(matrix, row);
     if (!waits) continue;
-    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(waits->median_ns), ns_cell(waits->p95_ns),
-               ns_cell(waits->longest_ns), count_cell(static_cast<uint64_t>(std::max<int64_t>(waits->longest_step, 0))),
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(waits->median_ns),
+               ns_cell(waits->p95_ns), ns_cell(waits->longest_ns),
+               count_cell(static_cast<uint64_t>(std::max<int64_t>(waits->longest_step, 0))),
                share_cell(waits->waiting_share)});
   }
   return table.html();
@@ -213,19 +254,21 @@ std::string step_waits_block(Page const& page) {
   analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
   if (matrix.rows.empty()) return {};
   std::string body = chart("wait-map", "Waiting of each device in each step",
-                           "Time of a step in which the device waits in a collective for others and does not "
-                           "compute; for many steps the mean of neighbours. "
+                           "Time of a step in which the device waits in a collective for others "
+                           "and does not compute; for many steps the mean of neighbours. "
                            "A row without colour is a device that others wait for. "
                            "A coloured column is a step in which a device came late.");
   if (matrix.devices_left_out > 0)
-    body += empty_note(
-        tr("{} more; the map shows the devices that wait least and most.", counted(matrix.devices_left_out, "device")));
+    body += empty_note(tr("{} more; the map shows the devices that wait least and most.",
+                          counted(matrix.devices_left_out, "device")));
   return body + folded("Data as a table", step_waits_table(page, matrix));
 }
 
 bool has_waiting(analyzer::Analysis const& analysis) {
   return std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
-                     [](analyzer::CollectiveStats const& collective) { return collective.participants.size() > 1; });
+                     [](analyzer::CollectiveStats const& collective) {
+                       return collective.participants.size() > 1;
+                     });
 }
 
 }  // namespace
@@ -233,8 +276,9 @@ bool has_waiting(analyzer::Analysis const& analysis) {
 std::string waiting_section(Page const& page) {
   if (page.analysis.waits.empty() && !has_waiting(page.analysis)) {
     auto const& collectives = page.analysis.collectives;
-    bool const others_miss = std::any_of(collectives.begin(), collectives.end(),
-                                         [](auto const& collective) { return collective.expected_participants > 1; });
+    bool const others_miss =
+        std::any_of(collectives.begin(), collectives.end(),
+                    [](auto const& collective) { return collective.expected_participants > 1; });
     if (!others_miss) return {};
     return section("waiting", "Waiting for each other",
                    empty_note("The other ranks of the collectives are not in this run, "
@@ -260,7 +304,8 @@ std::string pipelines_section(Page const& page) {
     if (pipelines.size() > 1) body += subheading(tr("Pipeline {}", i + 1));
     body += pipeline_sentence(pipelines[i]);
     if (i == 0) {
-      std::vector<BarPart> const parts = {{&kStageComputes, 1}, {&kStageWaits, 1}, {&kStageElse, 1}};
+      std::vector<BarPart> const parts = {
+          {&kStageComputes, 1}, {&kStageWaits, 1}, {&kStageElse, 1}};
       body += bar_key(parts, 1, false);
     }
     body += stages_table(page, pipelines[i], i + 1);

@@ -48,8 +48,10 @@ std::string kernel_name(std::string const& name) {
   if (name.size() <= kMostNameBytes) return shown(name, kMostNameBytes);
   constexpr size_t kEndBytes = 20;
   size_t end = name.size() - kEndBytes;
-  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) ++end;  // not inside a UTF-8 sequence
-  return shown(name, kMostNameBytes - kEndBytes) + shown(std::string_view(name).substr(end), kEndBytes);
+  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80)
+    ++end;  // not inside a UTF-8 sequence
+  return shown(name, kMostNameBytes - kEndBytes) +
+         shown(std::string_view(name).substr(end), kEndBytes);
 }
 
 /// The time that a kernel contributes to a part.
@@ -84,10 +86,12 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   if (most == nullptr || std::abs(most_ns) < kLeastExplained * std::abs(part_ns)) return {};
   std::string text = fmt::format("{} {}", signed_duration(most_ns), kernel_name(most->name));
   if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->candidate_calls > 0) {
-    double const base = most->base_ns / most->base_calls, candidate = most->candidate_ns / most->candidate_calls;
+    double const base = most->base_ns / most->base_calls,
+                 candidate = most->candidate_ns / most->candidate_calls;
     text += tr(" ({} a call)", signed_share(candidate - base, base));
   }
-  if (part == ChangePart::kKernelCalls) text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->candidate_calls);
+  if (part == ChangePart::kKernelCalls)
+    text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->candidate_calls);
   if (kernels > 1) text += tr(" and {}", counted(kernels - 1, "other kernel"));
   return text;
 }
@@ -105,9 +109,12 @@ std::string late_reason(Comparison const& comparison, double part_ns) {
   analyzer::LateChange const* most = nullptr;
   for (auto const& late : comparison.late)
     if ((late.candidate_ns > late.base_ns) == (part_ns > 0) &&
-        (most == nullptr || std::abs(late.candidate_ns - late.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
+        (most == nullptr ||
+         std::abs(late.candidate_ns - late.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &late;
-  if (most == nullptr || std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  if (most == nullptr ||
+      std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
+    return {};
   return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
 }
 
@@ -115,16 +122,22 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
   analyzer::HostOpChange const* most = nullptr;
   for (auto const& op : comparison.host_ops)
     if (op.cause == cause && (op.candidate_ns > op.base_ns) == (part_ns > 0) &&
-        (most == nullptr || std::abs(op.candidate_ns - op.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
+        (most == nullptr ||
+         std::abs(op.candidate_ns - op.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &op;
-  if (most == nullptr || std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
-  return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns), shown(most->name, kMostNameBytes));
+  if (most == nullptr ||
+      std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
+    return {};
+  return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns),
+            shown(most->name, kMostNameBytes));
 }
 
 /// For programs without a device.
 std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
   analyzer::RangeChange const* most = nullptr;
-  auto const change = [](analyzer::RangeChange const& range) { return range.candidate_ns - range.base_ns; };
+  auto const change = [](analyzer::RangeChange const& range) {
+    return range.candidate_ns - range.base_ns;
+  };
   for (auto const& range : comparison.ranges)
     if (range.waits == waits && (change(range) > 0) == (part_ns > 0) &&
         (most == nullptr || std::abs(change(range)) > std::abs(change(*most))))
@@ -136,10 +149,12 @@ std::string range_reason(Comparison const& comparison, bool waits, double part_n
 std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
   std::vector<std::string> parts;
   if (side.warmup_steps > 0) parts.push_back(fmt::format("{} of warm-up", side.warmup_steps));
-  if (side.slow_start_steps > 0) parts.push_back(fmt::format("{} of a slow start", side.slow_start_steps));
+  if (side.slow_start_steps > 0)
+    parts.push_back(fmt::format("{} of a slow start", side.slow_start_steps));
   if (side.outlier_steps > 0) parts.push_back(base::format_count(side.outlier_steps, "outlier"));
   if (side.incomplete_steps > 0)
-    parts.push_back(fmt::format("{} incomplete or not steady on all devices", side.incomplete_steps));
+    parts.push_back(
+        fmt::format("{} incomplete or not steady on all devices", side.incomplete_steps));
   if (parts.empty()) return {};
   std::string text = fmt::format("{}: ", name);
   for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
@@ -163,8 +178,9 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
       return "With so few runs only a change of many times their own variation is detectable; "
              "four runs on each side, or ten pairs, detect far smaller changes.";
     case Caveat::kFewSteps:
-      return fmt::format("A side has fewer than {} steps: there are means, but no verdict. Record more steps.",
-                         analyzer::kFewestComparedSteps);
+      return fmt::format(
+          "A side has fewer than {} steps: there are means, but no verdict. Record more steps.",
+          analyzer::kFewestComparedSteps);
     case Caveat::kDrift:
       return "The step time drifts within a run, so its steps do not show how far it varies: "
              "only a change beyond the drift counts. Record for longer, or record several runs.";
@@ -173,7 +189,8 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
           "Verdicts and parts are about the steady step. "
           "The steps left out (outliers, slow start) cost {} a step {} than before, "
           "on average over all steps.",
-          base::format_duration(std::llround(std::abs(caveat.ns))), caveat.ns > 0 ? "more" : "less");
+          base::format_duration(std::llround(std::abs(caveat.ns))),
+          caveat.ns > 0 ? "more" : "less");
     case Caveat::kKernelNames:
       return "Less than half of the kernel time is in kernels that both sides have: "
              "another program, library or GPU? Single kernels can hardly be compared.";
@@ -187,7 +204,8 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
       std::string const interval =
           caveat.low_ns == caveat.high_ns
               ? std::string()
-              : fmt::format(" (95 % interval {} to {})", signed_duration(caveat.low_ns), signed_duration(caveat.high_ns));
+              : fmt::format(" (95 % interval {} to {})", signed_duration(caveat.low_ns),
+                            signed_duration(caveat.high_ns));
       return fmt::format(
           "The programs were interleaved: "
           "only the fastest quarter of the steps of each run counts, "
@@ -203,16 +221,17 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
 
 std::string pairs_text(analyzer::Change const& change) {
   std::string text = fmt::format("{} compared: the runs of each pair were interleaved.",
-                                 base::format_count(change.base_values, "pair") + (change.base_values == 1 ? " was" : " were"));
+                                 base::format_count(change.base_values, "pair") +
+                                     (change.base_values == 1 ? " was" : " were"));
   if (change.agreement && change.base_values > 1) {
     analyzer::PairAgreement const& pairs = *change.agreement;
     bool const is_less = pairs.less >= pairs.more;
     text += fmt::format(" The new run is {} in {} of {} ({} to {}).", is_less ? "faster" : "slower",
-                        is_less ? pairs.less : pairs.more, change.base_values, signed_share(pairs.lowest, 1),
-                        signed_share(pairs.highest, 1));
+                        is_less ? pairs.less : pairs.more, change.base_values,
+                        signed_share(pairs.lowest, 1), signed_share(pairs.highest, 1));
   }
-  bool const is_by_steps =
-      change.method == analyzer::CompareMethod::kMannWhitney || change.method == analyzer::CompareMethod::kStudent;
+  bool const is_by_steps = change.method == analyzer::CompareMethod::kMannWhitney ||
+                           change.method == analyzer::CompareMethod::kStudent;
   if (is_by_steps)
     text += fmt::format(
         " So few pairs do not show how pairs vary: "
@@ -269,9 +288,11 @@ std::optional<ChangePart> largest_part(Comparison const& comparison) {
   return along(largest) > 0 ? std::optional(static_cast<ChangePart>(largest)) : std::nullopt;
 }
 
-std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes) {
+std::string lateness_text(analyzer::LateChange const& late, std::string_view cause,
+                          size_t most_name_bytes) {
   double const change = late.candidate_ns - late.base_ns;
-  std::string const who = late.device == 0 ? tr("rank {}", late.rank) : tr("rank {} device {}", late.rank, late.device);
+  std::string const who =
+      late.device == 0 ? tr("rank {}", late.rank) : tr("rank {} device {}", late.rank, late.device);
   std::string why(cause);
   if (!late.host_op.empty()) why += ": " + shown(late.host_op, most_name_bytes);
   return change > 0 ? tr("{} since {} comes later ({})", signed_duration(change), who, why)
@@ -305,13 +326,16 @@ std::string interval_words(analyzer::Change const& change) {
   if (change.method == analyzer::CompareMethod::kNone) return "";
   double const of_mean = change.candidate_mean - change.base_mean;
   std::string const interval = interval_text(change);
-  if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
+  if (of_mean >= change.shift.low && of_mean <= change.shift.high)
+    return "95 % interval " + interval;
   constexpr std::array kUnits = {"step", "step", "run", "pair"};
-  return fmt::format("95 % interval of a typical {0} {1}; a few {0}s moved the mean", kUnits[static_cast<size_t>(change.unit)],
-                     interval);
+  return fmt::format("95 % interval of a typical {0} {1}; a few {0}s moved the mean",
+                     kUnits[static_cast<size_t>(change.unit)], interval);
 }
 
-std::string_view verdict_word(Metric const& metric) { return verdict_word(metric.verdict, metric.family); }
+std::string_view verdict_word(Metric const& metric) {
+  return verdict_word(metric.verdict, metric.family);
+}
 
 std::string_view verdict_word(Verdict verdict, MetricFamily family) {
   bool const is_size = family == MetricFamily::kMemory || family == MetricFamily::kPart;
@@ -333,29 +357,36 @@ std::string metric_label(Metric const& metric) {
     case MetricFamily::kStep:
       return "step";
     case MetricFamily::kPart:
-      if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting)) return "waiting for peers";
-      if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication)) return "exposed communication";
+      if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting))
+        return "waiting for peers";
+      if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication))
+        return "exposed communication";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCopies)) return "exposed copies";
       if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "host work";
       if (metric.name == analyzer::to_string(ChangePart::kHostInput)) return "waiting for data";
       for (int i = 0; i < kPartCount; ++i)
-        if (part(i).key == metric.name) return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
+        if (part(i).key == metric.name)
+          return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
       return metric.name;
     case MetricFamily::kMemory:
       return "peak memory " + metric.name;
     case MetricFamily::kKernel:
       return kernel_name(metric.name);
     case MetricFamily::kCollective:
-      return metric.bytes == 0 ? metric.name : fmt::format("{} of {}", metric.name, base::format_bytes(metric.bytes));
+      return metric.bytes == 0
+                 ? metric.name
+                 : fmt::format("{} of {}", metric.name, base::format_bytes(metric.bytes));
   }
   return metric.name;
 }
 
 std::string change_part_label(ChangePart part_of_change, int64_t ns) {
   if (part_of_change == ChangePart::kHostWork) return ns < 0 ? "less host work" : "more host work";
-  if (part_of_change == ChangePart::kHostInput) return ns < 0 ? "less waiting for data" : "more waiting for data";
+  if (part_of_change == ChangePart::kHostInput)
+    return ns < 0 ? "less waiting for data" : "more waiting for data";
   auto const index = static_cast<size_t>(part_of_change);
-  if (index < kChangeLabels.size()) return std::string(ns < 0 ? kChangeLabels[index].less : kChangeLabels[index].more);
+  if (index < kChangeLabels.size())
+    return std::string(ns < 0 ? kChangeLabels[index].less : kChangeLabels[index].more);
   return fmt::format("{} idle time: {}", ns < 0 ? "less" : "more",
                      part(static_cast<int>(index - kChangeLabels.size()) + 3).label);
 }
@@ -364,12 +395,14 @@ std::string change_part_reason(Comparison const& comparison, ChangePart part_of_
   auto const index = static_cast<size_t>(part_of_change);
   auto const ns = static_cast<double>(comparison.parts_ns[index]);
   if (ns == 0) return {};
-  if (index <= static_cast<size_t>(ChangePart::kVanishedKernels)) return kernel_reason(comparison, part_of_change, ns);
+  if (index <= static_cast<size_t>(ChangePart::kVanishedKernels))
+    return kernel_reason(comparison, part_of_change, ns);
   if (part_of_change == ChangePart::kHostWork || part_of_change == ChangePart::kHostInput)
     return range_reason(comparison, part_of_change == ChangePart::kHostInput, ns);
   if (part_of_change == ChangePart::kWaiting) return late_reason(comparison, ns);
   if (index < kChangeLabels.size()) return {};
-  return host_reason(comparison, static_cast<analyzer::IdleCause>(index - kChangeLabels.size()), ns);
+  return host_reason(comparison, static_cast<analyzer::IdleCause>(index - kChangeLabels.size()),
+                     ns);
 }
 
 std::string headline(Comparison const& comparison) {
@@ -382,26 +415,30 @@ std::string headline(Comparison const& comparison) {
         "the steady step takes {}, before {}, but the steps that were left out (outliers, "
         "slow start) cost {} a step more than before, on average over all steps. "
         "They are few: record more steps, or look at them (stepscope analyze).",
-        base::format_duration(comparison.candidate.mean_ns), base::format_duration(comparison.base.mean_ns),
-        base::format_duration(std::llround(cost)));
+        base::format_duration(comparison.candidate.mean_ns),
+        base::format_duration(comparison.base.mean_ns), base::format_duration(std::llround(cost)));
   }
   Metric const& step = comparison.step();
   auto const duration = [](int64_t ns) { return base::format_duration(ns); };
-  std::string const base = duration(comparison.base.mean_ns), candidate = duration(comparison.candidate.mean_ns);
+  std::string const base = duration(comparison.base.mean_ns),
+                    candidate = duration(comparison.candidate.mean_ns);
   double const change = step.change.candidate_mean - step.change.base_mean;
-  std::string const by = fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
+  std::string const by =
+      fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
   std::string const interval = interval_words(step.change);
   std::string const sure = interval.empty() ? "" : "; " + interval;
   std::string text;
   switch (step.verdict) {
     case Verdict::kMore:
     case Verdict::kLess:
-      text = fmt::format("{}: a step takes {} instead of {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER",
-                         candidate, base, by, sure);
+      text = fmt::format("{}: a step takes {} instead of {}, {}{}.",
+                         step.verdict == Verdict::kMore ? "SLOWER" : "FASTER", candidate, base, by,
+                         sure);
       break;
     case Verdict::kSame:
-      return fmt::format("SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", candidate, base, sure,
-                         base::format_share(comparison.least_share));
+      return fmt::format(
+          "SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", candidate,
+          base, sure, base::format_share(comparison.least_share));
     case Verdict::kUnclear:
       text = fmt::format(
           "UNCLEAR: "
@@ -413,7 +450,8 @@ std::string headline(Comparison const& comparison) {
   auto const largest = largest_part(comparison);
   if (largest && step.verdict != Verdict::kUnclear) {
     int64_t const ns = comparison.parts_ns[static_cast<size_t>(*largest)];
-    text += fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns), signed_duration(static_cast<double>(ns)));
+    text += fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns),
+                        signed_duration(static_cast<double>(ns)));
   }
   return text;
 }
@@ -435,12 +473,15 @@ std::vector<std::string> comparison_notes(Comparison const& comparison) {
   for (auto const& caveat : comparison.caveats) notes.push_back(caveat_text(caveat));
   analyzer::Change const& step = comparison.step().change;
   if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
-    notes.push_back(fmt::format("Successive steps are correlated, or very many: Stepscope compared means of {} steps.",
-                                step.steps_per_value));
+    notes.push_back(fmt::format(
+        "Successive steps are correlated, or very many: Stepscope compared means of {} steps.",
+        step.steps_per_value));
   if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
-  std::string const base = left_out(comparison.base, "base"), candidate = left_out(comparison.candidate, "new");
+  std::string const base = left_out(comparison.base, "base"),
+                    candidate = left_out(comparison.candidate, "new");
   if (!base.empty() || !candidate.empty())
-    notes.push_back("Steps left out: " + base + (base.empty() || candidate.empty() ? "" : "; ") + candidate + ".");
+    notes.push_back("Steps left out: " + base + (base.empty() || candidate.empty() ? "" : "; ") +
+                    candidate + ".");
   return notes;
 }
 

@@ -1,4 +1,5 @@
-// What comparisons say, in words: one spelling for text and JSON. Text from traces is made printable.
+// What comparisons say, in words: one spelling for text and JSON. Text from traces is made
+// printable.
 #pragma once
 
 #include <optional>
@@ -10,18 +11,22 @@
 
 namespace stepscope::reports {
 
-/// One or two sentences: whether a step is slower, by how much, how sure that is, and what most of it is.
+/// One or two sentences: whether a step is slower, by how much, how sure that is, and what most of
+/// it is.
 std::string headline(analyzer::Comparison const& comparison);
 /// "faster", "slower" of what takes time; "less", "more" of parts and sizes; "same", "unclear".
 std::string_view verdict_word(analyzer::Metric const& metric);
-std::string_view verdict_word(analyzer::Verdict verdict, analyzer::MetricFamily family = analyzer::MetricFamily::kStep);
+std::string_view verdict_word(analyzer::Verdict verdict,
+                              analyzer::MetricFamily family = analyzer::MetricFamily::kStep);
 /// "step", "exposed communication", "kernel gemm", "all-reduce of 25.0 MiB".
 std::string metric_label(analyzer::Metric const& metric);
 /// The part that changed most in the direction of the step; none where nothing did.
 std::optional<analyzer::ChangePart> largest_part(analyzer::Comparison const& comparison);
-/// In the middle of a sentence, by what it does to the step: "kernels are slower", "less waiting for peers".
+/// In the middle of a sentence, by what it does to the step: "kernels are slower", "less waiting
+/// for peers".
 std::string change_part_label(analyzer::ChangePart part, int64_t ns);
-/// Who or what makes a part what it is, where that is known: "rank 3 comes late by its compute", "most in kernel gemm".
+/// Who or what makes a part what it is, where that is known: "rank 3 comes late by its compute",
+/// "most in kernel gemm".
 std::string change_part_reason(analyzer::Comparison const& comparison, analyzer::ChangePart part);
 /// One line each: "driver: 550.54 → 560.28".
 std::string difference_text(analyzer::Difference const& difference);
@@ -32,8 +37,10 @@ std::string refusal_text(analyzer::Comparison const& comparison);
 
 /// "+1.23 ms", "-45.0 µs".
 std::string signed_duration(double ns);
-/// Who came how much later or earlier, and why: "+1.20 ms since rank 3 comes later (waiting for input: next_batch)".
-std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes);
+/// Who came how much later or earlier, and why: "+1.20 ms since rank 3 comes later (waiting for
+/// input: next_batch)".
+std::string lateness_text(analyzer::LateChange const& late, std::string_view cause,
+                          size_t most_name_bytes);
 /// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
 std::string signed_share(double change, double of);
 /// The lower bound of the interval, at least −100 % of the base. Student's interval of few values

@@ -27,23 +27,35 @@ constexpr size_t kMostLabelBytes = 80;
 /// Limit for paths of written files, long enough to open them.
 constexpr size_t kMostPathBytes = 300;
 
-std::string gate_duration(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
-
-std::string gate_bytes(double bytes) { return base::format_bytes(static_cast<uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
-
-std::string amount_of(Metric const& metric, double value) {
-  return metric.family == analyzer::MetricFamily::kMemory ? gate_bytes(value) : gate_duration(value);
+std::string gate_duration(double ns) {
+  return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
 }
 
-/// "0.042 %": noise is often less than a tenth of a percent. "140 %" where two digits would need an exponent.
+std::string gate_bytes(double bytes) {
+  return base::format_bytes(static_cast<uint64_t>(std::clamp(bytes, 0.0, 1e18)));
+}
+
+std::string amount_of(Metric const& metric, double value) {
+  return metric.family == analyzer::MetricFamily::kMemory ? gate_bytes(value)
+                                                          : gate_duration(value);
+}
+
+/// "0.042 %": noise is often less than a tenth of a percent. "140 %" where two digits would need an
+/// exponent.
 std::string fine_share(double share) {
   double const percent = share * 100;
   return percent < 99.5 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
 }
 
-Metric const& metric_of(GateResult const& result, GateAnswer const& answer) { return result.comparison->metrics[answer.index]; }
-BudgetCheck const& budget_of(GateResult const& result, GateAnswer const& answer) { return result.budgets[answer.index]; }
-BudgetFact const& fact_of(BudgetCheck const& check) { return *analyzer::find_budget_fact(check.budget.fact); }
+Metric const& metric_of(GateResult const& result, GateAnswer const& answer) {
+  return result.comparison->metrics[answer.index];
+}
+BudgetCheck const& budget_of(GateResult const& result, GateAnswer const& answer) {
+  return result.budgets[answer.index];
+}
+BudgetFact const& fact_of(BudgetCheck const& check) {
+  return *analyzer::find_budget_fact(check.budget.fact);
+}
 
 std::string_view unit_of(FactUnit unit) {
   switch (unit) {
@@ -69,7 +81,9 @@ std::string budget_value(BudgetCheck const& check, double value) {
   std::string text;
   for (int digits = kFewestDigits; digits <= kMostDigits; ++digits) {
     text = fmt::format("{:.{}g}", value * scale, digits);
-    if (value == check.budget.limit || text != fmt::format("{:.{}g}", check.budget.limit * scale, digits)) break;
+    if (value == check.budget.limit ||
+        text != fmt::format("{:.{}g}", check.budget.limit * scale, digits))
+      break;
   }
   return text + std::string(unit_of(fact.unit));
 }
@@ -77,7 +91,8 @@ std::string budget_value(BudgetCheck const& check, double value) {
 std::string budget_limit(BudgetCheck const& check) {
   BudgetFact const& fact = fact_of(check);
   double const scale = fact.unit == FactUnit::kShare ? 100 : 1;
-  return fmt::format("{} {:.10g}{}", analyzer::to_string(check.budget.bound), check.budget.limit * scale, unit_of(fact.unit));
+  return fmt::format("{} {:.10g}{}", analyzer::to_string(check.budget.bound),
+                     check.budget.limit * scale, unit_of(fact.unit));
 }
 
 std::string budget_summary(BudgetCheck const& check) {
@@ -97,10 +112,11 @@ std::string budget_place(BudgetCheck const& check) {
 std::string budget_message(BudgetCheck const& check) {
   std::string const& name = check.budget.fact;
   if (!check.value)
-    return fmt::format("UNCLEAR: the recording has no {}, so its budget {}{} is neither met nor exceeded.", name,
-                       budget_limit(check), budget_place(check));
-  std::string const is =
-      fmt::format("{} is {}, budget {}{}", name, budget_summary(check), budget_limit(check), budget_place(check));
+    return fmt::format(
+        "UNCLEAR: the recording has no {}, so its budget {}{} is neither met nor exceeded.", name,
+        budget_limit(check), budget_place(check));
+  std::string const is = fmt::format("{} is {}, budget {}{}", name, budget_summary(check),
+                                     budget_limit(check), budget_place(check));
   switch (check.verdict) {
     case GateVerdict::kPassed:
       return fmt::format("KEPT: {}.", is);
@@ -124,7 +140,8 @@ std::string cause_text(analyzer::Comparison const& comparison) {
 std::string other_machine_text(GateResult const& result) {
   std::string list;
   for (analyzer::Difference const& difference : result.comparison->differences) {
-    if (!analyzer::is_of_machine(difference, result.has_host_devices) || list.size() > 300) continue;
+    if (!analyzer::is_of_machine(difference, result.has_host_devices) || list.size() > 300)
+      continue;
     list += (list.empty() ? "" : "; ") + difference_text(difference);
   }
   return fmt::format(
@@ -150,22 +167,25 @@ std::string memory_message(GateResult const& result, GateAnswer const& answer) {
   if (answer.verdict == GateVerdict::kFailed) word = "MORE";
   if (answer.verdict == GateVerdict::kUnclear) word = "UNCLEAR";
   std::string const noise = noise_text(result, answer);
-  return fmt::format("{}: peak memory allocated on a device in a step: {}.{}{}", word, answer_summary(result, answer),
-                     noise.empty() ? "" : " ", noise);
+  return fmt::format("{}: peak memory allocated on a device in a step: {}.{}{}", word,
+                     answer_summary(result, answer), noise.empty() ? "" : " ", noise);
 }
 
 /// How many more values would settle an unclear answer; empty if more values would not help.
 std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   if (answer.verdict != GateVerdict::kUnclear) return {};
-  if (answer.more) return fmt::format("About {} would settle it, if their variation stays the same.", more_text(*answer.more));
-  bool const was_tested = answer.question == GateQuestion::kBudget
-                              ? budget_of(result, answer).interval.has_value()
-                              : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
+  if (answer.more)
+    return fmt::format("About {} would settle it, if their variation stays the same.",
+                       more_text(*answer.more));
+  bool const was_tested =
+      answer.question == GateQuestion::kBudget
+          ? budget_of(result, answer).interval.has_value()
+          : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
   if (!was_tested) return {};
-  bool const vary_runs =
-      answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
-  bool const vary_pairs =
-      answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
+  bool const vary_runs = answer.question != GateQuestion::kBudget &&
+                         metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
+  bool const vary_pairs = answer.question != GateQuestion::kBudget &&
+                          metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
   if (vary_pairs)
     return "More pairs would hardly settle it: "
            "their runs differ too much for a change of this size. "
@@ -186,7 +206,8 @@ std::string count_of(GateResult const& result, GateVerdict verdict) {
     ++count;
     names += (names.empty() ? "" : ", ") + answer_title(result, answer);
   }
-  return fmt::format("{} of {} {}: {}", count, base::format_count(result.answers.size(), "check"), gate_word(verdict), names);
+  return fmt::format("{} of {} {}: {}", count, base::format_count(result.answers.size(), "check"),
+                     gate_word(verdict), names);
 }
 
 std::string label_of(analyzer::HistoryFacts const& history, size_t at) {
@@ -199,15 +220,19 @@ std::string runs_of(size_t count) { return base::format_count(count, "run"); }
 std::string path_of(std::string const& path) { return shown(path, kMostPathBytes); }
 
 std::string history_kept_text(analyzer::KeptHistory const& kept) {
-  return fmt::format("{} added to {}, which has {} now", runs_of(kept.added), path_of(kept.file), runs_of(kept.runs));
+  return fmt::format("{} added to {}, which has {} now", runs_of(kept.added), path_of(kept.file),
+                     runs_of(kept.runs));
 }
 
 /// Where nothing was to be checked: what was done instead.
 std::string kept_headline(GateResult const& result, std::string const& name) {
   if (result.kept_baseline)
-    return fmt::format("BASELINE WRITTEN: {}: {}, in {}{}.", name, runs_of(result.kept_baseline->runs.size()),
-                       path_of(result.kept_baseline->file), result.kept_baseline->replaces ? ", in place of the one before" : "");
-  if (result.kept_history) return fmt::format("HISTORY WRITTEN: {}: {}.", name, history_kept_text(*result.kept_history));
+    return fmt::format("BASELINE WRITTEN: {}: {}, in {}{}.", name,
+                       runs_of(result.kept_baseline->runs.size()),
+                       path_of(result.kept_baseline->file),
+                       result.kept_baseline->replaces ? ", in place of the one before" : "");
+  if (result.kept_history)
+    return fmt::format("HISTORY WRITTEN: {}: {}.", name, history_kept_text(*result.kept_history));
   size_t const runs = result.history ? result.history->points.size() + result.history->left_out : 0;
   return fmt::format(
       "HISTORY: {}: {}; "
@@ -225,7 +250,8 @@ std::string part_name(analyzer::StepPart part_of_step) {
 /// What would make a baseline that was written a better one.
 std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
   std::vector<std::string> notes;
-  constexpr size_t kGoodRuns = 4;  // from there on an interval over runs is not much wider than the runs vary (COMPARE.md)
+  constexpr size_t kGoodRuns =
+      4;  // from there on an interval over runs is not much wider than the runs vary (COMPARE.md)
   if (kept.runs.size() < kGoodRuns)
     notes.push_back(
         fmt::format("{} {} little about the variation between runs of the same program; "
@@ -249,7 +275,8 @@ std::string gate_headline(GateResult const& result) {
   if (result.answers.empty()) return kept_headline(result, name);
   switch (result.verdict) {
     case GateVerdict::kPassed:
-      return fmt::format("PASSED: {}: {} passed.", name, base::format_count(result.answers.size(), "check"));
+      return fmt::format("PASSED: {}: {} passed.", name,
+                         base::format_count(result.answers.size(), "check"));
     case GateVerdict::kFailed:
       return fmt::format("FAILED: {}: {}.", name, count_of(result, GateVerdict::kFailed));
     case GateVerdict::kUnclear:
@@ -273,15 +300,18 @@ std::string answer_title(GateResult const& result, GateAnswer const& answer) {
 
 std::string answer_id(GateResult const& result, GateAnswer const& answer) {
   std::string const question = analyzer::to_string(answer.question);
-  return answer.question == GateQuestion::kBudget ? question + "." + budget_of(result, answer).budget.fact : question;
+  return answer.question == GateQuestion::kBudget
+             ? question + "." + budget_of(result, answer).budget.fact
+             : question;
 }
 
 std::string answer_summary(GateResult const& result, GateAnswer const& answer) {
   if (answer.question == GateQuestion::kBudget) return budget_summary(budget_of(result, answer));
   Metric const& metric = metric_of(result, answer);
   analyzer::Change const& change = metric.change;
-  std::string text = fmt::format("{} → {}, {}", amount_of(metric, change.base_mean), amount_of(metric, change.candidate_mean),
-                                 signed_share(change.candidate_mean - change.base_mean, change.base_mean));
+  std::string text = fmt::format(
+      "{} → {}, {}", amount_of(metric, change.base_mean), amount_of(metric, change.candidate_mean),
+      signed_share(change.candidate_mean - change.base_mean, change.base_mean));
   std::string const interval = interval_words(change);
   return interval.empty() ? text : text + " (" + interval + ")";
 }
@@ -300,7 +330,8 @@ std::string answer_message(GateResult const& result, GateAnswer const& answer) {
 }
 
 std::string more_text(analyzer::MoreValues const& more) {
-  if (more.unit == analyzer::CompareUnit::kPair) return base::format_count(more.count, "more pair") + " of runs";
+  if (more.unit == analyzer::CompareUnit::kPair)
+    return base::format_count(more.count, "more pair") + " of runs";
   bool const are_runs = more.unit == analyzer::CompareUnit::kRun;
   std::string const what = base::format_count(more.count, are_runs ? "more run" : "more step");
   if (more.on_both_sides) return what + " on each side";
@@ -313,29 +344,35 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
   if (answer.noise && answer.noise->deviation > 0) {
     Metric const& metric = metric_of(result, answer);
     double const mean = metric.change.base_mean;
-    std::string_view unit = metric.change.unit == analyzer::CompareUnit::kRun ? "Runs vary" : "Steps vary";
+    std::string_view unit =
+        metric.change.unit == analyzer::CompareUnit::kRun ? "Runs vary" : "Steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kBlock) unit = "Blocks of steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
     if (mean > 0)
-      text = fmt::format("{} by {}; a change of at least {} would be detected with 90 % probability.", unit,
-                         fine_share(answer.noise->deviation / mean), fine_share(answer.noise->detectable_change / mean));
+      text =
+          fmt::format("{} by {}; a change of at least {} would be detected with 90 % probability.",
+                      unit, fine_share(answer.noise->deviation / mean),
+                      fine_share(answer.noise->detectable_change / mean));
   }
   std::string const settle = settle_text(result, answer);
   if (settle.empty()) return text;
   return text.empty() ? settle : text + " " + settle;
 }
 
-std::string level_change_text(analyzer::HistoryFacts const& history, analyzer::LevelChange const& change) {
+std::string level_change_text(analyzer::HistoryFacts const& history,
+                              analyzer::LevelChange const& change) {
   auto const most = static_cast<size_t>(change.most);
-  std::string const text = fmt::format("{} since {}: a step takes {} instead of {} ({}); most of it: {} ({}).",
-                                       change.after_ns > change.before_ns ? "SLOWER" : "FASTER", label_of(history, change.at),
-                                       gate_duration(change.after_ns), gate_duration(change.before_ns),
-                                       signed_share(change.after_ns - change.before_ns, change.before_ns), part_name(change.most),
-                                       signed_duration(change.parts_ns[most]));
-  std::string const &before = history.points[change.at - 1].device, &after = history.points[change.at].device;
+  std::string const text = fmt::format(
+      "{} since {}: a step takes {} instead of {} ({}); most of it: {} ({}).",
+      change.after_ns > change.before_ns ? "SLOWER" : "FASTER", label_of(history, change.at),
+      gate_duration(change.after_ns), gate_duration(change.before_ns),
+      signed_share(change.after_ns - change.before_ns, change.before_ns), part_name(change.most),
+      signed_duration(change.parts_ns[most]));
+  std::string const &before = history.points[change.at - 1].device,
+                    &after = history.points[change.at].device;
   if (before == after) return text;
-  return fmt::format("{} From there on it ran on another machine: {}, before {}.", text, shown(after, kMostLabelBytes),
-                     shown(before, kMostLabelBytes));
+  return fmt::format("{} From there on it ran on another machine: {}, before {}.", text,
+                     shown(after, kMostLabelBytes), shown(before, kMostLabelBytes));
 }
 
 std::string history_text(GateResult const& result) {
@@ -343,16 +380,22 @@ std::string history_text(GateResult const& result) {
   std::string const runs = base::format_count(result.history->points.size(), "run");
   constexpr size_t kFewestRuns = 10;  // of fewer no order of two levels is rarer than 1 of 100
   if (result.history->points.size() < kFewestRuns)
-    return fmt::format("History: {}, too few to locate a change of the step time; it takes at least {}.", runs, kFewestRuns);
-  if (result.history->changes.empty()) return fmt::format("History: the step time stayed at one level over {}.", runs);
+    return fmt::format(
+        "History: {}, too few to locate a change of the step time; it takes at least {}.", runs,
+        kFewestRuns);
+  if (result.history->changes.empty())
+    return fmt::format("History: the step time stayed at one level over {}.", runs);
   return fmt::format("History: over {} the step time changed its level {}.", runs,
-                     result.history->changes.size() == 1 ? "once" : fmt::format("{} times", result.history->changes.size()));
+                     result.history->changes.size() == 1
+                         ? "once"
+                         : fmt::format("{} times", result.history->changes.size()));
 }
 
 std::vector<std::vector<std::string>> kept_rows(analyzer::KeptBaseline const& kept) {
   std::vector<std::vector<std::string>> rows = {{"run", "steps", "step", "peak memory allocated"}};
   for (analyzer::KeptRun const& run : kept.runs)
-    rows.push_back({shown(run.name, kMostLabelBytes), base::format_count(run.steps), gate_duration(run.step_ns),
+    rows.push_back({shown(run.name, kMostLabelBytes), base::format_count(run.steps),
+                    gate_duration(run.step_ns),
                     run.peak_allocated_bytes ? gate_bytes(*run.peak_allocated_bytes) : "–"});
   return rows;
 }
@@ -366,26 +409,31 @@ std::string next_command(analyzer::KeptBaseline const& kept) {
 std::string kept_noise_text(analyzer::KeptBaseline const& kept) {
   if (!kept.noise || kept.noise->deviation <= 0 || kept.step_ns <= 0) return {};
   bool const are_runs = kept.unit == analyzer::CompareUnit::kRun;
-  return fmt::format("{} by {}; with {}, a change of at least {} would be detected with 90 % probability.",
-                     are_runs ? "Runs vary" : "Steps vary", fine_share(kept.noise->deviation / kept.step_ns),
-                     are_runs ? "as many new runs" : "a new run of the same length",
-                     fine_share(kept.noise->detectable_change / kept.step_ns));
+  return fmt::format(
+      "{} by {}; with {}, a change of at least {} would be detected with 90 % probability.",
+      are_runs ? "Runs vary" : "Steps vary", fine_share(kept.noise->deviation / kept.step_ns),
+      are_runs ? "as many new runs" : "a new run of the same length",
+      fine_share(kept.noise->detectable_change / kept.step_ns));
 }
 
 std::vector<std::string> gate_notes(GateResult const& result) {
   std::vector<std::string> notes;
   bool const was_checked = !result.answers.empty();
   if (result.kept_baseline && !result.kept_baseline->is_written)
-    notes.push_back(path_of(result.kept_baseline->file) + ": unchanged, because the check did not pass.");
+    notes.push_back(path_of(result.kept_baseline->file) +
+                    ": unchanged, because the check did not pass.");
   else if (result.kept_baseline && was_checked)
     notes.push_back(fmt::format("The new runs are the baseline from now on: {}, in {}.",
-                                runs_of(result.kept_baseline->runs.size()), path_of(result.kept_baseline->file)));
+                                runs_of(result.kept_baseline->runs.size()),
+                                path_of(result.kept_baseline->file)));
   if (result.kept_history && (was_checked || result.kept_baseline))
     notes.push_back("History: " + history_kept_text(*result.kept_history) + ".");
   if (result.kept_baseline && result.kept_baseline->is_written)
-    for (std::string& note : baseline_notes(*result.kept_baseline)) notes.push_back(std::move(note));
+    for (std::string& note : baseline_notes(*result.kept_baseline))
+      notes.push_back(std::move(note));
   bool const is_kept = result.kept_baseline && result.kept_baseline->is_written;
-  if (result.comparison && !result.is_other_machine && !is_kept && result.comparison->verdict == analyzer::Verdict::kLess)
+  if (result.comparison && !result.is_other_machine && !is_kept &&
+      result.comparison->verdict == analyzer::Verdict::kLess)
     notes.emplace_back(
         "The step is faster than the baseline: "
         "--update-baseline makes this run the new baseline.");

@@ -1,5 +1,5 @@
-// What a gate says, in words: one spelling for text, JSON, Markdown, JUnit, SARIF and annotations. Text from traces and files is
-// made printable; each output escapes it for its own format.
+// What a gate says, in words: one spelling for text, JSON, Markdown, JUnit, SARIF and annotations.
+// Text from traces and files is made printable; each output escapes it for its own format.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace stepscope::reports {
 
 /// "passed", "failed", "unclear".
 std::string_view gate_word(analyzer::GateVerdict verdict);
-/// One sentence: "FAILED: cifar10: 1 of 3 checks failed: step time." Without a check what was done instead: "BASELINE WRITTEN:
-/// cifar10: 4 runs, in baselines/cifar10.json."
+/// One sentence: "FAILED: cifar10: 1 of 3 checks failed: step time." Without a check what was done
+/// instead: "BASELINE WRITTEN: cifar10: 4 runs, in baselines/cifar10.json."
 std::string gate_headline(analyzer::GateResult const& result);
 /// "step time", "peak memory allocated", "budget step_time_ms <= 12".
 std::string answer_title(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
@@ -30,12 +30,14 @@ std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer 
 std::string more_text(analyzer::MoreValues const& more);
 
 /// One change of a history: "SLOWER since run 41 (abc123): …".
-std::string level_change_text(analyzer::HistoryFacts const& history, analyzer::LevelChange const& change);
+std::string level_change_text(analyzer::HistoryFacts const& history,
+                              analyzer::LevelChange const& change);
 /// What the history says as a whole; empty without one.
 std::string history_text(analyzer::GateResult const& result);
 /// A heading and a row for each run of a baseline: its name, steps, mean step, peak of memory.
 std::vector<std::vector<std::string>> kept_rows(analyzer::KeptBaseline const& kept);
-/// The command that checks new runs against this baseline: "stepscope check NEW… --baseline baselines".
+/// The command that checks new runs against this baseline: "stepscope check NEW… --baseline
+/// baselines".
 std::string next_command(analyzer::KeptBaseline const& kept);
 /// How far its runs vary, and what change a check would tell; empty where that is not known.
 std::string kept_noise_text(analyzer::KeptBaseline const& kept);

@@ -57,17 +57,24 @@ constexpr std::array<FactorWords, analyzer::kLostPartCount> kLostWords = {{
 }};
 
 std::string share_text(double fraction) { return base::format_share(fraction); }
-std::string duration_text(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
+std::string duration_text(double ns) {
+  return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
+}
 
 /// The late device whose part changed most, among those that compute longer or the others.
 std::string late_text(LostTime const& loss, bool by_compute, double part_ns) {
   analyzer::LateChange const* most = nullptr;
-  auto const change = [](analyzer::LateChange const& late) { return late.candidate_ns - late.base_ns; };
+  auto const change = [](analyzer::LateChange const& late) {
+    return late.candidate_ns - late.base_ns;
+  };
   for (auto const& late : loss.explained.late) {
-    if ((late.cause == to_string(analyzer::StepPart::kCompute)) != by_compute || (change(late) > 0) != (part_ns > 0)) continue;
+    if ((late.cause == to_string(analyzer::StepPart::kCompute)) != by_compute ||
+        (change(late) > 0) != (part_ns > 0))
+      continue;
     if (most == nullptr || std::abs(change(late)) > std::abs(change(*most))) most = &late;
   }
-  if (most == nullptr || std::abs(change(*most)) < kLeastExplainedShare * std::abs(part_ns)) return {};
+  if (most == nullptr || std::abs(change(*most)) < kLeastExplainedShare * std::abs(part_ns))
+    return {};
   std::string cause(tr("reason unknown"));
   for (int i = 0; i < kPartCount; ++i)
     if (part(i).key == most->cause) cause = part(i).label;
@@ -80,17 +87,19 @@ std::string late_text(LostTime const& loss, bool by_compute, double part_ns) {
 std::string idle_text(LostTime const& loss, LostPart lost, double part_ns) {
   std::optional<size_t> most;
   auto const ns = [&](size_t cause) {
-    return static_cast<double>(loss.explained.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + cause]);
+    return static_cast<double>(
+        loss.explained.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + cause]);
   };
   for (size_t c = 0; c < analyzer::kIdleCauseCount; ++c)
-    if (analyzer::lost_part(static_cast<analyzer::IdleCause>(c)) == lost && (ns(c) > 0) == (part_ns > 0) &&
-        (!most || std::abs(ns(c)) > std::abs(ns(*most))))
+    if (analyzer::lost_part(static_cast<analyzer::IdleCause>(c)) == lost &&
+        (ns(c) > 0) == (part_ns > 0) && (!most || std::abs(ns(c)) > std::abs(ns(*most))))
       most = c;
   if (!most || std::abs(ns(*most)) < kLeastExplainedShare * std::abs(part_ns)) return {};
   auto const change = static_cast<ChangePart>(static_cast<size_t>(ChangePart::kFirstIdle) + *most);
   std::string const reason = change_part_reason(loss.explained, change);
-  return fmt::format("{} {}{}{}", signed_duration(ns(*most)), part(static_cast<int>(*most) + 3).label,
-                     reason.empty() ? "" : tr(", of it "), reason);
+  return fmt::format("{} {}{}{}", signed_duration(ns(*most)),
+                     part(static_cast<int>(*most) + 3).label, reason.empty() ? "" : tr(", of it "),
+                     reason);
 }
 
 LostTime const& loss_from_first(ScalingSeries const& series, size_t point) {
@@ -103,7 +112,8 @@ std::string runs_left_out(ScalingPoint const& point) {
   if (point.warmup_steps > 0) parts.push_back(tr("{} of warm-up", point.warmup_steps));
   if (point.slow_start_steps > 0) parts.push_back(tr("{} of a slow start", point.slow_start_steps));
   if (point.outlier_steps > 0) parts.push_back(counted(point.outlier_steps, "outlier"));
-  if (point.incomplete_steps > 0) parts.push_back(tr("{} not steady on all devices", point.incomplete_steps));
+  if (point.incomplete_steps > 0)
+    parts.push_back(tr("{} not steady on all devices", point.incomplete_steps));
   std::string text;
   for (std::string const& each : parts) text.append(text.empty() ? "" : tr(", ")) += each;
   return text;
@@ -162,22 +172,25 @@ std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
 
 /// What holds, and which factors fell all the same.
 std::string unbroken_text(ScalingSeries const& series) {
-  analyzer::ScalingFactors const &first = series.points.front().factors, &last = series.points.back().factors;
+  analyzer::ScalingFactors const &first = series.points.front().factors,
+                                 &last = series.points.back().factors;
   std::string fell;
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     if (last.by_factor[f] <= (1 - analyzer::kBrokenShare) * first.by_factor[f])
       fell += std::string(fell.empty() ? "" : tr(", ")) +
               tr("{}{} from {} to {}", factor_words(static_cast<analyzer::ScalingFactor>(f)).label,
-                 fell.empty() ? tr(" fell") : "", share_text(first.by_factor[f]), share_text(last.by_factor[f]));
-  return tr("Nothing broke: the efficiency keeps above {} up to {}.{}", share_text(1 - analyzer::kBrokenShare),
-            devices_text(series.points.back().devices),
+                 fell.empty() ? tr(" fell") : "", share_text(first.by_factor[f]),
+                 share_text(last.by_factor[f]));
+  return tr("Nothing broke: the efficiency keeps above {} up to {}.{}",
+            share_text(1 - analyzer::kBrokenShare), devices_text(series.points.back().devices),
             fell.empty() ? "" : tr(" But {}, which other factors make up for.", fell));
 }
 
 std::string too_few_text(ScalingSeries const& series) {
   std::string text;
   for (analyzer::ScalingModel const model : series.fits.too_few)
-    text += std::string(text.empty() ? "" : tr(", ")) + tr("{} needs {}", model_label(model), analyzer::fewest_sizes(model));
+    text += std::string(text.empty() ? "" : tr(", ")) +
+            tr("{} needs {}", model_label(model), analyzer::fewest_sizes(model));
   return text;
 }
 
@@ -189,7 +202,11 @@ std::string devices_text(std::vector<uint64_t> const& devices) {
   if (devices.size() == 1) return devices_text(devices.front());
   std::string text;
   for (size_t i = 0; i < devices.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == devices.size() ? tr(" and ") : ", ", base::format_count(devices[i]));
+    text += fmt::format("{}{}",
+                        i == 0                    ? ""
+                        : i + 1 == devices.size() ? tr(" and ")
+                                                  : ", ",
+                        base::format_count(devices[i]));
   return tr("{} devices", text);
 }
 
@@ -201,7 +218,8 @@ std::string_view throughput_unit(ScalingSeries const& series) {
 std::string plain_number(double value) {
   if (!std::isfinite(value)) return "–";
   double const size = std::abs(value);
-  if (size >= 99.95 && size < 1e15) return (value < 0 ? "-" : "") + base::format_count(static_cast<uint64_t>(std::llround(size)));
+  if (size >= 99.95 && size < 1e15)
+    return (value < 0 ? "-" : "") + base::format_count(static_cast<uint64_t>(std::llround(size)));
   return size == 0 ? "0" : fmt::format("{:#.3g}", value);
 }
 
@@ -210,12 +228,15 @@ std::string share_interval(analyzer::Estimate const& estimate) {
   return fmt::format("{:.1f} … {}", *estimate.low * 100, share_text(*estimate.high));
 }
 
-LostTime const& whole_loss(ScalingSeries const& series) { return series.losses[series.points.size() - 2]; }
+LostTime const& whole_loss(ScalingSeries const& series) {
+  return series.losses[series.points.size() - 2];
+}
 
 std::string loss_heading(ScalingSeries const& series, LostTime const& loss) {
   return tr("Where it went: a step on {} takes {}, ideal is {}; exact breakdown of the {} between",
             devices_text(series.points[loss.to].devices), base::format_duration(loss.step_ns),
-            base::format_duration(loss.ideal_ns), signed_duration(static_cast<double>(loss.step_ns - loss.ideal_ns)));
+            base::format_duration(loss.ideal_ns),
+            signed_duration(static_cast<double>(loss.step_ns - loss.ideal_ns)));
 }
 
 FactorWords factor_words(analyzer::ScalingFactor factor) {
@@ -230,7 +251,9 @@ FactorWords lost_part_words(LostPart part_of_loss) {
 std::string lost_part_reason(LostTime const& loss, LostPart lost) {
   auto const ns = static_cast<double>(loss.parts_ns[static_cast<size_t>(lost)]);
   if (ns == 0) return {};
-  auto const of = [&](ChangePart part_of_change) { return change_part_reason(loss.explained, part_of_change); };
+  auto const of = [&](ChangePart part_of_change) {
+    return change_part_reason(loss.explained, part_of_change);
+  };
   switch (lost) {
     case LostPart::kKernels:
       return of(ChangePart::kKernelSpeed);
@@ -256,10 +279,12 @@ std::string lost_part_reason(LostTime const& loss, LostPart lost) {
 std::string step_part_label(analyzer::StepPart step_part) {
   std::string_view const key = to_string(step_part);
   if (step_part == analyzer::StepPart::kWaiting) return std::string(tr("waiting for peers"));
-  if (step_part == analyzer::StepPart::kCommunication) return std::string(tr("exposed communication"));
+  if (step_part == analyzer::StepPart::kCommunication)
+    return std::string(tr("exposed communication"));
   if (step_part == analyzer::StepPart::kCopies) return std::string(tr("exposed copies"));
   for (int i = 0; i < kPartCount; ++i)
-    if (part(i).key == key) return std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label);
+    if (part(i).key == key)
+      return std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label);
   return std::string(key);
 }
 
@@ -280,7 +305,8 @@ std::string cost_term_text(analyzer::CostTerm const& term) {
       text += fmt::format("^{}", term.numerator);
   }
   if (term.logs > 0)
-    text += fmt::format("{}log2{} n", text.empty() ? "" : " · ", term.logs == 1 ? "" : fmt::format("^{}", term.logs));
+    text += fmt::format("{}log2{} n", text.empty() ? "" : " · ",
+                        term.logs == 1 ? "" : fmt::format("^{}", term.logs));
   return text;
 }
 
@@ -290,7 +316,8 @@ std::string pay_off_number(ScalingLimit const& pays_to) {
 
 std::string pay_off_interval(ScalingFit const& fit) {
   if (!fit.pays_to_low || !fit.pays_to_high) return "–";
-  std::string const low = pay_off_number(*fit.pays_to_low), high = pay_off_number(*fit.pays_to_high);
+  std::string const low = pay_off_number(*fit.pays_to_low),
+                    high = pay_off_number(*fit.pays_to_high);
   return low == high ? low : fmt::format("{} … {}", low, high);
 }
 
@@ -302,43 +329,52 @@ std::string half_interval(analyzer::Estimate const& estimate) {
 std::string fit_text(ScalingFit const& fit) {
   auto const of_one = [](analyzer::Estimate const& estimate) {
     std::string text = fmt::format("{:.3g} %", estimate.value * 100);
-    if (estimate.low && estimate.high) text += fmt::format(" ({:.2g} … {:.2g} %)", *estimate.low * 100, *estimate.high * 100);
+    if (estimate.low && estimate.high)
+      text += fmt::format(" ({:.2g} … {:.2g} %)", *estimate.low * 100, *estimate.high * 100);
     return text;
   };
   switch (fit.model) {
     case analyzer::ScalingModel::kAmdahl: {
-      std::string const most = fit.most_speedup ? tr("; no number of devices can do more than {} times the work of one",
-                                                     plain_number(*fit.most_speedup))
-                                                : std::string();
-      return tr("σ = {}: the cost that each additional device adds to a unit of work{}.", of_one(fit.sigma), most);
+      std::string const most =
+          fit.most_speedup ? tr("; no number of devices can do more than {} times the work of one",
+                                plain_number(*fit.most_speedup))
+                           : std::string();
+      return tr("σ = {}: the cost that each additional device adds to a unit of work{}.",
+                of_one(fit.sigma), most);
     }
     case analyzer::ScalingModel::kUsl: {
-      std::string const peak =
-          fit.peak_devices ? tr("; beyond {} devices the throughput would fall", plain_number(std::max(*fit.peak_devices, 1.0)))
-                           : std::string();
-      return tr("σ = {} for each additional device, κ = {} for each pair of devices{}.", of_one(fit.sigma), of_one(fit.kappa),
-                peak);
+      std::string const peak = fit.peak_devices
+                                   ? tr("; beyond {} devices the throughput would fall",
+                                        plain_number(std::max(*fit.peak_devices, 1.0)))
+                                   : std::string();
+      return tr("σ = {} for each additional device, κ = {} for each pair of devices{}.",
+                of_one(fit.sigma), of_one(fit.kappa), peak);
     }
     case analyzer::ScalingModel::kPmnf:
       break;
   }
   if (fit.term.shape == analyzer::CostTerm::Shape::kConstant)
-    return std::string(tr("Nothing grows: a unit of work costs the same on any number of devices."));
-  return tr("A unit of work costs {} + {} · {} of device time.", duration_text(fit.cost.coefficient(0)),
-            duration_text(fit.cost.coefficient(1)), cost_term_text(fit.term));
+    return std::string(
+        tr("Nothing grows: a unit of work costs the same on any number of devices."));
+  return tr("A unit of work costs {} + {} · {} of device time.",
+            duration_text(fit.cost.coefficient(0)), duration_text(fit.cost.coefficient(1)),
+            cost_term_text(fit.term));
 }
 
 std::string scaling_kind_text(ScalingSeries const& series) {
   analyzer::KindFacts const& facts = series.kind;
-  std::string const kind(tr(series.is_strong() ? "Strong scaling: a step does the same work on any number of devices"
-                                               : "Weak scaling: each device does the same work on any number of devices"));
+  std::string const kind(
+      tr(series.is_strong()
+             ? "Strong scaling: a step does the same work on any number of devices"
+             : "Weak scaling: each device does the same work on any number of devices"));
   switch (facts.evidence) {
     case analyzer::KindEvidence::kAsked:
       return tr("{} (set by --scaling).", kind);
     case analyzer::KindEvidence::kCopiedIn:
       return tr("{} (copied to a device per step: {} with {}, {} with {}).", kind,
                 base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
-                devices_text(series.points.front().devices), base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))),
+                devices_text(series.points.front().devices),
+                base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))),
                 series.points.back().devices);
     case analyzer::KindEvidence::kKernels:
       break;
@@ -346,51 +382,59 @@ std::string scaling_kind_text(ScalingSeries const& series) {
   return tr(
       "{} (kernel time per step and device: {} with {}, {} with {}; "
       "--scaling overrides this).",
-      kind, duration_text(facts.first), devices_text(series.points.front().devices), duration_text(facts.last),
-      series.points.back().devices);
+      kind, duration_text(facts.first), devices_text(series.points.front().devices),
+      duration_text(facts.last), series.points.back().devices);
 }
 
 std::string scaling_break_text(ScalingSeries const& series) {
   if (!series.broken) return unbroken_text(series);
   analyzer::FactorBreak const& broken = *series.broken;
   LostTime const& loss = loss_from_first(series, broken.point);
-  std::string text =
-      tr("{} broke first: {} at {}, {} at {}.", factor_words(broken.factor).label, share_text(broken.before),
-         devices_text(series.points.front().devices), share_text(broken.here), devices_text(series.points[broken.point].devices));
+  std::string text = tr("{} broke first: {} at {}, {} at {}.", factor_words(broken.factor).label,
+                        share_text(broken.before), devices_text(series.points.front().devices),
+                        share_text(broken.here), devices_text(series.points[broken.point].devices));
   if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   auto const most = std::max_element(loss.parts_ns.begin(), loss.parts_ns.end());
   if (*most > 0) {
     auto const lost = static_cast<LostPart>(most - loss.parts_ns.begin());
     std::string const reason = lost_part_reason(loss, lost);
-    text += tr(" The largest part of the time lost there per step is {} ({}{}{}).", lost_part_words(lost).label,
-               signed_duration(static_cast<double>(*most)), reason.empty() ? "" : "; ", reason);
+    text += tr(" The largest part of the time lost there per step is {} ({}{}{}).",
+               lost_part_words(lost).label, signed_duration(static_cast<double>(*most)),
+               reason.empty() ? "" : "; ", reason);
   }
   return text;
 }
 
 std::string scaling_pay_off_text(ScalingSeries const& series) {
-  if (!series.fits.best) return std::string(tr("No model fits, so there is no prediction for more devices."));
+  if (!series.fits.best)
+    return std::string(tr("No model fits, so there is no prediction for more devices."));
   ScalingFit const& best = series.fits.fits[*series.fits.best];
   std::string text = best.pays_to.is_open ? tr("Doubling the devices pays off up to at least {}, "
                                                "the largest number that the models evaluate",
                                                devices_text(best.pays_to.devices))
-                                          : tr("Doubling the devices pays off up to {}", devices_text(best.pays_to.devices));
-  if (best.pays_to_low && best.pays_to_high && !(best.pays_to_low->is_open && best.pays_to_high->is_open))
-    text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low), pay_off_number(*best.pays_to_high));
-  text += tr(": a doubling gives at least {} times the throughput, according to {}", analyzer::kLeastDoublingGain,
-             model_label(best.model));
+                                          : tr("Doubling the devices pays off up to {}",
+                                               devices_text(best.pays_to.devices));
+  if (best.pays_to_low && best.pays_to_high &&
+      !(best.pays_to_low->is_open && best.pays_to_high->is_open))
+    text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low),
+               pay_off_number(*best.pays_to_high));
+  text += tr(": a doubling gives at least {} times the throughput, according to {}",
+             analyzer::kLeastDoublingGain, model_label(best.model));
   if (best.loo_error)
-    text += tr(", which predicts each measured number of devices from the others within {:.2g} %", *best.loo_error * 100);
+    text += tr(", which predicts each measured number of devices from the others within {:.2g} %",
+               *best.loo_error * 100);
   return text.append(tr("."));
 }
 
-/// From here on no cache explains an efficiency: the runs on the fewest devices were slowed, or do other work.
+/// From here on no cache explains an efficiency: the runs on the fewest devices were slowed, or do
+/// other work.
 constexpr double kDoubtfulEfficiency = 1.10;
 
 std::string scaling_headline(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
   std::string const interval =
-      last.efficiency.low ? tr("; 95 % interval {} to {}", share_text(*last.efficiency.low), share_text(*last.efficiency.high))
+      last.efficiency.low ? tr("; 95 % interval {} to {}", share_text(*last.efficiency.low),
+                               share_text(*last.efficiency.high))
                           : "";
   double const efficiency = last.efficiency.low.value_or(last.efficiency.value);
   if (efficiency > kDoubtfulEfficiency)
@@ -401,8 +445,9 @@ std::string scaling_headline(ScalingSeries const& series) {
         "or that they did other work. Record these again.",
         devices_text(last.devices), plain_number(last.speedup.value), devices_text(first.devices),
         share_text(last.efficiency.value), interval);
-  return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}", devices_text(last.devices),
-            plain_number(last.speedup.value), devices_text(first.devices), share_text(last.efficiency.value), interval,
+  return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}",
+            devices_text(last.devices), plain_number(last.speedup.value),
+            devices_text(first.devices), share_text(last.efficiency.value), interval,
             scaling_break_text(series));
 }
 
@@ -411,7 +456,8 @@ std::vector<std::string> scaling_differences(ScalingSeries const& series) {
   for (auto const& caveat : series.caveats)
     if (caveat.caveat == SeriesCaveat::kKernelNames) lines.push_back(caveat_sentence(caveat));
   for (analyzer::PointDifference const& each : series.differences)
-    lines.push_back(fmt::format("{}: {}", devices_text(series.points[each.point].devices), difference_text(each.difference)));
+    lines.push_back(fmt::format("{}: {}", devices_text(series.points[each.point].devices),
+                                difference_text(each.difference)));
   return lines;
 }
 
@@ -420,15 +466,16 @@ std::vector<std::string> scaling_notes(ScalingSeries const& series) {
   for (auto const& caveat : series.caveats)
     if (caveat.caveat != SeriesCaveat::kKernelNames) notes.push_back(caveat_sentence(caveat));
   if (series.points.front().devices > 1)
-    notes.push_back(
-        tr("No run of one device: speed-up and efficiency are against {}.", devices_text(series.points.front().devices)));
+    notes.push_back(tr("No run of one device: speed-up and efficiency are against {}.",
+                       devices_text(series.points.front().devices)));
   if (!series.fits.too_few.empty())
-    notes.push_back(
-        tr("Not fitted, too few different numbers of devices: {}; there are {}.", too_few_text(series), series.points.size()));
+    notes.push_back(tr("Not fitted, too few different numbers of devices: {}; there are {}.",
+                       too_few_text(series), series.points.size()));
   std::string left_out;
   for (ScalingPoint const& point : series.points)
     if (std::string const of_point = runs_left_out(point); !of_point.empty())
-      left_out += std::string(left_out.empty() ? "" : tr("; ")) + tr("{} on {}", of_point, devices_text(point.devices));
+      left_out += std::string(left_out.empty() ? "" : tr("; ")) +
+                  tr("{} on {}", of_point, devices_text(point.devices));
   if (!left_out.empty()) notes.push_back(tr("Steps left out: {}.", left_out));
   return notes;
 }
@@ -440,22 +487,26 @@ std::string scaling_refusal(ScalingSeries const& series) {
       break;
     case analyzer::SeriesRefusal::kOneSize:
       return fmt::format(
-          "all runs are of {}: a scaling series needs runs of different numbers; stepscope compare says what changed between "
-          "runs of one",
+          "all runs are of {}: a scaling series needs runs of different numbers; stepscope compare "
+          "says what changed between runs of one",
           series.points.empty() ? "no device" : devices_text(series.points.front().devices));
     case analyzer::SeriesRefusal::kNoCommonKernel:
-      return fmt::format("{}: has no kernel in common with the run of the fewest devices: they are of different programs", run);
+      return fmt::format(
+          "{}: has no kernel in common with the run of the fewest devices: they are of different "
+          "programs",
+          run);
     case analyzer::SeriesRefusal::kKindUnclear: {
       analyzer::KindFacts const& facts = series.kind;
-      std::string const amounts = facts.evidence == analyzer::KindEvidence::kCopiedIn
-                                      ? fmt::format("the bytes copied to a device per step go from {} to {}",
-                                                    base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
-                                                    base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))))
-                                      : fmt::format("the kernel time per step and device goes from {} to {}",
-                                                    duration_text(facts.first), duration_text(facts.last));
+      std::string const amounts =
+          facts.evidence == analyzer::KindEvidence::kCopiedIn
+              ? fmt::format("the bytes copied to a device per step go from {} to {}",
+                            base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
+                            base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))))
+              : fmt::format("the kernel time per step and device goes from {} to {}",
+                            duration_text(facts.first), duration_text(facts.last));
       return fmt::format(
-          "from {} to {} {}, which is neither the same work per device nor the same per step: say --scaling weak or --scaling "
-          "strong, if "
+          "from {} to {} {}, which is neither the same work per device nor the same per step: say "
+          "--scaling weak or --scaling strong, if "
           "all runs train the same",
           devices_text(series.points.front().devices), series.points.back().devices, amounts);
     }

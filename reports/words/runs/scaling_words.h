@@ -1,4 +1,5 @@
-// What scaling series say, in words: one spelling for text, Markdown, JSON and the page. Text from traces is made printable.
+// What scaling series say, in words: one spelling for text, Markdown, JSON and the page. Text from
+// traces is made printable.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ std::string scaling_break_text(analyzer::ScalingSeries const& series);
 std::string scaling_pay_off_text(analyzer::ScalingSeries const& series);
 /// Whole sentences: caveats, what was left out.
 std::vector<std::string> scaling_notes(analyzer::ScalingSeries const& series);
-/// What differs from the fewest devices, apart from what a series changes: another program first, then one line a fact.
+/// What differs from the fewest devices, apart from what a series changes: another program first,
+/// then one line a fact.
 std::vector<std::string> scaling_differences(analyzer::ScalingSeries const& series);
 /// Completes "stepscope: report: …"; only of a series that is refused.
 std::string scaling_refusal(analyzer::ScalingSeries const& series);

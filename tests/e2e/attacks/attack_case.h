@@ -1,5 +1,6 @@
-// A case is a program that does one hostile or merely unusual thing while it makes NVTX events. attacks_test.py runs each
-// alone and under `stepscope record` and compares the two. What a case prints may therefore depend on nothing but the case.
+// A case is a program that does one hostile or merely unusual thing while it makes NVTX events.
+// attacks_test.py runs each alone and under `stepscope record` and compares the two. What a case
+// prints may therefore depend on nothing but the case.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// NVTX for programs in other languages: Python loads this by ctypes, Java and Node as a native library, and into programs that
-// can load nothing (bash, perl) it is preloaded.
+// NVTX for programs in other languages: Python loads this by ctypes, Java and Node as a native
+// library, and into programs that can load nothing (bash, perl) it is preloaded.
 //   ATTACK_RANGES=N   makes N ranges when it is loaded
 //   ATTACK_BUSY=1     and starts a thread that makes ranges until the process ends
 #include <csignal>
@@ -24,7 +24,9 @@ ATTACK_EXPORT void attack_work(int ranges) {
 }
 
 /// Java: static native void work(), of the class AttackJava.
-ATTACK_EXPORT void Java_AttackJava_work(void* /*environment*/, void* /*its_class*/) { attack_work(10); }
+ATTACK_EXPORT void Java_AttackJava_work(void* /*environment*/, void* /*its_class*/) {
+  attack_work(10);
+}
 
 /// Node: process.dlopen() calls it once for each thread that loads this.
 ATTACK_EXPORT void* napi_register_module_v1(void* /*environment*/, void* exports) {
@@ -42,7 +44,8 @@ void* be_busy(void* /*unused*/) {
 }
 
 __attribute__((constructor)) void start() {
-  if (char const* const ranges = std::getenv("ATTACK_RANGES"); ranges != nullptr) attack_work(std::atoi(ranges));
+  if (char const* const ranges = std::getenv("ATTACK_RANGES"); ranges != nullptr)
+    attack_work(std::atoi(ranges));
   if (std::getenv("ATTACK_BUSY") == nullptr) return;
   // Signals are for the program's own thread: interpreters set variables in their handlers.
   sigset_t all{}, before{};

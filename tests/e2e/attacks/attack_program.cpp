@@ -1,4 +1,5 @@
-// attack_program CASE [NUMBER…] runs one case; attack_program --list prints a line a case: theme, name, needs.
+// attack_program CASE [NUMBER…] runs one case; attack_program --list prints a line a case: theme,
+// name, needs.
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -17,7 +18,9 @@
 
 namespace stepscope::attacks {
 
-long Arguments::number(size_t index, long otherwise) const { return index < words.size() ? std::atol(words[index]) : otherwise; }
+long Arguments::number(size_t index, long otherwise) const {
+  return index < words.size() ? std::atol(words[index]) : otherwise;
+}
 
 void work(int ranges) {
   for (int i = 0; i < ranges; ++i) {
@@ -41,12 +44,14 @@ void set_limit(int resource, rlim_t value) {
 
 void become_nobody() {
   constexpr uid_t kNobody = 65534;
-  if (::setresgid(kNobody, kNobody, kNobody) != 0 || ::setresuid(kNobody, kNobody, kNobody) != 0) std::perror("setresuid");
+  if (::setresgid(kNobody, kNobody, kNobody) != 0 || ::setresuid(kNobody, kNobody, kNobody) != 0)
+    std::perror("setresuid");
 }
 
 int execute_again(Arguments const& arguments, char const* name, long number) {
   std::string word = std::to_string(number);
-  std::array<char*, 4> const list = {const_cast<char*>(arguments.program), const_cast<char*>(name), word.data(), nullptr};
+  std::array<char*, 4> const list = {const_cast<char*>(arguments.program), const_cast<char*>(name),
+                                     word.data(), nullptr};
   ::execv("/proc/self/exe", list.data());
   return 1;
 }
@@ -67,14 +72,16 @@ void* be_busy(void* /*unused*/) {
 }
 
 std::array<Theme, 12> all_themes() {
-  return {descriptor_cases(), ending_cases(),  fault_cases(),   limit_cases(),  memory_cases(), name_cases(),
-          process_cases(),    sandbox_cases(), sharing_cases(), signal_cases(), thread_cases(), time_cases()};
+  return {descriptor_cases(), ending_cases(), fault_cases(),   limit_cases(),
+          memory_cases(),     name_cases(),   process_cases(), sandbox_cases(),
+          sharing_cases(),    signal_cases(), thread_cases(),  time_cases()};
 }
 
 int list_cases() {
   for (Theme const& theme : all_themes())
     for (Case const& one : theme.cases)
-      std::printf("%s %s %s\n", theme.name, one.name, one.needs == Needs::kRoot ? "root" : "nothing");
+      std::printf("%s %s %s\n", theme.name, one.name,
+                  one.needs == Needs::kRoot ? "root" : "nothing");
   return 0;
 }
 
@@ -97,7 +104,8 @@ int main(int argc, char** argv) {
   if (name == "--list") return list_cases();
   for (Theme const& theme : all_themes())
     for (Case const& one : theme.cases)
-      if (name == one.name) return one.run({argv[0], name, {argv + 2, static_cast<size_t>(argc - 2)}});
+      if (name == one.name)
+        return one.run({argv[0], name, {argv + 2, static_cast<size_t>(argc - 2)}});
   std::fprintf(stderr, "attack_program: no case %s, --list prints them\n", argc > 1 ? argv[1] : "");
   return 2;
 }

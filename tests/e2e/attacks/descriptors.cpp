@@ -37,8 +37,9 @@ int close_all_before_first_event(Arguments const& /*unused*/) {
   return 3;
 }
 
-/// Closes everything, opens files, and finds them as it wrote them. NUMBERs: microseconds before the descriptors are closed and
-/// before the files are looked at, then 1 = another thread makes events all the time.
+/// Closes everything, opens files, and finds them as it wrote them. NUMBERs: microseconds before
+/// the descriptors are closed and before the files are looked at, then 1 = another thread makes
+/// events all the time.
 int close_all_and_reuse(Arguments const& arguments) {
   auto const before = static_cast<useconds_t>(arguments.number(0, 30'000));
   auto const after = static_cast<useconds_t>(arguments.number(1, 600'000));
@@ -95,7 +96,8 @@ int duplicate_over_all(Arguments const& /*unused*/) {
 /// The file that a descriptor is open on, without what differs from run to run.
 std::string target_of(int fd) {
   std::array<char, 4096> text{};
-  ssize_t const length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), text.data(), text.size());
+  ssize_t const length =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), text.data(), text.size());
   std::string target(text.data(), length < 0 ? 0 : static_cast<size_t>(length));
   return target.substr(0, target.find(":["));
 }
@@ -110,14 +112,16 @@ void print_descriptors(char const* where) {
   ::closedir(folder);
   std::sort(open.begin(), open.end());
 
-  for (int const fd : open) std::printf("%s: %d -> %s flags %x\n", where, fd, target_of(fd).c_str(), ::fcntl(fd, F_GETFD));
+  for (int const fd : open)
+    std::printf("%s: %d -> %s flags %x\n", where, fd, target_of(fd).c_str(), ::fcntl(fd, F_GETFD));
   int const next = ::open("/dev/null", O_RDONLY);
   std::printf("%s: next %d\n", where, next);
   ::close(next);
   std::fflush(stdout);
 }
 
-/// The descriptors that a program sees: with events, in a fork that makes events, too, and after exec.
+/// The descriptors that a program sees: with events, in a fork that makes events, too, and after
+/// exec.
 int list_descriptors(Arguments const& arguments) {
   if (arguments.number(0, 0) == 1) {
     work(10);
@@ -145,7 +149,8 @@ int remove_output_folder(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(100);
   char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
-  std::string const command = std::string("rm -rf '") + (folder != nullptr ? folder : "/nonexistent") + "'";
+  std::string const command =
+      std::string("rm -rf '") + (folder != nullptr ? folder : "/nonexistent") + "'";
   ::unsetenv("LD_PRELOAD");
   if (std::system(command.c_str()) != 0) return 5;
   work(100'000);

@@ -39,7 +39,8 @@ int fault_in_threads(int count) {
   work(10);
   auto const function = reinterpret_cast<ThreadFunction>(8);
   std::array<pthread_t, 8> threads{};
-  for (int i = 0; i < count; ++i) ::pthread_create(&threads[static_cast<size_t>(i)], nullptr, function, nullptr);
+  for (int i = 0; i < count; ++i)
+    ::pthread_create(&threads[static_cast<size_t>(i)], nullptr, function, nullptr);
   for (int i = 0; i < count; ++i) ::pthread_join(threads[static_cast<size_t>(i)], nullptr);
   return 0;
 }
@@ -105,7 +106,8 @@ int touch_behind_end_of_file(Arguments const& /*unused*/) {
   work(10);
   int const fd = ::open("bus.tmp", O_RDWR | O_CREAT | O_TRUNC, 0644);
   if (::ftruncate(fd, 4096) != 0) return 1;
-  auto volatile* const bytes = static_cast<char*>(::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  auto volatile* const bytes =
+      static_cast<char*>(::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
   bytes[5000] = 1;
   return 0;
 }

@@ -106,17 +106,18 @@ int no_threads(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"nofile20", [](Arguments const&) { return few_descriptors(20); }},
-                           {"nofile4", [](Arguments const&) { return few_descriptors(4); }},
-                           {"nofile3", no_descriptor},
-                           {"as", little_address_space},
-                           {"as_tiny", almost_no_address_space},
-                           {"as_after", no_address_space_later},
-                           {"as_threads", threads_without_address_space},
-                           {"fsize", [](Arguments const&) { return work_with_small_files(20'000, 20); }},
-                           {"fsize0", [](Arguments const&) { return work_with_small_files(0, 20); }},
-                           {"fsize_handler", small_files_with_handler},
-                           {"nproc", no_threads, Needs::kRoot}};
+constexpr Case kCases[] = {
+    {"nofile20", [](Arguments const&) { return few_descriptors(20); }},
+    {"nofile4", [](Arguments const&) { return few_descriptors(4); }},
+    {"nofile3", no_descriptor},
+    {"as", little_address_space},
+    {"as_tiny", almost_no_address_space},
+    {"as_after", no_address_space_later},
+    {"as_threads", threads_without_address_space},
+    {"fsize", [](Arguments const&) { return work_with_small_files(20'000, 20); }},
+    {"fsize0", [](Arguments const&) { return work_with_small_files(0, 20); }},
+    {"fsize_handler", small_files_with_handler},
+    {"nproc", no_threads, Needs::kRoot}};
 
 }  // namespace
 

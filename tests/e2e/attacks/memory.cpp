@@ -85,7 +85,8 @@ int keep_errno(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// A library with a copy of NVTX of its own is opened after a fork; the child, which never opened it, waits and yields.
+/// A library with a copy of NVTX of its own is opened after a fork; the child, which never opened
+/// it, waits and yields.
 int open_after_fork(Arguments const& arguments) {
   work(3);
   int ends[2];
@@ -99,7 +100,8 @@ int open_after_fork(Arguments const& arguments) {
   }
 
   Library const library(arguments);
-  if (auto* const push = library.find<void(char const*)>("attack_push"); push != nullptr) push("late");
+  if (auto* const push = library.find<void(char const*)>("attack_push"); push != nullptr)
+    push("late");
   if (::write(ends[1], "x", 1) != 1) return 1;
   std::printf("child %d\n", exit_of(child));
   return 0;

@@ -59,7 +59,8 @@ int change_priority(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"names", odd_names}, {"burst", burst}, {"env", print_environment}, {"nice", change_priority}};
+constexpr Case kCases[] = {
+    {"names", odd_names}, {"burst", burst}, {"env", print_environment}, {"nice", change_priority}};
 
 }  // namespace
 

@@ -105,8 +105,8 @@ void push_payload() {
   nvtxRangePop();
 }
 
-/// Threads begin to use the payload extension, and so initialize it; the process is forked so many µs later, and the child uses
-/// it, too.
+/// Threads begin to use the payload extension, and so initialize it; the process is forked so many
+/// µs later, and the child uses it, too.
 int fork_while_payloads_begin(long after_us) {
   constexpr int kThreads = 2;
   static std::atomic<int> begun{0};
@@ -136,8 +136,8 @@ int fork_while_payloads_begin(long after_us) {
   return code;
 }
 
-/// How many children hang is not told: alone it is one in some hundreds, since NVTX knows nothing of forks. Where recording makes
-/// its beginning long, so many hang that the case passes its time.
+/// How many children hang is not told: alone it is one in some hundreds, since NVTX knows nothing
+/// of forks. Where recording makes its beginning long, so many hang that the case passes its time.
 int fork_while_payloads_begin_often(Arguments const& arguments) {
   auto const rounds = static_cast<int>(arguments.number(0, 90));
   for (int i = 0; i < rounds; ++i) {
@@ -221,7 +221,8 @@ int fork_by_system_call(Arguments const& /*unused*/) {
   work(10);
   int wrong = 0;
   for (int i = 0; i < 20; ++i) {
-    auto const child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+    auto const child =
+        static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
     if (child == 0) {
       work(1000);
       ::_exit(6);
@@ -266,13 +267,18 @@ int fork_in_line(Arguments const& /*unused*/) {
 
 constexpr Case kCases[] = {
     {"daemon2", become_daemon},
-    {"exec100", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec100", 100); }},
-    {"exec1000", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec1000", 1000); }},
+    {"exec100",
+     [](Arguments const& arguments) { return execute_in_turn(arguments, "exec100", 100); }},
+    {"exec1000",
+     [](Arguments const& arguments) { return execute_in_turn(arguments, "exec1000", 1000); }},
     {"fork_often", [](Arguments const& arguments) { return fork_often(arguments, true); }},
     {"fork_silent", [](Arguments const& arguments) { return fork_often(arguments, false); }},
-    {"fork_busy", [](Arguments const& arguments) { return fork_while_busy(arguments, 200, make_an_event); }},
-    {"fork_busy_silent", [](Arguments const& arguments) { return fork_while_busy(arguments, 50, do_nothing); }},
-    {"fork_busy_thread", [](Arguments const& arguments) { return fork_while_busy(arguments, 50, wait_for_a_thread); }},
+    {"fork_busy",
+     [](Arguments const& arguments) { return fork_while_busy(arguments, 200, make_an_event); }},
+    {"fork_busy_silent",
+     [](Arguments const& arguments) { return fork_while_busy(arguments, 50, do_nothing); }},
+    {"fork_busy_thread",
+     [](Arguments const& arguments) { return fork_while_busy(arguments, 50, wait_for_a_thread); }},
     {"fork_payloads", fork_while_payloads_begin_often},
     {"fork_exec_busy", fork_and_execute_while_busy},
     {"vfork", vfork_often},

@@ -46,7 +46,8 @@ int strict_mode(Arguments const& /*unused*/) {
   return 1;
 }
 
-/// As a sandbox that starts after its program is set up: an event may open nothing and change no handler.
+/// As a sandbox that starts after its program is set up: an event may open nothing and change no
+/// handler.
 int filter_after_first_event(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(50);
@@ -136,7 +137,8 @@ long address_pages() {
   return pages;
 }
 
-/// Each of these calls is for a process of one thread; between them it makes events. It takes no more addresses each time.
+/// Each of these calls is for a process of one thread; between them it makes events. It takes no
+/// more addresses each time.
 int be_alone_often(Arguments const& /*unused*/) {
   constexpr int kFirst = 5, kRounds = 40;
   constexpr long kMostPages = (8L << 20) / 4096;

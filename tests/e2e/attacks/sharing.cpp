@@ -1,5 +1,6 @@
-// Descriptors whose last close is seen from outside: the end of a pipe, a lock, a port. No copy of them may stay open in the
-// tracer. Each case opens before its first event, so that everything that the tracer inherits has it.
+// Descriptors whose last close is seen from outside: the end of a pipe, a lock, a port. No copy of
+// them may stay open in the tracer. Each case opens before its first event, so that everything that
+// the tracer inherits has it.
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -89,7 +90,8 @@ int listen_on(uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = port;
-  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(socket, 4) != 0) {
+  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket, 4) != 0) {
     ::close(socket);
     return -1;
   }
@@ -133,10 +135,11 @@ int leave_epoll_set(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"pipe_end", read_to_end_of_pipe}, {"pipe_broken", write_to_broken_pipe},
-                           {"flock", release_lock_by_close},  {"process_lock", keep_lock_of_process},
-                           {"port", listen_again_on_port},    {"hang_up", hang_up_connection},
-                           {"epoll", leave_epoll_set}};
+constexpr Case kCases[] = {
+    {"pipe_end", read_to_end_of_pipe}, {"pipe_broken", write_to_broken_pipe},
+    {"flock", release_lock_by_close},  {"process_lock", keep_lock_of_process},
+    {"port", listen_again_on_port},    {"hang_up", hang_up_connection},
+    {"epoll", leave_epoll_set}};
 
 }  // namespace
 

@@ -116,7 +116,8 @@ void print_signal_state(char const* where) {
   std::fflush(stdout);
 }
 
-/// Blocked, ignored and waiting signals: at the start, with events, in a fork and after exec, which inherits them.
+/// Blocked, ignored and waiting signals: at the start, with events, in a fork and after exec, which
+/// inherits them.
 int signal_state(Arguments const& arguments) {
   if (arguments.number(0, 0) == 1) {
     print_signal_state("executed");
@@ -138,7 +139,8 @@ int signal_state(Arguments const& arguments) {
 
 pid_t volatile handled_in = 0;
 
-/// A signal to the process waits while its only thread blocks it: no thread of the tracer may take it.
+/// A signal to the process waits while its only thread blocks it: no thread of the tracer may take
+/// it.
 int wait_while_blocked(Arguments const& /*unused*/) {
   std::signal(SIGUSR1, [](int) { handled_in = ::gettid(); });
   work(10);
@@ -189,7 +191,8 @@ int wait_in_thread(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// Some programs look whether a fault is handled already, before they install a handler of their own.
+/// Some programs look whether a fault is handled already, before they install a handler of their
+/// own.
 int find_handlers(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);
@@ -220,7 +223,8 @@ int hand_fault_on(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// A launcher has put something else into LD_PRELOAD: the tracer's own preloaded library is opened late then.
+/// A launcher has put something else into LD_PRELOAD: the tracer's own preloaded library is opened
+/// late then.
 int lose_preload(Arguments const& arguments) {
   if (arguments.number(0, 0) == 0) {
     ::unsetenv("LD_PRELOAD");
@@ -252,7 +256,8 @@ int jump_out_of_events(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// A forked child whose first event is interrupted by a handler that leaves by a jump. Threads that come later annotate, too.
+/// A forked child whose first event is interrupted by a handler that leaves by a jump. Threads that
+/// come later annotate, too.
 int jump_out_of_first_event(Arguments const& arguments) {
   work(1);
   struct sigaction action {};

@@ -54,7 +54,8 @@ int two_thousand_threads_at_once(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// With the smallest stack that the C library allows. NVTX itself needs more for its start: that is on the main thread's.
+/// With the smallest stack that the C library allows. NVTX itself needs more for its start: that is
+/// on the main thread's.
 int small_stacks(Arguments const& /*unused*/) {
   work(1);
   pthread_attr_t attributes{};
@@ -122,7 +123,8 @@ void* annotate_until_cancelled(void* /*unused*/) {
   }
 }
 
-/// Each thread is cancelled at another moment, some in the midst of their first event. The others must go on after it.
+/// Each thread is cancelled at another moment, some in the midst of their first event. The others
+/// must go on after it.
 int cancel_threads(Arguments const& /*unused*/) {
   work(1);
   constexpr int kThreads = 300, kLongestPauseUs = 400;
@@ -149,10 +151,11 @@ int exit_while_cancelled(Arguments const& /*unused*/) {
   ::_exit(12);
 }
 
-constexpr Case kCases[] = {{"cancel", cancel_threads},           {"cancel_exit", exit_while_cancelled},
-                           {"threads10k", ten_thousand_threads}, {"threads2k_live", two_thousand_threads_at_once},
-                           {"smallstack", small_stacks},         {"swapcontext", swap_stacks},
-                           {"threadcount", count_threads}};
+constexpr Case kCases[] = {
+    {"cancel", cancel_threads},           {"cancel_exit", exit_while_cancelled},
+    {"threads10k", ten_thousand_threads}, {"threads2k_live", two_thousand_threads_at_once},
+    {"smallstack", small_stacks},         {"swapcontext", swap_stacks},
+    {"threadcount", count_threads}};
 
 }  // namespace
 

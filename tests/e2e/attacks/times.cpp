@@ -29,8 +29,8 @@ int nested_ranges(Arguments const& arguments) {
   return 0;
 }
 
-/// Prints how many marks are made, and when, without a buffer: who kills it knows what should be in the trace.
-/// NUMBER: marks, 0 = until it is killed.
+/// Prints how many marks are made, and when, without a buffer: who kills it knows what should be in
+/// the trace. NUMBER: marks, 0 = until it is killed.
 int counted_marks(Arguments const& arguments) {
   constexpr long kBetween = 100;
   long const marks = arguments.number(0, 20'000);
@@ -62,7 +62,8 @@ int mostly_asleep(Arguments const& arguments) {
   return 0;
 }
 
-/// Sets the clock to the time that it shows plus NUMBER seconds. By default none: the clock is everybody's.
+/// Sets the clock to the time that it shows plus NUMBER seconds. By default none: the clock is
+/// everybody's.
 int set_clock(Arguments const& arguments) {
   work(10);
   timespec time{};

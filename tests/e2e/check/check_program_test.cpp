@@ -1,4 +1,5 @@
-// `stepscope check` as a CI runs it: baselines, budgets, histories, exit codes, and the files that CI systems read.
+// `stepscope check` as a CI runs it: baselines, budgets, histories, exit codes, and the files that
+// CI systems read.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,8 +19,9 @@ namespace fs = std::filesystem;
 class Check : public Program {
  protected:
   void make(std::string const& name, std::string const& fault, int seed, int steps = 16) const {
-    Outcome const made = stepscope("synth --ranks 2 --steps " + std::to_string(steps) + " --fault " + fault + " --seed " +
-                                   std::to_string(seed) + " -o " + name);
+    Outcome const made =
+        stepscope("synth --ranks 2 --steps " + std::to_string(steps) + " --fault " + fault +
+                  " --seed " + std::to_string(seed) + " -o " + name);
     ASSERT_EQ(made.code, 0) << made.output;
   }
   /// A baseline of four runs in the folder `base`, and a fifth run that is no worse.
@@ -27,10 +29,14 @@ class Check : public Program {
     for (int i = 1; i <= 5; ++i) make("good-" + std::to_string(i), "none", i);
     Outcome const made = stepscope("check good-1 good-2 good-3 good-4 --update-baseline base");
     ASSERT_EQ(made.code, 0) << made.output;
-    EXPECT_THAT(made.output, testing::AllOf(testing::StartsWith("BASELINE WRITTEN: train: 4 runs, in base/train.json."),
-                                            HasSubstr("\nNext: stepscope check NEW… --baseline base\n")));
+    EXPECT_THAT(
+        made.output,
+        testing::AllOf(testing::StartsWith("BASELINE WRITTEN: train: 4 runs, in base/train.json."),
+                       HasSubstr("\nNext: stepscope check NEW… --baseline base\n")));
   }
-  void write(std::string const& name, std::string const& text) const { std::ofstream(path(name)) << text; }
+  void write(std::string const& name, std::string const& text) const {
+    std::ofstream(path(name)) << text;
+  }
   [[nodiscard]] std::string read(std::string const& name) const {
     std::ifstream file(path(name));
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -62,7 +68,8 @@ TEST_F(Check, ASlowdownOfFivePercentFailsWithItsCause) {
   double const slower = metric["new"].get<double>() / metric["base"].get<double>() - 1;
   EXPECT_GT(slower, 0.03);
   EXPECT_LT(slower, 0.07);
-  EXPECT_THAT(json["checks"][0]["message"].get<std::string>(), HasSubstr("Most of it: more idle time: waiting for input"));
+  EXPECT_THAT(json["checks"][0]["message"].get<std::string>(),
+              HasSubstr("Most of it: more idle time: waiting for input"));
 }
 
 TEST_F(Check, BaselinesAreDeterministicAndSmall) {
@@ -80,7 +87,8 @@ TEST_F(Check, ARegressionDoesNotBecomeTheBaseline) {
   make_baseline();
   make("slow", "input=4", 21);
   std::string const before = read("base/train.json");
-  expect_code("slow --baseline base --update-baseline base", 1, "unchanged, because the check did not pass");
+  expect_code("slow --baseline base --update-baseline base", 1,
+              "unchanged, because the check did not pass");
   EXPECT_EQ(read("base/train.json"), before);
   expect_code("good-5 --baseline base --update-baseline base", 0, "PASSED");
   EXPECT_NE(read("base/train.json"), before);
@@ -88,7 +96,8 @@ TEST_F(Check, ARegressionDoesNotBecomeTheBaseline) {
 
 TEST_F(Check, BudgetsAreKeptOrBrokenOrUnclear) {
   make("new", "none", 1);
-  write("b.toml", "[default]\nstep_time_ms = \"<= 100\"\n[workload.train]\npeak_memory_gb = \"<= 70\"\n");
+  write("b.toml",
+        "[default]\nstep_time_ms = \"<= 100\"\n[workload.train]\npeak_memory_gb = \"<= 70\"\n");
   expect_code("new --budget b.toml", 0, "PASSED: train: 2 checks passed");
   write("b.toml", "[default]\nstep_time_ms = \"<= 1\"\n");
   expect_code("new --budget b.toml", 1, "step_time_ms <= 1 ms");
@@ -99,7 +108,8 @@ TEST_F(Check, BudgetsAreKeptOrBrokenOrUnclear) {
 TEST_F(Check, MistakesInBudgetFilesHaveTheirPlace) {
   make("new", "none", 1, 4);
   write("b.toml", "[default]\nstep_time = \"<= 1\"\n");
-  expect_code("new --budget b.toml", 2, "b.toml:2:1: step_time is no budget. Did you mean step_time_ms?");
+  expect_code("new --budget b.toml", 2,
+              "b.toml:2:1: step_time is no budget. Did you mean step_time_ms?");
   write("b.toml", "[default]\nstep_time_ms = \"<= x\"\n");
   expect_code("new --budget b.toml", 2, "b.toml:2:16");
   write("b.toml", "[workload.gpt]\nstep_time_ms = \"<= 1\"\n");
@@ -109,8 +119,11 @@ TEST_F(Check, MistakesInBudgetFilesHaveTheirPlace) {
 TEST_F(Check, WritesWhatCiSystemsRead) {
   make_baseline();
   make("slow", "input=4", 21);
-  expect_code("slow --baseline base --junit j.xml --sarif s.json --markdown m.md --json-file c.json", 1, "FAILED");
-  EXPECT_THAT(read("j.xml"), testing::AllOf(HasSubstr("<testsuites>"), HasSubstr("failures=\"1\"")));
+  expect_code(
+      "slow --baseline base --junit j.xml --sarif s.json --markdown m.md --json-file c.json", 1,
+      "FAILED");
+  EXPECT_THAT(read("j.xml"),
+              testing::AllOf(HasSubstr("<testsuites>"), HasSubstr("failures=\"1\"")));
   EXPECT_THAT(read("m.md"), HasSubstr("### Stepscope: FAILED"));
   EXPECT_EQ(nlohmann::json::parse(read("c.json"))["verdict"], "failed");
   auto const sarif = nlohmann::json::parse(read("s.json"));
@@ -126,7 +139,8 @@ TEST_F(Check, AnnotatesRunsOfGitHubActions) {
   Outcome const on = shell("GITHUB_ACTIONS=true " + command);
   EXPECT_THAT(on.output, testing::AllOf(testing::StartsWith("::stop-commands::stepscope-"),
                                         HasSubstr("\n::error title=train%3A step time failed::")));
-  EXPECT_THAT(shell("GITHUB_ACTIONS=true " + command + " --no-github").output, Not(HasSubstr("::error")));
+  EXPECT_THAT(shell("GITHUB_ACTIONS=true " + command + " --no-github").output,
+              Not(HasSubstr("::error")));
   EXPECT_THAT(shell("GITHUB_ACTIONS= " + command).output, Not(HasSubstr("::error")));
   Outcome const json = shell("GITHUB_ACTIONS=true " + command + " --json 2>/dev/null");
   EXPECT_TRUE(nlohmann::json::accept(json.output)) << json.output;
@@ -140,7 +154,8 @@ TEST_F(Check, AllOutputsAreWrittenOrNone) {
   expect_code("new --budget b.toml --junit j.xml --update-baseline b.toml", 2, "b.toml");
   EXPECT_FALSE(fs::exists(path("j.xml")));
   size_t files = 0;
-  for (auto const& entry : fs::directory_iterator(folder_)) files += entry.is_regular_file() ? 1 : 0;
+  for (auto const& entry : fs::directory_iterator(folder_))
+    files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 1U);  // b.toml, nothing beside it
 }
 
@@ -152,7 +167,9 @@ TEST_F(Check, AHistorySaysSinceWhichRunAStepIsSlower) {
   }
   for (int i = 1; i <= 5; ++i) {
     make("run", "input=2 --force", 20 + i);
-    EXPECT_EQ(stepscope("check run --append-history kept/h.json --label slow-" + std::to_string(i)).code, 0);
+    EXPECT_EQ(
+        stepscope("check run --append-history kept/h.json --label slow-" + std::to_string(i)).code,
+        0);
   }
   expect_code("--history kept/h.json", 0, "SLOWER since run 9 (slow-1)");
   expect_code("--history kept/h.json", 0, "HISTORY: train: 13 runs; nothing was checked");

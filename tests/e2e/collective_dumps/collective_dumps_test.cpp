@@ -1,4 +1,5 @@
-// Dumps of a job that hangs, written by Python's own pickle module (made_dumps.py), as a user opens them.
+// Dumps of a job that hangs, written by Python's own pickle module (made_dumps.py), as a user opens
+// them.
 #include <cstdlib>
 
 #include <fmt/format.h>

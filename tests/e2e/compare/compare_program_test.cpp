@@ -13,8 +13,9 @@ class Compare : public Program {
     make("same", "none", 2);
   }
   void make(std::string const& name, std::string const& fault, int seed, int steps = 12) const {
-    Outcome const made = stepscope("synth --ranks 2 --steps " + std::to_string(steps) + " --fault " + fault + " --seed " +
-                                   std::to_string(seed) + " -o " + name);
+    Outcome const made =
+        stepscope("synth --ranks 2 --steps " + std::to_string(steps) + " --fault " + fault +
+                  " --seed " + std::to_string(seed) + " -o " + name);
     ASSERT_EQ(made.code, 0) << made.output;
   }
   void expect_refused(std::string const& arguments, std::string const& what) const {

@@ -1,4 +1,5 @@
-// `stepscope doctor` as a user runs it: what is complete is called so, what is lost is named with its reason.
+// `stepscope doctor` as a user runs it: what is complete is called so, what is lost is named with
+// its reason.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -38,7 +39,8 @@ TEST_F(Doctor, SaysUntilWhenACutFileReaches) {
   fs::resize_file(path("run/rank-0.stepscope"), fs::file_size(path("run/rank-0.stepscope")) / 2);
   Outcome const outcome = stepscope("doctor run/rank-0.stepscope");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
-  EXPECT_NE(outcome.output.find("everything after the last block"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("everything after the last block"), std::string::npos)
+      << outcome.output;
   EXPECT_NE(outcome.output.find("it ends in the middle of"), std::string::npos) << outcome.output;
   EXPECT_EQ(stepscope("doctor run").code, 1) << "the other file is complete, the run is not";
 }
@@ -51,7 +53,9 @@ TEST_F(Doctor, NamesTheDamagedPlace) {
   auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
   ASSERT_TRUE(report.is_object() && report["files"].size() == 1) << outcome.output;
   ASSERT_EQ(report["files"][0]["lost"].size(), 1U) << outcome.output;
-  EXPECT_NE(report["files"][0]["lost"][0]["what"].get<std::string>().find("events of "), std::string::npos) << outcome.output;
+  EXPECT_NE(report["files"][0]["lost"][0]["what"].get<std::string>().find("events of "),
+            std::string::npos)
+      << outcome.output;
 }
 
 TEST_F(Doctor, SaysWhichConclusionsAMissingRankWeakens) {
@@ -73,10 +77,14 @@ TEST_F(Doctor, ExaminesTracesOfOtherToolsToo) {
     {"ph": "X", "cat": "ker)json";
   Outcome const outcome = stepscope("doctor trace.json");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
-  EXPECT_NE(outcome.output.find("the file ends in the middle of an event"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("fault    1 device op that overlaps another on the same stream"), std::string::npos)
+  EXPECT_NE(outcome.output.find("the file ends in the middle of an event"), std::string::npos)
       << outcome.output;
-  EXPECT_NE(outcome.output.find("fault    2 device ops whose launch is not in the trace"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    1 device op that overlaps another on the same stream"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    2 device ops whose launch is not in the trace"),
+            std::string::npos)
+      << outcome.output;
 }
 
 TEST_F(Doctor, DoesNotVouchForBytesWhoseFormatHasNoChecksums) {
@@ -84,7 +92,8 @@ TEST_F(Doctor, DoesNotVouchForBytesWhoseFormatHasNoChecksums) {
       << R"json({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})json";
   Outcome const outcome = stepscope("doctor trace.json");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
-  EXPECT_NE(outcome.output.find("read to its end, nothing was skipped"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("read to its end, nothing was skipped"), std::string::npos)
+      << outcome.output;
   EXPECT_EQ(outcome.output.find("every byte"), std::string::npos) << outcome.output;
 }
 
@@ -94,7 +103,8 @@ TEST_F(Doctor, DoubtsATraceWithoutEvents) {
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("doubt  has no events"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("Trust: 0 of 100"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("fault    1 trace without events"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    1 trace without events"), std::string::npos)
+      << outcome.output;
   EXPECT_EQ(outcome.output.find("complete"), std::string::npos) << outcome.output;
 }
 
@@ -132,8 +142,10 @@ TEST_F(Doctor, SaysOfTheMachineAsJsonWhatItSaysInWords) {
 }
 
 TEST_F(Doctor, NamesAnotherToolsLibraryInTheEnvironment) {
-  Outcome const outcome = shell("CUDA_INJECTION64_PATH=/opt/other/libinject.so " + program() + " doctor");
-  EXPECT_NE(outcome.output.find("CUDA_INJECTION64_PATH=/opt/other/libinject.so"), std::string::npos) << outcome.output;
+  Outcome const outcome =
+      shell("CUDA_INJECTION64_PATH=/opt/other/libinject.so " + program() + " doctor");
+  EXPECT_NE(outcome.output.find("CUDA_INJECTION64_PATH=/opt/other/libinject.so"), std::string::npos)
+      << outcome.output;
 }
 
 }  // namespace

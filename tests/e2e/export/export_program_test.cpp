@@ -1,5 +1,5 @@
-// `stepscope export` as a user runs it: the file is whole or not there, nothing is overwritten unasked, and what was exported is
-// the run, or the part of it that was asked for.
+// `stepscope export` as a user runs it: the file is whole or not there, nothing is overwritten
+// unasked, and what was exported is the run, or the part of it that was asked for.
 #include <fstream>
 #include <set>
 
@@ -24,14 +24,16 @@ class Export : public Program {
   }
   [[nodiscard]] std::set<std::string> files() const {
     std::set<std::string> names;
-    for (auto const& entry : std::filesystem::directory_iterator(folder_)) names.insert(entry.path().filename().string());
+    for (auto const& entry : std::filesystem::directory_iterator(folder_))
+      names.insert(entry.path().filename().string());
     return names;
   }
   [[nodiscard]] json document(std::string const& name) const {
     std::ifstream file(path(name));
     return json::parse(file, nullptr, false);
   }
-  /// What `analyze` says of devices, steps and collectives, but the numbers of communicators and when the run began.
+  /// What `analyze` says of devices, steps and collectives, but the numbers of communicators and
+  /// when the run began.
   [[nodiscard]] json facts_of(std::string const& run) const {
     Outcome const outcome = stepscope("analyze " + run + " --json 2> /dev/null");
     EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -54,12 +56,14 @@ class Export : public Program {
 TEST_F(Export, TheNameOfTheFileTellsTheFormat) {
   Outcome const outcome = stepscope("export run -o run.pftrace");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
-  EXPECT_NE(outcome.output.find(" events of 2 processes, in run.pftrace"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find(" events of 2 processes, in run.pftrace"), std::string::npos)
+      << outcome.output;
   EXPECT_GT(std::filesystem::file_size(path("run.pftrace")), 100'000U);
   ASSERT_EQ(stepscope("export run -o run.json").code, 0);
   EXPECT_GT(document("run.json").at("traceEvents").size(), 12'000U);
   ASSERT_EQ(stepscope("export run --format perfetto -o run.other").code, 0);
-  EXPECT_EQ(std::filesystem::file_size(path("run.other")), std::filesystem::file_size(path("run.pftrace")));
+  EXPECT_EQ(std::filesystem::file_size(path("run.other")),
+            std::filesystem::file_size(path("run.pftrace")));
 }
 
 TEST_F(Export, WhatIsThereIsReplacedOnlyWithForce) {
@@ -87,7 +91,8 @@ TEST_F(Export, OnlyAWholeRunRemovesWhatWasThereOfALargerOne) {
   Outcome const part = stepscope("export run --format chrome --rank 1 -o json --force");
   ASSERT_EQ(part.code, 0) << part.output;
   EXPECT_EQ(part.output.find("removed"), std::string::npos) << part.output;
-  EXPECT_TRUE(std::filesystem::exists(path("json/rank-0.json")) && std::filesystem::exists(path("json/rank-7.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("json/rank-0.json")) &&
+              std::filesystem::exists(path("json/rank-7.json")));
   Outcome const whole = stepscope("export run --format chrome -o json --force");
   ASSERT_EQ(whole.code, 0) << whole.output;
   EXPECT_NE(whole.output.find("removed 1 file of a larger run"), std::string::npos) << whole.output;
@@ -98,8 +103,10 @@ TEST_F(Export, OnlyAWholeRunRemovesWhatWasThereOfALargerOne) {
 TEST_F(Export, AFileOfSeveralRanksSaysThatItIsForViewing) {
   std::string const words = "2 ranks in one file: for viewing; -o FOLDER/";
   EXPECT_NE(stepscope("export run -o run.json").output.find(words), std::string::npos);
-  EXPECT_EQ(stepscope("export run --rank 0 -o part.json").output.find("for viewing"), std::string::npos);
-  EXPECT_EQ(stepscope("export run --format chrome -o json/").output.find("for viewing"), std::string::npos);
+  EXPECT_EQ(stepscope("export run --rank 0 -o part.json").output.find("for viewing"),
+            std::string::npos);
+  EXPECT_EQ(stepscope("export run --format chrome -o json/").output.find("for viewing"),
+            std::string::npos);
 }
 
 TEST_F(Export, WhereTheResultCannotBeIsSaidAtOnce) {
@@ -117,9 +124,11 @@ TEST_F(Export, APartIsAllThatIsWritten) {
   std::set<std::string> steps;
   json const part = document("part.json");
   for (json const& event : part.at("traceEvents"))
-    if (std::string const name = event.at("name"); name.starts_with("ProfilerStep#")) steps.insert(name);
+    if (std::string const name = event.at("name"); name.starts_with("ProfilerStep#"))
+      steps.insert(name);
   EXPECT_TRUE(steps.contains("ProfilerStep#2") && steps.contains("ProfilerStep#3"));
-  EXPECT_FALSE(steps.contains("ProfilerStep#6"));  // parts of steps beside them may be needed to understand them
+  EXPECT_FALSE(steps.contains(
+      "ProfilerStep#6"));  // parts of steps beside them may be needed to understand them
   EXPECT_EQ(part.at("distributedInfo").at("rank"), 1);
   ASSERT_EQ(stepscope("export run --time 0.01:0.02 -o time.json").code, 0);
   EXPECT_LT(document("time.json").at("traceEvents").size(), 6000U);
@@ -143,7 +152,8 @@ TEST_F(Export, WrongUseIsSaidWithWhatIsRight) {
 
 TEST_F(Export, TheRunItselfIsNeverTheOutput) {
   expect_refused("run --format perfetto -o run/rank-0.stepscope --force", "another place");
-  expect_refused("run/rank-0.stepscope --format perfetto -o run/rank-0.stepscope --force", "another place");
+  expect_refused("run/rank-0.stepscope --format perfetto -o run/rank-0.stepscope --force",
+                 "another place");
   expect_refused("run --format chrome -o run --force", "another place");
   expect_refused("run -o run/more.json", "another place");
   EXPECT_EQ(stepscope("info run").code, 0);
@@ -153,9 +163,11 @@ TEST_F(Export, TheRunItselfIsNeverTheOutput) {
 TEST_F(Export, AFullDiskLeavesNothing) {
   for (char const* const name : {"run.pftrace", "run.json"}) {
     // The system refuses files beyond this size.
-    Outcome const outcome = shell("trap '' XFSZ; ulimit -f 64; " + program() + " export run -o " + name);
+    Outcome const outcome =
+        shell("trap '' XFSZ; ulimit -f 64; " + program() + " export run -o " + name);
     EXPECT_EQ(outcome.code, 2) << outcome.output;
-    EXPECT_NE(outcome.output.find(std::string(name) + ": cannot write"), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find(std::string(name) + ": cannot write"), std::string::npos)
+        << outcome.output;
   }
   EXPECT_EQ(files(), (std::set<std::string>{"run"}));
 }

@@ -1,5 +1,5 @@
-// `stepscope import` as a user runs it: a run that analyzes as the traces that it was made of, and a word on everything that is
-// not as it should be.
+// `stepscope import` as a user runs it: a run that analyzes as the traces that it was made of, and
+// a word on everything that is not as it should be.
 #include <fstream>
 #include <set>
 
@@ -29,12 +29,14 @@ class Import : public Program {
     EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
   }
   void expect_said(Outcome const& outcome, std::string const& what) const {
-    EXPECT_NE(outcome.output.find(what), std::string::npos) << what << " is not in\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << what << " is not in\n"
+                                                            << outcome.output;
   }
   [[nodiscard]] std::set<std::string> files_in(std::string const& name) const {
     std::set<std::string> names;
     if (!std::filesystem::exists(path(name))) return names;
-    for (auto const& entry : std::filesystem::directory_iterator(path(name))) names.insert(entry.path().filename().string());
+    for (auto const& entry : std::filesystem::directory_iterator(path(name)))
+      names.insert(entry.path().filename().string());
     return names;
   }
   [[nodiscard]] json analysis_of(std::string const& run) const {
@@ -44,20 +46,27 @@ class Import : public Program {
     analysis.at("run").erase("name");
     return analysis;
   }
-  void write(std::string const& name, std::string const& content) const { std::ofstream(path(name)) << content; }
-  static std::string two_digits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
+  void write(std::string const& name, std::string const& content) const {
+    std::ofstream(path(name)) << content;
+  }
+  static std::string two_digits(int number) {
+    return (number < 10 ? "0" : "") + std::to_string(number);
+  }
   static std::string trace_of_one_event(std::string const& name, std::string const& members = "") {
-    return "{" + members + R"("traceEvents": [{"ph": "X", "name": ")" + name + R"(", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})";
+    return "{" + members + R"("traceEvents": [{"ph": "X", "name": ")" + name +
+           R"(", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})";
   }
   /// Of the run and of its file alone.
   void expect_rank(int rank, std::string const& event) const {
     std::string const number = std::to_string(rank);
-    expect_said(stepscope("query run 'select name from events where rank = " + number + "'"), event);
+    expect_said(stepscope("query run 'select name from events where rank = " + number + "'"),
+                event);
     expect_said(stepscope("info run/rank-" + number + ".stepscope --json"), "\"rank\": " + number);
   }
 };
 
-std::set<std::string> const kThreeRanks = {"rank-0.stepscope", "rank-1.stepscope", "rank-2.stepscope"};
+std::set<std::string> const kThreeRanks = {"rank-0.stepscope", "rank-1.stepscope",
+                                           "rank-2.stepscope"};
 
 TEST_F(Import, TheRunAnalyzesAsTheTracesThatItWasMadeOf) {
   Outcome const outcome = stepscope("import json -o run");
@@ -81,14 +90,16 @@ TEST_F(Import, WhatIsSaidOfAnyTraceIsAsTheSchemaSays) {
   ASSERT_EQ(stepscope("synth --ranks 2 --steps 1 -o one_step").code, 0);
   std::vector<std::string> traces = {"made", "one_step"};
   for (std::string const folder : {"nsys", "chrome_trace", "xplane", "trace_reader"})
-    for (auto const& entry : std::filesystem::directory_iterator(support::source_path("tests/fuzz/corpus/" + folder)))
+    for (auto const& entry :
+         std::filesystem::directory_iterator(support::source_path("tests/fuzz/corpus/" + folder)))
       traces.push_back(entry.path().string());
   size_t read = 0;
   for (std::string const& trace : traces) {
     Outcome const outcome = stepscope("analyze " + trace + " --json 2> /dev/null");
     if (outcome.code != 0) continue;  // damaged on purpose
     ++read;
-    EXPECT_THAT(support::schema_faults(schema, json::parse(outcome.output)), testing::IsEmpty()) << trace;
+    EXPECT_THAT(support::schema_faults(schema, json::parse(outcome.output)), testing::IsEmpty())
+        << trace;
   }
   EXPECT_GT(read, 15U);
 }
@@ -110,7 +121,8 @@ TEST_F(Import, TwoTracesOfOneRankAreBothKept) {
 
 /// A rank of a capture that began so many hours into the day.
 std::string capture_of(int rank, int hour, std::string const& kernel) {
-  return R"({"baseTimeNanoseconds": )" + std::to_string(1'700'000'000'000'000'000 + hour * 3'600'000'000'000) +
+  return R"({"baseTimeNanoseconds": )" +
+         std::to_string(1'700'000'000'000'000'000 + hour * 3'600'000'000'000) +
          R"(, "distributedInfo": {"rank": )" + std::to_string(rank) +
          R"(}, "traceEvents": [{"ph": "X", "cat": "kernel", "name": ")" + kernel +
          R"(", "pid": 0, "tid": 7, "ts": 5, "dur": 1, "args": {"device": 0, "stream": 7}}]})";
@@ -125,11 +137,13 @@ TEST_F(Import, OfTwoCapturesInAFolderTheNewestIsImportedAsItIsOpened) {
   Outcome const outcome = stepscope("import both -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   expect_said(outcome,
-              "the folder holds 2 captures that do not overlap in time, the newest is opened; left out: a0.json, a1.json");
+              "the folder holds 2 captures that do not overlap in time, the newest is opened; left "
+              "out: a0.json, a1.json");
   expect_said(outcome, "2 events of 2 ranks, in run");
   expect_said(stepscope("analyze both"), "the newest is opened; left out: a0.json, a1.json");
   EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope", "rank-1.stepscope"}));
-  EXPECT_EQ(stepscope("query run 'select name from kernels' --format csv 2> /dev/null").output, "name\nnew\nnew\n");
+  EXPECT_EQ(stepscope("query run 'select name from kernels' --format csv 2> /dev/null").output,
+            "name\nnew\nnew\n");
 
   ASSERT_EQ(stepscope("import both --one-run -o all").code, 0);
   EXPECT_EQ(files_in("all").size(), 4U);
@@ -138,7 +152,8 @@ TEST_F(Import, OfTwoCapturesInAFolderTheNewestIsImportedAsItIsOpened) {
 }
 
 TEST_F(Import, WhatWasCutIsSaidAndTheRestKept) {
-  std::filesystem::resize_file(path("json/rank-1.json"), std::filesystem::file_size(path("json/rank-1.json")) / 2);
+  std::filesystem::resize_file(path("json/rank-1.json"),
+                               std::filesystem::file_size(path("json/rank-1.json")) / 2);
   Outcome const outcome = stepscope("import json -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   expect_said(outcome, "json/rank-1.json:   the file is cut");
@@ -184,7 +199,8 @@ TEST_F(Import, RanksThatAreInOneFileAreTold) {
 
 TEST_F(Import, TracesThatDoNotSayTheirRankKeepTheOrderOfTheFiles) {
   std::filesystem::create_directory(path("twelve"));
-  for (int i = 0; i < 12; ++i) write("twelve/part_" + two_digits(i) + ".json", trace_of_one_event("work of " + two_digits(i)));
+  for (int i = 0; i < 12; ++i)
+    write("twelve/part_" + two_digits(i) + ".json", trace_of_one_event("work of " + two_digits(i)));
   Outcome const outcome = stepscope("import twelve -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   expect_said(outcome, "twelve/part_09.json: does not say which rank it is; taken as rank 9 ");
@@ -198,7 +214,8 @@ TEST_F(Import, ATraceThatSaysItsRankKeepsItFromThoseBeforeThatDoNot) {
   std::filesystem::create_directory(path("mixed"));
   write("mixed/a.json", trace_of_one_event("first"));
   write("mixed/b.json", trace_of_one_event("second"));
-  write("mixed/c.json", trace_of_one_event("said", R"("distributedInfo": {"rank": 1, "world_size": 3}, )"));
+  write("mixed/c.json",
+        trace_of_one_event("said", R"("distributedInfo": {"rank": 1, "world_size": 3}, )"));
   ASSERT_EQ(stepscope("import mixed -o run").code, 0);
   EXPECT_EQ(files_in("run"), kThreeRanks);
   expect_rank(0, "first");

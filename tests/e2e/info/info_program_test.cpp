@@ -39,22 +39,26 @@ TEST_F(Info, TellsWhatTheTracesHold) {
 TEST_F(Info, ReadsNoEvents) {
   std::string const before = stepscope("info run --json").output;
   std::vector<uint64_t> payloads;
-  for (file::IndexEntry const& block : file::TraceFile::open(path("run/rank-0.stepscope"))->blocks())
+  for (file::IndexEntry const& block :
+       file::TraceFile::open(path("run/rank-0.stepscope"))->blocks())
     if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents))
       payloads.push_back(block.offset + file::kBlockHeaderSize);
   ASSERT_FALSE(payloads.empty());
   std::fstream bytes(path("run/rank-0.stepscope"), std::ios::in | std::ios::out | std::ios::binary);
-  for (uint64_t const place : payloads) bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
+  for (uint64_t const place : payloads)
+    bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
   bytes.close();
   EXPECT_EQ(stepscope("info run --json").output, before);
   EXPECT_NE(stepscope("doctor run").code, 0) << "they are damaged";
 }
 
 TEST_F(Info, SaysThatAProgramWasKilled) {
-  std::filesystem::resize_file(path("run/rank-1.stepscope"), std::filesystem::file_size(path("run/rank-1.stepscope")) / 2);
+  std::filesystem::resize_file(path("run/rank-1.stepscope"),
+                               std::filesystem::file_size(path("run/rank-1.stepscope")) / 2);
   Outcome const outcome = stepscope("info run");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_NE(outcome.output.find("rank-1.stepscope: the file has no end"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank-1.stepscope: the file has no end"), std::string::npos)
+      << outcome.output;
   json const info = json::parse(stepscope("info run --json 2>/dev/null").output);
   EXPECT_EQ(info[0]["truncated"], false);
   EXPECT_EQ(info[1]["truncated"], true);

@@ -1,4 +1,5 @@
-// Wrong use, broken input, killed programs: a clear error or a readable run, never a crash, never a lost run.
+// Wrong use, broken input, killed programs: a clear error or a readable run, never a crash, never a
+// lost run.
 #include <fstream>
 
 #include "tests/e2e/main_job/program.h"
@@ -11,7 +12,8 @@ using ::testing::Test;
 
 class BadInput : public Program {
  protected:
-  /// The program must refuse with exit code 2, say `what`, and neither crash nor print a stack of anything.
+  /// The program must refuse with exit code 2, say `what`, and neither crash nor print a stack of
+  /// anything.
   void expect_refused(std::string const& arguments, std::string const& what) const {
     Outcome const outcome = stepscope(arguments);
     EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.output;
@@ -41,19 +43,20 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("record --in-turn new -- true", "with : between them");
   expect_refused("profile cifar10 --trace-steps 9:3", "--trace-steps 9:3");
   for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})
-    expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true", "from 1 to 1048576");
+    expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true",
+                   "from 1 to 1048576");
 }
 
 TEST_F(BadInput, BadDataFilesAreNamed) {
   expect_refused("run cifar10 --data missing", "missing");
   std::filesystem::create_directory(path("short"));
-  for (char const* const name :
-       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
+  for (char const* const name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                 "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
     std::ofstream(path(std::string("short/") + name)) << std::string(3072, '\0');
   expect_refused("run cifar10 --data short", "data_batch_1.bin");
   std::filesystem::create_directory(path("label"));
-  for (char const* const name :
-       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
+  for (char const* const name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                 "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
     std::ofstream(path(std::string("label/") + name)) << std::string(3073 * 4, '\x0B');
   expect_refused("run cifar10 --data label", "label");
 }
@@ -108,11 +111,12 @@ TEST_F(BadInput, AReportIntoAFolderThatIsNotThereIsAnError) {
 }
 
 /// Waits until the recorded program has written events, then sends `signal` to it.
-std::string kill_when_recording(std::string const& program, std::string const& signal, std::string const& target) {
+std::string kill_when_recording(std::string const& program, std::string const& signal,
+                                std::string const& target) {
   return program + " record -o run -- " + program +
          " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 & recorder=$!; "
-         "for i in $(seq 600); do [ \"$(cat run/*.stepscope 2>/dev/null | wc -c)\" -gt 20000 ] && break; sleep 0.1; done; "
-         "worker=$(ps -o pid= --ppid $recorder | tr -d ' '); kill -" +
+         "for i in $(seq 600); do [ \"$(cat run/*.stepscope 2>/dev/null | wc -c)\" -gt 20000 ] && "
+         "break; sleep 0.1; done; worker=$(ps -o pid= --ppid $recorder | tr -d ' '); kill -" +
          signal + " " + target + "; wait $recorder";
 }
 

@@ -1,4 +1,5 @@
-// The main job, end to end: train, record, analyze, report. What the trace must hold, and what the analysis must say.
+// The main job, end to end: train, record, analyze, report. What the trace must hold, and what the
+// analysis must say.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -32,7 +33,8 @@ class MainJob : public Program {
  protected:
   /// Records a short training of two devices and opens it.
   void record(std::string const& options, std::string const& size = kSmall) {
-    Outcome const outcome = stepscope("record -o run -- " + program() + " run cifar10 --json --device host:2 " + size + options);
+    Outcome const outcome = stepscope("record -o run -- " + program() +
+                                      " run cifar10 --json --device host:2 " + size + options);
     ASSERT_EQ(outcome.code, 0) << outcome.output;
     summary_ = summary_of(outcome.output);
     ASSERT_FALSE(summary_.is_null()) << outcome.output;
@@ -56,7 +58,8 @@ class MainJob : public Program {
 TEST_F(MainJob, TheTraceHoldsEveryLaunchEveryDeviceOpAndNothingElse) {
   record("");
   ASSERT_TRUE(recorded_);
-  uint64_t const ops = count(EventKind::kKernel) + count(EventKind::kMemcpy) + count(EventKind::kCollective);
+  uint64_t const ops =
+      count(EventKind::kKernel) + count(EventKind::kMemcpy) + count(EventKind::kCollective);
   EXPECT_EQ(count(EventKind::kLaunch), summary_["launches"].get<uint64_t>());
   EXPECT_EQ(ops, count(EventKind::kLaunch));
   EXPECT_EQ(count(EventKind::kKernel), summary_["kernels"].get<uint64_t>());
@@ -90,15 +93,18 @@ TEST_F(MainJob, EveryOpOfTheNetworkRunsOnceAStepOnEveryDevice) {
   auto const steps = summary_["steps"].get<uint64_t>();
   std::map<std::pair<int32_t, std::string>, uint64_t> counts;
   for (uint32_t row = 0; row < trace().event_count(); ++row)
-    if (trace().kind(row) == EventKind::kKernel) ++counts[{trace().track(row).device, std::string(trace().name(row))}];
+    if (trace().kind(row) == EventKind::kKernel)
+      ++counts[{trace().track(row).device, std::string(trace().name(row))}];
   std::set<std::string> names;
   for (auto const& [key, n] : counts) {
     EXPECT_EQ(n, steps) << key.second << " on device " << key.first;
     names.insert(key.second);
   }
-  for (char const* const layer : {"conv1", "pool1", "norm1", "conv2", "norm2", "pool2", "fc1", "fc2", "fc3"}) {
+  for (char const* const layer :
+       {"conv1", "pool1", "norm1", "conv2", "norm2", "pool2", "fc1", "fc2", "fc3"}) {
     auto const has = [&](std::string const& part) {
-      return std::any_of(names.begin(), names.end(), [&](std::string const& name) { return name.starts_with(layer + part); });
+      return std::any_of(names.begin(), names.end(),
+                         [&](std::string const& name) { return name.starts_with(layer + part); });
     };
     EXPECT_TRUE(has(".forward")) << layer;
     EXPECT_TRUE(has(".backward")) << layer;
@@ -113,13 +119,15 @@ TEST_F(MainJob, PartsOfEveryStepAndEveryDeviceSumToItsLength) {
     int64_t causes = 0;
     for (int64_t const cause : time.idle_by_cause) causes += cause;
     EXPECT_EQ(causes, time.idle_ns);
-    EXPECT_EQ(time.compute_ns + time.exposed_comm_ns + time.exposed_copy_ns + time.idle_ns, time.window_ns);
+    EXPECT_EQ(time.compute_ns + time.exposed_comm_ns + time.exposed_copy_ns + time.idle_ns,
+              time.window_ns);
     EXPECT_EQ(time.window_ns, length);
   };
   ASSERT_EQ(analysis.steps.size(), 24U);  // 12 on each of two devices
   for (analyzer::StepStats const& step : analysis.steps) check(step.time, step.window.length());
   ASSERT_EQ(analysis.devices.size(), 2U);
-  for (analyzer::DeviceStats const& device : analysis.devices) check(device.time, device.window.length());
+  for (analyzer::DeviceStats const& device : analysis.devices)
+    check(device.time, device.window.length());
 }
 
 TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
@@ -128,13 +136,16 @@ TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
   analyzer::Analysis const analysis = analyzer::analyze(run_);
   std::vector<double> ratios;
   for (analyzer::StepStats const& step : analysis.steps) {
-    auto const own =
-        summary_["devices"][static_cast<size_t>(step.ref.device)]["step_ns"][static_cast<size_t>(step.step)].get<int64_t>();
+    auto const own = summary_["devices"][static_cast<size_t>(step.ref.device)]["step_ns"]
+                             [static_cast<size_t>(step.step)]
+                                 .get<int64_t>();
     ratios.push_back(static_cast<double>(step.window.length()) / static_cast<double>(own));
   }
   ASSERT_FALSE(ratios.empty());
-  // Both end with the device's work. A thread may lose its core between the two clocks; all but a few steps must agree.
-  auto const agree = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 0.99 && ratio < 1.01; });
+  // Both end with the device's work. A thread may lose its core between the two clocks; all but a
+  // few steps must agree.
+  auto const agree = std::count_if(ratios.begin(), ratios.end(),
+                                   [](double ratio) { return ratio > 0.99 && ratio < 1.01; });
   EXPECT_GE(agree * 10, static_cast<std::ptrdiff_t>(ratios.size()) * 9);
 }
 
@@ -143,13 +154,15 @@ TEST_F(MainJob, EveryAllReduceIsMatchedOverBothDevicesAndMemoryHasItsPurposes) {
   ASSERT_TRUE(recorded_);
   analyzer::Analysis const analysis = analyzer::analyze(run_);
   EXPECT_EQ(analysis.collectives.size(), summary_["all_reduces"].get<uint64_t>());
-  for (analyzer::CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
+    EXPECT_EQ(collective.participants.size(), 2U);
   for (analyzer::DeviceStats const& device : analysis.devices) {
     auto const& own = summary_["devices"][static_cast<size_t>(device.ref.device)];
     EXPECT_EQ(device.memory.peak_allocated_bytes, own["peak_allocated_bytes"].get<uint64_t>());
     for (auto const purpose : {model::MemoryPurpose::kWeights, model::MemoryPurpose::kGradients,
                                model::MemoryPurpose::kActivations, model::MemoryPurpose::kInput})
-      EXPECT_GT(device.memory.by_purpose_at_peak[static_cast<size_t>(purpose)], 0U) << model::to_string(purpose);
+      EXPECT_GT(device.memory.by_purpose_at_peak[static_cast<size_t>(purpose)], 0U)
+          << model::to_string(purpose);
   }
 }
 
@@ -166,11 +179,13 @@ TEST_F(MainJob, WithoutADelayTheInputIsNotBlamed) {
   record("--no-augment", " --batch 32 --steps 12 --no-evaluate --log-every 0 ");
   ASSERT_TRUE(recorded_);
   for (analyzer::Finding const& finding : analyzer::analyze(run_).findings)
-    EXPECT_FALSE(finding.rule == "input-bound" && finding.severity == analyzer::Severity::kCritical);
+    EXPECT_FALSE(finding.rule == "input-bound" &&
+                 finding.severity == analyzer::Severity::kCritical);
 }
 
 TEST_F(MainJob, StepsLimitsWhatIsRecorded) {
-  Outcome const outcome = stepscope("record -o run --steps 4:7 -- " + program() + " run cifar10 --device host:2 " + kSmall);
+  Outcome const outcome = stepscope("record -o run --steps 4:7 -- " + program() +
+                                    " run cifar10 --device host:2 " + kSmall);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   auto const run = import::open_run(path("run"));
   ASSERT_TRUE(run) << run.error().message;
@@ -202,7 +217,8 @@ TEST_F(MainJob, AScalingSeriesIsARecordedRunForEachNumberOfDevices) {
   // Nothing is trained when one of the folders is taken.
   Outcome const again = stepscope("run cifar10 --scale 3,2 -o series" + kSmall);
   EXPECT_EQ(again.code, 2);
-  EXPECT_THAT(again.output, ::testing::AllOf(::testing::HasSubstr("series/2"), ::testing::HasSubstr("--force")));
+  EXPECT_THAT(again.output,
+              ::testing::AllOf(::testing::HasSubstr("series/2"), ::testing::HasSubstr("--force")));
   EXPECT_FALSE(std::filesystem::exists(path("series/3")));
   ASSERT_EQ(shell("touch series/2/mine series/2/pathology.json").code, 0);
   EXPECT_EQ(stepscope("run cifar10 --scale 2 -o series --force" + kSmall).code, 0);
@@ -213,8 +229,8 @@ TEST_F(MainJob, AScalingSeriesIsARecordedRunForEachNumberOfDevices) {
 TEST_F(MainJob, TheLogOfPlacementNamesLayersCopiesAndCollectives) {
   Outcome const outcome = stepscope("run cifar10 --log-placement --device host:2" + kSmall);
   EXPECT_EQ(outcome.code, 0);
-  for (char const* const line :
-       {"placement: conv1 on host:0\n", "placement: conv1 on host:1\n", "placement: h2d.images on host:1\n"})
+  for (char const* const line : {"placement: conv1 on host:0\n", "placement: conv1 on host:1\n",
+                                 "placement: h2d.images on host:1\n"})
     EXPECT_THAT(outcome.output, ::testing::HasSubstr(line));
 }
 

@@ -1,4 +1,5 @@
-// Known faults, end to end: a training with one fault on purpose, recorded as users do, must get the finding that names it.
+// Known faults, end to end: a training with one fault on purpose, recorded as users do, must get
+// the finding that names it.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -17,18 +18,24 @@ namespace {
 class PathologyRun : public Program {
  protected:
   using Findings = std::map<std::string, nlohmann::json>;
-  /// The findings of a training with this pathology, by rule. On a machine that is busy with something else, what that costs may
-  /// be larger than the fault that was made: then it is trained again.
-  [[nodiscard]] Findings findings(std::string const& fault_injection, std::string const& training = "cifar10" + kSmall) const {
+  /// The findings of a training with this pathology, by rule. On a machine that is busy with
+  /// something else, what that costs may be larger than the fault that was made: then it is trained
+  /// again.
+  [[nodiscard]] Findings findings(std::string const& fault_injection,
+                                  std::string const& training = "cifar10" + kSmall) const {
     constexpr int kTries = 6;
     for (int i = 1;; ++i) {
-      Outcome const outcome = stepscope("profile " + training + " -o run --force --device host:2 --pathology " + fault_injection);
+      Outcome const outcome = stepscope(
+          "profile " + training + " -o run --force --device host:2 --pathology " + fault_injection);
       EXPECT_EQ(outcome.code, 0) << outcome.output;
       Findings by_rule;
-      nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");
-      for (auto const& finding : analysis.at("findings")) by_rule[finding.at("rule").get<std::string>()] = finding;
+      nlohmann::json const analysis = json("run/analysis.json"),
+                           injected = json("run/pathology.json");
+      for (auto const& finding : analysis.at("findings"))
+        by_rule[finding.at("rule").get<std::string>()] = finding;
       EXPECT_EQ(injected.at("pathologies").size(), 1U);
-      bool const found = by_rule.contains(injected.at("pathologies").at(0).at("expected_finding").get<std::string>());
+      bool const found = by_rule.contains(
+          injected.at("pathologies").at(0).at("expected_finding").get<std::string>());
       if (found || i == kTries) {
         EXPECT_TRUE(found) << outcome.output;
         return by_rule;
@@ -55,13 +62,16 @@ TEST_F(PathologyRun, MemoryThatIsLeftBehindIsALeakOfThatSize) {
 }
 
 TEST_F(PathologyRun, MemoryFullOfHolesIsFragmentedAndNoLeak) {
-  auto const found = findings("fragmentation", "cifar10 --batch 4 --steps 24 --no-evaluate --log-every 0");
+  auto const found =
+      findings("fragmentation", "cifar10 --batch 4 --steps 24 --no-evaluate --log-every 0");
   EXPECT_GT(found.at("memory-fragmentation")["metrics"]["unused_bytes"].get<double>(), 16 << 20);
   EXPECT_FALSE(found.contains("memory-leak"));
 }
 
 TEST_F(PathologyRun, MemoryThatIsAllocatedInEveryStepIsFound) {
-  EXPECT_GT(findings("alloc-every-step=128").at("allocation-in-step")["cost_ns_per_step"].get<double>(), 0);
+  EXPECT_GT(
+      findings("alloc-every-step=128").at("allocation-in-step")["cost_ns_per_step"].get<double>(),
+      0);
 }
 
 TEST_F(PathologyRun, ABusyHostIsHostBound) {
@@ -83,12 +93,15 @@ TEST_F(PathologyRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
 }
 
 TEST_F(PathologyRun, ASlowDeviceIsTheStraggler) {
-  auto const straggler = findings("straggler=1", "cifar10 --batch 32 --steps 12 --no-evaluate --log-every 0").at("straggler");
+  auto const straggler =
+      findings("straggler=1", "cifar10 --batch 32 --steps 12 --no-evaluate --log-every 0")
+          .at("straggler");
   EXPECT_EQ(straggler["device"], 1);
 }
 
 TEST_F(PathologyRun, ASlowCheckpointMakesItsStepsOutliers) {
-  auto const found = findings("checkpoint-stall=300", "cifar10 --batch 4 --steps 35 --no-evaluate --log-every 0");
+  auto const found =
+      findings("checkpoint-stall=300", "cifar10 --batch 4 --steps 35 --no-evaluate --log-every 0");
   // 300 ms in 3 of 34 steps, and one more where the host of the other device is a step ahead.
   EXPECT_GT(found.at("step-outliers")["cost_ns_per_step"].get<double>(), 20e6);
   EXPECT_THAT(found.at("step-outliers").dump(), ::testing::HasSubstr("slow store"));
@@ -97,7 +110,9 @@ TEST_F(PathologyRun, ASlowCheckpointMakesItsStepsOutliers) {
 }
 
 TEST_F(PathologyRun, AnOverloadedFirstStageIsTheStraggler) {
-  auto const straggler = findings("imbalanced-split=3", "split --steps 12 --no-evaluate --log-every 0").at("straggler");
+  auto const straggler =
+      findings("imbalanced-split=3", "split --steps 12 --no-evaluate --log-every 0")
+          .at("straggler");
   EXPECT_EQ(straggler["device"], 0);
   EXPECT_EQ(straggler["severity"], "critical");
 }
@@ -109,20 +124,24 @@ int64_t overlaps_with_backward(model::Trace const& trace) {
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.kind(row) == model::EventKind::kCollective) reduces.push_back(row);
     bool const is_kernel = trace.kind(row) == model::EventKind::kKernel;
-    if (is_kernel && trace.name(row).find(".backward") != std::string_view::npos) passes.push_back(row);
+    if (is_kernel && trace.name(row).find(".backward") != std::string_view::npos)
+      passes.push_back(row);
   }
   auto const end = [&](uint32_t row) { return trace.start(row) + trace.columns().dur[row]; };
   int64_t overlaps = 0;
   for (uint32_t const a : reduces)
     overlaps += std::count_if(passes.begin(), passes.end(), [&](uint32_t b) {
-      return trace.track(a).device == trace.track(b).device && trace.start(a) < end(b) && trace.start(b) < end(a);
+      return trace.track(a).device == trace.track(b).device && trace.start(a) < end(b) &&
+             trace.start(b) < end(a);
     });
   return overlaps;
 }
 
 TEST_F(PathologyRun, AllReducesWithoutOverlapBeginBehindTheBackwardPass) {
-  // What that costs, and so the finding, depends on the machine: between fast devices it is less than the rule speaks from.
-  std::string const training = "record --force -o run -- " + program() + " run cifar10 --device host:2" + kSmall;
+  // What that costs, and so the finding, depends on the machine: between fast devices it is less
+  // than the rule speaks from.
+  std::string const training =
+      "record --force -o run -- " + program() + " run cifar10 --device host:2" + kSmall;
   for (bool const ill : {false, true}) {
     Outcome const outcome = stepscope(training + (ill ? " --pathology no-overlap" : ""));
     ASSERT_EQ(outcome.code, 0) << outcome.output;
@@ -134,7 +153,9 @@ TEST_F(PathologyRun, AllReducesWithoutOverlapBeginBehindTheBackwardPass) {
 }
 
 TEST_F(PathologyRun, AnAllReduceForEveryParameterIsTooSmall) {
-  auto const found = findings("small-buckets", "cifar10 --batch 1 --steps 12 --no-evaluate --log-every 0").at("small-buckets");
+  auto const found =
+      findings("small-buckets", "cifar10 --batch 1 --steps 12 --no-evaluate --log-every 0")
+          .at("small-buckets");
   EXPECT_GE(found["metrics"]["collectives_per_step"].get<double>(), 4);
 }
 

@@ -30,7 +30,9 @@ class Program : public ::testing::Test {
   ~Program() override { std::filesystem::remove_all(folder_); }
 
   /// Runs `stepscope ARGUMENTS` in the test's folder, with the command line read by a shell.
-  [[nodiscard]] Outcome stepscope(std::string const& arguments) const { return shell(program() + " " + arguments); }
+  [[nodiscard]] Outcome stepscope(std::string const& arguments) const {
+    return shell(program() + " " + arguments);
+  }
   [[nodiscard]] Outcome shell(std::string const& command) const {
     Outcome outcome;
     // The generated data set is kept between tests; nothing else outside the folder is touched.
@@ -38,7 +40,8 @@ class Program : public ::testing::Test {
     std::FILE* const pipe = ::popen(whole.c_str(), "r");
     if (pipe == nullptr) return outcome;
     std::array<char, 4096> buffer{};
-    while (size_t const size = std::fread(buffer.data(), 1, buffer.size(), pipe)) outcome.output.append(buffer.data(), size);
+    while (size_t const size = std::fread(buffer.data(), 1, buffer.size(), pipe))
+      outcome.output.append(buffer.data(), size);
     int const status = ::pclose(pipe);
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return outcome;
@@ -46,13 +49,16 @@ class Program : public ::testing::Test {
   [[nodiscard]] static std::string program() {
     return "'" + std::filesystem::absolute(support::build_path("bin/stepscope")).string() + "'";
   }
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
 
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
       // Tests of several programs have the same name, and may run at the same time.
-      ("stepscope_e2e_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) + "_" +
-       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+      ("stepscope_e2e_" +
+       std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) +
+       "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 }  // namespace stepscope::e2e

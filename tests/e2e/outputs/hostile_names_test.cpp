@@ -1,5 +1,6 @@
-// Every output of a run in which every name is hostile: terminals, spreadsheets, pages, CI systems and dashboards must show it as
-// a name. The list of commands and the list of names are the test's only differences.
+// Every output of a run in which every name is hostile: terminals, spreadsheets, pages, CI systems
+// and dashboards must show it as a name. The list of commands and the list of names are the test's
+// only differences.
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -74,22 +75,28 @@ constexpr Output kOutputs[] = {
     {"query HOSTILE 'select * from events limit 30' --format json", Is::kJson},
     {"report HOSTILE -o out.html", Is::kHtml, "out.html"},
     {"report HOSTILE --lang zh -o out.html", Is::kHtml, "out.html"},
-    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md", Is::kHtml, "out.html"},
-    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md", Is::kJson, "out.json"},
-    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md", Is::kMarkdown, "out.md"},
+    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md",
+     Is::kHtml, "out.html"},
+    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md",
+     Is::kJson, "out.json"},
+    {"report --series HOSTILE four_hostile -o out.html --json out.json --markdown out.md",
+     Is::kMarkdown, "out.md"},
     {"report --series HOSTILE four_hostile -o out.html", Is::kText},
     {"compare HOSTILE --vs HOSTILE --markdown out.md", Is::kText},
     {"compare HOSTILE --vs HOSTILE --markdown out.md", Is::kMarkdown, "out.md"},
     {"compare HOSTILE --vs HOSTILE --json", Is::kJson},
     {"check HOSTILE --baseline HOSTILE --budget budget.toml --github", Is::kText},
     {"check HOSTILE --baseline HOSTILE --budget budget.toml --json", Is::kJson},
-    {"check HOSTILE --baseline HOSTILE --budget budget.toml --markdown out.md", Is::kMarkdown, "out.md"},
+    {"check HOSTILE --baseline HOSTILE --budget budget.toml --markdown out.md", Is::kMarkdown,
+     "out.md"},
     {"check HOSTILE --baseline HOSTILE --budget budget.toml --junit out.xml", Is::kXml, "out.xml"},
-    {"check HOSTILE --baseline HOSTILE --budget budget.toml --sarif out.sarif", Is::kJson, "out.sarif"},
+    {"check HOSTILE --baseline HOSTILE --budget budget.toml --sarif out.sarif", Is::kJson,
+     "out.sarif"},
     {"check HOSTILE --append-history h.json --label LABEL", Is::kText},
     {"check HOSTILE --append-history h.json --label LABEL", Is::kJson, "h.json"},
     {"check HOSTILE --update-baseline b.json", Is::kJson, "b.json"},
-    {"check HOSTILE --append-history h.json --label LABEL --markdown out.md", Is::kMarkdown, "out.md"},
+    {"check HOSTILE --append-history h.json --label LABEL --markdown out.md", Is::kMarkdown,
+     "out.md"},
     {"export HOSTILE -o out.csv --force", Is::kCsv, "out.csv"},
     {"export HOSTILE --format csv -o tables --force", Is::kCsv, "tables/tracks.csv"},
     {"export HOSTILE --format csv -o tables --force", Is::kCsv, "tables/processes.csv"},
@@ -99,7 +106,8 @@ constexpr Output kOutputs[] = {
     {"slice HOSTILE --steps 1:1 -o part --force", Is::kText},
 };
 
-/// What a file or a terminal must never get: control signs, signs that turn the direction of text, bytes that are no text.
+/// What a file or a terminal must never get: control signs, signs that turn the direction of text,
+/// bytes that are no text.
 std::string first_bad_sign(std::string_view text, bool is_csv) {
   std::string kept;
   kept.reserve(text.size());
@@ -148,7 +156,8 @@ bool is_number(std::string const& text) {
 
 void expect_csv(std::string const& text) {
   for (std::string const& cell : cells_of(text)) {
-    bool const is_formula = !cell.empty() && std::string_view("=+-@\t\r").find(cell.front()) != std::string_view::npos;
+    bool const is_formula =
+        !cell.empty() && std::string_view("=+-@\t\r").find(cell.front()) != std::string_view::npos;
     EXPECT_TRUE(!is_formula || is_number(cell)) << cell.substr(0, 100);
     EXPECT_FALSE(cell.starts_with("\xEF\xBC\x9D")) << cell.substr(0, 100);
   }
@@ -175,7 +184,8 @@ void expect_markdown(std::string const& text) {
     EXPECT_TRUE(!is_row || columns == 0 || bars == columns) << line.substr(0, 200);
     columns = is_row ? bars : 0;
     for (char const* const sign :
-         {"<img", "<script", "<!--", "</script", "</system", "](javascript", "](http://pwned", "@pwned", "http://pwned", "#1"})
+         {"<img", "<script", "<!--", "</script", "</system", "](javascript", "](http://pwned",
+          "@pwned", "http://pwned", "#1"})
       EXPECT_EQ(line.find(sign), std::string::npos) << sign << " in " << line.substr(0, 200);
   }
 }
@@ -186,7 +196,8 @@ void expect_openmetrics(std::string const& text) {
   EXPECT_EQ(lines.back(), "# EOF");
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     std::string const& line = lines[i];
-    if (line.starts_with("# TYPE stepscope_") || line.starts_with("# HELP stepscope_") || line.starts_with("# UNIT stepscope_"))
+    if (line.starts_with("# TYPE stepscope_") || line.starts_with("# HELP stepscope_") ||
+        line.starts_with("# UNIT stepscope_"))
       continue;
     std::string const plain = without_escaped(line);
     size_t const space = plain.rfind(' ');
@@ -203,15 +214,18 @@ void expect_no_commands(std::string const& text) {
   for (std::string const& line : lines_of(text)) {
     constexpr std::string_view kStop = "::stop-commands::";
     if (line.starts_with(kStop)) token = line.substr(kStop.size());
-    bool const is_ours = line.starts_with(kStop) || (!token.empty() && line == "::" + token + "::") ||
-                         line.starts_with("::error title=") || line.starts_with("::warning title=") ||
-                         line.starts_with("::notice title=");
-    EXPECT_TRUE(is_ours || !(line.starts_with("::") || line.starts_with("##["))) << line.substr(0, 200);
+    bool const is_ours =
+        line.starts_with(kStop) || (!token.empty() && line == "::" + token + "::") ||
+        line.starts_with("::error title=") || line.starts_with("::warning title=") ||
+        line.starts_with("::notice title=");
+    EXPECT_TRUE(is_ours || !(line.starts_with("::") || line.starts_with("##[")))
+        << line.substr(0, 200);
   }
 }
 
 void expect_html(std::string const& text) {
-  for (char const* const sign : {"<img src=x", "<script>pwned", "</script><script>pwned", "<!-- \"", "<failure>"})
+  for (char const* const sign :
+       {"<img src=x", "<script>pwned", "</script><script>pwned", "<!-- \"", "<failure>"})
     EXPECT_EQ(text.find(sign), std::string::npos) << sign;
 }
 
@@ -222,7 +236,8 @@ class HostileNames : public Program, public testing::WithParamInterface<Name> {
     ASSERT_EQ(stepscope("synth --ranks 4 --steps 4 -o four").code, 0);
     // Names of files can be hostile, too, as far as the system lets them.
     folder_name_ = GetParam().text.substr(0, 100);
-    std::erase_if(folder_name_, [](char byte) { return byte == '/' || byte == '\0' || byte == '\''; });
+    std::erase_if(folder_name_,
+                  [](char byte) { return byte == '/' || byte == '\0' || byte == '\''; });
     folder_name_ = "./" + folder_name_ + "hostile";
     write_hostile("made", folder_name_);
     write_hostile("four", "four_hostile");
@@ -235,12 +250,14 @@ class HostileNames : public Program, public testing::WithParamInterface<Name> {
     model::Run const run = support::with_hostile_texts(*made, GetParam().text);
     fs::create_directories(folder_ / to);
     for (size_t r = 0; r < run.ranks.size(); ++r)
-      ASSERT_TRUE(file::write_trace(run.ranks[r].trace, (folder_ / to / fmt::format("rank-{}.stepscope", r)).string()));
+      ASSERT_TRUE(file::write_trace(run.ranks[r].trace,
+                                    (folder_ / to / fmt::format("rank-{}.stepscope", r)).string()));
   }
   [[nodiscard]] std::string arguments_of(Output const& output) const {
     std::string arguments = output.arguments;
     auto const replace = [&](std::string const& word, std::string const& by) {
-      for (size_t at = arguments.find(word); at != std::string::npos; at = arguments.find(word, at + by.size()))
+      for (size_t at = arguments.find(word); at != std::string::npos;
+           at = arguments.find(word, at + by.size()))
         arguments.replace(at, word.size(), by);
     };
     replace("HOSTILE", "'" + folder_name_ + "'");
@@ -271,9 +288,12 @@ TEST_P(HostileNames, AreNamesInEveryOutput) {
     bool const is_file = *output.file != '\0';
     bool const is_text = output.is == Is::kText || output.is == Is::kWholeText;
     bool const is_for_people = !is_file && is_text;
-    Outcome const outcome = stepscope(arguments_of(output) + (is_for_people ? "" : is_file ? " > /dev/null" : " 2> /dev/null"));
-    ASSERT_TRUE(outcome.code == 0 || outcome.code == 1 || outcome.code == 3) << outcome.code << "\n"
-                                                                             << outcome.output.substr(0, 1000);
+    Outcome const outcome = stepscope(arguments_of(output) + (is_for_people ? ""
+                                                              : is_file     ? " > /dev/null"
+                                                                            : " 2> /dev/null"));
+    ASSERT_TRUE(outcome.code == 0 || outcome.code == 1 || outcome.code == 3)
+        << outcome.code << "\n"
+        << outcome.output.substr(0, 1000);
     std::string text = outcome.output;
     if (is_file) {
       std::ifstream file(path(output.file), std::ios::binary);
@@ -285,9 +305,10 @@ TEST_P(HostileNames, AreNamesInEveryOutput) {
     bool const is_data = is_file && output.is == Is::kJson;
     EXPECT_EQ(is_data ? "" : first_bad_sign(text, output.is == Is::kCsv), "");
     if (is_text) expect_no_commands(text);
-    bool const has_whole_names =
-        output.is == Is::kWholeText || output.is == Is::kJson || output.is == Is::kCsv || output.is == Is::kHtml;
-    EXPECT_TRUE(has_whole_names || text.size() < 200'000) << "a long name is cut, not " << text.size() << " bytes";
+    bool const has_whole_names = output.is == Is::kWholeText || output.is == Is::kJson ||
+                                 output.is == Is::kCsv || output.is == Is::kHtml;
+    EXPECT_TRUE(has_whole_names || text.size() < 200'000)
+        << "a long name is cut, not " << text.size() << " bytes";
     if (output.is == Is::kMarkdown) expect_markdown(text);
     EXPECT_TRUE(output.is != Is::kJson || nlohmann::json::accept(text));
     if (output.is == Is::kXml) expect_xml(output.file);

@@ -1,5 +1,6 @@
-// Every command that writes: killed, failing, twice at once, under another umask, and with links planted where it writes. The
-// promise is the same for all, so the list of commands is the test's only difference between them.
+// Every command that writes: killed, failing, twice at once, under another umask, and with links
+// planted where it writes. The promise is the same for all, so the list of commands is the test's
+// only difference between them.
 #include <fstream>
 #include <map>
 #include <optional>
@@ -42,11 +43,14 @@ constexpr Command kCommands[] = {
     {"export_csv_folder", "export in/run --format csv -o out/tables/", true},
     {"export_sqlite", "export in/run -o out/run.sqlite", true},
     {"report", "report in/run -o out/report.html", false},
-    {"report_series", "report --series in/run in/four -o out/s.html --json out/s.json --markdown out/s.md", false},
-    {"compare", "compare in/run in/run in/run in/run --vs in/run in/run in/run in/run --markdown out/c.md", false},
+    {"report_series",
+     "report --series in/run in/four -o out/s.html --json out/s.json --markdown out/s.md", false},
+    {"compare",
+     "compare in/run in/run in/run in/run --vs in/run in/run in/run in/run --markdown out/c.md",
+     false},
     {"check",
-     "check in/run --budget in/budget.toml --json-file out/c.json --markdown out/c.md --junit out/c.xml --sarif out/c.sarif "
-     "--update-baseline out/baselines",
+     "check in/run --budget in/budget.toml --json-file out/c.json --markdown out/c.md --junit "
+     "out/c.xml --sarif out/c.sarif --update-baseline out/baselines",
      false},
     {"screenshot", "view in/run --screenshot out/p.png --size 640x360", false},
 };
@@ -59,7 +63,8 @@ class Stopped {
  public:
   Stopped(std::string const& folder, std::string const& arguments, At at = At::kName) {
     std::string const line = "exec " + arguments + " > /dev/null 2>&1";
-    std::string const library = fs::absolute(support::build_path("tests/stop_in_output.so")).string();
+    std::string const library =
+        fs::absolute(support::build_path("tests/stop_in_output.so")).string();
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setenv("STEPSCOPE_TEST_STOP", std::to_string(::getpid()).c_str(), 1);
@@ -106,12 +111,14 @@ class Outputs : public Program {
   /// Paths in out/ and the sizes of the files; of hidden ones only where `with_hidden`.
   [[nodiscard]] std::map<std::string, uintmax_t> files(bool with_hidden = true) const {
     std::map<std::string, uintmax_t> found;
-    for (auto entry = fs::recursive_directory_iterator(path("out")); entry != fs::recursive_directory_iterator(); ++entry) {
+    for (auto entry = fs::recursive_directory_iterator(path("out"));
+         entry != fs::recursive_directory_iterator(); ++entry) {
       bool const is_hidden = entry->path().filename().string().starts_with('.');
       if (is_hidden && !with_hidden) entry.disable_recursion_pending();
       bool const is_counted = with_hidden ? true : !is_hidden && entry->is_regular_file();
       if (is_counted)
-        found[fs::relative(entry->path(), path("out")).string()] = entry->is_regular_file() ? entry->file_size() : 0;
+        found[fs::relative(entry->path(), path("out")).string()] =
+            entry->is_regular_file() ? entry->file_size() : 0;
     }
     return found;
   }
@@ -130,10 +137,13 @@ class EveryOutput : public Outputs, public testing::WithParamInterface<Command> 
   void SetUp() override {
     Outputs::SetUp();
     bool const is_viewer = std::string_view(GetParam().name) == "screenshot";
-    if (is_viewer && !fs::exists(support::build_path("bin/stepscope-viewer"))) GTEST_SKIP() << "built without the viewer";
+    if (is_viewer && !fs::exists(support::build_path("bin/stepscope-viewer")))
+      GTEST_SKIP() << "built without the viewer";
   }
   [[nodiscard]] static std::string arguments() { return GetParam().arguments; }
-  [[nodiscard]] static std::string forced() { return arguments() + (GetParam().takes_force ? " --force" : ""); }
+  [[nodiscard]] static std::string forced() {
+    return arguments() + (GetParam().takes_force ? " --force" : "");
+  }
   [[nodiscard]] std::map<std::string, uintmax_t> reference() const {
     Outcome const outcome = stepscope(arguments());
     EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -189,7 +199,8 @@ TEST_P(EveryOutput, KilledAtOnceLeavesWhatWasThere) {
     ASSERT_TRUE(command.is_stopped());
     command.end_by(SIGKILL);
   }
-  // A run's old files go before its new ones come: killed between them, some are missing. None is ever half written.
+  // A run's old files go before its new ones come: killed between them, some are missing. None is
+  // ever half written.
   for (auto const& [name, size] : files(false)) {
     ASSERT_TRUE(before.contains(name)) << name;
     EXPECT_EQ(fs::last_write_time(path("out/" + name)), written.at(name)) << name;
@@ -202,12 +213,14 @@ TEST_P(EveryOutput, OfTwoAtOnceEachIsWholeOrIsToldToWait) {
   ASSERT_TRUE(first.is_stopped());
   Outcome const second = stepscope(arguments());
   if (second.code != 0) {
-    EXPECT_THAT(second.output, AnyOf(HasSubstr("is writing there, wait until it ends"))) << second.code;
+    EXPECT_THAT(second.output, AnyOf(HasSubstr("is writing there, wait until it ends")))
+        << second.code;
     EXPECT_THAT(files(false), IsEmpty());
   } else {
     EXPECT_EQ(files(false).size(), [&] {
       size_t count = 0;
-      for (auto const& [name, size] : whole) count += static_cast<size_t>(fs::is_regular_file(path("out/" + name)));
+      for (auto const& [name, size] : whole)
+        count += static_cast<size_t>(fs::is_regular_file(path("out/" + name)));
       return count;
     }());
   }
@@ -256,7 +269,8 @@ TEST_P(EveryOutput, FollowsNoLinkThatWasPlantedInItsFolder) {
 
 TEST_F(Outputs, ChecksThatAppendToOneHistoryLoseNothing) {
   std::string line;
-  for (int i = 0; i < 6; ++i) line += program() + " check in/run --append-history out/h/history.json > /dev/null & ";
+  for (int i = 0; i < 6; ++i)
+    line += program() + " check in/run --append-history out/h/history.json > /dev/null & ";
   ASSERT_EQ(shell(line + "wait").code, 0);
   EXPECT_EQ(nlohmann::json::parse(text_of("out/h/history.json")).at("runs").size(), 6U);
   EXPECT_EQ(files().size(), 2U) << "the folder and the history, no lock";
@@ -266,13 +280,14 @@ class Recording : public Outputs {
  protected:
   void SetUp() override {
     Outputs::SetUp();
-    if (stepscope("record --help").output.find("--steps") == std::string::npos) GTEST_SKIP() << "built without capture";
+    if (stepscope("record --help").output.find("--steps") == std::string::npos)
+      GTEST_SKIP() << "built without capture";
     ASSERT_EQ(::mkfifo(path("ready").c_str(), 0600), 0);
   }
   /// `stepscope record` of a program that runs until it is killed.
   [[nodiscard]] pid_t start(std::string const& options) const {
-    std::string const line =
-        "exec " + program() + " record -o out/run " + options + " -- sh -c 'echo > ready; exec sleep 1000' > /dev/null 2>&1";
+    std::string const line = "exec " + program() + " record -o out/run " + options +
+                             " -- sh -c 'echo > ready; exec sleep 1000' > /dev/null 2>&1";
     pid_t const pid = ::fork();
     if (pid == 0) {
       if (::chdir(folder_.c_str()) == 0) ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
@@ -301,7 +316,8 @@ TEST_F(Recording, HasItsFolderAloneAndGivesItBackWhenKilled) {
 
 TEST_F(Recording, RanksOfAJobShareTheirFolder) {
   pid_t const first = start("");
-  EXPECT_EQ(shell("RANK=0 " + program() + " record -o out/run -- true").code, 2) << "the other one has it alone";
+  EXPECT_EQ(shell("RANK=0 " + program() + " record -o out/run -- true").code, 2)
+      << "the other one has it alone";
   end(first, SIGTERM);
   ::setenv("RANK", "0", 1);
   pid_t const rank = start("");
@@ -313,7 +329,8 @@ TEST_F(Recording, RanksOfAJobShareTheirFolder) {
 }
 
 TEST_F(Recording, ReportsOfAProfileAreNotWrittenThroughLinks) {
-  std::string const profile = "profile mnist --device host:1 --batch 8 --steps 2 --no-evaluate --log-every 0 -o out/run";
+  std::string const profile =
+      "profile mnist --device host:1 --batch 8 --steps 2 --no-evaluate --log-every 0 -o out/run";
   fs::create_directories(path("out/run"));
   for (char const* const name : {"report.html", "analysis.json", "rank-0.stepscope"})
     fs::create_symlink(path("outside.txt"), path("out/run/" + std::string(name)));

@@ -1,6 +1,7 @@
-// Preloaded into one process: stops it (SIGSTOP) in the middle of its output, so that a test can kill it there, or let another
-// command pass, without waiting for luck. STEPSCOPE_TEST_STOP is the number of that process; STEPSCOPE_TEST_STOP_AT is "write"
-// (before the first bytes of an output) or "name" (before the first output gets its name).
+// Preloaded into one process: stops it (SIGSTOP) in the middle of its output, so that a test can
+// kill it there, or let another command pass, without waiting for luck. STEPSCOPE_TEST_STOP is the
+// number of that process; STEPSCOPE_TEST_STOP_AT is "write" (before the first bytes of an output)
+// or "name" (before the first output gets its name).
 #include <cstdlib>
 #include <cstring>
 
@@ -26,7 +27,8 @@ void stop_once_at(char const* place) {
 
 void stop_at_write(int fd, size_t size) {
   struct stat status {};
-  if (size >= kFewestBytes && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) stop_once_at("write");
+  if (size >= kFewestBytes && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+    stop_once_at("write");
 }
 
 template <class Function>
@@ -43,9 +45,11 @@ STEPSCOPE_EXPORTED int rename(char const* from, char const* to) {
   return real<int (*)(char const*, char const*)>("rename")(from, to);
 }
 
-STEPSCOPE_EXPORTED int linkat(int from_folder, char const* from, int to_folder, char const* to, int flags) {
+STEPSCOPE_EXPORTED int linkat(int from_folder, char const* from, int to_folder, char const* to,
+                              int flags) {
   stop_once_at("name");
-  return real<int (*)(int, char const*, int, char const*, int)>("linkat")(from_folder, from, to_folder, to, flags);
+  return real<int (*)(int, char const*, int, char const*, int)>("linkat")(from_folder, from,
+                                                                          to_folder, to, flags);
 }
 
 STEPSCOPE_EXPORTED ssize_t write(int fd, void const* bytes, size_t size) {

@@ -1,5 +1,5 @@
-// Training in several processes, as mpirun starts them: the weights of one process, a trace for each rank, and what the others do
-// when one is killed, hangs or fails.
+// Training in several processes, as mpirun starts them: the weights of one process, a trace for
+// each rank, and what the others do when one is killed, hangs or fails.
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -21,7 +21,8 @@ using ::testing::Not;
 
 /// Until a trace has steps, then: kill with this signal the training of rank 1.
 constexpr char const* kHurtRankOne =
-    "for i in $(seq 600); do [ \"$(cat run/rank-1.stepscope 2>/dev/null | wc -c)\" -gt 20000 ] && break; sleep 0.1; done\n"
+    "for i in $(seq 600); do [ \"$(cat run/rank-1.stepscope 2>/dev/null | wc -c)\" -gt 20000 ] && "
+    "break; sleep 0.1; done\n"
     "for pid in $(pgrep -f 'stepscope run cifar10'); do\n"
     "  [ \"$(readlink /proc/$pid/cwd)\" = \"$(pwd -P)\" ] || continue\n"
     "  tr '\\0' ' ' < /proc/$pid/cmdline | grep -q '^[^ ]*stepscope run ' || continue\n"
@@ -37,10 +38,12 @@ class SeveralProcesses : public Program {
     if (shell(mpirun(2) + "true").code != 0)
       GTEST_SKIP() << "mpirun starts no processes here: " << shell(mpirun(2) + "true").output;
   }
-  /// Also as root, and with more processes than cores; bounded in time, should they wait for each other for ever.
+  /// Also as root, and with more processes than cores; bounded in time, should they wait for each
+  /// other for ever.
   [[nodiscard]] static std::string mpirun(int processes, std::string const& options = "") {
-    return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun --oversubscribe " + options + " -n " +
-           std::to_string(processes) + " ";
+    return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun "
+           "--oversubscribe " +
+           options + " -n " + std::to_string(processes) + " ";
   }
   [[nodiscard]] std::string bytes_of(std::string const& name) const {
     std::ifstream file(path(name), std::ios::binary);
@@ -52,7 +55,8 @@ class SeveralProcesses : public Program {
     std::string script = kHurtRankOne;
     script.replace(script.find("SIGNAL"), 6, signal);
     return shell(mpirun(3, mpi_options) + program() + " record -o run -- " + program() +
-                 " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 " + options + " & launcher=$!\n" + script);
+                 " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 " + options +
+                 " & launcher=$!\n" + script);
   }
   /// The traces of ranks 0 and 2 are whole, that of rank 1 can be read as far as it goes.
   void expect_readable_run() const {
@@ -62,7 +66,8 @@ class SeveralProcesses : public Program {
     for (model::RankTrace const& rank : run->ranks) {
       EXPECT_GT(rank.trace.event_count(), 100U);
       EXPECT_EQ(rank.trace.log().lost_blocks, 0U);
-      EXPECT_TRUE(rank.trace.info().rank == 1 || !rank.trace.log().truncated) << rank.trace.info().rank;
+      EXPECT_TRUE(rank.trace.info().rank == 1 || !rank.trace.log().truncated)
+          << rank.trace.info().rank;
     }
     EXPECT_EQ(stepscope("analyze run").code, 0);
   }
@@ -70,19 +75,23 @@ class SeveralProcesses : public Program {
 
 TEST_F(SeveralProcesses, TrainTheWeightsOfOneProcessWithAsManyDevices) {
   for (int const members : {2, 4}) {
-    std::string const whole = "run cifar10 --checkpoint whole --device host:" + std::to_string(members) + kSmall;
+    std::string const whole =
+        "run cifar10 --checkpoint whole --device host:" + std::to_string(members) + kSmall;
     ASSERT_EQ(stepscope(whole).code, 0);
-    Outcome const parts = shell(mpirun(members) + program() + " run cifar10 --checkpoint parts" + kSmall);
+    Outcome const parts =
+        shell(mpirun(members) + program() + " run cifar10 --checkpoint parts" + kSmall);
     ASSERT_EQ(parts.code, 0) << parts.output;
     EXPECT_EQ(bytes_of("whole"), bytes_of("parts")) << members;
   }
-  Outcome const mixed = shell(mpirun(2) + program() + " run cifar10 --device host:2 --checkpoint mixed" + kSmall);
+  Outcome const mixed =
+      shell(mpirun(2) + program() + " run cifar10 --device host:2 --checkpoint mixed" + kSmall);
   ASSERT_EQ(mixed.code, 0) << mixed.output;
   EXPECT_EQ(bytes_of("whole"), bytes_of("mixed"));
 }
 
 TEST_F(SeveralProcesses, ReportTheDevicesOfAllOnceAndEvaluateTogether) {
-  std::string const options = " run mnist --batch 4 --steps 4 --check-replicas 2 --log-every 0 --json 2>/dev/null";
+  std::string const options =
+      " run mnist --batch 4 --steps 4 --check-replicas 2 --log-every 0 --json 2>/dev/null";
   auto const whole = nlohmann::json::parse(stepscope(options + " --device host:2").output);
   Outcome const outcome = shell(mpirun(2) + program() + options);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
@@ -90,14 +99,17 @@ TEST_F(SeveralProcesses, ReportTheDevicesOfAllOnceAndEvaluateTogether) {
   EXPECT_EQ(parts["processes"], 2);
   EXPECT_EQ(parts["test_accuracy"], whole["test_accuracy"]);
   ASSERT_EQ(parts["devices"].size(), 2U);
-  for (size_t d = 0; d < 2; ++d) EXPECT_EQ(parts["devices"][d]["weights_checksum"], whole["devices"][d]["weights_checksum"]);
+  for (size_t d = 0; d < 2; ++d)
+    EXPECT_EQ(parts["devices"][d]["weights_checksum"], whole["devices"][d]["weights_checksum"]);
   for (char const* const count : {"all_reduces", "kernels", "host_to_device_bytes"})
     EXPECT_EQ(parts[count], whole[count]) << count;
-  for (size_t step = 0; step < 4; ++step) EXPECT_NEAR(parts["loss"][step].get<double>(), whole["loss"][step].get<double>(), 1e-6);
+  for (size_t step = 0; step < 4; ++step)
+    EXPECT_NEAR(parts["loss"][step].get<double>(), whole["loss"][step].get<double>(), 1e-6);
 }
 
 TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
-  Outcome const outcome = shell(mpirun(2) + program() + " record -o run -- " + program() + " run cifar10" + kSmall);
+  Outcome const outcome =
+      shell(mpirun(2) + program() + " record -o run -- " + program() + " run cifar10" + kSmall);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_TRUE(std::filesystem::exists(path("run/rank-0.stepscope")));
   EXPECT_TRUE(std::filesystem::exists(path("run/rank-1.stepscope")));
@@ -106,7 +118,8 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
   analyzer::Analysis const analysis = analyzer::analyze(*run);
   EXPECT_EQ(analysis.steps.size(), 24U);  // 12 on each rank
   ASSERT_EQ(analysis.collectives.size(), 48U);
-  for (analyzer::CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
+    EXPECT_EQ(collective.participants.size(), 2U);
 }
 
 TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {
@@ -114,13 +127,15 @@ TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {
   for (char const* const mpi_options : {"", "--enable-recovery"}) {
     std::filesystem::remove_all(path("run"));
     Outcome const outcome = hurt_rank_one("KILL", mpi_options);
-    EXPECT_THAT(outcome.output, AllOf(HasSubstr("rank 1 is gone"), HasSubstr("can be read"))) << mpi_options;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("rank 1 is gone"), HasSubstr("can be read")))
+        << mpi_options;
     expect_readable_run();
   }
 }
 
 TEST_F(SeveralProcesses, AKilledRankLeavesAGoodCheckpoint) {
-  std::string const resumed = "run cifar10 --device host:3 --batch 4 --no-evaluate --log-every 0 --steps ";
+  std::string const resumed =
+      "run cifar10 --device host:3 --batch 4 --no-evaluate --log-every 0 --steps ";
   Outcome const outcome = hurt_rank_one("KILL", "", "--checkpoint kept --checkpoint-every 1");
   EXPECT_THAT(outcome.output, HasSubstr("rank 1 is gone"));
   std::string const said = stepscope(resumed + "1 --resume kept").output;
@@ -140,7 +155,8 @@ TEST_F(SeveralProcesses, ARankThatHangsIsGivenUp) {
 
 TEST_F(SeveralProcesses, ALossThatIsNotANumberEndsAllAndIsSaidOnce) {
   Outcome const outcome =
-      shell(mpirun(2) + program() + " run cifar10 --batch 4 --steps 1000 --no-evaluate --log-every 0 --learning-rate 1e6");
+      shell(mpirun(2) + program() +
+            " run cifar10 --batch 4 --steps 1000 --no-evaluate --log-every 0 --learning-rate 1e6");
   EXPECT_EQ(outcome.code, 1);
   size_t const said = outcome.output.find("the loss is");
   ASSERT_NE(said, std::string::npos) << outcome.output;
@@ -158,14 +174,17 @@ TEST_F(SeveralProcesses, ThatWereGivenDifferentOptionsSayWhich) {
   std::string const training = program() + " run cifar10 --steps 3 --no-evaluate --batch ";
   Outcome const outcome = shell(mpirun(1) + training + "4 : -n 1 " + training + "8");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
-  EXPECT_THAT(outcome.output, HasSubstr("rank 1 has --batch 8, rank 0 4: start all processes with the same options"));
+  EXPECT_THAT(
+      outcome.output,
+      HasSubstr("rank 1 has --batch 8, rank 0 4: start all processes with the same options"));
 }
 
 TEST_F(SeveralProcesses, ThatGoOnFromDifferentCheckpointsAreRefused) {
   std::string const training = " run cifar10 --batch 4 --no-evaluate --log-every 0 ";
   for (std::string const rate : {"0.1", "0.2"}) {
     Outcome const trained =
-        shell(program() + training + "--device host:2 --steps 1 --learning-rate " + rate + " --checkpoint of-" + rate);
+        shell(program() + training + "--device host:2 --steps 1 --learning-rate " + rate +
+              " --checkpoint of-" + rate);
     ASSERT_EQ(trained.code, 0) << trained.output;
   }
   std::string const resumed = program() + training + "--steps 3 --resume ";

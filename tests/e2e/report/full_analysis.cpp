@@ -38,7 +38,8 @@ void add_memory(analyzer::MemoryStats& memory, std::string const& name) {
   memory.batch_factor = 1.5;
   memory.pinning_calls_per_step = 2.5;
   analyzer::MemoryOwners owners;
-  for (uint64_t i = 0; i < 9; ++i) owners.owners.push_back({name + " owner " + std::to_string(i), 4 * kGib});
+  for (uint64_t i = 0; i < 9; ++i)
+    owners.owners.push_back({name + " owner " + std::to_string(i), 4 * kGib});
   owners.other_bytes = 3 * kGib;
   owners.before_recording_bytes = kGib;
   memory.peak_owners = owners;
@@ -63,8 +64,9 @@ void add_launches(analyzer::LaunchStats& launch) {
 void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& name) {
   using Op = analyzer::OpStats;
   for (auto const level : {Op::Level::kOp, Op::Level::kLayer}) {
-    analysis.ops.push_back(
-        {ref, level, Op::What::kRange, name + (level == Op::Level::kOp ? " op" : " layer"), 64, 30 * kMs, 0.75});
+    analysis.ops.push_back({ref, level, Op::What::kRange,
+                            name + (level == Op::Level::kOp ? " op" : " layer"), 64, 30 * kMs,
+                            0.75});
     analysis.ops.push_back({ref, level, Op::What::kOutside, {}, 6, 10 * kMs, 0.25});
   }
   analysis.graphs.push_back({ref, 3, 10, 640, 64, 20 * kMs, 2 * kMs});
@@ -78,10 +80,12 @@ void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& na
   copies.pageable_count = 4;
   copies.pageable_bytes = kGib / 2;
   analysis.copies.push_back(copies);
-  analysis.phases.push_back({ref, name + " phase", 1, 10, 100 * kMs, 640, 80 * kMs, 60 * kMs, 10 * kMs, 8 * kMs, 9 * kMs});
-  analysis.host_ops.push_back({ref, IdleCause::kLaunchStarved, name + " host op", 1, 100, 50 * kMs});
-  analysis.waits.push_back(
-      {ref, analyzer::WaitCause::kIdle, IdleCause::kLaunchStarved, name + " late op", 90 * kMs, 70 * kMs, 12});
+  analysis.phases.push_back({ref, name + " phase", 1, 10, 100 * kMs, 640, 80 * kMs, 60 * kMs,
+                             10 * kMs, 8 * kMs, 9 * kMs});
+  analysis.host_ops.push_back(
+      {ref, IdleCause::kLaunchStarved, name + " host op", 1, 100, 50 * kMs});
+  analysis.waits.push_back({ref, analyzer::WaitCause::kIdle, IdleCause::kLaunchStarved,
+                            name + " late op", 90 * kMs, 70 * kMs, 12});
 }
 
 void add_path(analyzer::CriticalPathStats& path, std::string const& name) {
@@ -95,7 +99,8 @@ void add_path(analyzer::CriticalPathStats& path, std::string const& name) {
   path.places[1].by_class[static_cast<size_t>(Class::kCompute)] = 40 * kMs;
   path.contributors.clear();
   for (int i = 0; i < 12; ++i)
-    path.contributors.push_back({Class::kHost, name + " contributor " + std::to_string(i), 5 * kMs, 7, 0.05});
+    path.contributors.push_back(
+        {Class::kHost, name + " contributor " + std::to_string(i), 5 * kMs, 7, 0.05});
   path.steps = {{0, 0, path.by_class}, {1, 0, path.by_class}};
   path.slack_by_class = {{Class::kCompute, std::nullopt, 100, 50 * kMs, kMs, 1'000, kMs}};
   path.slack_by_name = {{Class::kCompute, name + " beside", 100, 50 * kMs, kMs, 1'000, kMs}};
@@ -110,13 +115,15 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
     add_health(device);
     add_memory(device.memory, name);
     add_launches(device.launch);
-    device.time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = device.time.exposed_comm_ns / 2;
+    device.time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] =
+        device.time.exposed_comm_ns / 2;
     device.time.unhidden_comm_ns = device.time.exposed_comm_ns / 2;
     device.slow.simt_matrix_ns = 5 * kMs;
     add_work(analysis, device.ref, name);
   }
   analyzer::PipelineStats pipeline;
-  pipeline.stages = {{first, 540 * kMs, 157 * kMs, 360 * kMs, 10}, {second, 540 * kMs, 141 * kMs, 380 * kMs, 10}};
+  pipeline.stages = {{first, 540 * kMs, 157 * kMs, 360 * kMs, 10},
+                     {second, 540 * kMs, 141 * kMs, 380 * kMs, 10}};
   pipeline.schedule = analyzer::PipelineSchedule::kOneForwardOneBackward;
   pipeline.micro_batches = 8;
   pipeline.bubble_share = 0.276;

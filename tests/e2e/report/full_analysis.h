@@ -1,4 +1,5 @@
-// An analysis in which every fact that a page can show is there, whatever the run was: for pages that no made run fills.
+// An analysis in which every fact that a page can show is there, whatever the run was: for pages
+// that no made run fills.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace stepscope::support {
 
-/// Adds a pipeline, graphs, phases, ranges, health, memory owners and the like, on the analysis' first devices, which must be two
-/// at least. All of their texts begin with `name`.
+/// Adds a pipeline, graphs, phases, ranges, health, memory owners and the like, on the analysis'
+/// first devices, which must be two at least. All of their texts begin with `name`.
 void add_all_facts(analyzer::Analysis& analysis, std::string const& name);
 
 }  // namespace stepscope::support

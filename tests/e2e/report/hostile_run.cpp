@@ -13,11 +13,13 @@ using model::Trace;
 void copy_event(Trace const& trace, uint32_t row, model::StringId name, model::EventBatch& batch) {
   model::Trace::Columns const& columns = trace.columns();
   auto const add = [&]<class Row>(Row const*) {
-    batch.add(columns.kind[row], columns.start[row], columns.dur[row], name, columns.correlation[row], trace.detail<Row>(row));
+    batch.add(columns.kind[row], columns.start[row], columns.dur[row], name,
+              columns.correlation[row], trace.detail<Row>(row));
   };
   switch (model::kind_info(columns.kind[row]).table) {
     case DetailTable::kNone:
-      batch.add(columns.kind[row], columns.start[row], columns.dur[row], name, columns.correlation[row]);
+      batch.add(columns.kind[row], columns.start[row], columns.dur[row], name,
+                columns.correlation[row]);
       break;
     case DetailTable::kSteps:
       add(static_cast<model::StepDetail const*>(nullptr));
@@ -64,7 +66,8 @@ Trace hostile(Trace const& trace, std::string const& text) {
     model::TrackId const id = builder.add_track(track);
     auto const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      copy_event(trace, row, builder.intern(text + std::string(trace.name(row))), builder.events(id));
+      copy_event(trace, row, builder.intern(text + std::string(trace.name(row))),
+                 builder.events(id));
   }
   return std::move(builder).finish();
 }
@@ -77,7 +80,8 @@ model::Run with_hostile_texts(model::Run const& run, std::string const& text) {
   result.clock = run.clock;
   result.clock.method = text;
   result.notes = {text};
-  for (model::RankTrace const& rank : run.ranks) result.ranks.push_back({hostile(rank.trace, text), rank.offset_ns, text});
+  for (model::RankTrace const& rank : run.ranks)
+    result.ranks.push_back({hostile(rank.trace, text), rank.offset_ns, text});
   return result;
 }
 

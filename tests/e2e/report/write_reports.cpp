@@ -1,6 +1,5 @@
-// Writes the report pages that the browser test opens: runs that are healthy, faulty, large, hostile and empty, and one
-// with every fact there is.
-// Usage: write_reports FOLDER
+// Writes the report pages that the browser test opens: runs that are healthy, faulty, large,
+// hostile and empty, and one with every fact there is. Usage: write_reports FOLDER
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -78,30 +77,36 @@ stepscope::analyzer::ScalingSeries scaling_series(bool hostile) {
       stepscope::model::Run run = named("series", options);
       if (hostile) run = stepscope::support::with_hostile_texts(run);
       runs.push_back(stepscope::analyzer::sample_run(run, stepscope::analyzer::analyze(run)));
-      runs.back().name = hostile ? stepscope::support::kHostileText : "run-" + std::to_string(devices);
+      runs.back().name =
+          hostile ? stepscope::support::kHostileText : "run-" + std::to_string(devices);
       if (hostile && devices > 1)
-        runs.back().facts.emplace_back(std::string("<img src=x> ") + stepscope::support::kHostileText,
-                                       stepscope::support::kHostileText);
+        runs.back().facts.emplace_back(
+            std::string("<img src=x> ") + stepscope::support::kHostileText,
+            stepscope::support::kHostileText);
     }
   return stepscope::analyzer::scale_series(std::move(runs));
 }
 
-bool write_page(std::filesystem::path const& folder, std::string const& name, std::string const& html) {
-  auto const written = stepscope::base::write_file_atomically((folder / (name + ".html")).string(), html);
+bool write_page(std::filesystem::path const& folder, std::string const& name,
+                std::string const& html) {
+  auto const written =
+      stepscope::base::write_file_atomically((folder / (name + ".html")).string(), html);
   if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
   return written.has_value();
 }
 
-bool write(std::filesystem::path const& folder, std::string const& name, stepscope::model::Run const& run,
-           stepscope::analyzer::Analysis const& analysis) {
+bool write(std::filesystem::path const& folder, std::string const& name,
+           stepscope::model::Run const& run, stepscope::analyzer::Analysis const& analysis) {
   stepscope::reports::ReportOptions options;
   options.version = "test";
   stepscope::reports::TextOptions text;
   text.color = true;
-  for (auto const& [suffix, content] : {std::pair<std::string, std::string>{".html", report_html(run, analysis, options)},
-                                        {".json", analysis_json(run, analysis)},
-                                        {".txt", analysis_text(run, analysis, text)}}) {
-    auto const written = stepscope::base::write_file_atomically((folder / (name + suffix)).string(), content);
+  for (auto const& [suffix, content] :
+       {std::pair<std::string, std::string>{".html", report_html(run, analysis, options)},
+        {".json", analysis_json(run, analysis)},
+        {".txt", analysis_text(run, analysis, text)}}) {
+    auto const written =
+        stepscope::base::write_file_atomically((folder / (name + suffix)).string(), content);
     if (written) continue;
     std::fprintf(stderr, "%s\n", written.error().message.c_str());
     return false;
@@ -115,7 +120,8 @@ bool write_chinese(std::filesystem::path const& folder, stepscope::model::Run co
   stepscope::reports::ReportOptions options;
   options.language = stepscope::reports::Language::kChinese;
   return write_page(folder, "full-zh", report_html(run, analysis, options)) &&
-         write_page(folder, "scaling-zh", stepscope::reports::scaling_html(scaling_series(false), options));
+         write_page(folder, "scaling-zh",
+                    stepscope::reports::scaling_html(scaling_series(false), options));
 }
 
 }  // namespace
@@ -141,9 +147,11 @@ int main(int argc, char** argv) {
   }
   stepscope::model::Run const full = named("full", faulty());
   stepscope::analyzer::Analysis all_facts = stepscope::analyzer::analyze(full);
-  stepscope::support::add_all_facts(all_facts, "made " + std::string(150, 'x'));  // nowhere to break
+  stepscope::support::add_all_facts(all_facts,
+                                    "made " + std::string(150, 'x'));  // nowhere to break
   good = write(folder, "full", full, all_facts) && write_chinese(folder, full, all_facts) && good;
-  stepscope::model::Run const hostile = stepscope::support::with_hostile_texts(named("hostile", faulty()));
+  stepscope::model::Run const hostile =
+      stepscope::support::with_hostile_texts(named("hostile", faulty()));
   stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
   make_hostile(analysis);
   good = write(folder, "hostile", hostile, analysis) && good;

@@ -1,4 +1,5 @@
-// `stepscope report` of several runs as a user runs it: what is a series, its page and summary, and clear refusals.
+// `stepscope report` of several runs as a user runs it: what is a series, its page and summary, and
+// clear refusals.
 #include <fstream>
 #include <iterator>
 
@@ -14,9 +15,10 @@ class Scaling : public Program {
   void SetUp() override {
     for (int const ranks : {1, 2, 4}) make("series/" + std::to_string(ranks), ranks, 1);
   }
-  void make(std::string const& name, int ranks, int seed, std::string const& more = "--steps 10") const {
-    Outcome const made = stepscope("synth --fault none --ranks " + std::to_string(ranks) + " --seed " + std::to_string(seed) +
-                                   " " + more + " -o " + name);
+  void make(std::string const& name, int ranks, int seed,
+            std::string const& more = "--steps 10") const {
+    Outcome const made = stepscope("synth --fault none --ranks " + std::to_string(ranks) +
+                                   " --seed " + std::to_string(seed) + " " + more + " -o " + name);
     ASSERT_EQ(made.code, 0) << made.output;
   }
   [[nodiscard]] std::string read(std::string const& name) const {
@@ -31,7 +33,8 @@ class Scaling : public Program {
 };
 
 TEST_F(Scaling, AFolderOfRunsIsASeries) {
-  Outcome const outcome = stepscope("report series -o page.html --json series.json --markdown series.md");
+  Outcome const outcome =
+      stepscope("report series -o page.html --json series.json --markdown series.md");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("4 devices do"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("Weak scaling"), std::string::npos) << outcome.output;
@@ -59,7 +62,8 @@ TEST_F(Scaling, RunsOfDifferentNumbersOfDevicesAreASeriesAndThoseOfOneAreRepeats
 }
 
 TEST_F(Scaling, TheRanksOfOneRunAreNoSeries) {
-  Outcome const outcome = stepscope("report series/2/rank-0.stepscope series/2/rank-1.stepscope -o run.html");
+  Outcome const outcome =
+      stepscope("report series/2/rank-0.stepscope series/2/rank-1.stepscope -o run.html");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(outcome.output.find("scaling series"), std::string::npos) << outcome.output;
   EXPECT_NE(read("run.html").find("<section id=\"timeline\""), std::string::npos);
@@ -89,7 +93,8 @@ TEST_F(Scaling, SaysFirstThatRunsAreOfDifferentPrograms) {
   make("moe", 8, 1, "--steps 4 --pattern moe");
   Outcome const outcome = stepscope("report series/1 moe --scaling weak");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
-  size_t const said = outcome.output.find("Less than half of the kernel time"), verdict = outcome.output.find("8 devices do");
+  size_t const said = outcome.output.find("Less than half of the kernel time"),
+               verdict = outcome.output.find("8 devices do");
   ASSERT_NE(said, std::string::npos) << outcome.output;
   EXPECT_LT(said, verdict);
 }

@@ -30,8 +30,10 @@ TEST_F(Selftest, AsJsonHasEachCheckOnceAndTheSums) {
   auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
   ASSERT_TRUE(report.is_object()) << outcome.output;
   EXPECT_EQ(report["failed"], 0) << outcome.output;
-  EXPECT_EQ(report["passed"].get<size_t>() + report["skipped"].get<size_t>(), report["checks"].size());
-  for (auto const& check : report["checks"]) EXPECT_FALSE(check["found"].get<std::string>().empty()) << check;
+  EXPECT_EQ(report["passed"].get<size_t>() + report["skipped"].get<size_t>(),
+            report["checks"].size());
+  for (auto const& check : report["checks"])
+    EXPECT_FALSE(check["found"].get<std::string>().empty()) << check;
 }
 
 TEST_F(Selftest, OnCudaSaysWhyItIsSkippedOrPasses) {
@@ -42,7 +44,10 @@ TEST_F(Selftest, OnCudaSaysWhyItIsSkippedOrPasses) {
 
 TEST_F(Selftest, ItsCudaProgramIsNotChangedByBeingRecordedWhereThereIsNoDriver) {
   std::string const probe =
-      "'" + std::filesystem::absolute(support::build_path("libexec/stepscope/stepscope-cuda-probe")).string() + "'";
+      "'" +
+      std::filesystem::absolute(support::build_path("libexec/stepscope/stepscope-cuda-probe"))
+          .string() +
+      "'";
   Outcome const alone = shell(probe + " work");
   if (alone.code == 127) GTEST_SKIP() << "built without nvcc";
   if (alone.code == 0) GTEST_SKIP() << "there is a GPU: selftest records it";

@@ -1,4 +1,5 @@
-// `stepscope slice` as a user runs it: the part analyzes as it does in the whole, nothing private is left, wrong use is said.
+// `stepscope slice` as a user runs it: the part analyzes as it does in the whole, nothing private
+// is left, wrong use is said.
 #include <fstream>
 #include <random>
 #include <regex>
@@ -39,7 +40,8 @@ json without_names(json document) {
   if (document.is_string()) return "";
   if (document.is_object()) {
     // What is told by kernels', counters' and allocating ranges' names.
-    for (char const* const key : {"process", "metrics", "subjects", "tensor_cores", "slow_ns", "health", "peak_owners"})
+    for (char const* const key :
+         {"process", "metrics", "subjects", "tensor_cores", "slow_ns", "health", "peak_owners"})
       document.erase(key);
   }
   if (document.is_structured())
@@ -50,7 +52,9 @@ json without_names(json document) {
 class Slice : public Program {
  protected:
   void make(std::string const& pattern) const {
-    ASSERT_EQ(stepscope("synth --ranks 2 --events 12000 --pattern " + pattern + " -o run --force").code, 0);
+    ASSERT_EQ(
+        stepscope("synth --ranks 2 --events 12000 --pattern " + pattern + " -o run --force").code,
+        0);
   }
   void SetUp() override { make("dp"); }
 
@@ -89,7 +93,8 @@ TEST_F(Slice, OfStepsAnalyzesAsTheseStepsInTheWholeRun) {
   for (char const* const pattern : {"dp", "pipeline", "moe"}) {
     SCOPED_TRACE(pattern);
     make(pattern);
-    for (char const* const steps : {"3:5", "0:1", "2:2", "0:4"}) expect_part_analyzes_as_in_the_whole(steps);
+    for (char const* const steps : {"3:5", "0:1", "2:2", "0:4"})
+      expect_part_analyzes_as_in_the_whole(steps);
   }
   make("dp");
   ASSERT_EQ(stepscope("slice run --steps 3:5 -o part --force").code, 0);
@@ -97,7 +102,10 @@ TEST_F(Slice, OfStepsAnalyzesAsTheseStepsInTheWholeRun) {
 }
 
 TEST_F(Slice, OfARecordedTrainingAnalyzesAsInTheWhole) {
-  ASSERT_EQ(stepscope("record -o run --force -- " + program() + " run cifar10 --device host:2" + kSmall).code, 0);
+  ASSERT_EQ(
+      stepscope("record -o run --force -- " + program() + " run cifar10 --device host:2" + kSmall)
+          .code,
+      0);
   for (char const* const steps : {"4:8", "0:3"}) expect_part_analyzes_as_in_the_whole(steps);
 }
 
@@ -109,17 +117,21 @@ TEST_F(Slice, OfASliceKnowsTheStepsOfTheWholeRun) {
 
 TEST_F(Slice, AnonymousOneAnalyzesTheSameAndHoldsNoName) {
   ASSERT_EQ(stepscope("slice run --steps 3:5 --anonymize -o part").code, 0);
-  json const difference = json::diff(without_names(analysis_of("run", "3:5")), without_names(analysis_of("part", "3:5")));
+  json const difference = json::diff(without_names(analysis_of("run", "3:5")),
+                                     without_names(analysis_of("part", "3:5")));
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
   std::regex const pseudonym(
-      "(host-)?[a-z_]+-[0-9]+( \\([A-Za-z_]+\\))?|step [0-9]+|cores|[0-9]+|DataLoader.__next__|stepscope slice --anonymize");
+      "(host-)?[a-z_]+-[0-9]+( \\([A-Za-z_]+\\))?|step "
+      "[0-9]+|cores|[0-9]+|DataLoader.__next__|stepscope slice --anonymize");
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope"}) {
     std::set<std::string> const texts = texts_of(path("part/") + name);
     std::set<std::string> const source = texts_of(path("run/") + name);
     EXPECT_GT(texts.size(), 20U);
     for (std::string const& text : texts) {
       EXPECT_TRUE(std::regex_match(text, pseudonym)) << text;
-      EXPECT_TRUE(!source.contains(text) || text == "cores" || text.find_first_not_of("0123456789") == std::string::npos) << text;
+      EXPECT_TRUE(!source.contains(text) || text == "cores" ||
+                  text.find_first_not_of("0123456789") == std::string::npos)
+          << text;
     }
   }
   EXPECT_NE(stepscope("analyze part --json").output.find("kernel-1 (compute)"), std::string::npos);
@@ -127,7 +139,8 @@ TEST_F(Slice, AnonymousOneAnalyzesTheSameAndHoldsNoName) {
 
 TEST_F(Slice, OfTimeAndRankKeepsTheseOnly) {
   // What is not asked for is not even read.
-  std::filesystem::resize_file(path("run/rank-0.stepscope"), std::filesystem::file_size(path("run/rank-0.stepscope")) / 2);
+  std::filesystem::resize_file(path("run/rank-0.stepscope"),
+                               std::filesystem::file_size(path("run/rank-0.stepscope")) / 2);
   Outcome const outcome = stepscope("slice run --time 0.05:0.08 --rank 1 -o part");
   ASSERT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.output.find(" events of 1 rank, in part"), std::string::npos) << outcome.output;
@@ -193,7 +206,8 @@ void rewrite(std::string const& path, Change const& change) {
   std::mt19937_64 random(1);
   auto const bytes = fuzz::put_together(blocks, fuzz::IndexForm::kTrue, random);
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      .write(reinterpret_cast<char const*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 TEST_F(Slice, StepsOfATrackThatIsNotThereAreNotBelieved) {

@@ -28,7 +28,11 @@ TEST_F(Synth, MakesARunThatAnalyzeTakes) {
 TEST_F(Synth, ReadProcessByProcessARunHasTheSameAnalysis) {
   for (char const* const pattern : {"dp", "pipeline", "moe"}) {
     SCOPED_TRACE(pattern);
-    ASSERT_EQ(stepscope(std::string("synth --ranks 3 --steps 40 --seed 5 --force -o run --pattern ") + pattern).code, 0);
+    ASSERT_EQ(
+        stepscope(std::string("synth --ranks 3 --steps 40 --seed 5 --force -o run --pattern ") +
+                  pattern)
+            .code,
+        0);
     for (char const* const options : {"", " --steps 4:20", " --rank 1"}) {
       Outcome const in_memory = stepscope(std::string("analyze run --json") + options);
       Outcome const streamed = stepscope(std::string("analyze run --json --stream") + options);
@@ -47,7 +51,8 @@ TEST_F(Synth, WrongCountsAndNamesAreRefused) {
   expect_refused("-o run --events 99999999999999999999999", "--events");
   expect_refused("-o run --events many", "--events");
   expect_refused("-o run --seed -1", "--seed");
-  expect_refused("-o run --seed 99999999999999999999999", "whole number from 0 to 18446744073709551615");
+  expect_refused("-o run --seed 99999999999999999999999",
+                 "whole number from 0 to 18446744073709551615");
   expect_refused("-o run --pattern ring", "ring");
   expect_refused("--ranks 2", "--output");
   EXPECT_FALSE(std::filesystem::exists(path("run")));
@@ -77,7 +82,8 @@ TEST_F(Synth, WrongFaultsAreRefusedWithWhatThereIs) {
 
 TEST_F(Synth, HelpListsTheFaults) {
   Outcome const outcome = stepscope("synth --help");
-  for (char const* const text : {"--fault", "late-rank=MS", "serialized-streams", "lost-records=PERCENT"})
+  for (char const* const text :
+       {"--fault", "late-rank=MS", "serialized-streams", "lost-records=PERCENT"})
     EXPECT_NE(outcome.output.find(text), std::string::npos) << text;
 }
 
@@ -98,21 +104,27 @@ TEST_F(Synth, APlaceThatCannotBeWrittenIsNamed) {
 
 TEST_F(Synth, SaysWhatItMadeInWords) {
   Outcome const outcome = stepscope("synth --events 1 --ranks 1 -o run");
-  EXPECT_NE(outcome.output.find(" events in 1 step of 1 rank, in run"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find(" events in 1 step of 1 rank, in run"), std::string::npos)
+      << outcome.output;
 }
 
 TEST_F(Synth, MoreRanksThanFilesMayBeOpenIsSaidWithTheRemedy) {
-  Outcome const refused = shell("ulimit -n 64; " + program() + " synth --events 1 --ranks 100 -o run");
+  Outcome const refused =
+      shell("ulimit -n 64; " + program() + " synth --events 1 --ranks 100 -o run");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_NE(refused.output.find("raise it with ulimit -n, or make fewer ranks"), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("raise it with ulimit -n, or make fewer ranks"), std::string::npos)
+      << refused.output;
   EXPECT_FALSE(std::filesystem::exists(path("run")));
-  Outcome const raised = shell("ulimit -Sn 64; " + program() + " synth --events 1 --ranks 100 -o run");
+  Outcome const raised =
+      shell("ulimit -Sn 64; " + program() + " synth --events 1 --ranks 100 -o run");
   EXPECT_EQ(raised.code, 0) << "the soft limit is ours to raise: " << raised.output;
 }
 
 TEST_F(Synth, AFullDiskLeavesNoHalfOfARun) {
-  // The shell's limit on the size of a file stands in for the disk; the signal that comes with it is ignored.
-  Outcome const outcome = shell("trap '' XFSZ; ulimit -f 64; " + program() + " synth --events 2000000 --ranks 2 -o run");
+  // The shell's limit on the size of a file stands in for the disk; the signal that comes with it
+  // is ignored.
+  Outcome const outcome = shell("trap '' XFSZ; ulimit -f 64; " + program() +
+                                " synth --events 2000000 --ranks 2 -o run");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
   EXPECT_NE(outcome.output.find("cannot write"), std::string::npos) << outcome.output;
   EXPECT_FALSE(std::filesystem::exists(path("run"))) << outcome.output;

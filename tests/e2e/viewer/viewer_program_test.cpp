@@ -1,4 +1,5 @@
-// The viewer program on a real file: pictures with OpenGL under Xvfb and without any display, and its errors.
+// The viewer program on a real file: pictures with OpenGL under Xvfb and without any display, and
+// its errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stb_image.h>
@@ -58,7 +59,8 @@ Pixels load(std::string const& path) {
 
 size_t count_colours(Pixels const& pixels) {
   std::set<uint32_t> colours;
-  for (size_t i = 0; i < static_cast<size_t>(pixels.width) * static_cast<size_t>(pixels.height); ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(pixels.width) * static_cast<size_t>(pixels.height);
+       ++i) {
     stbi_uc const* p = pixels.data.get() + 3 * i;
     colours.insert(static_cast<uint32_t>(p[0]) << 16U | static_cast<uint32_t>(p[1]) << 8U | p[2]);
   }
@@ -71,21 +73,26 @@ class ViewerProgram : public testing::Test {
     std::string name = (fs::temp_directory_path() / "stepscope-viewer-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
-    auto const run = support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true});
+    auto const run =
+        support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true});
     fs::create_directory(folder_ / "run");
     for (size_t rank = 0; rank < run.ranks.size(); ++rank)
-      ASSERT_TRUE(
-          file::write_trace(run.ranks[rank].trace, (folder_ / "run" / ("rank" + std::to_string(rank) + ".stepscope")).string()));
+      ASSERT_TRUE(file::write_trace(
+          run.ranks[rank].trace,
+          (folder_ / "run" / ("rank" + std::to_string(rank) + ".stepscope")).string()));
   }
   void TearDown() override { fs::remove_all(folder_); }
   [[nodiscard]] std::string run() const { return (folder_ / "run").string(); }
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
 
   fs::path folder_;
 };
 
 TEST_F(ViewerProgram, DrawsAPictureWithoutADisplay) {
-  auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 1000x700 --screenshot " + path("a.png"));
+  auto const outcome =
+      shell(kNoDisplay + kViewer + " " + run() + " --size 1000x700 --screenshot " + path("a.png"));
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   Pixels const picture = load(path("a.png"));
   EXPECT_EQ(picture.width, 1000);
@@ -94,8 +101,10 @@ TEST_F(ViewerProgram, DrawsAPictureWithoutADisplay) {
 }
 
 TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
-  if (shell("command -v xvfb-run").status != 0) GTEST_SKIP() << "xvfb-run is not installed (apt install xvfb)";
-  std::string const view = kViewer + " " + run() + " --size 1000x700 --time 20ms:60ms --select all_reduce --screenshot ";
+  if (shell("command -v xvfb-run").status != 0)
+    GTEST_SKIP() << "xvfb-run is not installed (apt install xvfb)";
+  std::string const view =
+      kViewer + " " + run() + " --size 1000x700 --time 20ms:60ms --select all_reduce --screenshot ";
   auto const with = shell("xvfb-run -a " + view + path("gl.png"));
   ASSERT_EQ(with.status, 0) << with.output;
   auto const without = shell(kNoDisplay + view + path("plain.png"));
@@ -109,51 +118,59 @@ TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
   // Filters of text differ by a little; shapes and places must not.
   size_t different = 0;
   size_t const count = 3U * 1000 * 700;
-  for (size_t i = 0; i < count; ++i) different += std::abs(a.data.get()[i] - b.data.get()[i]) > 40 ? 1U : 0U;
+  for (size_t i = 0; i < count; ++i)
+    different += std::abs(a.data.get()[i] - b.data.get()[i]) > 40 ? 1U : 0U;
   EXPECT_LT(different, count / 200);
 }
 
 TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
-  for (char const* panel : {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run"})
+  for (char const* panel : {"findings", "details", "statistics", "kernels", "communication", "path",
+                            "flames", "memory", "run"})
     for (char const* theme : {"dark", "light"}) {
       std::string const picture = path(std::string(panel) + theme + ".png");
-      auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 800x600 --panel " + panel + " --theme " + theme +
-                                 " --screenshot " + picture);
+      auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 800x600 --panel " +
+                                 panel + " --theme " + theme + " --screenshot " + picture);
       ASSERT_EQ(outcome.status, 0) << outcome.output;
       EXPECT_GT(count_colours(load(picture)), 50U);
     }
 }
 
 TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {
-  auto const one = support::make_synthetic_run({.devices = 1, .steps = 10, .process_per_device = true});
+  auto const one =
+      support::make_synthetic_run({.devices = 1, .steps = 10, .process_per_device = true});
   fs::create_directory(path("one"));
   ASSERT_TRUE(file::write_trace(one.ranks[0].trace, path("one/rank0.stepscope")));
   // The folder that holds both, or both named.
   for (std::string const& paths : {folder_.string(), path("one") + " " + run()}) {
-    auto const outcome = shell(kNoDisplay + kViewer + " " + paths + " --size 1200x800 --screenshot " + path("series.png"));
+    auto const outcome = shell(kNoDisplay + kViewer + " " + paths +
+                               " --size 1200x800 --screenshot " + path("series.png"));
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("series.png"))), 100U);
   }
   for (char const* panel : {"launches", "phases", "devices", "scaling"}) {
-    auto const outcome =
-        shell(kNoDisplay + kViewer + " " + folder_.string() + " --devices 1 --size 800x600 --theme light --panel " + panel +
-              " --screenshot " + path("panel.png"));
+    auto const outcome = shell(kNoDisplay + kViewer + " " + folder_.string() +
+                               " --devices 1 --size 800x600 --theme light --panel " + panel +
+                               " --screenshot " + path("panel.png"));
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("panel.png"))), 50U);
   }
-  auto const missing = shell(kViewer + " " + folder_.string() + " --devices 7 --screenshot " + path("none.png"));
+  auto const missing =
+      shell(kViewer + " " + folder_.string() + " --devices 7 --screenshot " + path("none.png"));
   EXPECT_EQ(missing.status, 2);
   EXPECT_THAT(missing.output, testing::HasSubstr("they are on 1, 2"));
 }
 
 TEST_F(ViewerProgram, DrawsTwoRunsAboveEachOther) {
-  auto const slow = support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true, .forward_ns = 1'500'000});
+  auto const slow = support::make_synthetic_run(
+      {.devices = 2, .steps = 10, .process_per_device = true, .forward_ns = 1'500'000});
   fs::create_directory(path("slow"));
   for (size_t rank = 0; rank < slow.ranks.size(); ++rank)
-    ASSERT_TRUE(file::write_trace(slow.ranks[rank].trace, path("slow/rank" + std::to_string(rank) + ".stepscope")));
+    ASSERT_TRUE(file::write_trace(slow.ranks[rank].trace,
+                                  path("slow/rank" + std::to_string(rank) + ".stepscope")));
   std::string const view = kNoDisplay + kViewer + " " + run() + " --size 1200x800";
   for (char const* theme : {"dark", "light"}) {
-    auto const outcome = shell(view + " --vs " + path("slow") + " --theme " + theme + " --screenshot " + path("pair.png"));
+    auto const outcome = shell(view + " --vs " + path("slow") + " --theme " + theme +
+                               " --screenshot " + path("pair.png"));
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("pair.png"))), 100U);
   }
@@ -175,8 +192,9 @@ TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
   std::string const picture = " --screenshot " + path("x.png");
   for (std::string const& arguments :
        {std::string(), run() + picture + " --size 1x1", run() + picture + " --time five:six",
-        run() + picture + " --panel nothing", run() + picture + " --theme blue", run() + picture + " --select 'no such event'",
-        run() + " --unknown", path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png"),
+        run() + picture + " --panel nothing", run() + picture + " --theme blue",
+        run() + picture + " --select 'no such event'", run() + " --unknown",
+        path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png"),
         run() + picture + " --vs " + path("not there"), "--vs " + run() + picture, "--vs " + run(),
         run() + picture + " --panel comparison"}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + arguments);

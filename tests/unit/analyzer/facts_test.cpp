@@ -1,4 +1,5 @@
-// Single facts on runs small enough to check by hand: memory, kernel table, step names, quality, and the edges of the input.
+// Single facts on runs small enough to check by hand: memory, kernel table, step names, quality,
+// and the edges of the input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,9 @@ namespace {
 using namespace model;
 
 Track thread_track() { return {TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0}; }
-Track stream_track(int64_t number = 0) { return {TrackKind::kStream, "stream", number, 0, StreamKind::kCompute, 0}; }
+Track stream_track(int64_t number = 0) {
+  return {TrackKind::kStream, "stream", number, 0, StreamKind::kCompute, 0};
+}
 
 Run run_of(TraceBuilder&& builder, int64_t offset = 0) {
   model::Run run;
@@ -42,7 +45,8 @@ TEST(Edges, NoRanksNoEventsNoDevices) {
 
 TEST(Edges, OneKernelWithoutALaunch) {
   TraceBuilder builder;
-  builder.events(builder.add_track(stream_track())).add(EventKind::kKernel, 100, 50, builder.intern("k"), 0, KernelDetail{});
+  builder.events(builder.add_track(stream_track()))
+      .add(EventKind::kKernel, 100, 50, builder.intern("k"), 0, KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder), 7));
   EXPECT_EQ(analysis.devices[0].window, (Interval{107, 157}));
   EXPECT_EQ(analysis.devices[0].time.compute_ns, 50);
@@ -76,14 +80,17 @@ TEST(Edges, AThousandStreamsAreOneDevice) {
 TEST(Trap, UtilizationOfOverlappingKernelsDoesNotPassOne) {
   TraceBuilder builder;
   for (int64_t s = 0; s < 4; ++s)
-    builder.events(builder.add_track(stream_track(s))).add(EventKind::kKernel, 0, 100, builder.intern("k"), 0, KernelDetail{});
+    builder.events(builder.add_track(stream_track(s)))
+        .add(EventKind::kKernel, 0, 100, builder.intern("k"), 0, KernelDetail{});
   EXPECT_DOUBLE_EQ(*analyze(run_of(std::move(builder))).devices[0].time.utilization(), 1.0);
 }
 
 TEST(Trap, BusyTimeIsOverAllStreamsNotOne) {
   TraceBuilder builder;
-  builder.events(builder.add_track(stream_track(0))).add(EventKind::kKernel, 0, 40, builder.intern("k"), 0, KernelDetail{});
-  builder.events(builder.add_track(stream_track(1))).add(EventKind::kKernel, 60, 40, builder.intern("k"), 0, KernelDetail{});
+  builder.events(builder.add_track(stream_track(0)))
+      .add(EventKind::kKernel, 0, 40, builder.intern("k"), 0, KernelDetail{});
+  builder.events(builder.add_track(stream_track(1)))
+      .add(EventKind::kKernel, 60, 40, builder.intern("k"), 0, KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
   EXPECT_EQ(analysis.devices[0].time.busy_ns, 80);
   EXPECT_EQ(analysis.devices[0].time.idle_ns, 20);
@@ -92,10 +99,13 @@ TEST(Trap, BusyTimeIsOverAllStreamsNotOne) {
 TEST(Trap, TheLaunchLatencyLimitIsInNanoseconds) {
   auto const gap_cause = [](int64_t gap) {
     TraceBuilder builder;
-    TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
-    builder.events(stream).add(EventKind::kKernel, 1000, 1000, builder.intern("k"), 0, KernelDetail{});
+    TrackId const thread = builder.add_track(thread_track()),
+                  stream = builder.add_track(stream_track());
+    builder.events(stream).add(EventKind::kKernel, 1000, 1000, builder.intern("k"), 0,
+                               KernelDetail{});
     builder.events(thread).add(EventKind::kLaunch, 1500, 10, builder.intern("launch"), 1);
-    builder.events(stream).add(EventKind::kKernel, 2000 + gap, 1000, builder.intern("k"), 1, KernelDetail{});
+    builder.events(stream).add(EventKind::kKernel, 2000 + gap, 1000, builder.intern("k"), 1,
+                               KernelDetail{});
     return analyze(run_of(std::move(builder))).gaps[0].cause;
   };
   EXPECT_EQ(gap_cause(9'999), IdleCause::kLaunchLatency);
@@ -106,10 +116,14 @@ TEST(IdleCauses, OfAHostDeviceWhatIsLaunchedWaitsForItsThreadHoweverLong) {
   auto const gap_cause = [](char const* device, bool is_launched) {
     TraceBuilder builder;
     builder.add_device({0, device, 0, 1, 0});
-    TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
-    builder.events(stream).add(EventKind::kKernel, 1'000, 1'000, builder.intern("k"), 0, KernelDetail{});
-    if (is_launched) builder.events(thread).add(EventKind::kLaunch, 1'500, 10, builder.intern("launch"), 1);
-    builder.events(stream).add(EventKind::kKernel, 9'002'000, 1'000, builder.intern("k"), 1, KernelDetail{});
+    TrackId const thread = builder.add_track(thread_track()),
+                  stream = builder.add_track(stream_track());
+    builder.events(stream).add(EventKind::kKernel, 1'000, 1'000, builder.intern("k"), 0,
+                               KernelDetail{});
+    if (is_launched)
+      builder.events(thread).add(EventKind::kLaunch, 1'500, 10, builder.intern("launch"), 1);
+    builder.events(stream).add(EventKind::kKernel, 9'002'000, 1'000, builder.intern("k"), 1,
+                               KernelDetail{});
     return analyze(run_of(std::move(builder))).gaps[0].cause;
   };
   EXPECT_EQ(gap_cause("host:0", true), IdleCause::kLaunchLatency);
@@ -119,10 +133,12 @@ TEST(IdleCauses, OfAHostDeviceWhatIsLaunchedWaitsForItsThreadHoweverLong) {
 
 TEST(IdleCauses, LaterNodesOfAGraphLaunchAreTheGraphs) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
   builder.events(thread).add(EventKind::kLaunch, 0, 10, builder.intern("cudaGraphLaunch"), 1);
   builder.events(stream).add(EventKind::kKernel, 20, 10, builder.intern("node"), 1, KernelDetail{});
-  builder.events(stream).add(EventKind::kKernel, 100, 10, builder.intern("node"), 1, KernelDetail{});
+  builder.events(stream).add(EventKind::kKernel, 100, 10, builder.intern("node"), 1,
+                             KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.gaps.size(), 1U);
   EXPECT_EQ(analysis.gaps[0].cause, IdleCause::kGraph);
@@ -148,16 +164,19 @@ TEST(Steps, NamesWithAStepPattern) {
   EXPECT_EQ(step_number("step 5 of 8"), 5);
   EXPECT_EQ(step_number("[epoch 1] step 5"), 5);
   EXPECT_EQ(step_number("ProfilerStep*"), 0);
-  for (std::string_view const name : {"", "step", "step 1 of the loader", "step 0.5 s", "optimizer.step 4", "steps 4", "12",
-                                      "stepper 3", "step 99999999999999999999"})
+  for (std::string_view const name :
+       {"", "step", "step 1 of the loader", "step 0.5 s", "optimizer.step 4", "steps 4", "12",
+        "stepper 3", "step 99999999999999999999"})
     EXPECT_FALSE(step_number(name)) << name;
 }
 
 TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
   for (int64_t step = 0; step < 3; ++step)
-    builder.events(thread).add(EventKind::kStep, 1000 * step, 1000, builder.intern("step"), 0, StepDetail{step});
+    builder.events(thread).add(EventKind::kStep, 1000 * step, 1000, builder.intern("step"), 0,
+                               StepDetail{step});
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 900, 300, builder.intern("b"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 2100, 500, builder.intern("c"), 0, KernelDetail{});
@@ -166,12 +185,14 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   EXPECT_EQ(analysis.steps[0].window.end, 1200);
   EXPECT_EQ(analysis.steps[1].step, 2);
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
-  EXPECT_THAT(analysis.integrity.notes, testing::Contains(testing::StartsWith("of a device no launch is recorded")));
+  EXPECT_THAT(analysis.integrity.notes,
+              testing::Contains(testing::StartsWith("of a device no launch is recorded")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
   builder.events(thread).add(EventKind::kStep, 0, 1000, builder.intern("step"), 0, StepDetail{4});
   builder.events(thread).add(EventKind::kStep, 100, 200, builder.intern("step"), 0, StepDetail{0});
   builder.events(thread).add(EventKind::kLaunch, 150, 10, builder.intern("launch"), 1);
@@ -184,10 +205,12 @@ TEST(Steps, AStepInsideAStepIsNotAnother) {
 
 TEST(Steps, AHelperThreadsLaunchesBelongToTheProcesssStep) {
   TraceBuilder builder;
-  TrackId const trainer = builder.add_track(thread_track()), helper = builder.add_track(thread_track()),
+  TrackId const trainer = builder.add_track(thread_track()),
+                helper = builder.add_track(thread_track()),
                 stream = builder.add_track(stream_track());
   builder.events(trainer).add(EventKind::kStep, 0, 1000, builder.intern("step"), 0, StepDetail{0});
-  builder.events(trainer).add(EventKind::kStep, 1000, 1000, builder.intern("step"), 0, StepDetail{1});
+  builder.events(trainer).add(EventKind::kStep, 1000, 1000, builder.intern("step"), 0,
+                              StepDetail{1});
   builder.events(helper).add(EventKind::kLaunch, 1100, 10, builder.intern("launch"), 1);
   builder.events(stream).add(EventKind::kKernel, 1200, 100, builder.intern("k"), 1, KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
@@ -197,12 +220,16 @@ TEST(Steps, AHelperThreadsLaunchesBelongToTheProcesssStep) {
 
 TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   TraceBuilder builder;
-  TrackId const own = builder.add_track({TrackKind::kThread, "Steps (TPU 0)", 0, 0, StreamKind::kCompute, 0});
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
-  TrackId const other = builder.add_track({TrackKind::kStream, "stream", 0, 1, StreamKind::kCompute, 0});
+  TrackId const own =
+      builder.add_track({TrackKind::kThread, "Steps (TPU 0)", 0, 0, StreamKind::kCompute, 0});
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
+  TrackId const other =
+      builder.add_track({TrackKind::kStream, "stream", 0, 1, StreamKind::kCompute, 0});
   builder.events(own).add(EventKind::kStep, 0, 100, builder.intern("1"), 0, StepDetail{1});
   builder.events(own).add(EventKind::kStep, 100, 100, builder.intern("2"), 0, StepDetail{2});
-  builder.events(thread).add(EventKind::kLaunch, 10, 5, builder.intern("launch"), 1);  // the host runs ahead
+  builder.events(thread).add(EventKind::kLaunch, 10, 5, builder.intern("launch"),
+                             1);  // the host runs ahead
   builder.events(stream).add(EventKind::kKernel, 90, 30, builder.intern("k"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 130, 20, builder.intern("k"), 1, KernelDetail{});
   builder.events(other).add(EventKind::kKernel, 130, 20, builder.intern("k"), 0, KernelDetail{});
@@ -220,7 +247,9 @@ TEST(TraceIntegrity, WhatHasNoCountOfItsOwnIsSaid) {
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
   TraceIntegrity const integrity = judge_quality(run_of(std::move(builder)));
   EXPECT_LT(integrity.score, 100);
-  EXPECT_THAT(integrity.notes, testing::Contains("1 event has an end before its begin: each is taken as an instant"));
+  EXPECT_THAT(
+      integrity.notes,
+      testing::Contains("1 event has an end before its begin: each is taken as an instant"));
 }
 
 TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
@@ -285,8 +314,11 @@ TEST(Memory, WhatWasAllocatedBeforeTheCaptureIsOther) {
 }
 
 TEST(Memory, TheFloorOfAStepIsItsLowestLevelTheOneItBeganWithIncluded) {
-  auto const point = [](int64_t time, uint64_t bytes) { return MemoryStats::Point{time, bytes, 0, {}}; };
-  std::vector<MemoryStats::Point> const timeline = {point(0, 100), point(15, 300), point(25, 200), point(40, 50)};
+  auto const point = [](int64_t time, uint64_t bytes) {
+    return MemoryStats::Point{time, bytes, 0, {}};
+  };
+  std::vector<MemoryStats::Point> const timeline = {point(0, 100), point(15, 300), point(25, 200),
+                                                    point(40, 50)};
   auto const floors = memory_floors(timeline, {{-5, 0}, {10, 20}, {20, 30}, {30, 60}});
   EXPECT_THAT(floors, testing::ElementsAre(std::nullopt, 100U, 200U, 50U));
 }
@@ -308,7 +340,8 @@ TEST(TraceIntegrity, ScoresFaultsAndNamesMissingRanks) {
   Track lossy = thread_track();
   lossy.dropped = 10;
   TrackId const track = builder.add_track(lossy);
-  for (int i = 0; i < 90; ++i) builder.events(track).add(EventKind::kMark, i, 0, builder.intern("m"));
+  for (int i = 0; i < 90; ++i)
+    builder.events(track).add(EventKind::kMark, i, 0, builder.intern("m"));
   run = run_of(std::move(builder));
   TraceIntegrity const integrity = analyze(run).integrity;
   EXPECT_EQ(integrity.dropped, 10U);
@@ -323,20 +356,24 @@ TEST(TraceIntegrity, ScoresFaultsAndNamesMissingRanks) {
 }
 
 /// One trace a rank, which does not say how many there are; on each device one op of `detail`.
-model::Run run_of_ranks(std::vector<int32_t> const& ranks, CollectiveDetail detail, int32_t devices = 1) {
+model::Run run_of_ranks(std::vector<int32_t> const& ranks, CollectiveDetail detail,
+                        int32_t devices = 1) {
   model::Run run;
   for (int32_t const rank : ranks) {
     TraceBuilder builder;
     builder.info().rank = rank;
     for (int32_t device = 0; device < devices; ++device) {
-      TrackId const stream = builder.add_track({TrackKind::kStream, "comm", 20, device, StreamKind::kCommunication, 0});
+      TrackId const stream = builder.add_track(
+          {TrackKind::kStream, "comm", 20, device, StreamKind::kCommunication, 0});
       builder.events(stream).add(EventKind::kCollective, 0, 10, builder.intern("c"), 0, detail);
     }
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
   return run;
 }
-CollectiveDetail of_four(CollectiveOp op) { return {.bytes = 64, .communicator = 5, .sequence = 1, .op = op, .participants = 4}; }
+CollectiveDetail of_four(CollectiveOp op) {
+  return {.bytes = 64, .communicator = 5, .sequence = 1, .op = op, .participants = 4};
+}
 
 TEST(TraceIntegrity, RanksThatOnlyCollectivesTellOfAreMissing) {
   using testing::ElementsAre;
@@ -358,9 +395,12 @@ TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
 }
 
 TEST(TraceIntegrity, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
-  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
-  EXPECT_TRUE(judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
-  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2)).missing_ranks.empty());
+  EXPECT_TRUE(
+      judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
+  EXPECT_TRUE(
+      judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
+  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
+                  .missing_ranks.empty());
 }
 
 TEST(TraceIntegrity, SeveralMembersOfOneCommunicatorAreNoRanks) {
@@ -369,7 +409,8 @@ TEST(TraceIntegrity, SeveralMembersOfOneCommunicatorAreNoRanks) {
   for (int32_t member = 0; member < 2; ++member) {
     CollectiveDetail detail = of_four(CollectiveOp::kAllReduce);
     detail.rank = member;
-    builder.events(calls).add(EventKind::kCollectiveCall, member, 1, builder.intern("c"), 0, detail);
+    builder.events(calls).add(EventKind::kCollectiveCall, member, 1, builder.intern("c"), 0,
+                              detail);
   }
   EXPECT_TRUE(judge_quality(run_of(std::move(builder))).missing_ranks.empty());
 }

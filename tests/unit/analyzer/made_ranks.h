@@ -1,4 +1,5 @@
-// Runs of several ranks, one device each, event by event: for facts and rules about devices that wait for each other.
+// Runs of several ranks, one device each, event by event: for facts and rules about devices that
+// wait for each other.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +23,13 @@ class MadeRanks {
       rank.builder.info().rank = r;
       rank.builder.info().world_size = ranks;
       rank.builder.add_device({0, "gpu", 0, 1, 0});
-      rank.thread = rank.builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
-      rank.compute = rank.builder.add_track({TrackKind::kStream, "compute", 0, 0, StreamKind::kCompute, 0});
+      rank.thread =
+          rank.builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
+      rank.compute =
+          rank.builder.add_track({TrackKind::kStream, "compute", 0, 0, StreamKind::kCompute, 0});
       for (int64_t s = 1; s <= 4; ++s)
-        rank.comm.push_back(rank.builder.add_track({TrackKind::kStream, "comm", s, 0, StreamKind::kCommunication, 0}));
+        rank.comm.push_back(rank.builder.add_track(
+            {TrackKind::kStream, "comm", s, 0, StreamKind::kCommunication, 0}));
     }
   }
 
@@ -33,33 +37,38 @@ class MadeRanks {
     host(rank, model::EventKind::kStep, begin, end, "step", model::StepDetail{index});
   }
   template <class... Detail>
-  void host(int32_t rank, model::EventKind kind, int64_t begin, int64_t end, std::string const& name, Detail... detail) {
+  void host(int32_t rank, model::EventKind kind, int64_t begin, int64_t end,
+            std::string const& name, Detail... detail) {
     Rank& to = at(rank);
-    to.builder.events(to.thread).add(kind, begin, end - begin, to.builder.intern(name), 0, detail...);
+    to.builder.events(to.thread).add(kind, begin, end - begin, to.builder.intern(name), 0,
+                                     detail...);
   }
   /// Launched in no time at `launched`.
   void kernel(int32_t rank, int64_t begin, int64_t end, int64_t launched) {
     Rank& to = at(rank);
     to.builder.events(to.compute)
-        .add(model::EventKind::kKernel, begin, end - begin, to.builder.intern("kernel"), launch(to, launched),
-             model::KernelDetail{});
+        .add(model::EventKind::kKernel, begin, end - begin, to.builder.intern("kernel"),
+             launch(to, launched), model::KernelDetail{});
   }
   void copy(int32_t rank, int64_t begin, int64_t end, int64_t launched) {
     Rank& to = at(rank);
     to.builder.events(to.comm[3])
-        .add(model::EventKind::kMemcpy, begin, end - begin, to.builder.intern("copy"), launch(to, launched), model::CopyDetail{});
+        .add(model::EventKind::kMemcpy, begin, end - begin, to.builder.intern("copy"),
+             launch(to, launched), model::CopyDetail{});
   }
-  void collective(int32_t rank, int64_t begin, int64_t end, int64_t launched, model::CollectiveDetail const& detail,
-                  size_t stream = 0) {
+  void collective(int32_t rank, int64_t begin, int64_t end, int64_t launched,
+                  model::CollectiveDetail const& detail, size_t stream = 0) {
     Rank& to = at(rank);
     to.builder.events(to.comm[stream])
-        .add(model::EventKind::kCollective, begin, end - begin, to.builder.intern("collective"), launch(to, launched), detail);
+        .add(model::EventKind::kCollective, begin, end - begin, to.builder.intern("collective"),
+             launch(to, launched), detail);
   }
   /// The stream of collectives was held by an event of the other one.
   void held(int32_t rank, int64_t begin, int64_t end, size_t stream = 0) {
     Rank& to = at(rank);
     to.builder.events(to.comm[stream])
-        .add(model::EventKind::kStreamWait, begin, end - begin, to.builder.intern("wait"), 0, model::StreamWaitDetail{0, 0});
+        .add(model::EventKind::kStreamWait, begin, end - begin, to.builder.intern("wait"), 0,
+             model::StreamWaitDetail{0, 0});
   }
   model::Run finish() {
     model::Run run;
@@ -77,18 +86,28 @@ class MadeRanks {
   };
   Rank& at(int32_t rank) { return ranks_[static_cast<size_t>(rank)]; }
   static uint64_t launch(Rank& rank, int64_t when) {
-    rank.builder.events(rank.thread).add(model::EventKind::kLaunch, when, 0, rank.builder.intern("launch"), ++rank.correlation);
+    rank.builder.events(rank.thread)
+        .add(model::EventKind::kLaunch, when, 0, rank.builder.intern("launch"), ++rank.correlation);
     return rank.correlation;
   }
   std::vector<Rank> ranks_;
 };
 
-inline model::CollectiveDetail all_reduce_of(int32_t rank, int32_t ranks, uint64_t sequence, uint64_t communicator = 7) {
-  return {1000, communicator, sequence, model::CollectiveOp::kAllReduce, static_cast<uint32_t>(ranks), rank, -1};
+inline model::CollectiveDetail all_reduce_of(int32_t rank, int32_t ranks, uint64_t sequence,
+                                             uint64_t communicator = 7) {
+  return {1000,
+          communicator,
+          sequence,
+          model::CollectiveOp::kAllReduce,
+          static_cast<uint32_t>(ranks),
+          rank,
+          -1};
 }
 
-/// Data-parallel steps: each rank computes, then all reduce, then the next step begins. `work(rank, step)` in ns.
-inline MadeRanks made_steps(int32_t ranks, int64_t steps, std::function<int64_t(int32_t, int64_t)> const& work,
+/// Data-parallel steps: each rank computes, then all reduce, then the next step begins. `work(rank,
+/// step)` in ns.
+inline MadeRanks made_steps(int32_t ranks, int64_t steps,
+                            std::function<int64_t(int32_t, int64_t)> const& work,
                             int64_t transfer_ns = 1000) {
   MadeRanks made(ranks);
   int64_t begin = 1'000'000;
@@ -100,7 +119,8 @@ inline MadeRanks made_steps(int32_t ranks, int64_t steps, std::function<int64_t(
       int64_t const arrival = begin + work(r, step);
       made.step(r, begin, end, step);
       made.kernel(r, begin, arrival, begin);
-      made.collective(r, arrival, end, begin, all_reduce_of(r, ranks, static_cast<uint64_t>(step) + 1));
+      made.collective(r, arrival, end, begin,
+                      all_reduce_of(r, ranks, static_cast<uint64_t>(step) + 1));
     }
     begin = end;
   }

@@ -1,5 +1,5 @@
-// Device time, steps and idle causes of random runs against twins that look at every single ns and follow DEFINITIONS word by
-// word.
+// Device time, steps and idle causes of random runs against twins that look at every single ns and
+// follow DEFINITIONS word by word.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -39,16 +39,19 @@ struct Naive {
     return false;
   }
   bool busy(int64_t ns) const {
-    return any_op(OpClass::kCompute, ns) || any_op(OpClass::kComm, ns) || any_op(OpClass::kCopy, ns);
+    return any_op(OpClass::kCompute, ns) || any_op(OpClass::kComm, ns) ||
+           any_op(OpClass::kCopy, ns);
   }
   bool any(EventKind kind, uint32_t track, int64_t ns) const {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (trace.kind(row) == kind && trace.columns().track[row].value == track && covers(row, ns)) return true;
+      if (trace.kind(row) == kind && trace.columns().track[row].value == track && covers(row, ns))
+        return true;
     return false;
   }
   bool held(uint32_t track, bool by_this_device, int64_t ns) const {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (trace.kind(row) == EventKind::kStreamWait && trace.columns().track[row].value == track && covers(row, ns) &&
+      if (trace.kind(row) == EventKind::kStreamWait && trace.columns().track[row].value == track &&
+          covers(row, ns) &&
           (trace.detail<model::StreamWaitDetail>(row).source_device == 0) == by_this_device)
         return true;
     return false;
@@ -74,7 +77,8 @@ struct Naive {
   bool is_in_copy_call(uint32_t thread, int64_t ns) const {
     for (uint32_t const row : ops) {
       auto const call = launch(row);
-      if (trace.kind(row) == EventKind::kMemcpy && call && trace.columns().track[*call].value == thread && covers(*call, ns) &&
+      if (trace.kind(row) == EventKind::kMemcpy && call &&
+          trace.columns().track[*call].value == thread && covers(*call, ns) &&
           start(*call) <= start(row) && end(row) <= end(*call))
         return true;
     }
@@ -90,12 +94,15 @@ struct Naive {
     if (call) {
       uint32_t const thread = trace.columns().track[*call].value;
       if (any(EventKind::kMemory, thread, ns)) return IdleCause::kAllocation;
-      if (!launched && (any(EventKind::kSync, thread, ns) || is_in_copy_call(thread, ns))) return IdleCause::kSync;
+      if (!launched && (any(EventKind::kSync, thread, ns) || is_in_copy_call(thread, ns)))
+        return IdleCause::kSync;
       if (!launched && any(EventKind::kInputWait, thread, ns)) return IdleCause::kInput;
-      if (!launched && thread != 0 && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;  // only thread 0 has steps
+      if (!launched && thread != 0 && any(EventKind::kInputWait, 0, ns))
+        return IdleCause::kInput;  // only thread 0 has steps
     }
     if (!call && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;
-    if (launched && held(trace.columns().track[*next].value, true, ns)) return IdleCause::kDependency;
+    if (launched && held(trace.columns().track[*next].value, true, ns))
+      return IdleCause::kDependency;
     if (launched && held(trace.columns().track[*next].value, false, ns)) return IdleCause::kPeer;
     if (!launched) return IdleCause::kLaunchStarved;
     return call ? IdleCause::kLaunchLatency : IdleCause::kUnexplained;
@@ -113,8 +120,8 @@ AnalyzeOptions options() {
 void expect_split(TimeSplit const& time, Interval window, Naive const& naive) {
   TimeSplit expected;
   for (int64_t ns = window.begin; ns < window.end; ++ns) {
-    bool const compute = naive.any_op(OpClass::kCompute, ns), comm = naive.any_op(OpClass::kComm, ns),
-               copy = naive.any_op(OpClass::kCopy, ns);
+    bool const compute = naive.any_op(OpClass::kCompute, ns),
+               comm = naive.any_op(OpClass::kComm, ns), copy = naive.any_op(OpClass::kCopy, ns);
     ++expected.window_ns;
     expected.busy_ns += compute || comm || copy ? 1 : 0;
     expected.idle_ns += compute || comm || copy ? 0 : 1;
@@ -165,9 +172,11 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
     for (auto at = causes.begin(); at != causes.end();) {
       auto end = at;
       int64_t length = 0;
-      while (end != causes.end() && end->second == at->second && end->first == at->first + length) ++end, ++length;
+      while (end != causes.end() && end->second == at->second && end->first == at->first + length)
+        ++end, ++length;
       if (at->second == IdleCause::kLaunchLatency && length >= kLimit && !is_host)
-        for (auto long_one = at; long_one != end; ++long_one) long_one->second = IdleCause::kUnexplained;
+        for (auto long_one = at; long_one != end; ++long_one)
+          long_one->second = IdleCause::kUnexplained;
       at = end;
     }
     std::map<int64_t, IdleCause> found;
@@ -185,24 +194,29 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
     Naive const naive(run);
     std::map<uint32_t, int64_t> last_end;  // step row → last end of its ops
     uint64_t outside = 0;
-    bool const has_launches =
-        std::any_of(naive.ops.begin(), naive.ops.end(), [&](uint32_t row) { return naive.launch(row).has_value(); });
+    bool const has_launches = std::any_of(naive.ops.begin(), naive.ops.end(), [&](uint32_t row) {
+      return naive.launch(row).has_value();
+    });
     auto const is_in_a_step = [&](uint32_t row) {
       for (uint32_t host = 0; host < naive.trace.event_count(); ++host)
-        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(row))) return true;
+        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(row)))
+          return true;
       return false;
     };
-    auto const inside = static_cast<size_t>(std::count_if(naive.ops.begin(), naive.ops.end(), is_in_a_step));
+    auto const inside =
+        static_cast<size_t>(std::count_if(naive.ops.begin(), naive.ops.end(), is_in_a_step));
     bool const by_launch = has_launches || 2 * inside <= naive.ops.size();
     for (uint32_t const row : naive.ops) {
       uint32_t const decides = by_launch ? naive.launch(row).value_or(UINT32_MAX) : row;
       std::optional<uint32_t> step;
       for (uint32_t host = 0; host < naive.trace.event_count() && decides != UINT32_MAX; ++host)
-        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(decides))) step = host;
+        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(decides)))
+          step = host;
       if (!step) {
         ++outside;
       } else {
-        last_end.try_emplace(*step, naive.end(row)).first->second = std::max(last_end[*step], naive.end(row));
+        last_end.try_emplace(*step, naive.end(row)).first->second =
+            std::max(last_end[*step], naive.end(row));
       }
     }
     EXPECT_EQ(analysis.ops_outside_steps, outside);
@@ -220,7 +234,8 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
 }
 
 TEST(RandomRuns, ShiftedInTimeGiveTheSameFacts) {
-  constexpr int64_t kShift = 1'700'000'000'000'000'000;  // epoch nanoseconds: a double would lose them
+  constexpr int64_t kShift =
+      1'700'000'000'000'000'000;  // epoch nanoseconds: a double would lose them
   for (uint32_t seed = 0; seed < 500; ++seed) {
     model::Run run = random_run(seed);
     Analysis const base = analyze(run, options());
@@ -261,26 +276,33 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
   for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     std::mt19937 random(seed);
     model::TraceBuilder builder;
-    model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "t", 1, -1, model::StreamKind::kCompute, 0});
-    model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "s", 0, 0, model::StreamKind::kCompute, 0});
+    model::TrackId const thread =
+        builder.add_track({model::TrackKind::kThread, "t", 1, -1, model::StreamKind::kCompute, 0});
+    model::TrackId const stream =
+        builder.add_track({model::TrackKind::kStream, "s", 0, 0, model::StreamKind::kCompute, 0});
     // Properly nested ranges: each lies within the gap between two neighbours of its parent.
     std::vector<std::pair<int64_t, int64_t>> spaces = {{0, 200}};
     for (int i = 0; i < 8 && !spaces.empty(); ++i) {
       auto const at = static_cast<size_t>(random() % spaces.size());
       auto const [begin, end] = spaces[at];
       if (end - begin < 4) continue;
-      int64_t const first = begin + static_cast<int64_t>(random() % static_cast<uint64_t>(end - begin - 2));
-      int64_t const last = first + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - first - 1));
-      builder.events(thread).add(EventKind::kRange, first, last - first, builder.intern(std::to_string(i)));
+      int64_t const first =
+          begin + static_cast<int64_t>(random() % static_cast<uint64_t>(end - begin - 2));
+      int64_t const last =
+          first + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - first - 1));
+      builder.events(thread).add(EventKind::kRange, first, last - first,
+                                 builder.intern(std::to_string(i)));
       spaces[at] = {begin, first};
       spaces.emplace_back(first, last);
       spaces.emplace_back(last, end);
     }
     // Two kernels with an idle time between, the second launched at its end.
     int64_t const first_end = 10 + static_cast<int64_t>(random() % 90);
-    builder.events(stream).add(EventKind::kKernel, 0, first_end, builder.intern("k"), 0, model::KernelDetail{});
+    builder.events(stream).add(EventKind::kKernel, 0, first_end, builder.intern("k"), 0,
+                               model::KernelDetail{});
     builder.events(thread).add(EventKind::kLaunch, 200, 5, builder.intern("launch"), 1);
-    builder.events(stream).add(EventKind::kKernel, 205, 5, builder.intern("k"), 1, model::KernelDetail{});
+    builder.events(stream).add(EventKind::kKernel, 205, 5, builder.intern("k"), 1,
+                               model::KernelDetail{});
     model::Run run;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
     Analysis const analysis = analyze(run);
@@ -299,10 +321,12 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
     ASSERT_EQ(analysis.gaps.size(), 1U);
     ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchStarved);
     ASSERT_TRUE(analysis.gaps[0].host_row.valid());
-    // Where none was for half of the time, the innermost that was open for more than half, if one was.
+    // Where none was for half of the time, the innermost that was open for more than half, if one
+    // was.
     uint32_t const found = analysis.gaps[0].host_row.value;
     int64_t const idle = 205 - first_end;
-    int64_t const open = std::min<int64_t>(naive.end(found), 205) - std::max(naive.start(found), first_end);
+    int64_t const open =
+        std::min<int64_t>(naive.end(found), 205) - std::max(naive.start(found), first_end);
     if (2 * longest < idle && 2 * open > idle) continue;
     ASSERT_EQ(innermost[found], longest) << "seed " << seed;
   }

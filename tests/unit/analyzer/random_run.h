@@ -1,4 +1,5 @@
-// Small random runs, times within a few hundred ns, for comparing the fast computations with ones that look at every ns.
+// Small random runs, times within a few hundred ns, for comparing the fast computations with ones
+// that look at every ns.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace stepscope::analyzer::testing_support {
 
-/// One process with one device: `streams` in-order streams (slices may overlap when asked), two launching threads.
+/// One process with one device: `streams` in-order streams (slices may overlap when asked), two
+/// launching threads.
 class RandomRun {
  public:
   explicit RandomRun(uint32_t seed, bool overlapping = false)
@@ -21,7 +23,8 @@ class RandomRun {
   model::Run make() {
     using namespace model;
     for (int t = 0; t < 2; ++t)
-      threads_.push_back(builder_.add_track({TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}));
+      threads_.push_back(
+          builder_.add_track({TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}));
     builder_.add_device({0, on_host_ ? "host:0" : "GPU", 0, 1, 0});
     int const streams = pick(0, 4);
     for (int s = 0; s < streams; ++s) add_stream(s);
@@ -37,13 +40,15 @@ class RandomRun {
 
   void add_stream(int number) {
     using namespace model;
-    TrackId const stream = builder_.add_track({TrackKind::kStream, "stream", number, 0, StreamKind::kCompute, 0});
+    TrackId const stream =
+        builder_.add_track({TrackKind::kStream, "stream", number, 0, StreamKind::kCompute, 0});
     int64_t at = pick(50, 150);
     for (int i = pick(0, 12); i-- > 0;) {
       at += chance(40) ? 0 : pick(0, 40);
       int64_t const dur = pick(0, 25);
       if (chance(15)) {
-        builder_.events(stream).add(EventKind::kStreamWait, at, dur, StringId{0}, 0, StreamWaitDetail{chance(50) ? 0 : 1, 0});
+        builder_.events(stream).add(EventKind::kStreamWait, at, dur, StringId{0}, 0,
+                                    StreamWaitDetail{chance(50) ? 0 : 1, 0});
       } else {
         add_op(stream, at, dur);
       }
@@ -55,17 +60,20 @@ class RandomRun {
     using namespace model;
     uint64_t const correlation = chance(85) ? ++correlation_ : 0;
     if (correlation != 0)
-      builder_.events(threads_[chance(70) ? 0 : 1]).add(EventKind::kLaunch, at - pick(0, 60), pick(0, 30), name(), correlation);
+      builder_.events(threads_[chance(70) ? 0 : 1])
+          .add(EventKind::kLaunch, at - pick(0, 60), pick(0, 30), name(), correlation);
     switch (pick(0, 3)) {
       case 0:
         builder_.events(stream).add(EventKind::kMemcpy, at, dur, name(), correlation, CopyDetail{});
         break;
       case 1:
-        builder_.events(stream).add(EventKind::kCollective, at, dur, name(), correlation,
-                                    CollectiveDetail{100, 1, 0, CollectiveOp::kAllReduce, 2, 0, -1});
+        builder_.events(stream).add(
+            EventKind::kCollective, at, dur, name(), correlation,
+            CollectiveDetail{100, 1, 0, CollectiveOp::kAllReduce, 2, 0, -1});
         break;
       default:
-        builder_.events(stream).add(EventKind::kKernel, at, dur, name(), correlation, KernelDetail{});
+        builder_.events(stream).add(EventKind::kKernel, at, dur, name(), correlation,
+                                    KernelDetail{});
     }
   }
 

@@ -1,5 +1,6 @@
-// A small training with random times on two devices, as their streams would run it: copies, compute and all-reduces on streams
-// of their own, waits between them, a host that is late, waits for data, waits for the device or runs ahead of it.
+// A small training with random times on two devices, as their streams would run it: copies, compute
+// and all-reduces on streams of their own, waits between them, a host that is late, waits for data,
+// waits for the device or runs ahead of it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,11 @@ namespace stepscope::analyzer::testing_support {
 class RandomTraining {
  public:
   explicit RandomTraining(uint32_t seed)
-      : random_(seed), syncs_(chance(60)), sync_in_step_(chance(50)), waits_(!syncs_ || chance(60)), copies_last_(chance(50)) {}
+      : random_(seed),
+        syncs_(chance(60)),
+        sync_in_step_(chance(50)),
+        waits_(!syncs_ || chance(60)),
+        copies_last_(chance(50)) {}
 
   model::Run make(int steps) {
     using namespace model;
@@ -27,7 +32,8 @@ class RandomTraining {
       builder_.add_device({device, "GPU", 0, 1, 0});
       for (size_t kind = 0; kind < 3; ++kind)
         streams_[static_cast<size_t>(device)][kind].track =
-            builder_.add_track({TrackKind::kStream, "stream", static_cast<int64_t>(kind), device, StreamKind::kCompute, 0});
+            builder_.add_track({TrackKind::kStream, "stream", static_cast<int64_t>(kind), device,
+                                StreamKind::kCompute, 0});
     }
     for (int64_t step = 0; step < steps; ++step) add_step(step);
 
@@ -44,7 +50,9 @@ class RandomTraining {
   };
   enum Kind : size_t { kCompute, kComm, kCopy };
 
-  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
   bool chance(int percent) { return pick(1, 100) <= percent; }
   /// Any ns between so many µs.
   int64_t us(int64_t low, int64_t high) { return pick(1000 * low, 1000 * high); }
@@ -58,25 +66,29 @@ class RandomTraining {
   /// Launches it. Returns when it could begin.
   int64_t launch(Stream const& on) {
     now_ += chance(80) ? us(0, 3) : us(10, 120);
-    builder_.events(thread_).add(model::EventKind::kLaunch, now_, 2000, builder_.intern("launch"), ++correlation_);
+    builder_.events(thread_).add(model::EventKind::kLaunch, now_, 2000, builder_.intern("launch"),
+                                 ++correlation_);
     now_ += 2000;
     return std::max({now_ + us(0, 3), on.free, on.held});
   }
   template <class Detail>
-  void run(Stream& on, model::EventKind kind, int64_t begin, int64_t end, std::string_view name, uint64_t correlation,
-           Detail const& detail) {
-    builder_.events(on.track).add(kind, begin, end - begin, builder_.intern(name), correlation, detail);
+  void run(Stream& on, model::EventKind kind, int64_t begin, int64_t end, std::string_view name,
+           uint64_t correlation, Detail const& detail) {
+    builder_.events(on.track).add(kind, begin, end - begin, builder_.intern(name), correlation,
+                                  detail);
     on.free = end;
   }
   void compute(size_t device, std::string_view name) {
     Stream& on = stream(device, kCompute);
     int64_t const begin = launch(on);
-    run(on, model::EventKind::kKernel, begin, begin + us(12, 60), name, correlation_, model::KernelDetail{});
+    run(on, model::EventKind::kKernel, begin, begin + us(12, 60), name, correlation_,
+        model::KernelDetail{});
   }
   void copy(size_t device, std::string_view name) {
     Stream& on = stream(device, kCopy);
     int64_t const begin = launch(on);
-    run(on, model::EventKind::kMemcpy, begin, begin + us(1, 90), name, correlation_, model::CopyDetail{});
+    run(on, model::EventKind::kMemcpy, begin, begin + us(1, 90), name, correlation_,
+        model::CopyDetail{});
   }
 
   /// What is launched next on the one waits for what was launched on the other.
@@ -84,9 +96,11 @@ class RandomTraining {
     Stream& on = stream(device, waiting);
     int64_t const until = stream(device, source).free, begin = std::max(now_, on.free);
     on.held = std::max(on.held, until);
-    model::StreamWaitDetail const detail{static_cast<int32_t>(device), static_cast<int32_t>(source), 0};
-    builder_.events(on.track).add(model::EventKind::kStreamWait, begin, std::max<int64_t>(0, until - begin),
-                                  builder_.intern("wait"), 0, detail);
+    model::StreamWaitDetail const detail{static_cast<int32_t>(device), static_cast<int32_t>(source),
+                                         0};
+    builder_.events(on.track).add(model::EventKind::kStreamWait, begin,
+                                  std::max<int64_t>(0, until - begin), builder_.intern("wait"), 0,
+                                  detail);
     on.free = std::max(begin, on.free);
   }
 
@@ -101,24 +115,29 @@ class RandomTraining {
     int64_t const end = std::max(begins[0], begins[1]) + us(5, 100);
     ++sequence_;
     for (size_t device = 0; device < 2; ++device)
-      run(stream(device, kComm), model::EventKind::kCollective, begins[device], end + us(0, 3), "sum", correlations[device],
-          model::CollectiveDetail{100, 1, sequence_, model::CollectiveOp::kAllReduce, 2, static_cast<int32_t>(device), -1});
+      run(stream(device, kComm), model::EventKind::kCollective, begins[device], end + us(0, 3),
+          "sum", correlations[device],
+          model::CollectiveDetail{100, 1, sequence_, model::CollectiveOp::kAllReduce, 2,
+                                  static_cast<int32_t>(device), -1});
   }
 
   void sync() {
-    // Without any wait each all-reduce would follow the last one at once, and what delays one would delay all that follow.
+    // Without any wait each all-reduce would follow the last one at once, and what delays one would
+    // delay all that follow.
     if (waits_ && chance(20)) return;
     bool const for_copies = chance(50);
     int64_t until = 0;
     for (size_t device = 0; device < 2; ++device)
-      until = std::max({until, stream(device, kComm).free, for_copies ? stream(device, kCopy).free : 0});
+      until = std::max(
+          {until, stream(device, kComm).free, for_copies ? stream(device, kCopy).free : 0});
     int64_t const length = std::max<int64_t>(1000, until - now_ + us(0, 3));
-    builder_.events(thread_).add(model::EventKind::kSync, now_, length, builder_.intern("sync"), 0, model::SyncDetail{});
+    builder_.events(thread_).add(model::EventKind::kSync, now_, length, builder_.intern("sync"), 0,
+                                 model::SyncDetail{});
     now_ += length;
   }
 
-  /// The host is a step ahead at most, as a slice keeps one step before those that were asked for: a wait of an older one could
-  /// tell since when a collective was ready.
+  /// The host is a step ahead at most, as a slice keeps one step before those that were asked for:
+  /// a wait of an older one could tell since when a collective was ready.
   void wait_for_step_before_last() {
     now_ = std::max(now_, last_ends_);
     for (auto const& device : streams_)
@@ -140,8 +159,8 @@ class RandomTraining {
       if (copies_last_) copy(device, "loss");
     }
     if (syncs_ && sync_in_step_) sync();
-    builder_.events(thread_).add(model::EventKind::kStep, begin, now_ - begin, builder_.intern("step"), 0,
-                                 model::StepDetail{step});
+    builder_.events(thread_).add(model::EventKind::kStep, begin, now_ - begin,
+                                 builder_.intern("step"), 0, model::StepDetail{step});
     if (syncs_ && !sync_in_step_) sync();
     now_ += chance(50) ? us(0, 60) : 0;
   }

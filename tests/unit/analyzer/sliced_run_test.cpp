@@ -23,8 +23,11 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     model::RankTrace const& rank = run.ranks[r];
     auto const steps = steps_between(host.threads[r], wanted, rank.offset_ns);
-    model::WholeSteps const whole = whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns);
-    part.ranks.push_back({model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole), rank.offset_ns, rank.file});
+    model::WholeSteps const whole =
+        whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns);
+    part.ranks.push_back(
+        {model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole), rank.offset_ns,
+         rank.file});
   }
   return part;
 }
@@ -54,8 +57,10 @@ class SlicedRun : public testing::TestWithParam<std::tuple<bool, bool>> {
       model::Run const part = slice_of_steps(run, steps);
       for (size_t r = 0; r < run.ranks.size(); ++r)
         EXPECT_LT(part.ranks[r].trace.event_count(), run.ranks[r].trace.event_count() * 3 / 4);
-      auto const difference = nlohmann::json::diff(analysis_of(run, steps), analysis_of(part, steps));
-      EXPECT_TRUE(difference.empty()) << "steps " << steps.first << ":" << steps.second << " " << difference.dump(1);
+      auto const difference =
+          nlohmann::json::diff(analysis_of(run, steps), analysis_of(part, steps));
+      EXPECT_TRUE(difference.empty())
+          << "steps " << steps.first << ":" << steps.second << " " << difference.dump(1);
     }
   }
 };
@@ -85,7 +90,8 @@ TEST_P(SlicedRun, AgreeWhereTheHostIsLateAndAllocates) {
 
 /// As `stepscope slice` does: the step before them is kept, too.
 nlohmann::json difference_of_slice(model::Run const& run, std::pair<int64_t, int64_t> steps) {
-  model::Run const part = slice_of_steps(run, {std::max<int64_t>(0, steps.first - 1), steps.second});
+  model::Run const part =
+      slice_of_steps(run, {std::max<int64_t>(0, steps.first - 1), steps.second});
   return nlohmann::json::diff(analysis_of(run, steps), analysis_of(part, steps));
 }
 
@@ -105,9 +111,11 @@ TEST(SlicedTraining, AgreesWhateverItsTimesAre) {
   EXPECT_EQ(differing, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Analyzer, SlicedRun, testing::Combine(testing::Bool(), testing::Bool()), [](auto const& made) {
-  return std::string(std::get<0>(made.param) ? "synchronized" : "ahead") + (std::get<1>(made.param) ? "_processes" : "_threads");
-});
+INSTANTIATE_TEST_SUITE_P(Analyzer, SlicedRun, testing::Combine(testing::Bool(), testing::Bool()),
+                         [](auto const& made) {
+                           return std::string(std::get<0>(made.param) ? "synchronized" : "ahead") +
+                                  (std::get<1>(made.param) ? "_processes" : "_threads");
+                         });
 
 }  // namespace
 }  // namespace stepscope::analyzer

@@ -94,7 +94,8 @@ TEST(Parts, SumToTheWindowWhateverIsWrongWithTheRun) {
   variants[7].sync_each_step = false;
   variants[8].process_per_device = true;
   variants[8].rank_clock_offset_ns = 123'456'789;
-  for (SyntheticOptions const& options : variants) expect_parts_sum(analyze(make_synthetic_run(options)));
+  for (SyntheticOptions const& options : variants)
+    expect_parts_sum(analyze(make_synthetic_run(options)));
 }
 
 TEST(SlowInput, IsTheFirstFindingAndCostsWhatWasInjected) {
@@ -110,7 +111,8 @@ TEST(SlowInput, IsTheFirstFindingAndCostsWhatWasInjected) {
   EXPECT_NEAR(static_cast<double>(*first.cost_ns_per_step), 50 * kMs, 0.5 * kMs);
   ASSERT_TRUE(first.gain_ceiling);
   EXPECT_GT(*first.gain_ceiling, 1.5);
-  EXPECT_THAT(first.subjects, testing::Contains(std::pair<std::string, std::string>{"host_op", "wait for batch"}));
+  EXPECT_THAT(first.subjects,
+              testing::Contains(std::pair<std::string, std::string>{"host_op", "wait for batch"}));
   EXPECT_EQ(first.evidence.size(), 9U);  // one a step, without the warm-up
   for (StepStats const& step : analysis.steps)
     EXPECT_GE(step.time.idle_by_cause[static_cast<size_t>(IdleCause::kInput)], 50'000'000);
@@ -176,7 +178,8 @@ TEST(Straggler, IsNamedAndItsVictimsWaitIsTheCost) {
   ASSERT_NE(finding, nullptr);
   ASSERT_TRUE(finding->where);
   EXPECT_EQ(finding->where->device, 2);
-  // 6 layers of 3 ms take 1.5 times as long; the others wait for it, part of it hidden behind their own work.
+  // 6 layers of 3 ms take 1.5 times as long; the others wait for it, part of it hidden behind their
+  // own work.
   EXPECT_NEAR(static_cast<double>(*finding->cost_ns_per_step), 9 * kMs, 1 * kMs);
   EXPECT_EQ(analysis.findings.front().rule, "straggler");
   EXPECT_EQ(find(analysis, "exposed-communication"), nullptr);  // it is waiting, not moving data
@@ -213,7 +216,8 @@ TEST(Straggler, IsNotNoiseThatMakesNowOneDeviceLateAndNowAnother) {
     waiting += step.time.exposed_wait_ns;
     total += step.time.window_ns;
   }
-  EXPECT_GT(static_cast<double>(waiting), 0.05 * static_cast<double>(total));  // there is waiting enough for a finding
+  EXPECT_GT(static_cast<double>(waiting),
+            0.05 * static_cast<double>(total));  // there is waiting enough for a finding
   EXPECT_EQ(find(analysis, "straggler"), nullptr);
 }
 
@@ -282,7 +286,8 @@ TEST(Memory, PeakPurposeAndPressure) {
   Analysis analysis = analyze(make_synthetic_run(options));
   MemoryStats const& memory = analysis.devices[0].memory;
   EXPECT_EQ(memory.peak_allocated_bytes, expected);
-  EXPECT_EQ(memory.by_purpose_at_peak[static_cast<size_t>(model::MemoryPurpose::kWeights)], layer * 6);
+  EXPECT_EQ(memory.by_purpose_at_peak[static_cast<size_t>(model::MemoryPurpose::kWeights)],
+            layer * 6);
   EXPECT_EQ(find(analysis, "memory-pressure"), nullptr);
   options.capacity_bytes = expected * 100 / 92;
   analysis = analyze(make_synthetic_run(options));
@@ -313,7 +318,8 @@ TEST(StepOutliers, NameThePartThatGrew) {
   Analysis const analysis = analyze(make_synthetic_run(options));
   Finding const* finding = find(analysis, "step-outliers");
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->subjects, testing::Contains(std::pair<std::string, std::string>{"part", "launch_starved"}));
+  EXPECT_THAT(finding->subjects,
+              testing::Contains(std::pair<std::string, std::string>{"part", "launch_starved"}));
   ASSERT_EQ(finding->evidence.size(), 1U);
   options.slow_step_ns = 5'000'000;  // a quarter longer
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "step-outliers"), nullptr);
@@ -331,7 +337,8 @@ TEST(OversubscribedHost, NeedsMoreThreadsThanCores) {
 TEST(Marks, RangeNamesGiveTheSameStepsAsAnnotations) {
   SyntheticOptions options;
   Analysis const annotated = analyze(make_synthetic_run(options));
-  for (StepMarks const marks : {StepMarks::kRangeName, StepMarks::kColouredRange, StepMarks::kProfilerStep}) {
+  for (StepMarks const marks :
+       {StepMarks::kRangeName, StepMarks::kColouredRange, StepMarks::kProfilerStep}) {
     options.marks = marks;
     Analysis const named = analyze(make_synthetic_run(options));
     EXPECT_EQ(named.step_source, StepSource::kNvtxPattern);
@@ -351,7 +358,8 @@ TEST(Marks, WithoutStepsFindingsGiveNoCostPerStep) {
   Analysis const analysis = analyze(make_synthetic_run(options));
   EXPECT_EQ(analysis.step_source, StepSource::kNone);
   EXPECT_TRUE(analysis.steps.empty());
-  EXPECT_EQ(analysis.ops_outside_steps, static_cast<uint64_t>(2 * 2 * support::synthetic_ops_per_step(options)));
+  EXPECT_EQ(analysis.ops_outside_steps,
+            static_cast<uint64_t>(2 * 2 * support::synthetic_ops_per_step(options)));
   ASSERT_FALSE(analysis.findings.empty());
   EXPECT_EQ(analysis.findings.front().rule, "input-bound");
   EXPECT_FALSE(analysis.findings.front().cost_ns_per_step);
@@ -406,7 +414,8 @@ TEST(Properties, AProcessADeviceGivesTheSameTimesAsOneProcess) {
     EXPECT_EQ(together.devices[i].time.idle_by_cause, apart.devices[i].time.idle_by_cause);
   }
   ASSERT_EQ(together.collectives.size(), apart.collectives.size());
-  for (size_t i = 0; i < apart.collectives.size(); ++i) EXPECT_EQ(together.collectives[i].skew_ns, apart.collectives[i].skew_ns);
+  for (size_t i = 0; i < apart.collectives.size(); ++i)
+    EXPECT_EQ(together.collectives[i].skew_ns, apart.collectives[i].skew_ns);
 }
 
 TEST(Options, StepsAndRankLeaveOnlyWhatWasAskedFor) {
@@ -422,10 +431,12 @@ TEST(Options, StepsAndRankLeaveOnlyWhatWasAskedFor) {
   EXPECT_EQ(analysis.devices[0].ref.rank_index, 1);
   ASSERT_EQ(analysis.steps.size(), 2U);
   EXPECT_EQ(analysis.steps[0].step, 3);
-  EXPECT_EQ(analysis.devices[0].window, (Interval{analysis.steps[0].window.begin, analysis.steps[1].window.end}));
+  EXPECT_EQ(analysis.devices[0].window,
+            (Interval{analysis.steps[0].window.begin, analysis.steps[1].window.end}));
   EXPECT_EQ(analysis.devices[0].copies, 2U);
   EXPECT_EQ(analysis.collectives.size(), 6U);
-  for (CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (CollectiveStats const& collective : analysis.collectives)
+    EXPECT_EQ(collective.participants.size(), 2U);
   expect_parts_sum(analysis);
 }
 

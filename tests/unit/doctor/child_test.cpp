@@ -17,7 +17,9 @@ using ::testing::HasSubstr;
 
 constexpr seconds kPlenty{60};
 
-void say(int to, std::string_view text) { ASSERT_EQ(::write(to, text.data(), text.size()), static_cast<ssize_t>(text.size())); }
+void say(int to, std::string_view text) {
+  ASSERT_EQ(::write(to, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
 
 TEST(Child, TellsWhatItWrote) {
   auto const result = run_in_child([](int output) { say(output, "an answer"); }, kPlenty);

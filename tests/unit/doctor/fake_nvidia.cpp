@@ -1,5 +1,5 @@
-// One library that has the functions of NVIDIA's that the checks of a machine call. What they answer is told by variables of the
-// environment, so that a test can make any machine.
+// One library that has the functions of NVIDIA's that the checks of a machine call. What they
+// answer is told by variables of the environment, so that a test can make any machine.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>

@@ -19,13 +19,15 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 auto is(Verdict verdict, std::string const& found) {
-  return AllOf(Field("verdict", &Check::verdict, verdict), Field("found", &Check::found, HasSubstr(found)));
+  return AllOf(Field("verdict", &Check::verdict, verdict),
+               Field("found", &Check::found, HasSubstr(found)));
 }
 
 TEST_F(MadeMachine, WithoutAGpuOneLineSaysSoAndTheOthersAreSilent) {
   EXPECT_THAT(check_driver(places_), ElementsAre(is(Verdict::kWarning, "no NVIDIA device")));
-  for (auto const check : {check_gpus, check_peer_access, check_permission, check_mps, check_nvml, check_cuda_runtime, check_nccl,
-                           check_cudnn, check_cupti, check_python_cupti})
+  for (auto const check :
+       {check_gpus, check_peer_access, check_permission, check_mps, check_nvml, check_cuda_runtime,
+        check_nccl, check_cudnn, check_cupti, check_python_cupti})
     for (Check const& line : answer({"any", check}, places_, std::chrono::seconds(60)))
       EXPECT_EQ(line.verdict, Verdict::kGood) << line.name << " " << line.found;
 }
@@ -33,7 +35,8 @@ TEST_F(MadeMachine, WithoutAGpuOneLineSaysSoAndTheOthersAreSilent) {
 TEST_F(MadeMachine, AGpuOnTheBusWithoutADriverIsAFailure) {
   write("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
   write("/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
-  EXPECT_THAT(check_driver(places_), ElementsAre(is(Verdict::kFailure, "libcuda.so.1 cannot be loaded")));
+  EXPECT_THAT(check_driver(places_),
+              ElementsAre(is(Verdict::kFailure, "libcuda.so.1 cannot be loaded")));
 }
 
 TEST_F(MadeMachine, ANetworkCardOfNvidiasIsNoGpu) {
@@ -52,7 +55,8 @@ TEST_F(MadeMachine, AContainerMayHaveAnyOfTheGpus) {
 }
 
 TEST_F(MadeMachine, AContainerWithoutTheDriversLibrariesIsToldToBeGivenThem) {
-  write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.1  Release\n");
+  write("/proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.1  Release\n");
   write("/dev/nvidia0", "");
   std::vector<Check> const checks = check_driver(places_);
   ASSERT_THAT(checks, ElementsAre(is(Verdict::kFailure, "libcuda")));
@@ -63,16 +67,19 @@ TEST_F(MadeMachine, AReadyMachineIsDescribed) {
   add_gpus();
   EXPECT_THAT(check_driver(places_), ElementsAre(is(Verdict::kGood, "580.65.06, CUDA 13.0")));
   EXPECT_THAT(check_gpus(places_),
-              ElementsAre(is(Verdict::kGood, "Fake H100, 80.0 GiB, compute capability 9.0"), is(Verdict::kGood, "Fake H100")));
+              ElementsAre(is(Verdict::kGood, "Fake H100, 80.0 GiB, compute capability 9.0"),
+                          is(Verdict::kGood, "Fake H100")));
   EXPECT_THAT(check_peer_access(places_), ElementsAre(is(Verdict::kGood, "between all 2 GPUs")));
-  EXPECT_THAT(check_nvml(places_), ElementsAre(is(Verdict::kGood, "13.580.65.06 of driver 580.65.06")));
+  EXPECT_THAT(check_nvml(places_),
+              ElementsAre(is(Verdict::kGood, "13.580.65.06 of driver 580.65.06")));
 }
 
 TEST_F(MadeMachine, ADriverThatDoesNotStartIsAFailureWithItsError) {
   add_gpus();
   set("FAKE_CUINIT", "803");
   std::vector<Check> const checks = check_driver(places_);
-  ASSERT_THAT(checks, ElementsAre(is(Verdict::kFailure, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)")));
+  ASSERT_THAT(checks,
+              ElementsAre(is(Verdict::kFailure, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)")));
   EXPECT_THAT(checks.front().fix, HasSubstr("reboot"));
   EXPECT_THAT(check_gpus(places_), IsEmpty()) << "told once";
 }
@@ -91,8 +98,10 @@ TEST_F(MadeMachine, ADriverThatCrashesOrHangsIsAFailureAndEndsNothingElse) {
 TEST_F(MadeMachine, AnAnswerThroughTheChildIsTheAnswer) {
   add_gpus();
   set("FAKE_PEER_ACCESS", "0");
-  std::vector<Check> const checks = answer({"peer access", check_peer_access}, places_, std::chrono::seconds(60));
-  ASSERT_THAT(checks, ElementsAre(is(Verdict::kWarning, "missing between 2 of 2 pairs of GPUs (·0 / 0·")));
+  std::vector<Check> const checks =
+      answer({"peer access", check_peer_access}, places_, std::chrono::seconds(60));
+  ASSERT_THAT(checks,
+              ElementsAre(is(Verdict::kWarning, "missing between 2 of 2 pairs of GPUs (·0 / 0·")));
   EXPECT_THAT(checks.front().fix, HasSubstr("topo"));
 }
 
@@ -107,7 +116,9 @@ TEST_F(MadeMachine, AProhibitedGpuIsAFailureThatNamesTheCommand) {
 
 TEST_F(MadeMachine, RestrictedCountersDoNotPreventTracing) {
   add_gpus();
-  EXPECT_THAT(check_permission(places_), ElementsAre(is(Verdict::kGood, "tracing of kernels, copies and calls does not need")));
+  EXPECT_THAT(
+      check_permission(places_),
+      ElementsAre(is(Verdict::kGood, "tracing of kernels, copies and calls does not need")));
   places_.is_root = true;
   EXPECT_THAT(check_permission(places_), ElementsAre(is(Verdict::kGood, "which is this user")));
 }
@@ -115,7 +126,8 @@ TEST_F(MadeMachine, RestrictedCountersDoNotPreventTracing) {
 TEST_F(MadeMachine, PersistenceModeThatIsOffIsTold) {
   add_gpus();
   set("FAKE_PERSISTENCE", "0");
-  EXPECT_THAT(check_nvml(places_), ElementsAre(is(Verdict::kGood, "persistence mode off on GPU 1")));
+  EXPECT_THAT(check_nvml(places_),
+              ElementsAre(is(Verdict::kGood, "persistence mode off on GPU 1")));
 }
 
 TEST_F(MadeMachine, NvmlThatFailsIsAWarning) {
@@ -145,14 +157,16 @@ TEST_F(MadeMachine, LibrariesOfPythonAreListedBesideTheLoaders) {
   places_.environment["VIRTUAL_ENV"] = "/env";
   install_at(places_.root + "/env/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
   EXPECT_THAT(check_cudnn(places_),
-              ElementsAre(is(Verdict::kGood, "libraries/libcudnn.so.9"), is(Verdict::kGood, "nvidia/cudnn/lib/libcudnn.so.9")));
+              ElementsAre(is(Verdict::kGood, "libraries/libcudnn.so.9"),
+                          is(Verdict::kGood, "nvidia/cudnn/lib/libcudnn.so.9")));
 }
 
 TEST_F(MadeMachine, ARuntimeNewerThanTheDriverIsAWarning) {
   add_gpus();
   install("libcudart.so.13");
   set("FAKE_DRIVER_CUDA", "12080");
-  EXPECT_THAT(check_cuda_runtime(places_), ElementsAre(is(Verdict::kWarning, "the driver knows CUDA 12.8 at most")));
+  EXPECT_THAT(check_cuda_runtime(places_),
+              ElementsAre(is(Verdict::kWarning, "the driver knows CUDA 12.8 at most")));
 }
 
 TEST_F(MadeMachine, CuptiIsTheOneThatTheTracerWouldLoadAndItsFaultsAreNamed) {
@@ -161,12 +175,14 @@ TEST_F(MadeMachine, CuptiIsTheOneThatTheTracerWouldLoadAndItsFaultsAreNamed) {
   set("STEPSCOPE_CUPTI", places_.libraries + "/libcupti.so.13");
   std::vector<Check> checks = answer({"CUPTI", check_cupti}, places_, std::chrono::seconds(60));
   ASSERT_THAT(checks, SizeIs(1));
-  if (checks.front().found.find("this build of Stepscope") != std::string::npos) GTEST_SKIP() << checks.front().found;
-  EXPECT_THAT(checks.front(),
-              AllOf(is(Verdict::kGood, "13.5 for CUDA programs"), is(Verdict::kGood, "libraries/libcupti.so.13")));
+  if (checks.front().found.find("this build of Stepscope") != std::string::npos)
+    GTEST_SKIP() << checks.front().found;
+  EXPECT_THAT(checks.front(), AllOf(is(Verdict::kGood, "13.5 for CUDA programs"),
+                                    is(Verdict::kGood, "libraries/libcupti.so.13")));
   set("FAKE_CUPTI", "130000");
   checks = answer({"CUPTI", check_cupti}, places_, std::chrono::seconds(60));
-  ASSERT_THAT(checks, ElementsAre(is(Verdict::kWarning, "programs that use NVTX before CUDA may crash")));
+  ASSERT_THAT(checks,
+              ElementsAre(is(Verdict::kWarning, "programs that use NVTX before CUDA may crash")));
   EXPECT_THAT(checks.front().fix, HasSubstr("mended in 13.4 Update 1"));
 }
 
@@ -175,7 +191,8 @@ TEST_F(MadeMachine, CuptiOfAPythonPackageIsFoundBesideItsRuntime) {
   std::string const packages = places_.root + "/env/lib/python3.12/site-packages/nvidia";
   install_at(packages + "/cuda_runtime/lib/libcudart.so.12");
   install_at(packages + "/cuda_cupti/lib/libcupti.so.12");
-  std::vector<Check> const checks = answer({"CUPTI", check_python_cupti}, places_, std::chrono::seconds(60));
+  std::vector<Check> const checks =
+      answer({"CUPTI", check_python_cupti}, places_, std::chrono::seconds(60));
   if (checks.empty()) GTEST_SKIP() << "this build of Stepscope cannot use CUPTI";
   EXPECT_THAT(checks, ElementsAre(is(Verdict::kGood, "cuda_cupti/lib/libcupti.so.12")));
 }
@@ -186,11 +203,13 @@ TEST_F(MadeMachine, WithAGpuAndNoCuptiTheOneOfAPythonPackageIsNamedAndTaken) {
   set("STEPSCOPE_CUPTI", "/nonexistent/libcupti.so");
   EXPECT_THAT(check_cupti(places_), ElementsAre(is(Verdict::kWarning, "")));
   EXPECT_EQ(use_python_cupti(places_), "");
-  std::string const path = places_.root + "/env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13";
+  std::string const path =
+      places_.root + "/env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13";
   install_at(path);
   std::vector<Check> const checks = check_cupti(places_);
   ASSERT_THAT(checks, SizeIs(1));
-  if (checks.front().found.find("this build of Stepscope") != std::string::npos) GTEST_SKIP() << checks.front().found;
+  if (checks.front().found.find("this build of Stepscope") != std::string::npos)
+    GTEST_SKIP() << checks.front().found;
   EXPECT_THAT(checks.front().fix, HasSubstr("STEPSCOPE_CUPTI="));
   EXPECT_THAT(use_python_cupti(places_), EndsWith("nvidia/cu13/lib/libcupti.so.13"));
   EXPECT_THAT(std::getenv("STEPSCOPE_CUPTI"), EndsWith("nvidia/cu13/lib/libcupti.so.13"));
@@ -210,7 +229,8 @@ TEST_F(MadeMachine, OtherToolsInTheEnvironmentAreNamed) {
   places_.environment["CUDA_LAUNCH_BLOCKING"] = "1";
   places_.environment["KINETO_USE_DAEMON"] = "0";
   EXPECT_THAT(check_other_tools(places_),
-              ElementsAre(is(Verdict::kWarning, "libToolsInjection64"), is(Verdict::kWarning, "CUDA_LAUNCH_BLOCKING=1")));
+              ElementsAre(is(Verdict::kWarning, "libToolsInjection64"),
+                          is(Verdict::kWarning, "CUDA_LAUNCH_BLOCKING=1")));
 }
 
 TEST_F(MadeMachine, ASlowClockIsAWarning) {
@@ -231,7 +251,8 @@ TEST_F(MadeMachine, EveryQuestionIsAnsweredAndWhatFailsSaysWhatToDo) {
   for (Question const& question : questions()) {
     for (Check const& check : answer(question, places_, std::chrono::seconds(60))) {
       EXPECT_THAT(check.name, Not(IsEmpty()));
-      EXPECT_EQ(check.fix.empty(), check.verdict == Verdict::kGood) << check.name << ": " << check.found;
+      EXPECT_EQ(check.fix.empty(), check.verdict == Verdict::kGood)
+          << check.name << ": " << check.found;
     }
   }
 }

@@ -33,17 +33,22 @@ class MadeMachine : public ::testing::Test {
     std::ofstream(whole) << text;
   }
   /// The fake, under the name that the checks look for.
-  void install(std::string const& name) const { install_at((folder_ / "libraries" / name).string()); }
+  void install(std::string const& name) const {
+    install_at((folder_ / "libraries" / name).string());
+  }
   static void install_at(std::string const& path) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     // A copy: the loader takes links to one file for one library.
-    std::filesystem::copy_file(std::filesystem::absolute(support::build_path("tests/libfake_nvidia.so")), path);
+    std::filesystem::copy_file(
+        std::filesystem::absolute(support::build_path("tests/libfake_nvidia.so")), path);
   }
   /// A machine with two GPUs whose driver works.
   void add_gpus() const {
     write("/proc/driver/nvidia/version",
-          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs@machine)\nGCC version:  12\n");
-    write("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nModifyDeviceFiles: 1\n");
+          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  "
+          "(dvs@machine)\nGCC version:  12\n");
+    write("/proc/driver/nvidia/params",
+          "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nModifyDeviceFiles: 1\n");
     write("/dev/nvidia0", "");
     write("/dev/nvidiactl", "");
     install("libcuda.so.1");
@@ -59,9 +64,9 @@ class MadeMachine : public ::testing::Test {
 
  private:
   std::vector<std::string> variables_;
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      (std::string("stepscope_machine_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
+                                  (std::string("stepscope_machine_") +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 }  // namespace stepscope::doctor

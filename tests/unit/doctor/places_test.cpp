@@ -27,8 +27,9 @@ TEST_F(MadeMachine, PythonsPackagesAreThoseOfTheInterpreterInThePathAndOfTheSyst
   write("/usr/local/lib/python3.11/dist-packages/nvidia/cu13/lib/libcudart.so.13", "");
   write("/usr/lib/perl/site-packages/nvidia/nccl/lib/libnccl.so.2", "");
   places_.environment["PATH"] = "/bin:/opt/env/bin";
-  EXPECT_THAT(python_library_folders(places_), ElementsAre(EndsWith("/opt/env/lib/python3.12/site-packages/nvidia/nccl/lib"),
-                                                           EndsWith("/dist-packages/nvidia/cu13/lib")));
+  EXPECT_THAT(python_library_folders(places_),
+              ElementsAre(EndsWith("/opt/env/lib/python3.12/site-packages/nvidia/nccl/lib"),
+                          EndsWith("/dist-packages/nvidia/cu13/lib")));
 }
 
 TEST_F(MadeMachine, ALibraryTellsItsPathAndAMissingOneTheReason) {

@@ -1,4 +1,5 @@
-// Baselines: what is written is read the same, it is small, and bytes that nobody vouches for are refused with what is wrong.
+// Baselines: what is written is read the same, it is small, and bytes that nobody vouches for are
+// refused with what is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +59,8 @@ TEST(Baseline, WhatIsWrittenIsReadTheSame) {
 
 TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
   model::Run const run = support::loop_with_waits();
-  RunMeasurements const sample = analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
+  RunMeasurements const sample =
+      analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
   ASSERT_TRUE(sample.of_hosts);
   std::string const text = text_of_run(sample);
   auto const read = parse_baseline(text, "b.json");
@@ -68,7 +70,8 @@ TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
   EXPECT_EQ(text_of_run(read->runs[0]), text);
   analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {sample});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
-  for (analyzer::RangeChange const& range : comparison.ranges) EXPECT_EQ(range.base_ns, range.candidate_ns) << range.name;
+  for (analyzer::RangeChange const& range : comparison.ranges)
+    EXPECT_EQ(range.base_ns, range.candidate_ns) << range.name;
   EXPECT_EQ(text_of_run(full_sample()).find("host_ranges"), std::string::npos)
       << "files of programs with devices stay as they were";
   EXPECT_THAT(error_of(with(text, "\"waits\":false", "\"waits\":7")), HasSubstr("waits"));
@@ -84,7 +87,8 @@ TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {
   EXPECT_EQ(comparison.base.mean_ns, comparison.candidate.mean_ns);
   for (analyzer::Metric const& metric : comparison.metrics)
     EXPECT_EQ(metric.change.base_mean, metric.change.candidate_mean) << metric.name;
-  for (analyzer::KernelChange const& kernel : comparison.kernels) EXPECT_EQ(kernel.where, analyzer::KernelChange::Where::kBoth);
+  for (analyzer::KernelChange const& kernel : comparison.kernels)
+    EXPECT_EQ(kernel.where, analyzer::KernelChange::Where::kBoth);
 }
 
 /// As large as samples get: 70 kernels with long names, 600 steps, odd numbers.
@@ -100,8 +104,8 @@ RunMeasurements large_sample() {
   }
   for (int k = 0; k < 5000; ++k) run.kernel_names.insert("small kernel " + std::to_string(k));
   for (int c = 0; c < 40; ++c)
-    run.collectives.push_back(
-        {model::CollectiveOp::kAllReduce, static_cast<uint64_t>(c) + 1, std::vector<double>(600, 54'321.77), 1, 1e9});
+    run.collectives.push_back({model::CollectiveOp::kAllReduce, static_cast<uint64_t>(c) + 1,
+                               std::vector<double>(600, 54'321.77), 1, 1e9});
   run.allocated_bytes.assign(600, 12'345'678'901.0);
   run.reserved_bytes.assign(600, 22'345'678'901.0);
   return run;
@@ -153,7 +157,8 @@ TEST(Baseline, LongAndInvalidTextsStayDifferent) {
 TEST(Baseline, ANewerSchemaIsRefusedInWords) {
   std::string const text = text_of_run(full_sample());
   EXPECT_THAT(error_of(with(text, "\"schema\":1", "\"schema\":2")),
-              testing::AllOf(HasSubstr("b.json: "), HasSubstr("newer Stepscope (schema 2, this one knows 1)")));
+              testing::AllOf(HasSubstr("b.json: "),
+                             HasSubstr("newer Stepscope (schema 2, this one knows 1)")));
 }
 
 TEST(Baseline, WhatIsNoJsonIsRefusedWithItsPlace) {
@@ -168,20 +173,32 @@ TEST(Baseline, WhatIsNoJsonIsRefusedWithItsPlace) {
 TEST(Baseline, EveryNumberIsChecked) {
   std::string const text = text_of_run(made_run({10e6, 11e6, 12e6}));
   EXPECT_EQ(error_of(text), "read");
-  EXPECT_THAT(error_of(with(text, "[10000000,", "[-1,")), HasSubstr("runs[0].step_ns has an item that is no number from 0"));
+  EXPECT_THAT(error_of(with(text, "[10000000,", "[-1,")),
+              HasSubstr("runs[0].step_ns has an item that is no number from 0"));
   EXPECT_THAT(error_of(with(text, "[10000000,", "[1e400,")), HasSubstr("b.json"));
   EXPECT_THAT(error_of(with(text, "[10000000,", "[null,")), HasSubstr("runs[0].step_ns"));
-  EXPECT_THAT(error_of(with(text, "[10000000,", "[1,1,")), HasSubstr("runs[0].step_ns has 4 numbers, not 3"));
-  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,0,2]")), HasSubstr("runs[0].steps do not ascend"));
-  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[]")), HasSubstr("runs[0].steps has no step"));
-  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,1,2.5]")), HasSubstr("runs[0].steps"));
-  EXPECT_THAT(error_of(with(text, "\"quality\":100", "\"quality\":101")), HasSubstr("runs[0].quality"));
-  EXPECT_THAT(error_of(with(text, "\"devices\":1", "\"devices\":18446744073709551615")), HasSubstr("runs[0].devices"));
-  EXPECT_THAT(error_of(with(text, "\"compute\":", "\"magic\":")), HasSubstr("runs[0].parts_ns.magic is no part of a step"));
-  EXPECT_THAT(error_of(with(text, "\"annotation\"", "\"dream\"")), HasSubstr("runs[0].step_source"));
-  EXPECT_THAT(error_of(with(text, "\"kernels\":[", "\"kernels\":[7,")), HasSubstr("runs[0].kernels"));
-  EXPECT_THAT(error_of(with(text, "\"knows_all_kernels\":true", "\"knows_all_kernels\":1")), HasSubstr("knows_all_kernels"));
-  EXPECT_THAT(error_of(with(text, "\"facts\":[]", "\"facts\":[[\"a\"]]")), HasSubstr("runs[0].facts"));
+  EXPECT_THAT(error_of(with(text, "[10000000,", "[1,1,")),
+              HasSubstr("runs[0].step_ns has 4 numbers, not 3"));
+  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,0,2]")),
+              HasSubstr("runs[0].steps do not ascend"));
+  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[]")),
+              HasSubstr("runs[0].steps has no step"));
+  EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,1,2.5]")),
+              HasSubstr("runs[0].steps"));
+  EXPECT_THAT(error_of(with(text, "\"quality\":100", "\"quality\":101")),
+              HasSubstr("runs[0].quality"));
+  EXPECT_THAT(error_of(with(text, "\"devices\":1", "\"devices\":18446744073709551615")),
+              HasSubstr("runs[0].devices"));
+  EXPECT_THAT(error_of(with(text, "\"compute\":", "\"magic\":")),
+              HasSubstr("runs[0].parts_ns.magic is no part of a step"));
+  EXPECT_THAT(error_of(with(text, "\"annotation\"", "\"dream\"")),
+              HasSubstr("runs[0].step_source"));
+  EXPECT_THAT(error_of(with(text, "\"kernels\":[", "\"kernels\":[7,")),
+              HasSubstr("runs[0].kernels"));
+  EXPECT_THAT(error_of(with(text, "\"knows_all_kernels\":true", "\"knows_all_kernels\":1")),
+              HasSubstr("knows_all_kernels"));
+  EXPECT_THAT(error_of(with(text, "\"facts\":[]", "\"facts\":[[\"a\"]]")),
+              HasSubstr("runs[0].facts"));
   EXPECT_THAT(error_of(with(text, "\"tool\":", "\"tail\":")), HasSubstr("runs[0].tool is missing"));
   EXPECT_THAT(error_of("{\"kind\":\"stepscope baseline\",\"schema\":1,\"name\":\"x\",\"runs\":[]}"),
               HasSubstr("runs has no run"));

@@ -1,4 +1,5 @@
-// Files of a gate in folders: what is recognized as what, names that cannot leave their folder, histories that grow.
+// Files of a gate in folders: what is recognized as what, names that cannot leave their folder,
+// histories that grow.
 #include <filesystem>
 #include <fstream>
 
@@ -27,13 +28,16 @@ class GateStore : public testing::Test {
     fs::create_directories(fs::path(path(name)).parent_path());
     std::ofstream(path(name)) << text;
   }
-  static std::string baseline(std::string const& name) { return baseline_text({name, {made_run({1e6, 2e6, 3e6})}}); }
+  static std::string baseline(std::string const& name) {
+    return baseline_text({name, {made_run({1e6, 2e6, 3e6})}});
+  }
   static std::string history(std::string const& name) {
     return history_text({name, {analyzer::history_point(made_run({1e6, 2e6, 3e6}), "abc123")}});
   }
 
   fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("stepscope_gate_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+                     ("stepscope_gate_" +
+                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(GateStore, FilesAreToldByTheirContent) {
@@ -66,7 +70,8 @@ TEST_F(GateStore, AFolderHasAFileForEachWorkload) {
   auto const missing = read_baseline(path("baselines"), "gpt");
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message,
-              testing::AllOf(HasSubstr("no baseline of gpt (it has cifar10)"), HasSubstr("--update-baseline")));
+              testing::AllOf(HasSubstr("no baseline of gpt (it has cifar10)"),
+                             HasSubstr("--update-baseline")));
 }
 
 TEST_F(GateStore, ABaselineGoesToItsFileOrIntoItsFolder) {
@@ -76,7 +81,8 @@ TEST_F(GateStore, ABaselineGoesToItsFileOrIntoItsFolder) {
   EXPECT_EQ(baseline_target(path("one.json"), "gpt").value(), path("one.json"));
   EXPECT_EQ(baseline_target(path("its/own/one.json"), "gpt").value(), path("its/own/one.json"));
   EXPECT_TRUE(fs::is_directory(path("its/own")));
-  EXPECT_THAT(baseline_target(path("package.json/one.json"), "gpt").error().message, HasSubstr("cannot be made a folder"));
+  EXPECT_THAT(baseline_target(path("package.json/one.json"), "gpt").error().message,
+              HasSubstr("cannot be made a folder"));
   auto const other = baseline_target(path("package.json"), "gpt");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("is no baseline and is not replaced"));
@@ -112,7 +118,8 @@ TEST_F(GateStore, AHistoryGrowsAndIsReadTheSame) {
   History grown = history_to_append(path("h.json"), "cifar10").value();
   EXPECT_TRUE(grown.points.empty());
   analyzer::RunMeasurements run = made_run({1e6, 2e6, 3e6});
-  for (int i = 0; i < 3; ++i) grown.points.push_back(analyzer::history_point(run, "commit " + std::to_string(i)));
+  for (int i = 0; i < 3; ++i)
+    grown.points.push_back(analyzer::history_point(run, "commit " + std::to_string(i)));
   run.peak_allocated_bytes.reset();
   grown.points.push_back(analyzer::history_point(run, "\xFF\x1b"));
   write("h.json", history_text(grown));
@@ -130,14 +137,17 @@ TEST_F(GateStore, TheFolderOfANewHistoryIsMade) {
   EXPECT_TRUE(history_to_append(path("history/gpt.json"), "gpt").value().points.empty());
   EXPECT_TRUE(fs::is_directory(path("history")));
   write("file", "");
-  EXPECT_THAT(history_to_append(path("file/gpt.json"), "gpt").error().message, HasSubstr("cannot be made a folder"));
+  EXPECT_THAT(history_to_append(path("file/gpt.json"), "gpt").error().message,
+              HasSubstr("cannot be made a folder"));
 }
 
 TEST_F(GateStore, AHistoryOfAnotherWorkloadIsNotAppendedTo) {
   write("h.json", history("gpt"));
-  EXPECT_THAT(history_to_append(path("h.json"), "cifar10").error().message, HasSubstr("is the history of gpt, not of cifar10"));
+  EXPECT_THAT(history_to_append(path("h.json"), "cifar10").error().message,
+              HasSubstr("is the history of gpt, not of cifar10"));
   write("b.json", baseline("cifar10"));
-  EXPECT_THAT(history_to_append(path("b.json"), "cifar10").error().message, HasSubstr("is no history and is not replaced"));
+  EXPECT_THAT(history_to_append(path("b.json"), "cifar10").error().message,
+              HasSubstr("is no history and is not replaced"));
 }
 
 TEST_F(GateStore, DamagedHistoriesAreRefused) {

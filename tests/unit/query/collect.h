@@ -25,7 +25,9 @@ struct Collected {
 class Collector final : public RowSink {
  public:
   explicit Collector(Collected& into) : into_(into) {}
-  void begin(std::span<std::string const> columns) override { into_.names.assign(columns.begin(), columns.end()); }
+  void begin(std::span<std::string const> columns) override {
+    into_.names.assign(columns.begin(), columns.end());
+  }
   bool row(std::span<model::Cell const> cells) override {
     std::vector<std::string>& kept = into_.rows.emplace_back();
     for (model::Cell const& cell : cells) {
@@ -45,7 +47,8 @@ class Collector final : public RowSink {
   Collected& into_;
 };
 
-inline auto run_into(Database& database, std::string const& sql, Collected& collected, QueryOptions const& options = {}) {
+inline auto run_into(Database& database, std::string const& sql, Collected& collected,
+                     QueryOptions const& options = {}) {
   Collector collector(collected);
   return database.run(sql, collector, options);
 }
@@ -58,7 +61,8 @@ inline Collected ask(Database& database, std::string const& sql, QueryOptions co
   }
   return collected;
 }
-inline Collected ask(model::Run const& run, std::string const& sql, QueryOptions const& options = {}) {
+inline Collected ask(model::Run const& run, std::string const& sql,
+                     QueryOptions const& options = {}) {
   auto database = Database::open(run);
   EXPECT_TRUE(database);
   return ask(*database, sql, options);

@@ -1,4 +1,5 @@
-// What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's numbers; and what it refuses.
+// What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's
+// numbers; and what it refuses.
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/schema.h"
@@ -54,16 +55,25 @@ TEST(Query, AProgramWithoutADeviceHasItsStepsRangesAndThreads) {
   ASSERT_TRUE(database);
   analyzer::Analysis const analysis = analyzer::analyze(run);
   analyzer::HostStats const& host = analysis.hosts.at(0);
-  EXPECT_EQ(ask_one(*database, "select cast(avg(period_ns) as integer) from host_steps where not warmup"),
-            std::to_string(*host.mean_ns));
+  EXPECT_EQ(
+      ask_one(*database, "select cast(avg(period_ns) as integer) from host_steps where not warmup"),
+      std::to_string(*host.mean_ns));
   EXPECT_EQ(ask_one(*database, "select sum(outlier) from host_steps"), "1");
-  EXPECT_EQ(ask(*database, "select rank, thread, start_ns, dur_ns, end_ns, input_ns from host_steps where step = 1").rows,
-            (std::vector<std::vector<std::string>>{{"0", "'main'", "110007", "100000", "210007", "30000"}}));
-  EXPECT_EQ(ask(*database, "select kind, count, inclusive_ns, exclusive_ns from host_ranges where name = 'forward'").rows,
-            (std::vector<std::vector<std::string>>{{"'phase'", "10", "900000", "300000"}}));
+  EXPECT_EQ(
+      ask(*database,
+          "select rank, thread, start_ns, dur_ns, end_ns, input_ns from host_steps where step = 1")
+          .rows,
+      (std::vector<std::vector<std::string>>{
+          {"0", "'main'", "110007", "100000", "210007", "30000"}}));
+  EXPECT_EQ(
+      ask(*database,
+          "select kind, count, inclusive_ns, exclusive_ns from host_ranges where name = 'forward'")
+          .rows,
+      (std::vector<std::vector<std::string>>{{"'phase'", "10", "900000", "300000"}}));
   EXPECT_EQ(ask(*database, "select thread, steps, busy_ns, window_ns from host_threads").rows,
-            (std::vector<std::vector<std::string>>{
-                {"'main'", "10", std::to_string(host.threads[0].busy_ns), std::to_string(host.window.length())}}));
+            (std::vector<std::vector<std::string>>{{"'main'", "10",
+                                                    std::to_string(host.threads[0].busy_ns),
+                                                    std::to_string(host.window.length())}}));
   EXPECT_EQ(ask_one(*database, "select count(*) from steps"), "0");
 }
 
@@ -76,8 +86,8 @@ TEST(Query, NegotiationsSayWhoCameLast) {
   auto database = Database::open(run);
   ASSERT_TRUE(database);
   EXPECT_EQ(ask(*database,
-                "select recorded_by, negotiations, rank, last, late_ns, worst_start_ns, worst_ns from negotiations "
-                "where rank < 2 order by rank")
+                "select recorded_by, negotiations, rank, last, late_ns, worst_start_ns, worst_ns "
+                "from negotiations where rank < 2 order by rank")
                 .rows,
             (std::vector<std::vector<std::string>>{{"0", "1", "0", "0", "0", "NULL", "NULL"},
                                                    {"0", "1", "1", "1", "3100", "900", "3100"}}));
@@ -92,12 +102,16 @@ TEST(Query, TimesAreThoseOfTheRun) {
   for (model::RankTrace const& rank : run.ranks) {
     auto const [first, last] = rank.trace.time_range();
     std::string const where = fmt::format("from events where rank = {}", rank.trace.info().rank);
-    EXPECT_EQ(ask_one(*database, "select min(start_ns) " + where), std::to_string(first + rank.offset_ns));
-    EXPECT_EQ(ask_one(*database, "select max(end_ns) " + where), std::to_string(last + rank.offset_ns));
-    EXPECT_EQ(ask_one(*database, fmt::format("select offset_ns from processes where rank = {}", rank.trace.info().rank)),
+    EXPECT_EQ(ask_one(*database, "select min(start_ns) " + where),
+              std::to_string(first + rank.offset_ns));
+    EXPECT_EQ(ask_one(*database, "select max(end_ns) " + where),
+              std::to_string(last + rank.offset_ns));
+    EXPECT_EQ(ask_one(*database, fmt::format("select offset_ns from processes where rank = {}",
+                                             rank.trace.info().rank)),
               std::to_string(rank.offset_ns));
     // The instant of one event in run time finds that event.
-    EXPECT_EQ(ask_one(*database, fmt::format("select min(start_ns) {} and start_ns >= {}", where, first + rank.offset_ns)),
+    EXPECT_EQ(ask_one(*database, fmt::format("select min(start_ns) {} and start_ns >= {}", where,
+                                             first + rank.offset_ns)),
               std::to_string(first + rank.offset_ns));
   }
 }
@@ -110,23 +124,30 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
   ASSERT_FALSE(analysis.devices.empty());
   ASSERT_FALSE(analysis.collectives.empty());
   ASSERT_FALSE(analysis.steps.empty());
-  EXPECT_EQ(ask_one(*database, "select count(*) from device_time"), std::to_string(analysis.devices.size()));
+  EXPECT_EQ(ask_one(*database, "select count(*) from device_time"),
+            std::to_string(analysis.devices.size()));
   for (analyzer::DeviceStats const& device : analysis.devices)
     EXPECT_EQ(
-        ask(*database, fmt::format("select window_ns, busy_ns, exposed_comm_ns, idle_sync_ns from device_time where rank = {}",
-                                   run.ranks[static_cast<size_t>(device.ref.rank_index)].trace.info().rank))
+        ask(*database,
+            fmt::format("select window_ns, busy_ns, exposed_comm_ns, idle_sync_ns from device_time "
+                        "where rank = {}",
+                        run.ranks[static_cast<size_t>(device.ref.rank_index)].trace.info().rank))
             .rows,
         (std::vector<std::vector<std::string>>{
             {std::to_string(device.time.window_ns), std::to_string(device.time.busy_ns),
              std::to_string(device.time.exposed_comm_ns),
-             std::to_string(device.time.idle_by_cause[static_cast<size_t>(analyzer::IdleCause::kSync)])}}));
-  EXPECT_EQ(ask_one(*database, "select count(*) from steps"), std::to_string(analysis.steps.size()));
-  EXPECT_EQ(
-      ask_one(*database, "select count(*) from steps where dur_ns != compute_ns + exposed_comm_ns + exposed_copy_ns + idle_ns"),
-      "0");
+             std::to_string(
+                 device.time.idle_by_cause[static_cast<size_t>(analyzer::IdleCause::kSync)])}}));
+  EXPECT_EQ(ask_one(*database, "select count(*) from steps"),
+            std::to_string(analysis.steps.size()));
+  EXPECT_EQ(ask_one(*database,
+                    "select count(*) from steps where dur_ns != compute_ns + exposed_comm_ns + "
+                    "exposed_copy_ns + idle_ns"),
+            "0");
   EXPECT_EQ(ask_one(*database, "select count(distinct collective) from matched_collectives"),
             std::to_string(analysis.collectives.size()));
-  EXPECT_EQ(ask_one(*database, "select count(*) from findings"), std::to_string(analysis.findings.size()));
+  EXPECT_EQ(ask_one(*database, "select count(*) from findings"),
+            std::to_string(analysis.findings.size()));
   size_t participants = 0;
   int64_t wait_ns = 0;
   for (auto const& collective : analysis.collectives)
@@ -134,13 +155,15 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
       ++participants;
       wait_ns += participant.wait_ns;
     }
-  EXPECT_EQ(
-      ask(*database, "select count(*), sum(wait_ns), sum(dur_ns - transfer_ns) from matched_collectives").rows,
-      (std::vector<std::vector<std::string>>{{std::to_string(participants), std::to_string(wait_ns), std::to_string(wait_ns)}}));
+  EXPECT_EQ(ask(*database,
+                "select count(*), sum(wait_ns), sum(dur_ns - transfer_ns) from matched_collectives")
+                .rows,
+            (std::vector<std::vector<std::string>>{
+                {std::to_string(participants), std::to_string(wait_ns), std::to_string(wait_ns)}}));
   // A participant's id is that of its event.
   EXPECT_EQ(ask_one(*database,
-                    "select count(*) from matched_collectives m join collectives c on c.id = m.id and c.rank = m.rank and "
-                    "c.start_ns = m.start_ns"),
+                    "select count(*) from matched_collectives m join collectives c on c.id = m.id "
+                    "and c.rank = m.rank and c.start_ns = m.start_ns"),
             std::to_string(participants));
 }
 
@@ -151,11 +174,14 @@ TEST(Query, GapsAddUpToTheIdleTimeOfTheirDevices) {
   ASSERT_LT(analysis.gaps[0].when.begin, analysis.devices.at(0).window.begin);
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  EXPECT_EQ(ask(*database, "select rank, device, sum(dur_ns) from idle_gaps group by 1, 2 order by 1, 2").rows,
-            ask(*database, "select rank, device, idle_ns from device_time order by 1, 2").rows);
+  EXPECT_EQ(
+      ask(*database, "select rank, device, sum(dur_ns) from idle_gaps group by 1, 2 order by 1, 2")
+          .rows,
+      ask(*database, "select rank, device, idle_ns from device_time order by 1, 2").rows);
   for (int i = 0; i < analyzer::kIdleCauseCount; ++i) {
     std::string const cause = analyzer::to_string(static_cast<analyzer::IdleCause>(i));
-    EXPECT_EQ(ask_one(*database, fmt::format("select total(dur_ns) from idle_gaps where cause = '{}'", cause)),
+    EXPECT_EQ(ask_one(*database,
+                      fmt::format("select total(dur_ns) from idle_gaps where cause = '{}'", cause)),
               ask_one(*database, fmt::format("select total(idle_{}_ns) from device_time", cause)))
         << cause;
   }
@@ -163,24 +189,32 @@ TEST(Query, GapsAddUpToTheIdleTimeOfTheirDevices) {
 
 TEST(Query, WhatIsNotKnownOfAMatchedCollectiveIsNull) {
   model::TraceBuilder builder;
-  model::TrackId const stream = builder.add_track({.kind = model::TrackKind::kStream, .name = "stream 1", .id = 1, .device = 0});
+  model::TrackId const stream = builder.add_track(
+      {.kind = model::TrackKind::kStream, .name = "stream 1", .id = 1, .device = 0});
   model::CollectiveDetail const barrier{.communicator = 16, .op = model::CollectiveOp::kBarrier};
-  builder.events(stream).add(model::EventKind::kCollective, 0, 5, builder.intern("nccl"), 0, model::CollectiveDetail{});
-  builder.events(stream).add(model::EventKind::kCollective, 10, 5, builder.intern("nccl"), 0, barrier);
+  builder.events(stream).add(model::EventKind::kCollective, 0, 5, builder.intern("nccl"), 0,
+                             model::CollectiveDetail{});
+  builder.events(stream).add(model::EventKind::kCollective, 10, 5, builder.intern("nccl"), 0,
+                             barrier);
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  EXPECT_EQ(ask(*database, "select communicator, op, bytes from matched_collectives order by start_ns").rows,
-            (std::vector<std::vector<std::string>>{{"NULL", "NULL", "NULL"}, {"'0x0000000000000010'", "'barrier'", "0"}}));
+  EXPECT_EQ(
+      ask(*database, "select communicator, op, bytes from matched_collectives order by start_ns")
+          .rows,
+      (std::vector<std::vector<std::string>>{{"NULL", "NULL", "NULL"},
+                                             {"'0x0000000000000010'", "'barrier'", "0"}}));
 }
 
 TEST(Query, ParametersAreRefused) {
   model::Run const run = two_ranks();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  for (std::string const where : {"rank = ?", "rank = ?2", "name = @name", "name = :name", "name = $name"}) {
-    EXPECT_NE(ask_wrongly(*database, "select count(*) from kernels where " + where).message.find("write the value"),
+  for (std::string const where :
+       {"rank = ?", "rank = ?2", "name = @name", "name = :name", "name = $name"}) {
+    EXPECT_NE(ask_wrongly(*database, "select count(*) from kernels where " + where)
+                  .message.find("write the value"),
               std::string::npos)
         << where;
   }
@@ -196,7 +230,8 @@ TEST(Query, UnknownIsNull) {
   auto const add = [&]<class Row>(model::DetailColumn<Row> const&) {
     for (uint8_t kind = 0; kind < model::kKindCount; ++kind)
       if (model::kKindTable[kind].table == static_cast<model::DetailTable>(table))
-        builder.events(thread).add(static_cast<model::EventKind>(kind), 0, 0, model::StringId{0}, 0, Row{});
+        builder.events(thread).add(static_cast<model::EventKind>(kind), 0, 0, model::StringId{0}, 0,
+                                   Row{});
     ++table;
   };
   std::apply([&](auto const&... rows) { (add(rows), ...); }, model::DetailTables{});
@@ -205,52 +240,68 @@ TEST(Query, UnknownIsNull) {
   auto database = Database::open(run);
   ASSERT_TRUE(database);
   EXPECT_EQ(ask(*database,
-                "select bytes, flops, grid_x, block_x, registers_per_thread, shared_memory_bytes, occupancy_percent, graph, "
-                "graph_node, "
+                "select bytes, flops, grid_x, block_x, registers_per_thread, shared_memory_bytes, "
+                "occupancy_percent, graph, graph_node, "
                 "correlation, linked_id, device, stream, process from kernels")
                 .rows.at(0),
             std::vector<std::string>(14, "NULL"));
-  EXPECT_EQ(ask(*database, "select direction, peer_device, graph, graph_node from copies").rows.at(0),
-            std::vector<std::string>(4, "NULL"));
   EXPECT_EQ(
-      ask(*database,
-          "select bytes, communicator, sequence, op, participants, communicator_rank, peer, data_type, algorithm, protocol, "
-          "channels, plan, gpu_wait_ns, peer_wait_ns, network_wait_ns from collectives")
-          .rows.at(0),
-      std::vector<std::string>(15, "NULL"));
+      ask(*database, "select direction, peer_device, graph, graph_node from copies").rows.at(0),
+      std::vector<std::string>(4, "NULL"));
+  EXPECT_EQ(ask(*database,
+                "select bytes, communicator, sequence, op, participants, communicator_rank, peer, "
+                "data_type, algorithm, protocol, channels, plan, gpu_wait_ns, peer_wait_ns, "
+                "network_wait_ns from collectives")
+                .rows.at(0),
+            std::vector<std::string>(15, "NULL"));
   EXPECT_EQ(ask(*database, "select sync, device, stream, source_correlation from syncs").rows.at(0),
             std::vector<std::string>(4, "NULL"));
   EXPECT_EQ(ask(*database, "select op, device, memory_kind, pool from allocations").rows.at(0),
             std::vector<std::string>(4, "NULL"));
-  EXPECT_EQ(ask(*database, "select source_device, source_stream, source_correlation from stream_waits").rows.at(0),
-            std::vector<std::string>(3, "NULL"));
-  EXPECT_EQ(ask(*database, "select category, color, payload_type, payload, bytes, communicator from ranges").rows.at(0),
+  EXPECT_EQ(
+      ask(*database, "select source_device, source_stream, source_correlation from stream_waits")
+          .rows.at(0),
+      std::vector<std::string>(3, "NULL"));
+  EXPECT_EQ(ask(*database,
+                "select category, color, payload_type, payload, bytes, communicator from ranges")
+                .rows.at(0),
             std::vector<std::string>(6, "NULL"));
   EXPECT_EQ(ask(*database, "select capacity_bytes, threads, peak_flops from devices").rows.at(0),
             std::vector<std::string>(3, "NULL"));
   // What is 0 and known stays 0.
-  EXPECT_EQ(ask(*database, "select bytes, pinned from copies").rows.at(0), std::vector<std::string>(2, "0"));
-  EXPECT_EQ(ask(*database, "select step from step_marks").rows.at(0), std::vector<std::string>(1, "0"));
-  EXPECT_EQ(ask(*database, "select value from samples").rows.at(0), std::vector<std::string>(1, "0"));
+  EXPECT_EQ(ask(*database, "select bytes, pinned from copies").rows.at(0),
+            std::vector<std::string>(2, "0"));
+  EXPECT_EQ(ask(*database, "select step from step_marks").rows.at(0),
+            std::vector<std::string>(1, "0"));
+  EXPECT_EQ(ask(*database, "select value from samples").rows.at(0),
+            std::vector<std::string>(1, "0"));
 }
 
 TEST(Query, LargeUnsignedNumbersAreNotNegative) {
   model::TraceBuilder builder;
   model::TrackId const thread = builder.add_track({});
-  builder.events(thread).add(model::EventKind::kMemory, 0, 1, builder.intern("m"), 0,
-                             model::MemoryDetail{.address = 0xFEDC'BA98'7654'3210, .bytes = UINT64_MAX, .pool = 16});
-  builder.events(thread).add(model::EventKind::kAnnotatedRange, 5, 1, builder.intern("r"), 0,
-                             model::RangeDetail{.payload_type = model::NumberType::kSigned, .payload = UINT64_MAX});
   builder.events(thread).add(
-      model::EventKind::kAnnotatedRange, 6, 1, builder.intern("r"), 0,
-      model::RangeDetail{.payload_type = model::NumberType::kReal, .payload = std::bit_cast<uint64_t>(2.5)});
+      model::EventKind::kMemory, 0, 1, builder.intern("m"), 0,
+      model::MemoryDetail{.address = 0xFEDC'BA98'7654'3210, .bytes = UINT64_MAX, .pool = 16});
+  builder.events(thread).add(
+      model::EventKind::kAnnotatedRange, 5, 1, builder.intern("r"), 0,
+      model::RangeDetail{.payload_type = model::NumberType::kSigned, .payload = UINT64_MAX});
+  builder.events(thread).add(model::EventKind::kAnnotatedRange, 6, 1, builder.intern("r"), 0,
+                             model::RangeDetail{.payload_type = model::NumberType::kReal,
+                                                .payload = std::bit_cast<uint64_t>(2.5)});
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  EXPECT_EQ(ask(*database, "select address, pool, bytes, typeof(bytes) from allocations").rows.at(0),
-            (std::vector<std::string>{"'0xfedcba9876543210'", "'0x0000000000000010'", "1.84467441e+19", "'real'"}));
-  EXPECT_EQ(ask_one(*database, "select count(*) from allocations where address = '0xfedcba9876543210' and bytes > 0"), "1");
+  EXPECT_EQ(
+      ask(*database, "select address, pool, bytes, typeof(bytes) from allocations").rows.at(0),
+      (std::vector<std::string>{"'0xfedcba9876543210'", "'0x0000000000000010'", "1.84467441e+19",
+                                "'real'"}));
+  EXPECT_EQ(
+      ask_one(
+          *database,
+          "select count(*) from allocations where address = '0xfedcba9876543210' and bytes > 0"),
+      "1");
   EXPECT_EQ(ask(*database, "select payload from ranges order by start_ns").rows,
             (std::vector<std::vector<std::string>>{{"-1"}, {"2.5"}}));
   EXPECT_EQ(ask_one(*database, "select sum(payload) from ranges"), "1.5");
@@ -261,11 +312,16 @@ TEST(Query, HostileNamesAreText) {
   model::Run const run = support::random_ranks({.seed = 5});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  for (auto const& row :
-       ask(*database, "select distinct name from events union select host from processes union select name from devices").rows)
-    for (char const c : row[0]) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) << row[0];
+  for (auto const& row : ask(*database,
+                             "select distinct name from events union select host from processes "
+                             "union select name from devices")
+                             .rows)
+    for (char const c : row[0])
+      EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) << row[0];
   // Two texts that are shown alike are one group.
-  EXPECT_EQ(ask(*database, "select name, count(*) from events where name like '-1,%' group by name").rows.size(), 1U);
+  EXPECT_EQ(ask(*database, "select name, count(*) from events where name like '-1,%' group by name")
+                .rows.size(),
+            1U);
 }
 
 TEST(Query, NothingButSelectIsAllowed) {
@@ -273,15 +329,19 @@ TEST(Query, NothingButSelectIsAllowed) {
   auto database = Database::open(run);
   ASSERT_TRUE(database);
   for (std::string const sql :
-       {"attach database '/tmp/x.db' as x", "create table t(a)", "create temp table t(a)", "insert into kernels values(1)",
-        "delete from events", "update events set name = 'x'", "drop table kernels", "pragma journal_mode", "pragma database_list",
-        "select * from pragma_database_list", "pragma temp_store_directory='/'", "vacuum into '/tmp/x.db'",
-        "select load_extension('x')", "begin", "create virtual table x using kernels", "detach main", "reindex", "analyze"}) {
+       {"attach database '/tmp/x.db' as x", "create table t(a)", "create temp table t(a)",
+        "insert into kernels values(1)", "delete from events", "update events set name = 'x'",
+        "drop table kernels", "pragma journal_mode", "pragma database_list",
+        "select * from pragma_database_list", "pragma temp_store_directory='/'",
+        "vacuum into '/tmp/x.db'", "select load_extension('x')", "begin",
+        "create virtual table x using kernels", "detach main", "reindex", "analyze"}) {
     QueryError const error = ask_wrongly(*database, sql);
     EXPECT_FALSE(error.message.empty()) << sql;
   }
-  EXPECT_NE(ask_wrongly(*database, "create table t(a)").message.find("only SELECT"), std::string::npos);
-  EXPECT_NE(ask_wrongly(*database, "attach database 'x' as x").message.find("only SELECT"), std::string::npos);
+  EXPECT_NE(ask_wrongly(*database, "create table t(a)").message.find("only SELECT"),
+            std::string::npos);
+  EXPECT_NE(ask_wrongly(*database, "attach database 'x' as x").message.find("only SELECT"),
+            std::string::npos);
   // And afterwards everything is as before.
   EXPECT_NE(ask_one(*database, "select count(*) from events"), "0");
 }
@@ -295,22 +355,27 @@ TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
   QueryError const column = ask_wrongly(*database, "select k.duration from kernels k");
   EXPECT_EQ(column.message, "no such column: k.duration, did you mean dur_ns?");
   EXPECT_EQ(column.offset, 7U);
-  EXPECT_EQ(ask_wrongly(*database, "select naem from kernels").message, "no such column: naem, did you mean name?");
-  EXPECT_NE(ask_wrongly(*database, "select 1 from something_else_entirely").message.find("kernels, copies"), std::string::npos);
+  EXPECT_EQ(ask_wrongly(*database, "select naem from kernels").message,
+            "no such column: naem, did you mean name?");
+  EXPECT_NE(ask_wrongly(*database, "select 1 from something_else_entirely")
+                .message.find("kernels, copies"),
+            std::string::npos);
   QueryError const syntax = ask_wrongly(*database, "select name\nfrm kernels where");
   EXPECT_NE(syntax.message.find("syntax error"), std::string::npos);
   ASSERT_TRUE(syntax.offset);
   EXPECT_GE(*syntax.offset, 12U);
   EXPECT_EQ(ask_wrongly(*database, "").message, "the statement is empty, write a SELECT");
   EXPECT_EQ(ask_wrongly(*database, "-- nothing").message, "the statement is empty, write a SELECT");
-  EXPECT_NE(ask_wrongly(*database, "select 1; select 2").message.find("one at a time"), std::string::npos);
+  EXPECT_NE(ask_wrongly(*database, "select 1; select 2").message.find("one at a time"),
+            std::string::npos);
   EXPECT_EQ(ask(*database, "select 1; -- and no more").rows.size(), 1U);
 }
 
 TEST(Query, ExplainTellsWhichConditionsTablesTake) {
   model::Run const run = two_ranks();
-  Collected const plan =
-      ask(run, "explain query plan select name from kernels where rank = 1 and start_ns >= 5 order by track, start_ns");
+  Collected const plan = ask(run,
+                             "explain query plan select name from kernels where rank = 1 and "
+                             "start_ns >= 5 order by track, start_ns");
   ASSERT_EQ(plan.rows.size(), 1U) << "it sorts";
   EXPECT_NE(plan.rows[0].back().find("VIRTUAL TABLE INDEX"), std::string::npos);
 }

@@ -1,4 +1,5 @@
-// Statements that are rewritten to sums over the columns answer what SQLite answers when it sees every row itself.
+// Statements that are rewritten to sums over the columns answer what SQLite answers when it sees
+// every row itself.
 #include <random>
 
 #include "query/rewrite.h"
@@ -21,36 +22,43 @@ void expect_same(Database& database, std::string const& sql) {
     return;
   }
   EXPECT_EQ(fast.names, slow.names) << sql;
-  bool const ordered = sql.find("order by") != std::string::npos || sql.find("ORDER BY") != std::string::npos;
+  bool const ordered =
+      sql.find("order by") != std::string::npos || sql.find("ORDER BY") != std::string::npos;
   EXPECT_EQ(ordered ? fast.rows : fast.sorted(), ordered ? slow.rows : slow.sorted()) << sql;
 }
 
 constexpr std::array kRewritten = {
     "select name, count(*), sum(dur_ns) from kernels group by name order by 3 desc, name",
-    "SELECT NAME, COUNT(*) AS n, SUM(Dur_Ns) total FROM Kernels GROUP BY name HAVING n > 1 ORDER BY total DESC, name LIMIT 5;",
+    "SELECT NAME, COUNT(*) AS n, SUM(Dur_Ns) total FROM Kernels GROUP BY name HAVING n > 1 ORDER "
+    "BY total DESC, name LIMIT 5;",
     "select count(*) from events",
-    "select count(*), count(dur_ns), sum(dur_ns), min(dur_ns), max(end_ns), avg(dur_ns), total(dur_ns) from events where kind = "
-    "'no such kind'",
+    "select count(*), count(dur_ns), sum(dur_ns), min(dur_ns), max(end_ns), avg(dur_ns), "
+    "total(dur_ns) from events where kind = 'no such kind'",
     "select kind, max(end_ns) - min(start_ns) from events group by kind",
-    "select rank, device, stream, name, avg(dur_ns) / 1e3 as us, round(sum(dur_ns) / 1e6, 3) as \"total ms\" from kernels where "
-    "name like 'op%' "
+    "select rank, device, stream, name, avg(dur_ns) / 1e3 as us, round(sum(dur_ns) / 1e6, 3) as "
+    "\"total ms\" from kernels where name like 'op%' "
     "group by rank, device, 3, name",
     "select substr(name, 1, 2) || '!' as short, count(*) from events group by name -- a comment",
     "select substr(name, 1, 4) as short, count(*) from events group by short order by short desc",
     "select SUBSTR(name, 1, 4), count(*), depth > 1 from events group by substr(name,1,4), 3",
-    "select case when kind = 'kernel' then name else kind end as what, sum(dur_ns) from events group by what having sum(dur_ns) "
-    "> 500",
+    "select case when kind = 'kernel' then name else kind end as what, sum(dur_ns) from events "
+    "group by what having sum(dur_ns) > 500",
     "select 'n', name from events group by name order by count(*) desc, name",
     "select distinct name from events order by name",
     "select distinct kind, class from events where rank in (0, 2) or kind = 'kernel'",
-    "select name, count(*) from events where start_ns >= 100 and start_ns < 1e3 and dur_ns between 10 and 200 and kind != "
-    "'sample' group by name",
-    "select name, count(*) from events where (start_ns = 5 or kind = 'kernel') = 0 and end_ns <= 700 group by name",
+    "select name, count(*) from events where start_ns >= 100 and start_ns < 1e3 and dur_ns between "
+    "10 and 200 and kind != 'sample' group by name",
+    "select name, count(*) from events where (start_ns = 5 or kind = 'kernel') = 0 and end_ns <= "
+    "700 group by name",
     "select direction, count(*), sum(bytes), min(bytes) from copies group by direction",
-    "select op, communicator, count(communicator_rank), sum(communicator_rank) from collectives group by op, communicator",
-    "select op, case when op is null then 'none' else op end as o, count(*) from collectives group by op",
-    "select track_name, count(value), sum(value), min(value), max(value), avg(value) from samples group by track_name",
-    "select name, sum(flops), sum(flops) / count(flops), sum(registers_per_thread) from kernels group by name",
+    "select op, communicator, count(communicator_rank), sum(communicator_rank) from collectives "
+    "group by op, communicator",
+    "select op, case when op is null then 'none' else op end as o, count(*) from collectives group "
+    "by op",
+    "select track_name, count(value), sum(value), min(value), max(value), avg(value) from samples "
+    "group by track_name",
+    "select name, sum(flops), sum(flops) / count(flops), sum(registers_per_thread) from kernels "
+    "group by name",
     "select purpose, cast(avg(device) as text) from allocations group by purpose",
     "select min(name), max(name), count(*) from events group by name",
     "select max(id), min(linked_id), sum(depth) from events",
@@ -58,12 +66,14 @@ constexpr std::array kRewritten = {
 
 TEST(Groups, StatementsAreRewritten) {
   // "start_ns = 5" inside of parentheses is no condition that rows can be chosen by.
-  for (std::string const sql : kRewritten) EXPECT_EQ(is_rewritten(sql), sql.find("(start_ns = 5") == std::string::npos) << sql;
+  for (std::string const sql : kRewritten)
+    EXPECT_EQ(is_rewritten(sql), sql.find("(start_ns = 5") == std::string::npos) << sql;
 }
 
 TEST(Groups, AnswerWhatSqliteAnswersRowByRow) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    model::Run const run = support::random_ranks({.seed = seed, .ranks = static_cast<int>(seed % 4), .events_per_track = 60});
+    model::Run const run = support::random_ranks(
+        {.seed = seed, .ranks = static_cast<int>(seed % 4), .events_per_track = 60});
     auto database = Database::open(run);
     ASSERT_TRUE(database);
     for (char const* const sql : kRewritten) expect_same(*database, sql);
@@ -123,35 +133,44 @@ class RandomStatement {
  public:
   explicit RandomStatement(uint64_t seed) : random_(seed) {}
   std::string make() {
-    static constexpr std::array<char const*, 5> kTables = {"events", "kernels", "collectives", "copies", "ranges"};
+    static constexpr std::array<char const*, 5> kTables = {"events", "kernels", "collectives",
+                                                           "copies", "ranges"};
     std::string const table = kTables[random_() % kTables.size()];
     std::vector<std::string> keys;
     for (size_t count = random_() % 4; keys.size() < count;) keys.push_back(label());
     std::string items;
-    for (std::string const& key : keys) items += key + (chance(20) ? " AS k" + std::to_string(random_() % 9) : "") + ", ";
+    for (std::string const& key : keys)
+      items += key + (chance(20) ? " AS k" + std::to_string(random_() % 9) : "") + ", ";
     size_t const sums = 1 + random_() % 3;
-    for (size_t i = 0; i < sums; ++i) items += (i > 0 ? ", " : "") + sum() + (chance(30) ? " s" + std::to_string(i) : "");
+    for (size_t i = 0; i < sums; ++i)
+      items += (i > 0 ? ", " : "") + sum() + (chance(30) ? " s" + std::to_string(i) : "");
     std::string sql = "SELECT " + items + " FROM " + table;
-    if (chance(60)) sql += " WHERE " + condition() + (chance(50) ? (chance(70) ? " AND " : " OR ") + condition() : "");
+    if (chance(60))
+      sql += " WHERE " + condition() +
+             (chance(50) ? (chance(70) ? " AND " : " OR ") + condition() : "");
     for (size_t i = 0; i < keys.size(); ++i)
       sql += (i == 0 ? " GROUP BY " : ", ") + (chance(20) ? std::to_string(i + 1) : keys[i]);
-    if (!keys.empty() && chance(30)) sql += " HAVING " + sum() + " > " + std::to_string(random_() % 300);
+    if (!keys.empty() && chance(30))
+      sql += " HAVING " + sum() + " > " + std::to_string(random_() % 300);
     return sql;
   }
 
  private:
   bool chance(uint64_t percent) { return random_() % 100 < percent; }
   std::string label() {
-    static constexpr std::array<char const*, 11> kLabels = {"name",  "kind",   "class",  "rank",       "process", "track",
-                                                            "depth", "device", "stream", "track_name", "thread"};
+    static constexpr std::array<char const*, 11> kLabels = {
+        "name",  "kind",   "class",  "rank",       "process", "track",
+        "depth", "device", "stream", "track_name", "thread"};
     return kLabels[random_() % kLabels.size()];
   }
   std::string number() {
-    static constexpr std::array<char const*, 7> kNumbers = {"start_ns", "end_ns", "dur_ns", "depth", "id", "linked_id", "track"};
+    static constexpr std::array<char const*, 7> kNumbers = {
+        "start_ns", "end_ns", "dur_ns", "depth", "id", "linked_id", "track"};
     return kNumbers[random_() % kNumbers.size()];
   }
   std::string sum() {
-    static constexpr std::array<char const*, 6> kSums = {"count", "sum", "avg", "min", "max", "total"};
+    static constexpr std::array<char const*, 6> kSums = {"count", "sum", "avg",
+                                                         "min",   "max", "total"};
     if (chance(30)) return "count(*)";
     std::string const call = std::string(kSums[random_() % kSums.size()]) + "(" + number() + ")";
     return chance(20) ? "ifnull(" + call + ", -1)" : chance(20) ? call + " * 2" : call;
@@ -165,7 +184,8 @@ class RandomStatement {
       case 1:
         return "start_ns " + op + " " + std::to_string(random_() % 1500);
       case 2:
-        return "dur_ns BETWEEN " + std::to_string(random_() % 100) + " AND " + std::to_string(random_() % 300);
+        return "dur_ns BETWEEN " + std::to_string(random_() % 100) + " AND " +
+               std::to_string(random_() % 300);
       case 3:
         return "(kind IN ('kernel', 'memcpy') OR rank = " + std::to_string(random_() % 3) + ")";
       case 4:
@@ -194,18 +214,22 @@ TEST(Groups, RandomStatementsAnswerTheSameRewrittenOrNot) {
 TEST(Groups, SumsThatLeaveSixtyFourBitsAreSqlitesToRefuse) {
   model::TraceBuilder builder;
   model::TrackId const track = builder.add_track({});
-  for (int i = 0; i < 40; ++i) builder.events(track).add_range(0, model::kMaxTime, builder.intern("long"));
+  for (int i = 0; i < 40; ++i)
+    builder.events(track).add_range(0, model::kMaxTime, builder.intern("long"));
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
-  EXPECT_NE(ask_wrongly(*database, "select sum(dur_ns) from events").message.find("integer overflow"), std::string::npos);
+  EXPECT_NE(
+      ask_wrongly(*database, "select sum(dur_ns) from events").message.find("integer overflow"),
+      std::string::npos);
   EXPECT_EQ(ask_one(*database, "select max(dur_ns) from events"), std::to_string(model::kMaxTime));
 }
 
 TEST(Groups, HeadingsAreWhatWasWritten) {
   model::Run const run = support::make_synthetic_run();
-  Collected const answer = ask(run, "select name, count( * ), sum(dur_ns)/1e6, rank  as r from kernels group by name, rank");
+  Collected const answer = ask(
+      run, "select name, count( * ), sum(dur_ns)/1e6, rank  as r from kernels group by name, rank");
   EXPECT_EQ(answer.names, (std::vector<std::string>{"name", "count( * )", "sum(dur_ns)/1e6", "r"}));
 }
 

@@ -15,7 +15,8 @@ using model::Cell;
 
 using Make = std::unique_ptr<ResultWriter> (*)(std::FILE*);
 
-std::string written(std::unique_ptr<ResultWriter> (*make)(std::FILE*), std::vector<std::string> const& names,
+std::string written(std::unique_ptr<ResultWriter> (*make)(std::FILE*),
+                    std::vector<std::string> const& names,
                     std::vector<std::vector<Cell>> const& rows) {
   std::FILE* const file = std::tmpfile();
   auto const writer = make(file);
@@ -25,7 +26,8 @@ std::string written(std::unique_ptr<ResultWriter> (*make)(std::FILE*), std::vect
   std::rewind(file);
   std::string text;
   std::array<char, 4096> buffer{};
-  while (size_t const size = std::fread(buffer.data(), 1, buffer.size(), file)) text.append(buffer.data(), size);
+  while (size_t const size = std::fread(buffer.data(), 1, buffer.size(), file))
+    text.append(buffer.data(), size);
   std::fclose(file);
   return text;
 }
@@ -37,7 +39,8 @@ constexpr Make kNarrowTable = [](std::FILE* file) { return table_writer(file, 24
 
 TEST(TableOutput, NumbersAreRightTextsLeftAndRowsCounted) {
   EXPECT_EQ(written(kWideTable, {"name", "n", "share"},
-                    {{text("gemm"), number(12'345), Cell::of(0.5)}, {text("a µ"), Cell{}, Cell::of(2.0)}}),
+                    {{text("gemm"), number(12'345), Cell::of(0.5)},
+                     {text("a µ"), Cell{}, Cell::of(2.0)}}),
             "name      n  share\n"
             "────  ─────  ─────\n"
             "gemm  12345    0.5\n"
@@ -47,8 +50,8 @@ TEST(TableOutput, NumbersAreRightTextsLeftAndRowsCounted) {
 }
 
 TEST(TableOutput, TextsGiveWayToTheTerminalAndNumbersDoNot) {
-  std::string const table =
-      written(kNarrowTable, {"name", "total_ns"}, {{text("a very long name of a kernel"), number(123'456'789)}});
+  std::string const table = written(kNarrowTable, {"name", "total_ns"},
+                                    {{text("a very long name of a kernel"), number(123'456'789)}});
   EXPECT_EQ(table,
             "name            total_ns\n"
             "─────────────  ─────────\n"
@@ -69,22 +72,23 @@ TEST(TableOutput, ManyRowsAreWrittenAsTheyCome) {
 }
 
 TEST(CsvOutput, IsQuotedAndGuarded) {
-  EXPECT_EQ(
-      written(
-          csv_writer, {"name", "sum(x,y)"},
-          {{text("=1+1"), number(-5)}, {text("a,\"b\""), Cell{}}, {text(""), Cell::of(0.1)}, {text("x"), Cell::address(255)}}),
-      "name,\"sum(x,y)\"\n"
-      "'=1+1,-5\n"
-      "\"a,\"\"b\"\"\",\n"
-      ",0.1\n"
-      "x,0x00000000000000ff\n");
+  EXPECT_EQ(written(csv_writer, {"name", "sum(x,y)"},
+                    {{text("=1+1"), number(-5)},
+                     {text("a,\"b\""), Cell{}},
+                     {text(""), Cell::of(0.1)},
+                     {text("x"), Cell::address(255)}}),
+            "name,\"sum(x,y)\"\n"
+            "'=1+1,-5\n"
+            "\"a,\"\"b\"\"\",\n"
+            ",0.1\n"
+            "x,0x00000000000000ff\n");
 }
 
 TEST(JsonOutput, IsReadBackAsItWas) {
-  std::string const document =
-      written(json_writer, {"a", "b", "a"},
-              {{text("\"quoted\"\n\xFF"), number(INT64_MAX), Cell{}},
-               {Cell::of(0.1), Cell::of(uint64_t{UINT64_MAX}), Cell::of(std::numeric_limits<double>::infinity())}});
+  std::string const document = written(json_writer, {"a", "b", "a"},
+                                       {{text("\"quoted\"\n\xFF"), number(INT64_MAX), Cell{}},
+                                        {Cell::of(0.1), Cell::of(uint64_t{UINT64_MAX}),
+                                         Cell::of(std::numeric_limits<double>::infinity())}});
   auto const json = nlohmann::json::parse(document);
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["a"], "\"quoted\"\n\xEF\xBF\xBD");

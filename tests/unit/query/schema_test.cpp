@@ -1,4 +1,5 @@
-// Every table is documented: each column has a meaning and a place in docs/reference/QUERY.md, each field of details a column.
+// Every table is documented: each column has a meaning and a place in docs/reference/QUERY.md, each
+// field of details a column.
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -20,7 +21,8 @@ TEST(Schema, EveryColumnHasAMeaningAndANameOfItsOwn) {
     std::set<std::string_view> columns;
     for (SchemaColumn const& column : table.columns) {
       EXPECT_TRUE(columns.insert(column.name).second) << table.name << "." << column.name;
-      EXPECT_FALSE(column.meaning.empty()) << table.name << "." << column.name << ": add a line to trace/model/table_fields.h";
+      EXPECT_FALSE(column.meaning.empty())
+          << table.name << "." << column.name << ": add a line to trace/model/table_fields.h";
     }
   }
 }
@@ -32,7 +34,8 @@ TEST(Schema, EveryFieldOfDetailsIsAColumn) {
     size_t columns = 0;
     for (model::TraceTable const& table : model::trace_tables())
       if (table.rows == model::TableRows::kEvents && table.detail == detail)
-        for (model::TableColumn const& column : table.columns) columns += column.of == model::ColumnOf::kDetail ? 1 : 0;
+        for (model::TableColumn const& column : table.columns)
+          columns += column.of == model::ColumnOf::kDetail ? 1 : 0;
     EXPECT_EQ(columns, std::tuple_size_v<std::remove_cvref_t<decltype(model::detail_fields<Row>)>>)
         << "detail table " << number - 1;
   };
@@ -47,7 +50,8 @@ TEST(Schema, ThePageNamesEveryTableAndColumn) {
   for (SchemaTable const& table : schema()) {
     EXPECT_NE(page.find("`" + std::string(table.name) + "`"), std::string::npos) << table.name;
     for (SchemaColumn const& column : table.columns)
-      EXPECT_NE(page.find("`" + std::string(column.name) + "`"), std::string::npos) << table.name << "." << column.name;
+      EXPECT_NE(page.find("`" + std::string(column.name) + "`"), std::string::npos)
+          << table.name << "." << column.name;
   }
 }
 

@@ -17,7 +17,8 @@ TEST(AnalysisMarkdown, SaysWhereTheTimeGoesAndWhatToDo) {
   EXPECT_TRUE(text.starts_with("## sample\n\n**A step takes "));
   EXPECT_THAT(text, HasSubstr("| a step | time | share |\n|---|---:|---:|\n| compute | "));
   EXPECT_THAT(text, HasSubstr("| idle: waiting for input | 30."));
-  EXPECT_THAT(text, HasSubstr("- **The devices wait for input data** (critical, 30.1 ms a step). "));
+  EXPECT_THAT(text,
+              HasSubstr("- **The devices wait for input data** (critical, 30.1 ms a step). "));
   EXPECT_THAT(text, HasSubstr("(rule input-bound)"));
   EXPECT_THAT(text, Not(HasSubstr("quality")));
 }
@@ -25,7 +26,8 @@ TEST(AnalysisMarkdown, SaysWhereTheTimeGoesAndWhatToDo) {
 TEST(AnalysisMarkdown, OfHostileTextIsTextAndOfNothingSaysSo) {
   Sample const sample = make_hostile_sample();
   std::string const text = analysis_markdown(sample.run, sample.analysis);
-  for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) EXPECT_EQ(text.at(at - 1), '\\');
+  for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1))
+    EXPECT_EQ(text.at(at - 1), '\\');
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(analysis_markdown({}, {}), HasSubstr("None: no rule found anything"));
 }

@@ -22,7 +22,8 @@ support::SyntheticOptions compared_job() {
   options.steps = 20;
   return options;
 }
-analyzer::RunMeasurements compared_sample(support::SyntheticOptions const& options, std::string const& name) {
+analyzer::RunMeasurements compared_sample(support::SyntheticOptions const& options,
+                                          std::string const& name) {
   Sample const sample = make_sample(options);
   analyzer::RunMeasurements result = analyzer::sample_run(sample.run, sample.analysis);
   result.name = name;
@@ -31,7 +32,8 @@ analyzer::RunMeasurements compared_sample(support::SyntheticOptions const& optio
 Comparison slower_by_input() {
   support::SyntheticOptions candidate = compared_job();
   candidate.input_delay_ns = 6'000'000;
-  return analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")});
+  return analyzer::compare_runs({compared_sample(compared_job(), "before")},
+                                {compared_sample(candidate, "after")});
 }
 
 TEST(ComparisonText, SaysVerdictAndWhyFirst) {
@@ -48,8 +50,8 @@ TEST(ComparisonText, SaysVerdictAndWhyFirst) {
 TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
   support::SyntheticOptions candidate = compared_job();
   candidate.devices = 3;
-  std::string const text =
-      comparison_text(analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")}));
+  std::string const text = comparison_text(analyzer::compare_runs(
+      {compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")}));
   size_t const at = text.find("Not the same on both sides");
   ASSERT_NE(at, std::string::npos);
   size_t const verdict = text.find(": a step takes");
@@ -60,8 +62,8 @@ TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
 TEST(ComparisonText, TheSameIsSaidInOneSentence) {
   support::SyntheticOptions candidate = compared_job();
   candidate.seed = 2;
-  Comparison const comparison =
-      analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")});
+  Comparison const comparison = analyzer::compare_runs({compared_sample(compared_job(), "before")},
+                                                       {compared_sample(candidate, "after")});
   EXPECT_THAT(headline(comparison), testing::StartsWith("SAME: a step takes"));
   EXPECT_THAT(headline(comparison), HasSubstr("Changes of less than 2.0 % do not count."));
 }
@@ -72,7 +74,8 @@ TEST(ComparisonText, OutliersTurnTheSameIntoUnclear) {
   candidate.all_steps_ns = candidate.steady_steps_ns + 3e6;
   candidate.outlier_steps = 2;
   Comparison const comparison = analyzer::compare_runs({base}, {candidate});
-  EXPECT_THAT(headline(comparison), testing::AllOf(testing::StartsWith("UNCLEAR"), HasSubstr("cost 3.00 ms a step more")));
+  EXPECT_THAT(headline(comparison), testing::AllOf(testing::StartsWith("UNCLEAR"),
+                                                   HasSubstr("cost 3.00 ms a step more")));
   EXPECT_THAT(comparison_text(comparison), HasSubstr("new: 1 of warm-up, 2 outliers"));
 }
 
@@ -104,7 +107,8 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
   change.shift = {.estimate = 1, .low = 0.5, .high = 1.5};
   EXPECT_EQ(interval_words(change), "95 % interval +0.5 % to +1.5 %");
   change.candidate_mean = 104;
-  EXPECT_EQ(interval_words(change), "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
+  EXPECT_EQ(interval_words(change),
+            "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
   change.unit = analyzer::CompareUnit::kRun;
   EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
   // Of few runs that vary far the interval reaches to where no time is.
@@ -122,7 +126,8 @@ TEST(ComparisonJson, HoldsWhatTheTextSays) {
   int64_t sum = 0;
   for (json const& part : document["why"]["parts"]) sum += part["ns"].get<int64_t>();
   EXPECT_EQ(sum, document["why"]["change_ns"]);
-  EXPECT_EQ(sum, document["new"]["mean_ns"].get<int64_t>() - document["base"]["mean_ns"].get<int64_t>());
+  EXPECT_EQ(sum,
+            document["new"]["mean_ns"].get<int64_t>() - document["base"]["mean_ns"].get<int64_t>());
   EXPECT_EQ(document["why"]["parts"].size(), analyzer::kChangePartCount);
   json const& step = document["metrics"][0];
   EXPECT_EQ(step["name"], "step");
@@ -135,8 +140,8 @@ TEST(ComparisonJson, HoldsWhatTheTextSays) {
 TEST(ComparisonJson, WhatWasNotTestedIsNull) {
   support::SyntheticOptions few = compared_job();
   few.steps = 4;
-  json const document = json::parse(
-      comparison_json(analyzer::compare_runs({compared_sample(few, "before")}, {compared_sample(compared_job(), "after")})));
+  json const document = json::parse(comparison_json(analyzer::compare_runs(
+      {compared_sample(few, "before")}, {compared_sample(compared_job(), "after")})));
   EXPECT_EQ(document["verdict"], "unclear");
   for (char const* const key : {"shift", "low", "high", "p", "adjusted_p", "method"})
     EXPECT_TRUE(document["metrics"][0][key].is_null());

@@ -1,4 +1,5 @@
-// A gate's verdict in every output: the words, the formats that CI systems read, and that no name of a trace or file escapes.
+// A gate's verdict in every output: the words, the formats that CI systems read, and that no name
+// of a trace or file escapes.
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -40,7 +41,8 @@ analyzer::Budget budget_on(std::string const& fact, Bound bound, double limit, u
 /// 20 steps that differ by half a percent and are not alike in succession.
 std::vector<double> steps_of(double mean) {
   std::vector<double> steps;
-  for (int i = 0; i < 20; ++i) steps.push_back(mean + (i % 2 == 0 ? 1 : -1) * 25e3 + i * 7 % 20 * 1e3 - 9'500);
+  for (int i = 0; i < 20; ++i)
+    steps.push_back(mean + (i % 2 == 0 ? 1 : -1) * 25e3 + i * 7 % 20 * 1e3 - 9'500);
   return steps;
 }
 
@@ -48,24 +50,25 @@ std::vector<double> steps_of(double mean) {
 GateResult failed_gate() {
   std::vector<analyzer::RunMeasurements> const base = {made_run(steps_of(10e6), "base")};
   std::vector<analyzer::RunMeasurements> candidate = {made_run(steps_of(12e6), "new")};
-  auto& input = candidate[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
+  auto& input =
+      candidate[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
   for (size_t s = 0; s < input.size(); ++s) {
     double const compute = 9e6;
     input[s] = candidate[0].step_ns[s] - compute;
     candidate[0].parts_ns[0][s] = candidate[0].kernels[0].ns[s] = compute;
   }
   candidate[0].host_ops = {{analyzer::IdleCause::kInput, "wait for batch", 2e6}};
-  GateResult result =
-      analyzer::check_runs(base, candidate,
-                           {budget_on("step_time_ms", Bound::kAtMost, 11, 3), budget_on("compute_share", Bound::kAtLeast, 0.1, 4),
-                            budget_on("peak_reserved_gb", Bound::kAtMost, 70, 5)});
+  GateResult result = analyzer::check_runs(base, candidate,
+                                           {budget_on("step_time_ms", Bound::kAtMost, 11, 3),
+                                            budget_on("compute_share", Bound::kAtLeast, 0.1, 4),
+                                            budget_on("peak_reserved_gb", Bound::kAtMost, 70, 5)});
   result.name = "cifar10";
   return result;
 }
 
 GateResult unclear_gate() {
-  GateResult result =
-      analyzer::check_runs({made_run(noisy(10e6, 4e5, 12, 3), "base")}, {made_run(noisy(10e6, 4e5, 12, 5), "new")}, {});
+  GateResult result = analyzer::check_runs({made_run(noisy(10e6, 4e5, 12, 3), "base")},
+                                           {made_run(noisy(10e6, 4e5, 12, 5), "new")}, {});
   result.name = "cifar10";
   return result;
 }
@@ -73,7 +76,8 @@ GateResult unclear_gate() {
 /// Four runs as a baseline: nothing is checked.
 GateResult written_baseline(size_t runs = 4) {
   std::vector<analyzer::RunMeasurements> candidate;
-  for (uint64_t i = 1; i <= runs; ++i) candidate.push_back(made_run(noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
+  for (uint64_t i = 1; i <= runs; ++i)
+    candidate.push_back(made_run(noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
   GateResult result = analyzer::check_runs({}, candidate, {});
   result.name = "cifar10";
   result.kept_baseline = analyzer::describe_baseline(candidate, 0.02);
@@ -85,8 +89,9 @@ GateResult written_baseline(size_t runs = 4) {
 
 GateResult hostile_gate() {
   std::string const hostile = support::kHostileText;
-  std::string const commands =
-      hostile + "\n::error::x\r]]>|`@everyone #1 https://evil.example www.evil.example [a](b) %0A\xEF\xBF\xBF";
+  std::string const commands = hostile +
+                               "\n::error::x\r]]>|`@everyone #1 https://evil.example "
+                               "www.evil.example [a](b) %0A\xEF\xBF\xBF";
   auto base = made_run(steps_of(10e6), commands), candidate = made_run(steps_of(12e6), commands);
   for (auto* run : {&base, &candidate}) {
     run->kernels[0].name = commands;
@@ -94,14 +99,17 @@ GateResult hostile_gate() {
     run->facts = {{commands, run == &base ? "a" : commands}};
     run->command = commands + run->name;
   }
-  GateResult result = analyzer::check_runs({base}, {candidate}, {budget_on("step_time_ms", Bound::kAtMost, 11, 3)});
+  GateResult result =
+      analyzer::check_runs({base}, {candidate}, {budget_on("step_time_ms", Bound::kAtMost, 11, 3)});
   result.budgets[0].budget.file = commands;
   result.name = commands;
   std::vector<analyzer::HistoryPoint> points;
-  for (int i = 0; i < 20; ++i) points.push_back(analyzer::history_point(i < 10 ? base : candidate, commands));
+  for (int i = 0; i < 20; ++i)
+    points.push_back(analyzer::history_point(i < 10 ? base : candidate, commands));
   result.history = analyzer::analyze_history(points, 0.02);
   result.kept_baseline = analyzer::describe_baseline({candidate}, 0.02);
-  result.kept_baseline->file = result.kept_baseline->place = result.kept_baseline->asked_name = commands;
+  result.kept_baseline->file = result.kept_baseline->place = result.kept_baseline->asked_name =
+      commands;
   result.kept_baseline->is_written = true;  // so that its names are in every output
   result.kept_history = {commands, 1, 2};
   return result;
@@ -110,13 +118,16 @@ GateResult hostile_gate() {
 TEST(GateWords, SayWhatFailedAndWhy) {
   GateResult const result = failed_gate();
   ASSERT_EQ(result.verdict, GateVerdict::kFailed);
-  EXPECT_EQ(gate_headline(result), "FAILED: cifar10: 2 of 5 checks failed: step time, budget step_time_ms <= 11 ms.");
+  EXPECT_EQ(gate_headline(result),
+            "FAILED: cifar10: 2 of 5 checks failed: step time, budget step_time_ms <= 11 ms.");
   EXPECT_THAT(answer_message(result, result.answers[0]),
               AllOf(HasSubstr("SLOWER: a step takes 12.0 ms instead of"),
-                    HasSubstr("Most of it: more idle time: waiting for input"), HasSubstr("in “wait for batch”")));
+                    HasSubstr("Most of it: more idle time: waiting for input"),
+                    HasSubstr("in “wait for batch”")));
   EXPECT_THAT(answer_message(result, result.answers[2]),
               AllOf(HasSubstr("BROKEN: step_time_ms is"), HasSubstr("(ci/budgets.toml:3)")));
-  EXPECT_THAT(answer_message(result, result.answers[4]), HasSubstr("UNCLEAR: the recording has no peak_reserved_gb"));
+  EXPECT_THAT(answer_message(result, result.answers[4]),
+              HasSubstr("UNCLEAR: the recording has no peak_reserved_gb"));
 }
 
 TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
@@ -126,63 +137,82 @@ TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
   base.device_names = {"old device"};
   candidate.device_names = {"new device"};
   GateResult const devices = analyzer::check_runs({base}, {candidate}, {});
-  EXPECT_THAT(answer_message(devices, devices.answers[0]), HasSubstr("another machine (device: old device → new device), so"));
+  EXPECT_THAT(answer_message(devices, devices.answers[0]),
+              HasSubstr("another machine (device: old device → new device), so"));
   base.device_names = candidate.device_names = {"host:0"};
   GateResult const hosts = analyzer::check_runs({base}, {candidate}, {});
-  EXPECT_THAT(answer_message(hosts, hosts.answers[0]), HasSubstr("another machine (cpu: a → b), so"));
+  EXPECT_THAT(answer_message(hosts, hosts.answers[0]),
+              HasSubstr("another machine (cpu: a → b), so"));
 }
 
 TEST(GateWords, SayHowManyMoreWouldSettleIt) {
   GateResult const result = unclear_gate();
   ASSERT_EQ(result.verdict, GateVerdict::kUnclear);
   ASSERT_TRUE(result.answers[0].more.has_value());
-  EXPECT_THAT(answer_message(result, result.answers[0]), AllOf(HasSubstr("Steps vary by"), HasSubstr(" would settle it")));
+  EXPECT_THAT(answer_message(result, result.answers[0]),
+              AllOf(HasSubstr("Steps vary by"), HasSubstr(" would settle it")));
   EXPECT_EQ(more_text({12, false, analyzer::CompareUnit::kStep}), "12 more steps of the new run");
   EXPECT_EQ(more_text({1, true, analyzer::CompareUnit::kRun}), "1 more run on each side");
 }
 
 TEST(GateWords, ValuesNearALimitShowOnWhichSideTheyAre) {
-  GateResult const result = analyzer::check_runs({}, {made_run(std::vector<double>(10, 12.0001e6))},
-                                                 {budget_on("step_time_ms", Bound::kAtMost, 12, 1)});
+  GateResult const result =
+      analyzer::check_runs({}, {made_run(std::vector<double>(10, 12.0001e6))},
+                           {budget_on("step_time_ms", Bound::kAtMost, 12, 1)});
   EXPECT_THAT(answer_summary(result, result.answers[0]), HasSubstr("12.0001 ms"));
 }
 
 TEST(GateWords, SayThatABaselineWasWritten) {
   GateResult result = written_baseline();
-  EXPECT_EQ(gate_headline(result), "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json.");
+  EXPECT_EQ(gate_headline(result),
+            "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json.");
   result.kept_baseline->replaces = true;
   EXPECT_EQ(gate_headline(result),
-            "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json, in place of the one before.");
+            "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json, in place of the one "
+            "before.");
   EXPECT_EQ(next_command(*result.kept_baseline), "stepscope check NEW… --baseline ci/baselines");
   EXPECT_TRUE(gate_notes(result).empty());
-  EXPECT_THAT(gate_notes(written_baseline(1)), testing::ElementsAre(HasSubstr("1 run tells little about the variation")));
+  EXPECT_THAT(gate_notes(written_baseline(1)),
+              testing::ElementsAre(HasSubstr("1 run tells little about the variation")));
   result.kept_baseline->noise = analyzer::Noise{1e6, 1.1e6};
-  EXPECT_THAT(gate_notes(result), testing::ElementsAre(HasSubstr("Smaller slowdowns would be unclear")));
+  EXPECT_THAT(gate_notes(result),
+              testing::ElementsAre(HasSubstr("Smaller slowdowns would be unclear")));
   result.kept_baseline->place = "it's $HOME";
   result.kept_baseline->asked_name = "gpt";
-  EXPECT_EQ(next_command(*result.kept_baseline), "stepscope check NEW… --baseline 'it'\\''s $HOME' --name gpt");
+  EXPECT_EQ(next_command(*result.kept_baseline),
+            "stepscope check NEW… --baseline 'it'\\''s $HOME' --name gpt");
   EXPECT_THAT(gate_text(written_baseline()),
-              AllOf(testing::StartsWith("BASELINE WRITTEN: "), HasSubstr("\n  base-2     20  "), HasSubstr("2.79 GiB\n"),
-                    HasSubstr("Runs vary by"), HasSubstr("\nNext: stepscope check NEW…")));
-  EXPECT_THAT(gate_markdown(written_baseline()),
-              AllOf(HasSubstr("| run | steps | step | peak memory allocated |\n|---|--:|--:|--:|\n| base-1 | 20 |"),
-                    HasSubstr("\nNext: stepscope check")));
+              AllOf(testing::StartsWith("BASELINE WRITTEN: "), HasSubstr("\n  base-2     20  "),
+                    HasSubstr("2.79 GiB\n"), HasSubstr("Runs vary by"),
+                    HasSubstr("\nNext: stepscope check NEW…")));
+  EXPECT_THAT(
+      gate_markdown(written_baseline()),
+      AllOf(
+          HasSubstr(
+              "| run | steps | step | peak memory allocated |\n|---|--:|--:|--:|\n| base-1 | 20 |"),
+          HasSubstr("\nNext: stepscope check")));
 }
 
 TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
-  GateResult passed = analyzer::check_runs({made_run(steps_of(10e6))}, {made_run(steps_of(9e6))}, {});
+  GateResult passed =
+      analyzer::check_runs({made_run(steps_of(10e6))}, {made_run(steps_of(9e6))}, {});
   ASSERT_EQ(passed.verdict, GateVerdict::kPassed);
-  EXPECT_THAT(gate_notes(passed), testing::Contains(HasSubstr("--update-baseline makes this run the new baseline")));
+  EXPECT_THAT(gate_notes(passed),
+              testing::Contains(HasSubstr("--update-baseline makes this run the new baseline")));
   passed.kept_baseline = written_baseline().kept_baseline;
   passed.kept_history = {"h.json", 1, 9};
   EXPECT_THAT(gate_headline(passed), testing::StartsWith("PASSED"));
-  EXPECT_THAT(gate_notes(passed),
-              testing::ElementsAre("The new runs are the baseline from now on: 4 runs, in ci/baselines/cifar10.json.",
-                                   "History: 1 run added to h.json, which has 9 runs now."));
+  EXPECT_THAT(
+      gate_notes(passed),
+      testing::ElementsAre(
+          "The new runs are the baseline from now on: 4 runs, in ci/baselines/cifar10.json.",
+          "History: 1 run added to h.json, which has 9 runs now."));
   GateResult failed = failed_gate();
   failed.kept_baseline = written_baseline().kept_baseline;
   failed.kept_baseline->is_written = false;
-  EXPECT_THAT(gate_notes(failed), testing::Contains("ci/baselines/cifar10.json: unchanged, because the check did not pass."));
+  EXPECT_THAT(
+      gate_notes(failed),
+      testing::Contains("ci/baselines/cifar10.json: unchanged, because the check did not pass."));
   EXPECT_THAT(gate_text(failed), Not(HasSubstr("Next: ")));
   EXPECT_THAT(gate_markdown(failed), Not(HasSubstr("Next: ")));
 }
@@ -190,10 +220,14 @@ TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
 TEST(GateWords, SayWhereNothingWasToBeChecked) {
   GateResult result;
   result.name = "gpt";
-  result.history = analyzer::analyze_history({analyzer::history_point(made_run(steps_of(10e6)), "c")}, 0.02);
-  EXPECT_EQ(gate_headline(result), "HISTORY: gpt: 1 run; nothing was checked, because there is neither a baseline nor a budget.");
+  result.history =
+      analyzer::analyze_history({analyzer::history_point(made_run(steps_of(10e6)), "c")}, 0.02);
+  EXPECT_EQ(gate_headline(result),
+            "HISTORY: gpt: 1 run; nothing was checked, because there is neither a baseline nor a "
+            "budget.");
   result.kept_history = {"h.json", 1, 9};
-  EXPECT_EQ(gate_headline(result), "HISTORY WRITTEN: gpt: 1 run added to h.json, which has 9 runs now.");
+  EXPECT_EQ(gate_headline(result),
+            "HISTORY WRITTEN: gpt: 1 run added to h.json, which has 9 runs now.");
 }
 
 TEST(GateWords, ShareOfNoiseHaveNoExponent) {
@@ -208,27 +242,31 @@ TEST(GateWords, ShareOfNoiseHaveNoExponent) {
 TEST(GateText, BeginsWithTheVerdictAndHasALineForEachCheck) {
   std::string const text = gate_text(failed_gate());
   EXPECT_THAT(text, testing::StartsWith("FAILED: cifar10: "));
-  EXPECT_THAT(text, AllOf(HasSubstr("  FAILED   step time: 10.0 ms"), HasSubstr("  passed   budget compute_share >= 10 %"),
-                          HasSubstr("  UNCLEAR  budget peak_reserved_gb <= 70 GB"), HasSubstr("Why: ")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("  FAILED   step time: 10.0 ms"),
+                    HasSubstr("  passed   budget compute_share >= 10 %"),
+                    HasSubstr("  UNCLEAR  budget peak_reserved_gb <= 70 GB"), HasSubstr("Why: ")));
 }
 
 TEST(GateText, TellsWhereAHistoryChanged) {
   GateResult const result = hostile_gate();
   ASSERT_EQ(result.history->changes.size(), 1U);
-  EXPECT_THAT(gate_text(result), AllOf(HasSubstr("changed its level once"), HasSubstr("SLOWER since run 11")));
+  EXPECT_THAT(gate_text(result),
+              AllOf(HasSubstr("changed its level once"), HasSubstr("SLOWER since run 11")));
 }
 
 TEST(GateWords, SayWhereAHistoryWentToAnotherMachine) {
   std::vector<analyzer::HistoryPoint> points;
   for (int i = 0; i < 20; ++i) {
-    points.push_back(analyzer::history_point(made_run(steps_of(i < 10 ? 10e6 : 12e6)), "c" + std::to_string(i)));
+    points.push_back(
+        analyzer::history_point(made_run(steps_of(i < 10 ? 10e6 : 12e6)), "c" + std::to_string(i)));
     points.back().device = i < 10 ? "1 × A" : "1 × B";
   }
   analyzer::HistoryFacts const history = analyzer::analyze_history(points, 0.02);
   ASSERT_EQ(history.changes.size(), 1U);
   EXPECT_THAT(level_change_text(history, history.changes[0]),
-              AllOf(testing::StartsWith(
-                        "SLOWER since run 11 (c10): a step takes 12.0 ms instead of 10.0 ms (+20.0 %); most of it: compute"),
+              AllOf(testing::StartsWith("SLOWER since run 11 (c10): a step takes 12.0 ms instead "
+                                        "of 10.0 ms (+20.0 %); most of it: compute"),
                     HasSubstr("From there on it ran on another machine: 1 × B, before 1 × A")));
 }
 
@@ -241,7 +279,9 @@ TEST(GateJson, HoldsWhatTheTextSays) {
   ASSERT_EQ(document["checks"].size(), 5U);
   EXPECT_EQ(document["checks"][0]["id"], "step_time");
   EXPECT_EQ(document["checks"][0]["budget"], nullptr);
-  EXPECT_EQ(document["comparison"]["metrics"][document["checks"][0]["metric"].get<size_t>()]["name"], "step");
+  EXPECT_EQ(
+      document["comparison"]["metrics"][document["checks"][0]["metric"].get<size_t>()]["name"],
+      "step");
   EXPECT_EQ(document["checks"][2]["budget"]["line"], 3);
   EXPECT_EQ(document["checks"][4]["budget"]["value"], nullptr);
   EXPECT_EQ(document["comparison"]["verdict"], "slower");
@@ -284,7 +324,8 @@ void collect_gate_keys(json const& value, std::set<std::string>& keys) {
 
 TEST(GateJson, EveryKeyIsDocumented) {
   std::ifstream file(support::source_path("docs/guide/GATE.md"));
-  std::string const document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string const document{std::istreambuf_iterator<char>(file),
+                             std::istreambuf_iterator<char>()};
   ASSERT_FALSE(document.empty());
   std::set<std::string> keys;
   GateResult kept = written_baseline();
@@ -292,7 +333,8 @@ TEST(GateJson, EveryKeyIsDocumented) {
   for (GateResult const& result : {failed_gate(), unclear_gate(), hostile_gate(), kept})
     collect_gate_keys(json::parse(gate_json(result)), keys);
   std::set<std::string> parts;
-  for (size_t p = 0; p < analyzer::kStepPartCount; ++p) parts.insert(analyzer::to_string(static_cast<analyzer::StepPart>(p)));
+  for (size_t p = 0; p < analyzer::kStepPartCount; ++p)
+    parts.insert(analyzer::to_string(static_cast<analyzer::StepPart>(p)));
   EXPECT_GT(keys.size(), 30U);
   for (std::string const& key : keys)
     if (!parts.contains(key)) {
@@ -300,7 +342,8 @@ TEST(GateJson, EveryKeyIsDocumented) {
     }
   for (analyzer::BudgetFact const& fact : analyzer::budget_facts()) {
     // Idle causes are documented as one row.
-    bool const is_cause = fact.name.starts_with("idle_") && fact.name != "idle_ms" && fact.name != "idle_share";
+    bool const is_cause =
+        fact.name.starts_with("idle_") && fact.name != "idle_ms" && fact.name != "idle_share";
     if (!is_cause) {
       EXPECT_THAT(document, HasSubstr("`" + fact.name + "`"));
     }
@@ -310,8 +353,8 @@ TEST(GateJson, EveryKeyIsDocumented) {
 TEST(GateMarkdown, IsATableAndTheReasons) {
   std::string const text = gate_markdown(failed_gate());
   EXPECT_THAT(text, testing::StartsWith("### Stepscope: FAILED\\: cifar10\\: 2 of 5"));
-  EXPECT_THAT(text, AllOf(HasSubstr("| check | found | verdict |"), HasSubstr("**failed** |"), HasSubstr("**Why**"),
-                          HasSubstr("<details>")));
+  EXPECT_THAT(text, AllOf(HasSubstr("| check | found | verdict |"), HasSubstr("**failed** |"),
+                          HasSubstr("**Why**"), HasSubstr("<details>")));
   std::string const comparison = comparison_markdown(*failed_gate().comparison);
   EXPECT_THAT(comparison, testing::StartsWith("### Stepscope: SLOWER"));
 }
@@ -331,15 +374,19 @@ TEST(GateMarkdown, EscapesMarkupLinksAndMentions) {
             "b\xEF\xBF\xBD");
 }
 
-/// Cells of a table end its line; nothing of a name begins a line, closes a cell or opens an element.
+/// Cells of a table end its line; nothing of a name begins a line, closes a cell or opens an
+/// element.
 TEST(GateMarkdown, HostileNamesStayInTheirPlace) {
-  for (std::string const& text : {gate_markdown(hostile_gate()), comparison_markdown(*hostile_gate().comparison)}) {
-    EXPECT_THAT(text, AllOf(Not(HasSubstr("\n::error")), Not(HasSubstr("@everyone")), Not(HasSubstr("#1")),
-                            Not(HasSubstr("www.")), Not(HasSubstr("a](b)")), Not(HasSubstr("https:/")), Not(HasSubstr("\x1b"))));
+  for (std::string const& text :
+       {gate_markdown(hostile_gate()), comparison_markdown(*hostile_gate().comparison)}) {
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("\n::error")), Not(HasSubstr("@everyone")),
+                            Not(HasSubstr("#1")), Not(HasSubstr("www.")), Not(HasSubstr("a](b)")),
+                            Not(HasSubstr("https:/")), Not(HasSubstr("\x1b"))));
     EXPECT_LT(text.size(), 60'000U);
     for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
-      bool const is_ours = text.compare(at, 8, "<details") == 0 || text.compare(at, 9, "</details") == 0 ||
-                           text.compare(at, 8, "<summary") == 0 || text.compare(at, 9, "</summary") == 0;
+      bool const is_ours =
+          text.compare(at, 8, "<details") == 0 || text.compare(at, 9, "</details") == 0 ||
+          text.compare(at, 8, "<summary") == 0 || text.compare(at, 9, "</summary") == 0;
       EXPECT_TRUE(is_ours || text[at - 1] == '\\') << text.substr(at, 20);
     }
   }
@@ -383,16 +430,18 @@ TEST(GateJunit, HasWhatTheSchemasDemand) {
 TEST(GateJunit, TextIsWhatXmlCanHold) {
   EXPECT_EQ(xml_escape("<a href=\"x\" b='y'>&"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;");
   EXPECT_EQ(xml_escape(std::string("\0\x01\x1b", 3)), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
-  EXPECT_EQ(xml_escape("\xEF\xBF\xBF|\xEF\xBF\xBE|\xEF\xBF\xBD|\xFF"), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD");
+  EXPECT_EQ(xml_escape("\xEF\xBF\xBF|\xEF\xBF\xBE|\xEF\xBF\xBD|\xFF"),
+            "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD");
   std::string const xml = gate_junit(hostile_gate());
-  EXPECT_THAT(xml, AllOf(Not(HasSubstr("<img")), Not(HasSubstr("]]>")), Not(HasSubstr("\x1b")), Not(HasSubstr("\r")),
-                         Not(HasSubstr("\xEF\xBF\xBF"))));
+  EXPECT_THAT(xml, AllOf(Not(HasSubstr("<img")), Not(HasSubstr("]]>")), Not(HasSubstr("\x1b")),
+                         Not(HasSubstr("\r")), Not(HasSubstr("\xEF\xBF\xBF"))));
   for (char const byte : xml) EXPECT_TRUE(byte == '\n' || static_cast<unsigned char>(byte) >= 0x20);
 }
 
 /// What the schema of SARIF 2.1.0 demands of what is written here; it was tried on these documents.
 TEST(GateSarif, HasWhatTheSchemaDemands) {
-  json const document = json::parse(gate_sarif(failed_gate(), {"0.1.0", "baselines/cifar 10.json"}));
+  json const document =
+      json::parse(gate_sarif(failed_gate(), {"0.1.0", "baselines/cifar 10.json"}));
   EXPECT_EQ(document["version"], "2.1.0");
   EXPECT_THAT(document["$schema"].get<std::string>(), testing::EndsWith("sarif-schema-2.1.0.json"));
   ASSERT_EQ(document["runs"].size(), 1U);
@@ -408,7 +457,8 @@ TEST(GateSarif, HasWhatTheSchemaDemands) {
     EXPECT_FALSE(result["message"]["text"].get<std::string>().empty());
     EXPECT_GE(result["locations"][0]["physicalLocation"]["region"]["startLine"].get<int>(), 1);
   }
-  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "baselines/cifar%2010.json");
+  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "baselines/cifar%2010.json");
   json const& budget = run["results"][1]["locations"][0]["physicalLocation"];
   EXPECT_EQ(budget["artifactLocation"]["uri"], "ci/budgets.toml");
   EXPECT_EQ(budget["region"]["startLine"], 3);
@@ -427,9 +477,11 @@ TEST(GateAnnotations, AreALineForEachThatDidNotPass) {
   EXPECT_EQ(times_in(text, "\n"), 3U);
   EXPECT_THAT(
       text,
-      AllOf(testing::StartsWith("::error title=cifar10%3A step time failed::SLOWER"),
-            HasSubstr("::error title=cifar10%3A budget step_time_ms <= 11 ms failed,file=ci/budgets.toml,line=3,col=5::BROKEN"),
-            HasSubstr("::warning title=cifar10%3A budget peak_reserved_gb <= 70 GB unclear,file=")));
+      AllOf(
+          testing::StartsWith("::error title=cifar10%3A step time failed::SLOWER"),
+          HasSubstr("::error title=cifar10%3A budget step_time_ms <= 11 ms "
+                    "failed,file=ci/budgets.toml,line=3,col=5::BROKEN"),
+          HasSubstr("::warning title=cifar10%3A budget peak_reserved_gb <= 70 GB unclear,file=")));
   EXPECT_THAT(text, Not(HasSubstr("90 %")));
 }
 
@@ -438,7 +490,8 @@ TEST(GateAnnotations, HostileNamesAddNoCommand) {
   ASSERT_FALSE(text.empty());
   size_t lines = 0;
   for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1, ++lines)
-    EXPECT_TRUE(text.compare(at, 8, "::error ") == 0 || text.compare(at, 9, "::notice ") == 0) << text.substr(at, 40);
+    EXPECT_TRUE(text.compare(at, 8, "::error ") == 0 || text.compare(at, 9, "::notice ") == 0)
+        << text.substr(at, 40);
   EXPECT_EQ(lines, 3U);
   EXPECT_THAT(text, AllOf(Not(HasSubstr("\r")), Not(HasSubstr(" %0A"))));
 }

@@ -1,4 +1,5 @@
-// Sections of the report that not every run has: what they say, when they are left out, and that they stay small.
+// Sections of the report that not every run has: what they say, when they are left out, and that
+// they stay small.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -31,13 +32,15 @@ Sample make_full_sample(std::string const& name = "named") {
 /// The section's HTML; empty when the page has none.
 std::string section_of(std::string const& html, std::string const& id) {
   size_t const begin = html.find("<section id=\"" + id + "\"");
-  return begin == std::string::npos ? "" : html.substr(begin, html.find("</section>", begin) - begin);
+  return begin == std::string::npos ? ""
+                                    : html.substr(begin, html.find("</section>", begin) - begin);
 }
 
 std::set<std::string> all_of(std::string const& html, std::string const& pattern) {
   std::set<std::string> found;
   std::regex const regex(pattern);
-  for (std::sregex_iterator at(html.begin(), html.end(), regex), end; at != end; ++at) found.insert((*at)[1]);
+  for (std::sregex_iterator at(html.begin(), html.end(), regex), end; at != end; ++at)
+    found.insert((*at)[1]);
   return found;
 }
 
@@ -96,15 +99,18 @@ TEST(Sections, are_all_linked_and_explained) {
   std::set<std::string> const sections = all_of(html, "<section id=\"([a-z]+)\"");
   EXPECT_EQ(sections.size(), 18U);
   std::set<std::string> links =
-      all_of(html.substr(html.find("<nav"), html.find("</nav>") - html.find("<nav")), "href=\"#([a-z]+)\"");
+      all_of(html.substr(html.find("<nav"), html.find("</nav>") - html.find("<nav")),
+             "href=\"#([a-z]+)\"");
   EXPECT_EQ(links, sections);
-  for (char const* id : {"path", "idle", "waiting", "pipelines", "kernels", "launches", "copies", "phases", "memory", "health"})
+  for (char const* id : {"path", "idle", "waiting", "pipelines", "kernels", "launches", "copies",
+                         "phases", "memory", "health"})
     EXPECT_THAT(section_of(html, id), HasSubstr("How computed")) << id;
 }
 
 TEST(Sections, of_what_the_run_has_not_are_left_out_with_their_links) {
   std::string const html = report_html({}, {});
-  for (char const* id : {"path", "waiting", "pipelines", "launches", "copies", "phases", "health"}) {
+  for (char const* id :
+       {"path", "waiting", "pipelines", "launches", "copies", "phases", "health"}) {
     EXPECT_EQ(section_of(html, id), "") << id;
     EXPECT_THAT(html, Not(HasSubstr(std::string("href=\"#") + id + "\""))) << id;
   }
@@ -121,9 +127,12 @@ TEST(Sections, let_no_name_become_markup_and_show_it_as_text) {
 TEST(Sections, path_says_what_it_is_made_of_and_what_is_beside_it) {
   std::string const html = section_of(page_of(make_full_sample()), "path");
   EXPECT_THAT(html, HasSubstr("host code makes up 60.0\u00A0%"));
-  EXPECT_THAT(html, HasSubstr("aria-label=\"compute 40.0 % (40.0 ms), host code 60.0 % (60.0 ms)\""));
+  EXPECT_THAT(html,
+              HasSubstr("aria-label=\"compute 40.0 % (40.0 ms), host code 60.0 % (60.0 ms)\""));
   EXPECT_THAT(html, HasSubstr("4 more names"));
-  EXPECT_THAT(html, HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // of compute beside it
+  EXPECT_THAT(
+      html,
+      HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // of compute beside it
 }
 
 TEST(Sections, path_names_its_doubts_only_where_there_are_any) {
@@ -133,9 +142,11 @@ TEST(Sections, path_names_its_doubts_only_where_there_are_any) {
   sample.analysis.critical_path->is_slack_exact = true;
   EXPECT_THAT(section_of(page_of(sample), "path"), Not(HasSubstr("class=\"note\"")));
   sample.analysis.critical_path->guessed_waits = 20;
-  EXPECT_THAT(section_of(page_of(sample), "path"), HasSubstr("what 20 of the 100 device operations"));
+  EXPECT_THAT(section_of(page_of(sample), "path"),
+              HasSubstr("what 20 of the 100 device operations"));
   sample.analysis.critical_path->clock_disagreement_ns = 7'000'000;
-  EXPECT_THAT(section_of(page_of(sample), "path"), Not(HasSubstr("clocks")));  // one process has one clock
+  EXPECT_THAT(section_of(page_of(sample), "path"),
+              Not(HasSubstr("clocks")));  // one process has one clock
   sample.run.ranks.emplace_back();
   EXPECT_THAT(section_of(page_of(sample), "path"), HasSubstr("by up to 7.00 ms"));
 }
@@ -144,7 +155,13 @@ TEST(Sections, waiting_orders_late_devices_by_what_they_cost) {
   Sample sample = make_full_sample();
   sample.analysis.waits = {
       {{0, 1}, analyzer::WaitCause::kCompute, {}, {}, 9'000'000, 8'000'000, 4},
-      {{0, 0}, analyzer::WaitCause::kIdle, analyzer::IdleCause::kInput, "batch", 5'000'000, 2'000'000, 4},
+      {{0, 0},
+       analyzer::WaitCause::kIdle,
+       analyzer::IdleCause::kInput,
+       "batch",
+       5'000'000,
+       2'000'000,
+       4},
   };
   std::string const html = section_of(page_of(sample), "waiting");
   size_t const table = html.find("<table id=\"late-table\"");
@@ -213,7 +230,8 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
   support::add_all_facts(sample.analysis, std::string(2000, 'n'));
   analyzer::Analysis& analysis = sample.analysis;
   analyzer::DeviceStats device = analysis.devices[0];
-  for (int64_t i = 0; i < 5'000; ++i) device.memory.timeline.push_back({i * 1000, static_cast<uint64_t>(i % 97) << 30U, 0, {}});
+  for (int64_t i = 0; i < 5'000; ++i)
+    device.memory.timeline.push_back({i * 1000, static_cast<uint64_t>(i % 97) << 30U, 0, {}});
   std::vector<analyzer::StepStats> const steps(analysis.steps.begin(), analysis.steps.begin() + 6);
   auto const kernel = analysis.kernels.back();
   for (int32_t d = 2; d < 512; ++d) {
@@ -227,8 +245,10 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
     for (int i = 0; i < 20; ++i) {
       analysis.kernels.push_back(kernel);
       analysis.kernels.back().ref = device.ref;
-      std::string const name = std::string(2000, 'k') + std::to_string(i) + "of" + std::to_string(d);
-      analysis.ops.push_back({device.ref, analyzer::OpStats::Level::kOp, analyzer::OpStats::What::kRange, name, 1, 1000, 0.1});
+      std::string const name =
+          std::string(2000, 'k') + std::to_string(i) + "of" + std::to_string(d);
+      analysis.ops.push_back({device.ref, analyzer::OpStats::Level::kOp,
+                              analyzer::OpStats::What::kRange, name, 1, 1000, 0.1});
       analysis.phases.push_back({device.ref, name, 1, 1, 1, 1, 1, 1, 1, 1, 1});
       analysis.host_ops.push_back({device.ref, analyzer::IdleCause::kLaunchStarved, name, 1, 1, 1});
       analysis.waits.push_back({device.ref, analyzer::WaitCause::kCompute, {}, name, 1, 1, 1});
@@ -251,8 +271,10 @@ TEST(PathData, has_the_path_of_each_step_by_class) {
   };
   nlohmann::json const path = data().at("path");
   EXPECT_EQ(path.at("steps").at("first"), (std::vector<int64_t>{0, 1}));
-  EXPECT_THAT(path.at("steps").at("parts").at("compute").get<std::vector<int64_t>>(), Each(40'000'000));
-  EXPECT_THAT(path.at("steps").at("parts").at("launch_starved").get<std::vector<int64_t>>(), Each(60'000'000));
+  EXPECT_THAT(path.at("steps").at("parts").at("compute").get<std::vector<int64_t>>(),
+              Each(40'000'000));
+  EXPECT_THAT(path.at("steps").at("parts").at("launch_starved").get<std::vector<int64_t>>(),
+              Each(60'000'000));
   sample.analysis.critical_path->steps.resize(1);
   EXPECT_TRUE(data().at("path").is_null());
 }

@@ -43,15 +43,16 @@ TEST(Escape, makes_markup_text_and_attributes_safe) {
 TEST(ScriptSafe, is_the_same_json_without_anything_that_ends_a_script) {
   nlohmann::json const value = {{"</script><!--", "a&b \xE2\x80\xA8 \xE2\x80\xA9 ü"}};
   std::string const safe = script_safe(value.dump());
-  for (char const* part : {"<", ">", "&", "\xE2\x80\xA8", "\xE2\x80\xA9"}) EXPECT_THAT(safe, Not(HasSubstr(part)));
+  for (char const* part : {"<", ">", "&", "\xE2\x80\xA8", "\xE2\x80\xA9"})
+    EXPECT_THAT(safe, Not(HasSubstr(part)));
   EXPECT_EQ(nlohmann::json::parse(safe), value);
 }
 
 TEST(Report, has_every_section_with_and_without_content) {
   Sample const sample = make_slow_sample();
   for (std::string const& html : {report_html(sample.run, sample.analysis), report_html({}, {})})
-    for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline", "communication", "memory", "kernels",
-                           "facts", "quality"})
+    for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline",
+                           "communication", "memory", "kernels", "facts", "quality"})
       EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
 }
 
@@ -60,10 +61,12 @@ TEST(Report, shows_each_finding_where_it_is) {
   std::string const html = report_html(sample.run, sample.analysis);
   ASSERT_FALSE(sample.analysis.findings.empty());
   size_t const card = html.find("<article class=\"finding");
-  size_t const picture = html.find("<div class=\"scene\"", card), end = html.find("</article>", card);
+  size_t const picture = html.find("<div class=\"scene\"", card),
+               end = html.find("</article>", card);
   ASSERT_LT(picture, end);
   std::string const text = html.substr(picture, end - picture);
-  // The thread that waits for its input, and beside it the device's streams; 30 ms are marked, with 0.4 of it before and behind.
+  // The thread that waits for its input, and beside it the device's streams; 30 ms are marked, with
+  // 0.4 of it before and behind.
   EXPECT_THAT(text, HasSubstr("<i class=\"c-input\""));
   EXPECT_THAT(text, HasSubstr("<i class=\"c-compute\""));
   EXPECT_THAT(text, HasSubstr("</b>30.1 ms on device 1"));
@@ -74,7 +77,9 @@ TEST(Report, shows_each_finding_where_it_is) {
 struct OutlinedSample {
   model::Run outline, whole;
   analyzer::Analysis analysis;
-  base::Expected<std::string> page(ReadProcess const& read) const { return report_html(outline, analysis, read); }
+  base::Expected<std::string> page(ReadProcess const& read) const {
+    return report_html(outline, analysis, read);
+  }
 };
 
 OutlinedSample make_outlined_sample() {
@@ -82,7 +87,8 @@ OutlinedSample make_outlined_sample() {
   options.devices = 3;
   options.process_per_device = true;
   options.input_delay_ns = 12'000'000;
-  OutlinedSample sample{support::make_synthetic_run(options), support::make_synthetic_run(options), {}};
+  OutlinedSample sample{
+      support::make_synthetic_run(options), support::make_synthetic_run(options), {}};
   for (model::RankTrace& rank : sample.outline.ranks) {
     std::vector<uint32_t> const rows = analyzer::outline_rows(rank.trace);
     rank.trace = model::outline_of(std::move(rank.trace), rows);
@@ -90,22 +96,27 @@ OutlinedSample make_outlined_sample() {
   auto const read = [&](size_t process) -> base::Expected<model::RankTrace> {
     return std::move(support::make_synthetic_run(options).ranks[process]);
   };
-  sample.analysis = *analyzer::analyze({sample.outline, read, [&](size_t process, model::Interval) { return read(process); }});
+  sample.analysis = *analyzer::analyze(
+      {sample.outline, read, [&](size_t process, model::Interval) { return read(process); }});
   return sample;
 }
 
 TEST(Report, of_a_run_that_is_read_process_by_process_is_that_of_the_run_in_memory) {
   using Whole = std::shared_ptr<model::RankTrace const>;
   OutlinedSample const sample = make_outlined_sample();
-  auto const page = sample.page([&](size_t process) { return Whole(Whole(), &sample.whole.ranks[process]); });
+  auto const page =
+      sample.page([&](size_t process) { return Whole(Whole(), &sample.whole.ranks[process]); });
   ASSERT_TRUE(page);
-  EXPECT_TRUE(*page == report_html(sample.whole, sample.analysis));  // a page is too long to be printed
+  EXPECT_TRUE(*page ==
+              report_html(sample.whole, sample.analysis));  // a page is too long to be printed
 }
 
 TEST(Report, of_a_process_that_cannot_be_read_again_says_so) {
   OutlinedSample const sample = make_outlined_sample();
-  auto const page = sample.page(
-      [](size_t) -> base::Expected<std::shared_ptr<model::RankTrace const>> { return base::fail("rank1.stepscope: is gone"); });
+  auto const page =
+      sample.page([](size_t) -> base::Expected<std::shared_ptr<model::RankTrace const>> {
+        return base::fail("rank1.stepscope: is gone");
+      });
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().message, "rank1.stepscope: is gone");
 }
@@ -123,7 +134,8 @@ TEST(Report, loads_nothing_from_anywhere) {
   std::string const html = report_html(sample.run, sample.analysis);
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
   std::string const page = html.substr(0, html.find("<script"));
-  for (char const* part : {"http:", "https:", "src=", "@import", "url("}) EXPECT_THAT(page, Not(HasSubstr(part)));
+  for (char const* part : {"http:", "https:", "src=", "@import", "url("})
+    EXPECT_THAT(page, Not(HasSubstr(part)));
 }
 
 TEST(Report, names_its_script_by_hash_and_allows_no_other) {
@@ -139,8 +151,9 @@ TEST(Report, names_its_script_by_hash_and_allows_no_other) {
 TEST(Report, carries_the_tables_of_every_chart_without_the_script) {
   Sample const sample = make_slow_sample();
   std::string const html = report_html(sample.run, sample.analysis);
-  for (char const* id : {"steps-table", "devices-table", "idle-table", "collectives-table", "waits-table", "memory-table",
-                         "memory-curve-table", "kernels-table", "streams-table", "quality-table"})
+  for (char const* id :
+       {"steps-table", "devices-table", "idle-table", "collectives-table", "waits-table",
+        "memory-table", "memory-curve-table", "kernels-table", "streams-table", "quality-table"})
     EXPECT_THAT(html, HasSubstr(std::string("<table id=\"") + id + "\"")) << id;
 }
 
@@ -150,8 +163,8 @@ TEST(Report, gives_charts_the_parts_of_each_counted_step) {
   nlohmann::json const data = data_of(report_html(sample.run, sample.analysis));
   ASSERT_EQ(data.at("steps").size(), 2U);
   nlohmann::json const& device = data.at("steps").at(0);
-  size_t const counted =
-      static_cast<size_t>(std::count_if(sample.analysis.steps.begin(), sample.analysis.steps.end(), [](auto const& step) {
+  size_t const counted = static_cast<size_t>(std::count_if(
+      sample.analysis.steps.begin(), sample.analysis.steps.end(), [](auto const& step) {
         return !step.warmup && step.ref == analyzer::DeviceRef{0, 0};
       }));
   EXPECT_EQ(device.at("first").size(), counted);
@@ -178,7 +191,8 @@ TEST(Timeline, thinned_spans_cover_every_event_and_count_it_once) {
       uint32_t events = 0, spanned = 0;
       for (uint32_t row = rows.first; row < rows.last; ++row)
         if (model::is_device_op(trace.kind(row))) ++events;
-      auto const spans = thinned_spans(trace, rows, RowContent::kDeviceOps, {first, last + 1}, columns);
+      auto const spans =
+          thinned_spans(trace, rows, RowContent::kDeviceOps, {first, last + 1}, columns);
       for (Span const& span : spans) spanned += span.count;
       EXPECT_EQ(spanned, events);
       EXPECT_LE(spans.size(), static_cast<size_t>(2 * columns + 1));
@@ -191,9 +205,13 @@ TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     auto const rows = trace.rows_of(model::TrackId{t});
     if (trace.tracks()[t].kind != model::TrackKind::kStream || rows.size() == 0) continue;
-    if (!model::is_device_op(trace.kind(rows.first)) || trace.end(rows.first) - trace.start(rows.first) < 10) continue;
-    int64_t const middle = trace.start(rows.first) + (trace.end(rows.first) - trace.start(rows.first)) / 2;
-    auto const spans = thinned_spans(trace, rows, RowContent::kDeviceOps, {middle, trace.end(rows.first)}, 1000);
+    if (!model::is_device_op(trace.kind(rows.first)) ||
+        trace.end(rows.first) - trace.start(rows.first) < 10)
+      continue;
+    int64_t const middle =
+        trace.start(rows.first) + (trace.end(rows.first) - trace.start(rows.first)) / 2;
+    auto const spans =
+        thinned_spans(trace, rows, RowContent::kDeviceOps, {middle, trace.end(rows.first)}, 1000);
     ASSERT_EQ(spans.size(), 1U);
     EXPECT_EQ(spans[0].begin, middle);
     EXPECT_EQ(spans[0].end, trace.end(rows.first));
@@ -203,7 +221,9 @@ TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
 TEST(Memory, thinning_keeps_the_peak_the_floor_and_the_end) {
   analyzer::MemoryTimeline points;
   for (int64_t i = 0; i < 1000; ++i) {
-    uint64_t const bytes = i == 123 ? 10'000 : i == 456 ? 1 : static_cast<uint64_t>(500 + (i * 7919) % 100);
+    uint64_t const bytes = i == 123   ? 10'000
+                           : i == 456 ? 1
+                                      : static_cast<uint64_t>(500 + (i * 7919) % 100);
     points.push_back({i, bytes, 1000, {}});
   }
   auto const kept = thinned_memory(points, 20);

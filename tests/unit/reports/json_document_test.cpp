@@ -1,4 +1,5 @@
-// A document that is written member by member is, byte for byte, what nlohmann's dump of the whole is.
+// A document that is written member by member is, byte for byte, what nlohmann's dump of the whole
+// is.
 #include "reports/json/json_document.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +11,10 @@ using DocumentJson = JsonDocument::Json;
 
 /// Nested, of every type, with text that has to be escaped or replaced.
 DocumentJson made_row(size_t i) {
-  DocumentJson row = {
-      {"number", i}, {"text", "line\nbreak \"quoted\" \x01 \xff"}, {"none", nullptr}, {"share", 0.1 * static_cast<double>(i)}};
+  DocumentJson row = {{"number", i},
+                      {"text", "line\nbreak \"quoted\" \x01 \xff"},
+                      {"none", nullptr},
+                      {"share", 0.1 * static_cast<double>(i)}};
   if (i % 3 == 0) row["empty"] = DocumentJson::array();
   if (i % 4 == 0) row["nothing"] = DocumentJson::object();
   if (i % 5 == 0) row["inner"] = {{"values", {1, 2, {3, 4}}}, {"yes", true}};
@@ -72,11 +75,13 @@ void expect_same(size_t rows) {
   document.put("empty", DocumentJson::object());
   whole["behind"] = array;
   document.put_rows("behind", rows, write_row);
-  EXPECT_EQ(std::move(document).finish(), whole.dump(1, ' ', false, DocumentJson::error_handler_t::replace) + "\n");
+  EXPECT_EQ(std::move(document).finish(),
+            whole.dump(1, ' ', false, DocumentJson::error_handler_t::replace) + "\n");
 }
 
 TEST(JsonDocument, IsTheDumpOfTheWhole) {
-  for (size_t const rows : std::initializer_list<size_t>{0, 1, 2, 63, 64, 65, 4095, 4096, 4097}) expect_same(rows);
+  for (size_t const rows : std::initializer_list<size_t>{0, 1, 2, 63, 64, 65, 4095, 4096, 4097})
+    expect_same(rows);
 }
 
 TEST(JsonLines, NumbersAreWrittenWhole) {

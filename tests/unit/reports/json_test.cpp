@@ -19,35 +19,40 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json parsed(Sample const& sample) { return Json::parse(analysis_json(sample.run, sample.analysis)); }
+Json parsed(Sample const& sample) {
+  return Json::parse(analysis_json(sample.run, sample.analysis));
+}
 
 TEST(AnalysisJson, has_every_key_of_the_contract) {
   Json const document = parsed(make_slow_sample());
   EXPECT_EQ(document.at("schema"), 1);
-  for (char const* key : {"name", "ranks", "hosts", "clock"}) EXPECT_TRUE(document.at("run").contains(key)) << key;
+  for (char const* key : {"name", "ranks", "hosts", "clock"})
+    EXPECT_TRUE(document.at("run").contains(key)) << key;
   for (char const* key : {"method", "residual_median_ns", "residual_p95_ns"})
     EXPECT_TRUE(document.at("run").at("clock").contains(key)) << key;
   Json const& rank = document.at("ranks").at(0);
   for (char const* key : {"rank", "host", "devices"}) EXPECT_TRUE(rank.contains(key)) << key;
   Json const& device = rank.at("devices").at(0);
-  for (char const* key :
-       {"device", "name", "window_ns", "busy_ns", "idle_ns", "compute_ns", "comm_ns", "copy_ns", "exposed_comm_ns",
-        "exposed_copy_ns", "overlap", "utilization", "kernels", "copies", "collectives", "memory"})
+  for (char const* key : {"device", "name", "window_ns", "busy_ns", "idle_ns", "compute_ns",
+                          "comm_ns", "copy_ns", "exposed_comm_ns", "exposed_copy_ns", "overlap",
+                          "utilization", "kernels", "copies", "collectives", "memory"})
     EXPECT_TRUE(device.contains(key)) << key;
-  for (char const* key : {"capacity_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation"})
+  for (char const* key :
+       {"capacity_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation"})
     EXPECT_TRUE(device.at("memory").contains(key)) << key;
-  for (char const* key :
-       {"rank", "device", "step", "begin_ns", "dur_ns", "compute_ns", "exposed_comm_ns", "exposed_copy_ns", "idle_ns"})
+  for (char const* key : {"rank", "device", "step", "begin_ns", "dur_ns", "compute_ns",
+                          "exposed_comm_ns", "exposed_copy_ns", "idle_ns"})
     EXPECT_TRUE(document.at("steps").at(0).contains(key)) << key;
-  for (char const* key : {"comm", "seq", "op", "bytes", "ranks", "transfer_ns", "wait_ns", "busbw_gbps", "last_rank", "skew_ns"})
+  for (char const* key : {"comm", "seq", "op", "bytes", "ranks", "transfer_ns", "wait_ns",
+                          "busbw_gbps", "last_rank", "skew_ns"})
     EXPECT_TRUE(document.at("collectives").at(0).contains(key)) << key;
-  for (char const* key :
-       {"rule", "severity", "title", "rank", "device", "cost_ns_per_step", "gain_ceiling", "metrics", "evidence", "advice"})
+  for (char const* key : {"rule", "severity", "title", "rank", "device", "cost_ns_per_step",
+                          "gain_ceiling", "metrics", "evidence", "advice"})
     EXPECT_TRUE(document.at("findings").at(0).contains(key)) << key;
   for (char const* key : {"begin_ns", "end_ns", "track"})
     EXPECT_TRUE(document.at("findings").at(0).at("evidence").at(0).contains(key)) << key;
-  for (char const* key :
-       {"dropped", "unmatched_launches", "negative_latencies", "overlapping_slices", "truncated", "missing_ranks", "score"})
+  for (char const* key : {"dropped", "unmatched_launches", "negative_latencies",
+                          "overlapping_slices", "truncated", "missing_ranks", "score"})
     EXPECT_TRUE(document.at("quality").contains(key)) << key;
 }
 
@@ -154,7 +159,8 @@ TEST(AnalysisJson, every_key_is_described_in_the_documentation) {
   std::vector<std::string> keys;
   collect_keys(parsed(make_slow_sample()), "", keys);
   EXPECT_GT(keys.size(), 50U);
-  for (std::string const& key : keys) EXPECT_NE(text.str().find("`" + key + "`"), std::string::npos) << key;
+  for (std::string const& key : keys)
+    EXPECT_NE(text.str().find("`" + key + "`"), std::string::npos) << key;
 }
 
 TEST(AnalysisJson, is_as_its_schema_says) {
@@ -170,10 +176,12 @@ TEST(AnalysisJson, is_as_its_schema_says) {
 }
 
 TEST(JsonSchema, faults_are_found) {
-  Json const schema =
-      Json::parse(R"json({"type": "object", "required": ["a"], "$defs": {"pair": {"type": "array", "items": {"type": "integer"}}},
+  Json const schema = Json::parse(
+      R"json({"type": "object", "required": ["a"], "$defs": {"pair": {"type": "array", "items": {"type": "integer"}}},
     "properties": {"a": {"type": ["integer", "null"]}, "b": {"anyOf": [{"$ref": "#/$defs/pair"}, {"type": "null"}]}, "c": {"enum": ["x"]}}})json");
-  auto const faults = [&](char const* text) { return support::schema_faults(schema, Json::parse(text)).size(); };
+  auto const faults = [&](char const* text) {
+    return support::schema_faults(schema, Json::parse(text)).size();
+  };
   EXPECT_EQ(faults(R"({"a": 1, "b": [1, 2], "c": "x"})"), 0U);
   EXPECT_EQ(faults(R"({"a": null, "b": null})"), 0U);
   EXPECT_EQ(faults("{}"), 1U);

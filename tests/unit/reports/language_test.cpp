@@ -28,18 +28,20 @@ using testing::IsEmpty;
 /// Names, formats, commands and units that are the same in all languages, in small letters.
 std::set<std::string> const kLatinWords = {
     // products, libraries, laws
-    "amdahl", "chrome", "cuda", "gpipe", "javascript", "numa", "nvidia", "nvtx", "pcie", "python", "pytorch", "stepscope",
-    "student", "talp", "tensor", "tensorflow",
+    "amdahl", "chrome", "cuda", "gpipe", "javascript", "numa", "nvidia", "nvtx", "pcie", "python",
+    "pytorch", "stepscope", "student", "talp", "tensor", "tensorflow",
     // terms that engineers do not translate
     "core", "graph", "rank", "token", "warp", "flop", "gflop", "tflop", "byte", "bytes", "epoch",
     // code, options and files
-    "attention", "bucket", "cudnn", "distributeddataparallel", "flashattention", "perf", "product", "scaled", "softmax",
-    "allocated", "analyze", "debug", "detail", "distributed", "annotations", "application", "backward", "bfloat", "compile",
-    "cudahostalloc", "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "guide", "reference", "json",
-    "memory", "optimizer", "performance", "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
+    "attention", "bucket", "cudnn", "distributeddataparallel", "flashattention", "perf", "product",
+    "scaled", "softmax", "allocated", "analyze", "debug", "detail", "distributed", "annotations",
+    "application", "backward", "bfloat", "compile", "cudahostalloc", "cudastreamnonblocking",
+    "definitions", "docs", "doctor", "float", "forward", "guide", "reference", "json", "memory",
+    "optimizer", "performance", "power", "report", "scaling", "step", "steps", "temperature",
+    "torch", "view", "html",
     // collective operations by their names
-    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "send", "receive", "barrier", "gather",
-    "scatter"};
+    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "send",
+    "receive", "barrier", "gather", "scatter"};
 
 void add_words(std::set<std::string>& words, std::string_view text) {
   std::string word;
@@ -55,10 +57,12 @@ void add_words(std::set<std::string>& words, std::string_view text) {
   }
 }
 
-/// What people see or hear of a page: its text and the texts of attributes, without scripts, styles and names of a trace (code).
+/// What people see or hear of a page: its text and the texts of attributes, without scripts, styles
+/// and names of a trace (code).
 std::string visible_text(std::string html) {
-  for (auto const& [open, close] :
-       {std::pair<std::string, std::string>{"<script", "</script>"}, {"<style", "</style>"}, {"<code", "</code>"}})
+  for (auto const& [open, close] : {std::pair<std::string, std::string>{"<script", "</script>"},
+                                    {"<style", "</style>"},
+                                    {"<code", "</code>"}})
     for (size_t at = html.find(open); at != std::string::npos; at = html.find(open, at))
       html.erase(at, html.find(close, at) + close.size() - at);
   std::string text;
@@ -68,7 +72,8 @@ std::string visible_text(std::string html) {
     if (open == std::string::npos) break;
     size_t const close = html.find('>', open);
     std::string const tag = html.substr(open, close - open);
-    for (std::string const attribute : {" title=\"", " aria-label=\"", " data-tab=\"", " data-tabs=\"", " placeholder=\""})
+    for (std::string const attribute :
+         {" title=\"", " aria-label=\"", " data-tab=\"", " data-tabs=\"", " placeholder=\""})
       if (size_t const begin = tag.find(attribute); begin != std::string::npos) {
         size_t const from = begin + attribute.size();
         text += tag.substr(from, tag.find('"', from) - from) + " ";
@@ -78,16 +83,20 @@ std::string visible_text(std::string html) {
   return text;
 }
 
-/// Words of four Latin letters and more that neither the trace nor the list has: holes in the translation.
-std::vector<std::string> english_words(std::string const& text, std::set<std::string> const& of_trace = {}) {
+/// Words of four Latin letters and more that neither the trace nor the list has: holes in the
+/// translation.
+std::vector<std::string> english_words(std::string const& text,
+                                       std::set<std::string> const& of_trace = {}) {
   std::set<std::string> words;
   std::string plain = text;
   for (std::string const entity : {"&quot;", "&apos;", "&nbsp;"})
-    for (size_t at = plain.find(entity); at != std::string::npos; at = plain.find(entity)) plain.replace(at, entity.size(), " ");
+    for (size_t at = plain.find(entity); at != std::string::npos; at = plain.find(entity))
+      plain.replace(at, entity.size(), " ");
   add_words(words, plain);
   std::vector<std::string> left;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(left),
-               [&](std::string const& word) { return !kLatinWords.contains(word) && !of_trace.contains(word); });
+  std::copy_if(words.begin(), words.end(), std::back_inserter(left), [&](std::string const& word) {
+    return !kLatinWords.contains(word) && !of_trace.contains(word);
+  });
   return left;
 }
 
@@ -104,7 +113,8 @@ std::set<std::string> words_of_trace(model::Run const& run) {
     }
     for (auto const& device : rank.trace.devices()) add_words(words, device.name);
     for (auto const& track : rank.trace.tracks()) add_words(words, track.name);
-    for (uint32_t row = 0; row < rank.trace.event_count(); ++row) add_words(words, rank.trace.name(row));
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
+      add_words(words, rank.trace.name(row));
   }
   return words;
 }
@@ -233,9 +243,11 @@ analyzer::Finding made_finding(std::string_view rule) {
   finding.where = analyzer::DeviceRef{0, 1};
   double value = 1;
   for (char const* const key : kMetrics) finding.metrics.emplace_back(key, value += 1);
-  finding.subjects = {{"host_op", "xyz"},   {"kernel", "xyz"},  {"op", "xyz"},    {"ranks", "0, 1"},   {"cause", "host"},
-                      {"limit", "thermal"}, {"part", "input"},  {"host", "xyz"},  {"waiting", "0, 1"}, {"completed", "2"},
-                      {"missing", "3"},     {"options", "xyz"}, {"calls", "xyz"}, {"unrecorded", "4"}, {"different", "xyz"}};
+  finding.subjects = {{"host_op", "xyz"}, {"kernel", "xyz"},   {"op", "xyz"},
+                      {"ranks", "0, 1"},  {"cause", "host"},   {"limit", "thermal"},
+                      {"part", "input"},  {"host", "xyz"},     {"waiting", "0, 1"},
+                      {"completed", "2"}, {"missing", "3"},    {"options", "xyz"},
+                      {"calls", "xyz"},   {"unrecorded", "4"}, {"different", "xyz"}};
   return finding;
 }
 
@@ -274,9 +286,11 @@ std::map<int, std::string> placeholders(std::string const& text) {
 }
 
 TEST(Language, sentences_of_a_catalogue_have_the_placeholders_of_the_english_ones) {
-  for (auto const* words : {&catalogue(Language::kChinese), &script_catalogue(Language::kChinese)}) {
+  for (auto const* words :
+       {&catalogue(Language::kChinese), &script_catalogue(Language::kChinese)}) {
     EXPECT_GT(words->size(), 50U);
-    for (auto const& [english, said] : *words) EXPECT_EQ(placeholders(english), placeholders(said)) << english << "\n" << said;
+    for (auto const& [english, said] : *words)
+      EXPECT_EQ(placeholders(english), placeholders(said)) << english << "\n" << said;
   }
 }
 
@@ -289,7 +303,8 @@ TEST(Language, every_rule_says_all_in_chinese) {
     EXPECT_NE(words.title, english.title) << rule.name;
     EXPECT_NE(words.advice, english.advice) << rule.name;
     EXPECT_THAT(english_words(words.title), IsEmpty()) << rule.name << ": " << words.title;
-    EXPECT_THAT(english_words(words.explanation), IsEmpty()) << rule.name << ": " << words.explanation;
+    EXPECT_THAT(english_words(words.explanation), IsEmpty())
+        << rule.name << ": " << words.explanation;
     std::vector<std::string> left = english_words(words.advice);
     std::erase(left, "pin");
     EXPECT_THAT(left, IsEmpty()) << rule.name << ": " << words.advice;
@@ -299,16 +314,21 @@ TEST(Language, every_rule_says_all_in_chinese) {
 TEST(Language, every_part_of_time_has_chinese_words) {
   ScopedLanguage const spoken(Language::kChinese);
   for (int i = 0; i < kPartCount; ++i)
-    EXPECT_THAT(english_words(std::string(part(i).label) + " " + std::string(part(i).meaning)), IsEmpty()) << part(i).key;
+    EXPECT_THAT(english_words(std::string(part(i).label) + " " + std::string(part(i).meaning)),
+                IsEmpty())
+        << part(i).key;
   for (size_t i = 0; i < analyzer::kPathClassCount; ++i)
-    EXPECT_THAT(english_words(std::string(path_part(static_cast<analyzer::PathClass>(i)).label)), IsEmpty()) << i;
+    EXPECT_THAT(english_words(std::string(path_part(static_cast<analyzer::PathClass>(i)).label)),
+                IsEmpty())
+        << i;
 }
 
 /// A run with each fact and a finding of each rule, whose names are not words.
 Sample full_sample() {
   Sample sample = faulty_sample();
   support::add_all_facts(sample.analysis, "xyz");
-  for (analyzer::Rule const& rule : analyzer::all_rules()) sample.analysis.findings.push_back(made_finding(rule.name));
+  for (analyzer::Rule const& rule : analyzer::all_rules())
+    sample.analysis.findings.push_back(made_finding(rule.name));
   sample.analysis.integrity.missing_ranks = {3};
   return sample;
 }
@@ -317,7 +337,8 @@ TEST(Language, a_chinese_page_has_no_english_words_left) {
   Sample const full = full_sample(), faulty = faulty_sample();
   std::set<std::string> of_trace = words_of_trace(full.run);
   // Names of made facts, and a rule's id in its finding's footer.
-  for (char const* const name : {"owner", "layer", "phase", "late", "contributor", "beside", "kernel", "host"})
+  for (char const* const name :
+       {"owner", "layer", "phase", "late", "contributor", "beside", "kernel", "host"})
     of_trace.insert(name);
   for (analyzer::Rule const& rule : analyzer::all_rules()) add_words(of_trace, rule.name);
   for (Sample const* sample : {&full, &faulty}) {
@@ -365,7 +386,8 @@ TEST(Language, hostile_names_are_escaped_and_stay_as_they_are) {
 
 TEST(Language, other_outputs_are_english_after_a_chinese_page) {
   Sample const sample = make_slow_sample();
-  std::string const analyzed = analysis_json(sample.run, sample.analysis), text = analysis_text(sample.run, sample.analysis);
+  std::string const analyzed = analysis_json(sample.run, sample.analysis),
+                    text = analysis_text(sample.run, sample.analysis);
   std::string const page = report_html(sample.run, sample.analysis);
   EXPECT_NE(report_html(sample.run, sample.analysis, in_chinese()), page);
   EXPECT_EQ(analysis_json(sample.run, sample.analysis), analyzed);

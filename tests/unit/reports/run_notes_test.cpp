@@ -42,7 +42,8 @@ TEST(RunNotes, MissingRanksAreNamedWithWhatHoldsWithoutThem) {
   analyzer::Analysis analysis;
   analysis.integrity.missing_ranks = {0, 2, 3, 4, 5, 6, 7};
   EXPECT_THAT(run_notes(run, analysis),
-              ElementsAre(AllOf(HasSubstr("Ranks 0 and 2–7 of 8 are not in this run"), HasSubstr("holds"))));
+              ElementsAre(AllOf(HasSubstr("Ranks 0 and 2–7 of 8 are not in this run"),
+                                HasSubstr("holds"))));
 }
 
 TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
@@ -50,17 +51,21 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
   run.ranks.push_back(rank(3, 1, "a"));
   analyzer::Analysis analysis;
   analysis.integrity.missing_ranks = {0, 1, 2};
-  EXPECT_THAT(run_notes(run, analysis),
-              ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is present)")));
+  EXPECT_THAT(
+      run_notes(run, analysis),
+      ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is present)")));
   model::TraceBuilder builder;
-  model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
-  builder.events(stream).add(model::EventKind::kCollective, 0, 1, builder.intern("c"), 0,
-                             model::CollectiveDetail{.op = model::CollectiveOp::kAllReduce, .participants = 2});
+  model::TrackId const stream = builder.add_track(
+      {model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
+  builder.events(stream).add(
+      model::EventKind::kCollective, 0, 1, builder.intern("c"), 0,
+      model::CollectiveDetail{.op = model::CollectiveOp::kAllReduce, .participants = 2});
   run.ranks.clear();
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   analysis.integrity.missing_ranks = {1};
   EXPECT_THAT(run_notes(run, analysis),
-              ElementsAre(HasSubstr("Rank 1 of 2 is not in this run (collectives have 2 participants). What")));
+              ElementsAre(HasSubstr(
+                  "Rank 1 of 2 is not in this run (collectives have 2 participants). What")));
 }
 
 TEST(RunNotes, DifferentStepsAreToldRankByRank) {
@@ -68,8 +73,10 @@ TEST(RunNotes, DifferentStepsAreToldRankByRank) {
   for (int32_t r = 0; r < 3; ++r) run.ranks.push_back(rank(r, 3, "a"));
   analyzer::Analysis analysis;
   for (int32_t r = 0; r < 3; ++r)
-    for (int64_t number = r == 2 ? 6 : 5; number < 9; ++number) analysis.steps.push_back(step(r, number));
-  EXPECT_THAT(run_notes(run, analysis), ElementsAre(AllOf(HasSubstr("ranks 0, 1 5–8"), HasSubstr("rank 2 6–8"))));
+    for (int64_t number = r == 2 ? 6 : 5; number < 9; ++number)
+      analysis.steps.push_back(step(r, number));
+  EXPECT_THAT(run_notes(run, analysis),
+              ElementsAre(AllOf(HasSubstr("ranks 0, 1 5–8"), HasSubstr("rank 2 6–8"))));
 }
 
 TEST(RunNotes, HowWellClocksAgreeIsSaidWhereHostsDiffer) {
@@ -77,7 +84,8 @@ TEST(RunNotes, HowWellClocksAgreeIsSaidWhereHostsDiffer) {
   run.ranks.push_back(rank(0, 2, "a"));
   run.ranks.push_back(rank(1, 2, "b"));
   run.clock = {"collective ends", 1000, 4000, 8};
-  EXPECT_THAT(run_notes(run, {}), ElementsAre(AllOf(HasSubstr("8 collectives"), HasSubstr("4.00 µs"))));
+  EXPECT_THAT(run_notes(run, {}),
+              ElementsAre(AllOf(HasSubstr("8 collectives"), HasSubstr("4.00 µs"))));
   run.clock = {"epoch", {}, {}, 0};
   EXPECT_THAT(run_notes(run, {}), ElementsAre(HasSubstr("may be off by milliseconds")));
 }

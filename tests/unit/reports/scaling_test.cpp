@@ -1,4 +1,5 @@
-// A scaling series as text, Markdown, JSON and page: what stands where, that all agree, and that no name of a trace escapes.
+// A scaling series as text, Markdown, JSON and page: what stands where, that all agree, and that no
+// name of a trace escapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,8 @@ analyzer::RunMeasurements scaled_sample(int32_t devices, uint32_t seed = 1, int6
 
 ScalingSeries const& made_series() {
   static ScalingSeries const series =
-      analyzer::scale_series({scaled_sample(1), scaled_sample(2), scaled_sample(4), scaled_sample(4, 2), scaled_sample(8)});
+      analyzer::scale_series({scaled_sample(1), scaled_sample(2), scaled_sample(4),
+                              scaled_sample(4, 2), scaled_sample(8)});
   return series;
 }
 
@@ -41,8 +43,9 @@ TEST(ScalingText, SaysVerdictKindAndTablesInThisOrder) {
   std::string const text = scaling_text(made_series());
   size_t at = 0;
   for (char const* const part :
-       {"8 devices do", "Communication efficiency broke first", "Weak scaling: each device does the same work", "device steps/s",
-        "parallel efficiency", "Where it went", "of a step", "kernel, a step and device", "pays off up to", "Amdahl's law",
+       {"8 devices do", "Communication efficiency broke first",
+        "Weak scaling: each device does the same work", "device steps/s", "parallel efficiency",
+        "Where it went", "of a step", "kernel, a step and device", "pays off up to", "Amdahl's law",
         "One run of 1, 2 and 8 devices"}) {
     size_t const found = text.find(part);
     ASSERT_NE(found, std::string::npos) << part << "\n" << text;
@@ -51,22 +54,24 @@ TEST(ScalingText, SaysVerdictKindAndTablesInThisOrder) {
   }
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1)
     EXPECT_LE(end - begin, 220U) << text.substr(begin, end - begin);
 }
 
 TEST(ScalingText, WhatCannotBeFittedIsSaid) {
   ScalingSeries const two = analyzer::scale_series({scaled_sample(1), scaled_sample(2)});
-  EXPECT_THAT(
-      scaling_notes(two),
-      testing::Contains(HasSubstr("universal scalability law needs 3, performance model normal form needs 4; there are 2")));
+  EXPECT_THAT(scaling_notes(two),
+              testing::Contains(HasSubstr("universal scalability law needs 3, performance model "
+                                          "normal form needs 4; there are 2")));
   ScalingSeries const later = analyzer::scale_series({scaled_sample(2), scaled_sample(4)});
   EXPECT_THAT(scaling_text(later), HasSubstr("No run of one device"));
 }
 
 TEST(ScalingText, EveryRefusalSaysWhatToDo) {
-  EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(2), scaled_sample(2, 3)})),
-              testing::AllOf(HasSubstr("all runs are of 2 devices"), HasSubstr("stepscope compare")));
+  EXPECT_THAT(
+      scaling_refusal(analyzer::scale_series({scaled_sample(2), scaled_sample(2, 3)})),
+      testing::AllOf(HasSubstr("all runs are of 2 devices"), HasSubstr("stepscope compare")));
   analyzer::RunMeasurements empty = scaled_sample(4);
   empty.steps.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), empty})),
@@ -74,10 +79,12 @@ TEST(ScalingText, EveryRefusalSaysWhatToDo) {
   analyzer::RunMeasurements other = scaled_sample(4);
   for (auto& kernel : other.kernels) kernel.name += "!";
   other.kernel_names.clear();
-  EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), other})), HasSubstr("different programs"));
+  EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), other})),
+              HasSubstr("different programs"));
   analyzer::RunMeasurements more = scaled_sample(4);
   more.copied_in_bytes *= 2;
-  EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), more})), HasSubstr("--scaling"));
+  EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), more})),
+              HasSubstr("--scaling"));
 }
 
 TEST(ScalingText, TermsOfModelsAreFormulas) {
@@ -104,7 +111,8 @@ TEST(ScalingJson, HoldsWhatTheTextSays) {
   ASSERT_EQ(document["points"].size(), 4U);
   EXPECT_EQ(document["points"][2]["runs"], json::array({"on 4", "on 4"}));
   EXPECT_TRUE(document["points"][0]["efficiency"]["low"].is_null());
-  EXPECT_LT(document["points"][3]["efficiency"]["low"], document["points"][3]["efficiency"]["value"]);
+  EXPECT_LT(document["points"][3]["efficiency"]["low"],
+            document["points"][3]["efficiency"]["value"]);
   for (json const& point : document["points"]) {
     double product = 1, sum = 0;
     for (char const* const factor : {"load_balance", "comm_eff", "orchestration"})
@@ -138,7 +146,8 @@ TEST(ScalingMarkdown, HasItsTables) {
 
 TEST(ScalingPage, HasEverySectionAndAllDataOfItsCharts) {
   std::string const page = scaling_html(made_series());
-  for (char const* const id : {"summary", "speed", "factors", "loss", "parts", "kernels", "fits", "runs"})
+  for (char const* const id :
+       {"summary", "speed", "factors", "loss", "parts", "kernels", "fits", "runs"})
     EXPECT_THAT(page, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
   json const data = json::parse(scaling_page_data(made_series()));
   EXPECT_EQ(data["scaling"]["points"].size(), 4U);

@@ -19,7 +19,8 @@ TEST(Summary, parts_of_every_step_sum_to_its_period_to_the_nanosecond) {
     auto const periods = step_periods(sample.analysis);
     ASSERT_EQ(periods.size(), sample.analysis.steps.size());
     for (StepPeriod const& period : periods)
-      EXPECT_EQ(std::accumulate(period.parts_ns.begin(), period.parts_ns.end(), int64_t{0}), period.when.length())
+      EXPECT_EQ(std::accumulate(period.parts_ns.begin(), period.parts_ns.end(), int64_t{0}),
+                period.when.length())
           << "step " << period.step->step;
   }
 }
@@ -37,7 +38,8 @@ TEST(Summary, mean_is_the_sum_of_its_parts_and_shares_sum_to_one) {
   double shares = 0;
   for (int i = 0; i < kPartCount; ++i) shares += summary.share(i);
   EXPECT_NEAR(shares, 1, 1e-12);
-  EXPECT_NEAR(std::accumulate(summary.parts_ns.begin(), summary.parts_ns.end(), 0.0), summary.mean_ns, 1e-3);
+  EXPECT_NEAR(std::accumulate(summary.parts_ns.begin(), summary.parts_ns.end(), 0.0),
+              summary.mean_ns, 1e-3);
 }
 
 TEST(Summary, warm_up_steps_are_counted_and_left_out) {
@@ -55,7 +57,8 @@ TEST(Summary, without_steps_the_devices_windows_are_split) {
   EXPECT_FALSE(summary.median_ns);
   double mean = 0;
   for (auto const& device : sample.analysis.devices)
-    mean += static_cast<double>(device.time.window_ns) / static_cast<double>(sample.analysis.devices.size());
+    mean += static_cast<double>(device.time.window_ns) /
+            static_cast<double>(sample.analysis.devices.size());
   EXPECT_NEAR(summary.mean_ns, mean, 1);
 }
 
@@ -75,7 +78,8 @@ TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
-  EXPECT_EQ(verdict({}, {}, {}), "No device activity was recorded, so there is nothing to analyze.");
+  EXPECT_EQ(verdict({}, {}, {}),
+            "No device activity was recorded, so there is nothing to analyze.");
 }
 
 TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them) {
@@ -86,9 +90,12 @@ TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
     return verdict(run, {}, {});
   };
-  EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"), std::string::npos);
-  EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives but no device work"), std::string::npos);
-  EXPECT_NE(verdict_of("Chrome trace events").find("categories kernel, gpu_memcpy and gpu_memset are device work."),
+  EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"),
+            std::string::npos);
+  EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives but no device work"),
+            std::string::npos);
+  EXPECT_NE(verdict_of("Chrome trace events")
+                .find("categories kernel, gpu_memcpy and gpu_memset are device work."),
             std::string::npos);
   EXPECT_TRUE(verdict_of("other").ends_with("nothing to analyze."));
 }
@@ -115,7 +122,8 @@ TEST(Labels, long_names_are_cut_between_characters) {
   EXPECT_EQ(shown(std::string(1000, 'x'), 10), "xxxxxxxxxx…");
 }
 
-/// Steps of 1 ms whose device computes for 600 µs and then waits for the host; step `long_step` computes 4 ms longer.
+/// Steps of 1 ms whose device computes for 600 µs and then waits for the host; step `long_step`
+/// computes 4 ms longer.
 model::Run steps_with_an_outlier(int64_t long_step) {
   using analyzer::testing_support::WorkRun;
   constexpr int64_t kUs = 1000;
@@ -141,16 +149,19 @@ TEST(Summary, verdict_table_and_findings_are_about_the_same_steps) {
   EXPECT_EQ(summary.unusual_steps, 1U);
   EXPECT_GT(summary.mean_of_all_ns, 1.3 * summary.mean_ns);
 
-  auto const found = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                  [](auto const& finding) { return finding.rule == "host-bound-launches"; });
+  auto const found =
+      std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                   [](auto const& finding) { return finding.rule == "host-bound-launches"; });
   ASSERT_NE(found, analysis.findings.end());
   analyzer::Finding const& finding = *found;
-  auto const share =
-      std::find_if(finding.metrics.begin(), finding.metrics.end(), [](auto const& m) { return m.first == "share"; });
+  auto const share = std::find_if(finding.metrics.begin(), finding.metrics.end(),
+                                  [](auto const& m) { return m.first == "share"; });
   ASSERT_NE(share, finding.metrics.end());
   EXPECT_NEAR(summary.share(summary.largest_loss), share->second, 1e-3);
   std::string const text = verdict(run, analysis, summary);
-  EXPECT_NE(text.find("One of 11 steps is much longer and left out below: a steady step takes 1.00 ms"), std::string::npos)
+  EXPECT_NE(
+      text.find("One of 11 steps is much longer and left out below: a steady step takes 1.00 ms"),
+      std::string::npos)
       << text;
 
   std::vector<DeviceMean> const means = device_means(analysis);
@@ -177,7 +188,9 @@ TEST(Summary, a_device_that_works_in_a_small_part_of_the_recording_is_told_so) {
   model::Run const run = compile.finish();
   analyzer::Analysis const analysis = analyzer::analyze(run);
   std::string const text = verdict(run, analysis, summarize(analysis));
-  EXPECT_NE(text.find("A device works for 10.0 ms of the 1.00 s that were recorded (1.0 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("A device works for 10.0 ms of the 1.00 s that were recorded (1.0 %)"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("No single loss"), std::string::npos) << text;
 }
 

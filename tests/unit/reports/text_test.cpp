@@ -83,14 +83,17 @@ TEST(Wrapped, keeps_numbers_with_their_units) {
   EXPECT_EQ(wrapped("in 24 steps", 6, "", ""), "in 24\nsteps\n");
 }
 
-TEST(Wrapped, breaks_at_blanks_and_indents) { EXPECT_EQ(wrapped("aa bb cc", 6, "- ", "  "), "- aa\n  bb\n  cc\n"); }
+TEST(Wrapped, breaks_at_blanks_and_indents) {
+  EXPECT_EQ(wrapped("aa bb cc", 6, "- ", "  "), "- aa\n  bb\n  cc\n");
+}
 
 TEST(AnalysisText, says_what_the_numbers_of_devices_are_of) {
   Sample sample = make_slow_sample();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis),
               HasSubstr("In the steps; window and busy: in the whole recording, from the first"));
   sample.analysis.steps.clear();
-  EXPECT_THAT(analysis_text(sample.run, sample.analysis), HasSubstr("In the whole recording, from the first to the last"));
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis),
+              HasSubstr("In the whole recording, from the first to the last"));
 }
 
 TEST(AnalysisText, calls_severities_as_the_json_does) {

@@ -26,8 +26,9 @@ TEST(Wording, every_rule_of_the_analyzer_has_words) {
 TEST(Wording, no_words_are_left_over_from_a_rule_that_is_gone) {
   auto const rules = analyzer::all_rules();
   for (std::string_view const worded : worded_rules())
-    EXPECT_TRUE(std::any_of(rules.begin(), rules.end(), [&](analyzer::Rule const& rule) { return worded == rule.name; }))
-        << worded;
+    EXPECT_TRUE(std::any_of(rules.begin(), rules.end(), [&](analyzer::Rule const& rule) {
+      return worded == rule.name;
+    })) << worded;
 }
 
 TEST(Wording, every_rule_has_a_section_in_the_documentation) {
@@ -60,18 +61,24 @@ TEST(Wording, what_is_wrong_with_the_recording_decides_what_helps) {
     for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
     return words_of({}, {}, finding);
   };
-  FindingWords const missing = words_with({{"score", 79}, {"unmatched_launches", 3}, {"missing_ranks", 1}});
+  FindingWords const missing =
+      words_with({{"score", 79}, {"unmatched_launches", 3}, {"missing_ranks", 1}});
   EXPECT_EQ(missing.title, "Not all ranks are in this run");
-  EXPECT_NE(missing.explanation.find("It scores 79 of 100 points: 1 missing rank, 3 launches without their device operation."),
-            std::string::npos)
+  EXPECT_NE(
+      missing.explanation.find(
+          "It scores 79 of 100 points: 1 missing rank, 3 launches without their device operation."),
+      std::string::npos)
       << missing.explanation;
   EXPECT_NE(missing.advice.find("the traces of all ranks"), std::string::npos);
-  FindingWords const ends = words_with({{"score", 99}, {"unmatched_launches", 0}, {"unmatched_ops", 128}});
+  FindingWords const ends =
+      words_with({{"score", 99}, {"unmatched_launches", 0}, {"unmatched_ops", 128}});
   EXPECT_EQ(ends.title, "Some events do not fit together");
-  EXPECT_NE(ends.explanation.find("99 of 100 points: 128 device operations without their launch."), std::string::npos);
+  EXPECT_NE(ends.explanation.find("99 of 100 points: 128 device operations without their launch."),
+            std::string::npos);
   FindingWords const lost = words_with({{"score", 60}, {"dropped", 12'345}, {"missing_ranks", 2}});
   EXPECT_EQ(lost.title, "The recording is incomplete");
-  EXPECT_NE(lost.explanation.find("12,345 lost events, 2 missing ranks."), std::string::npos) << lost.explanation;
+  EXPECT_NE(lost.explanation.find("12,345 lost events, 2 missing ranks."), std::string::npos)
+      << lost.explanation;
   EXPECT_NE(lost.advice.find("larger buffers"), std::string::npos);
 }
 
@@ -81,12 +88,14 @@ TEST(Wording, what_can_be_hidden_has_two_gains) {
   finding.gain_ceiling = 1.0;
   EXPECT_EQ(gains_of(finding), "if removed: at most 2.0 × as fast");
   finding.gain_if_hidden = 0.1;
-  EXPECT_EQ(gains_of(finding), "if hidden: at most 10.0 % faster; if removed: at most 2.0 × as fast");
+  EXPECT_EQ(gains_of(finding),
+            "if hidden: at most 10.0 % faster; if removed: at most 2.0 × as fast");
   finding.gain_if_hidden = 1.0;
   EXPECT_EQ(gains_of(finding), "if hidden or removed: at most 2.0 × as fast");
 }
 
-std::string advice_of(char const* rule, char const* tool, char const* device, std::pair<std::string, std::string> const& subject,
+std::string advice_of(char const* rule, char const* tool, char const* device,
+                      std::pair<std::string, std::string> const& subject,
                       char const* call = "cudaLaunchKernel") {
   model::Run run;
   model::TraceBuilder builder;
@@ -102,16 +111,21 @@ std::string advice_of(char const* rule, char const* tool, char const* device, st
 }
 
 TEST(Wording, advice_fits_the_framework_and_the_vendor) {
-  std::string const torch = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
+  std::string const torch =
+      advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
   EXPECT_NE(torch.find("CUDA graph"), std::string::npos);
-  std::string const long_work = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {"gaps", "long"});
-  EXPECT_EQ(long_work.find("graph"), std::string::npos) << "a graph makes many launches cheaper, not one piece of work";
+  std::string const long_work = advice_of("host-bound-launches", "PyTorch profiler (Kineto)",
+                                          "NVIDIA H100", {"gaps", "long"});
+  EXPECT_EQ(long_work.find("graph"), std::string::npos)
+      << "a graph makes many launches cheaper, not one piece of work";
   EXPECT_NE(long_work.find("off the launching thread"), std::string::npos);
-  std::string const amd = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
+  std::string const amd =
+      advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
   EXPECT_NE(amd.find("HIP graph"), std::string::npos);
   EXPECT_EQ(amd.find("CUDA"), std::string::npos);
   // The name of the device may say nothing.
-  std::string const by_calls = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "GPU 2", {}, "hipLaunchKernel");
+  std::string const by_calls =
+      advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "GPU 2", {}, "hipLaunchKernel");
   EXPECT_NE(by_calls.find("HIP graph"), std::string::npos);
   for (char const* rule : {"host-bound-launches", "launch-latency"}) {
     std::string const jax = advice_of(rule, "XLA profiler (XPlane)", "AMD GPU 0", {});
@@ -124,11 +138,15 @@ TEST(Wording, advice_about_copies_fits_what_is_copied) {
   auto const advice = [](char const* rule, std::pair<std::string, std::string> const& subject) {
     return advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", subject);
   };
-  EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("Use pinned host memory"), std::string::npos);
-  EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"), std::string::npos);
-  EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("page-locked already"), std::string::npos);
+  EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("Use pinned host memory"),
+            std::string::npos);
+  EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"),
+            std::string::npos);
+  EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("page-locked already"),
+            std::string::npos);
   EXPECT_NE(advice("pageable-copies", {}).find("Page-lock the host memory"), std::string::npos);
-  EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("page-locked already"), std::string::npos);
+  EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("page-locked already"),
+            std::string::npos);
 }
 
 TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
@@ -137,7 +155,8 @@ TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
   finding.rule = "tensor-cores-unused";
   finding.severity = analyzer::Severity::kWarning;
   finding.metrics = {{"steps", 2}};
-  EXPECT_EQ(words_of(sample.run, sample.analysis, finding).explanation.find("weak evidence"), std::string::npos);
+  EXPECT_EQ(words_of(sample.run, sample.analysis, finding).explanation.find("weak evidence"),
+            std::string::npos);
   finding.metrics = {{"steps", 1}, {"busy_share", 0.012}};
   finding.subjects = {{"bottleneck", "host"}};
   std::string const text = words_of(sample.run, sample.analysis, finding).explanation;
@@ -209,14 +228,18 @@ TEST(Wording, advice_about_a_hung_collective_fits_what_is_known_of_the_ranks) {
     finding.subjects.insert(finding.subjects.end(), subjects.begin(), subjects.end());
     return words_of({}, {}, finding).advice;
   };
-  EXPECT_NE(advice({{"waiting", "0, 1"}, {"missing", "2"}}).find("ranks that did not call it"), std::string::npos);
+  EXPECT_NE(advice({{"waiting", "0, 1"}, {"missing", "2"}}).find("ranks that did not call it"),
+            std::string::npos);
   std::string const all_called = advice({{"waiting", "0, 1, 2"}});
   EXPECT_EQ(all_called.find("did not call"), std::string::npos);
   EXPECT_NE(all_called.find("NCCL_DEBUG"), std::string::npos);
   EXPECT_NE(all_called.find("sizes and types between ranks"), std::string::npos);
-  EXPECT_NE(advice({{"waiting", "1"}, {"completed", "0"}}).find("that are still in it"), std::string::npos);
-  EXPECT_NE(advice({{"waiting", "0"}, {"unrecorded", "1"}}).find("ranks without a recording"), std::string::npos);
-  EXPECT_NE(advice({{"waiting", "0"}, {"different", "all_reduce on 0"}, {"missing", "1"}}).find("different orders"),
+  EXPECT_NE(advice({{"waiting", "1"}, {"completed", "0"}}).find("that are still in it"),
+            std::string::npos);
+  EXPECT_NE(advice({{"waiting", "0"}, {"unrecorded", "1"}}).find("ranks without a recording"),
+            std::string::npos);
+  EXPECT_NE(advice({{"waiting", "0"}, {"different", "all_reduce on 0"}, {"missing", "1"}})
+                .find("different orders"),
             std::string::npos);
 }
 
@@ -227,33 +250,45 @@ TEST(Wording, advice_about_communication_fits_the_framework_and_the_kind_of_prog
     EXPECT_EQ(jax.find("DistributedDataParallel"), std::string::npos) << rule;
   }
   for (char const* rule : {"exposed-communication", "small-buckets", "step-outliers"}) {
-    std::string const served = advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", {"program", "inference"});
+    std::string const served =
+        advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", {"program", "inference"});
     for (char const* word : {"gradient", "training", "checkpoint"})
       EXPECT_EQ(served.find(word), std::string::npos) << rule << word;
   }
-  EXPECT_NE(advice_of("exposed-communication", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("bucket"), std::string::npos);
+  EXPECT_NE(advice_of("exposed-communication", "PyTorch profiler (Kineto)", "NVIDIA H100", {})
+                .find("bucket"),
+            std::string::npos);
 }
 
 TEST(Wording, a_loader_in_the_training_thread_is_told_to_have_workers) {
-  std::string const advice = advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {"loader", "training_thread"});
+  std::string const advice = advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100",
+                                       {"loader", "training_thread"});
   EXPECT_NE(advice.find("num_workers"), std::string::npos) << advice;
-  EXPECT_EQ(advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("num_workers"), std::string::npos);
+  EXPECT_EQ(
+      advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("num_workers"),
+      std::string::npos);
 }
 
 TEST(Wording, counts_of_one_are_singular) {
   Sample const sample = make_sample();
-  auto const explanation = [&](char const* rule, std::vector<std::pair<std::string, double>> const& metrics) {
+  auto const explanation = [&](char const* rule,
+                               std::vector<std::pair<std::string, double>> const& metrics) {
     analyzer::Finding finding;
     finding.rule = rule;
     for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
     return words_of(sample.run, sample.analysis, finding).explanation;
   };
-  EXPECT_NE(explanation("step-outliers", {{"outliers", 1}, {"steps", 13}, {"median_step_ns", 1e6}}).find("One of 13 steps takes"),
+  EXPECT_NE(explanation("step-outliers", {{"outliers", 1}, {"steps", 13}, {"median_step_ns", 1e6}})
+                .find("One of 13 steps takes"),
             std::string::npos);
-  EXPECT_NE(explanation("step-outliers", {{"outliers", 2}, {"steps", 13}, {"median_step_ns", 1e6}}).find("2 of 13 steps take"),
+  EXPECT_NE(explanation("step-outliers", {{"outliers", 2}, {"steps", 13}, {"median_step_ns", 1e6}})
+                .find("2 of 13 steps take"),
             std::string::npos);
-  EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy is"), std::string::npos);
-  EXPECT_NE(explanation("exposed-communication", {{"overlap", 0}}).find("No communication is hidden."), std::string::npos);
+  EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy is"),
+            std::string::npos);
+  EXPECT_NE(
+      explanation("exposed-communication", {{"overlap", 0}}).find("No communication is hidden."),
+      std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Whether memory holds a run or its processes are read one after the other, the analysis says the same bytes: of sound files and
-// of any damaged ones.
+// Whether memory holds a run or its processes are read one after the other, the analysis says the
+// same bytes: of sound files and of any damaged ones.
 #include "run_loading/analyzed_files.h"
 
 #include <filesystem>
@@ -38,7 +38,8 @@ std::string said(base::Expected<AnalyzedRun> const& analyzed) {
 
 /// From the first line that differs.
 std::string difference(std::string_view a, std::string_view b) {
-  size_t at = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  size_t at =
+      static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
   at -= std::min<size_t>(at, 60);
   return fmt::format("in memory …{}…\nstreamed  …{}…", a.substr(at, 160), b.substr(at, 160));
 }
@@ -48,9 +49,12 @@ class AnalyzedFilesTest : public ::testing::Test {
   AnalyzedFilesTest() { std::filesystem::create_directories(folder_); }
   ~AnalyzedFilesTest() override { std::filesystem::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
   void write(std::string const& name, std::string const& bytes) const {
-    std::ofstream(path(name), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path(name), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   [[nodiscard]] std::string read(std::string const& name) const {
     std::ifstream in(path(name), std::ios::binary);
@@ -65,14 +69,15 @@ class AnalyzedFilesTest : public ::testing::Test {
     // Otherwise mutants that are all refused would pass for mutants that are analyzed alike.
     analyzed_ += in_memory.starts_with("error") ? 0 : 1;
     ++all_;
-    for (auto const& file : std::filesystem::directory_iterator(folder_)) std::filesystem::remove(file);
+    for (auto const& file : std::filesystem::directory_iterator(folder_))
+      std::filesystem::remove(file);
   }
   [[nodiscard]] double analyzed_share() const { return static_cast<double>(analyzed_) / all_; }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ("analyzed_files_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
+                                  ("analyzed_files_" + std::to_string(::getpid()) + "_" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
   int analyzed_ = 0, all_ = 0;
 };
 
@@ -91,8 +96,9 @@ TEST_F(AnalyzedFilesTest, DamagedKinetoFilesSayTheSame) {
     int const files = 1 + static_cast<int>(random() % 3);
     for (int rank = 0; rank < files; ++rank) {
       bool const is_known_late = random() % 4 == 0;
-      nlohmann::json file = support::kineto_job(
-          {.processes = 1 + static_cast<int>(random() % 2), .rank = is_known_late ? -1 : rank, .ranks = std::max(files, 2)});
+      nlohmann::json file = support::kineto_job({.processes = 1 + static_cast<int>(random() % 2),
+                                                 .rank = is_known_late ? -1 : rank,
+                                                 .ranks = std::max(files, 2)});
       support::damage_events(file, random);
       std::string bytes = file.dump();
       if (random() % 4 == 0) support::damage_bytes(bytes, random);
@@ -146,24 +152,29 @@ TEST_F(AnalyzedFilesTest, AnyEventsOnAnyTracksSayTheSame) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    auto const run = support::random_ranks({.seed = seed, .ranks = 2, .tracks = 2 + static_cast<int>(random() % 8)});
+    auto const run = support::random_ranks(
+        {.seed = seed, .ranks = 2, .tracks = 2 + static_cast<int>(random() % 8)});
     for (size_t rank = 0; rank < run.ranks.size(); ++rank)
-      ASSERT_TRUE(file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
+      ASSERT_TRUE(
+          file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
     expect_same(any_options(random));
   }
   EXPECT_EQ(analyzed_share(), 1);
 }
 
-/// Steps that are ranges with their names; their marks, if any, lie where nothing looks for them: on a stream.
+/// Steps that are ranges with their names; their marks, if any, lie where nothing looks for them:
+/// on a stream.
 model::Trace steps_by_name(int32_t rank, bool has_marks_on_stream, Random& random) {
   model::TraceBuilder builder;
   builder.info().rank = rank;
-  auto const stream = builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
+  auto const stream =
+      builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "main"});
   for (int64_t step = 0; step < 4; ++step) {
     auto const name = builder.intern(fmt::format("step {}", step));
     auto const correlation = static_cast<uint64_t>(step + 1);
-    auto const add = [&](model::TrackId track, model::EventKind kind, int64_t begin, int64_t dur, uint64_t id = 0) {
+    auto const add = [&](model::TrackId track, model::EventKind kind, int64_t begin, int64_t dur,
+                         uint64_t id = 0) {
       file::add_random(builder.events(track), kind, step * 1000 + begin, dur, name, id, random);
     };
     if (has_marks_on_stream) add(stream, model::EventKind::kStep, 0, 900);
@@ -179,7 +190,8 @@ TEST_F(AnalyzedFilesTest, StepsThatAreMarkedWhereNothingLooksForThemSayTheSame) 
     SCOPED_TRACE(seed);
     Random random(seed);
     for (int32_t rank = 0; rank < 2; ++rank)
-      ASSERT_TRUE(file::write_trace(steps_by_name(rank, rank == 0, random), path(fmt::format("rank-{}.stepscope", rank))));
+      ASSERT_TRUE(file::write_trace(steps_by_name(rank, rank == 0, random),
+                                    path(fmt::format("rank-{}.stepscope", rank))));
     expect_same(any_options(random));
   }
   EXPECT_EQ(analyzed_share(), 1);
@@ -194,7 +206,8 @@ TEST_F(AnalyzedFilesTest, AWindowOfATraceIsTheWindowOfItsFile) {
   ASSERT_TRUE(file);
   auto const [first, last] = trace.time_range();
   for (int64_t part = 0; part < 8; ++part) {
-    model::Interval const window{first + (last - first) * part / 10, first + (last - first) * (part + 3) / 10};
+    model::Interval const window{first + (last - first) * part / 10,
+                                 first + (last - first) * (part + 3) / 10};
     auto const read = file->read({.window = {window.begin, window.end}});
     ASSERT_TRUE(read);
     model::Trace const cut = model::window_of(trace, window);
@@ -215,7 +228,8 @@ TEST_F(AnalyzedFilesTest, DamagedExportsOfNsightSystemsSayTheSame) {
   for (int mutant = 0; mutant < 40; ++mutant) {
     SCOPED_TRACE(mutant);
     std::string bytes = sound;
-    for (size_t left = random() % 30; left > 0; --left) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (size_t left = random() % 30; left > 0; --left)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
     write("report.sqlite", bytes);
     expect_same(any_options(random));
   }
@@ -229,7 +243,8 @@ TEST_F(AnalyzedFilesTest, DamagedFlightRecordsSayTheSame) {
     for (int rank = 0; rank < 2; ++rank) {
       nlohmann::json entries = nlohmann::json::array();
       for (int64_t i = 0; i < 6; ++i) {
-        auto entry = support::flight_entry(i, i % 2 == 0 ? "all_reduce" : "broadcast", i + 1, 1'000'000'000 * (i + 1) + rank);
+        auto entry = support::flight_entry(i, i % 2 == 0 ? "all_reduce" : "broadcast", i + 1,
+                                           1'000'000'000 * (i + 1) + rank);
         entries.push_back(random() % 4 == 0 ? support::pending(entry) : entry);
       }
       nlohmann::json const dump = support::flight_dump(entries, "[0, 1]");

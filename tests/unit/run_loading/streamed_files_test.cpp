@@ -1,4 +1,5 @@
-// Runs of files that are analyzed process by process: as those in memory, and without the processes that cannot be read.
+// Runs of files that are analyzed process by process: as those in memory, and without the processes
+// that cannot be read.
 #include "run_loading/streamed_files.h"
 
 #include <filesystem>
@@ -25,8 +26,10 @@ class StreamedFilesTest : public ::testing::Test {
  protected:
   StreamedFilesTest() {
     std::filesystem::create_directories(folder_);
-    auto const run = support::make_synthetic_run({.devices = 3, .steps = 12, .process_per_device = true});
-    for (size_t i = 0; i < run.ranks.size(); ++i) EXPECT_TRUE(file::write_trace(run.ranks[i].trace, path(i)));
+    auto const run =
+        support::make_synthetic_run({.devices = 3, .steps = 12, .process_per_device = true});
+    for (size_t i = 0; i < run.ranks.size(); ++i)
+      EXPECT_TRUE(file::write_trace(run.ranks[i].trace, path(i)));
   }
   ~StreamedFilesTest() override { std::filesystem::remove_all(folder_); }
 
@@ -40,9 +43,9 @@ class StreamedFilesTest : public ::testing::Test {
     return std::make_shared<import::RunSources const>(std::move(*opened));
   }
 
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ("streamed_files_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
+                                  ("streamed_files_" + std::to_string(::getpid()) + "_" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 std::vector<int32_t> ranks_with_devices(analyzer::Analysis const& analysis) {
@@ -71,8 +74,10 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
     for (size_t i = 0; i < found->devices.size(); ++i)
       EXPECT_EQ(found->devices[i].time.window_ns, expected.devices[i].time.window_ns);
     for (size_t i = 0; i < run->ranks.size(); ++i) {
-      EXPECT_EQ(files->outline().ranks[i].trace.whole_event_count(), run->ranks[i].trace.event_count());
-      EXPECT_LT(files->outline().ranks[i].trace.event_count(), run->ranks[i].trace.event_count() / 2);
+      EXPECT_EQ(files->outline().ranks[i].trace.whole_event_count(),
+                run->ranks[i].trace.event_count());
+      EXPECT_LT(files->outline().ranks[i].trace.event_count(),
+                run->ranks[i].trace.event_count() / 2);
     }
   }
 }

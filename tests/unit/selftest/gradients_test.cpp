@@ -1,4 +1,5 @@
-// The finite differences of selftest agree with the host backend, whose layers have tests of their own.
+// The finite differences of selftest agree with the host backend, whose layers have tests of their
+// own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,8 @@ TEST(SelftestGradients, OfTheHostBackendAreRight) {
   check_gradients("host", [&](Check const& check) { checks.push_back(check); });
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks.front().verdict, Verdict::kGood) << checks.front().found;
-  for (char const* const layer : {"convolution", "fully connected", "local normalization", "max pooling"})
+  for (char const* const layer :
+       {"convolution", "fully connected", "local normalization", "max pooling"})
     EXPECT_THAT(checks.front().found, HasSubstr(layer));
 }
 

@@ -1,6 +1,6 @@
-// Stands for stepscope-cuda-probe where there is no GPU: says the same and reports a host device's work through NVTX, in the
-// probe's modes. With STAND_IN_LOSES it keeps a kernel to itself; with STAND_IN_HAS_NO_DEVICE it ends as the probe does without a
-// GPU.
+// Stands for stepscope-cuda-probe where there is no GPU: says the same and reports a host device's
+// work through NVTX, in the probe's modes. With STAND_IN_LOSES it keeps a kernel to itself; with
+// STAND_IN_HAS_NO_DEVICE it ends as the probe does without a GPU.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -26,13 +26,16 @@ void work(uint64_t told, char const* name) {
   for (uint64_t id = 1; id <= told; ++id) {
     { DeviceRange const launch(DeviceSchema::kLaunch, name, LaunchPayload{id, 0, 0}); }
     // On a thread of its own, as host devices do it.
-    std::thread([id, name] { DeviceRange const kernel(DeviceSchema::kKernel, name, KernelPayload{id, 0, 0, 0, 0}); }).join();
+    std::thread([id, name] {
+      DeviceRange const kernel(DeviceSchema::kKernel, name, KernelPayload{id, 0, 0, 0, 0});
+    }).join();
   }
 }
 
 void say(char const* mode, size_t name_bytes) {
-  std::printf(R"({"mode":"%s","kernels":%d,"launches":%d,"streams":1,"name_bytes":%zu,"ns_per_launch":5.0})", mode,
-              static_cast<int>(kKernels), static_cast<int>(kKernels), name_bytes);
+  std::printf(
+      R"({"mode":"%s","kernels":%d,"launches":%d,"streams":1,"name_bytes":%zu,"ns_per_launch":5.0})",
+      mode, static_cast<int>(kKernels), static_cast<int>(kKernels), name_bytes);
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -60,7 +63,8 @@ int main(int argc, char** argv) {
   }
   if (mode == "exit") ::_exit(0);
   if (mode == "crash") {
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // what the recorder promises to have saved is a second old
+    std::this_thread::sleep_for(
+        std::chrono::seconds(2));  // what the recorder promises to have saved is a second old
     rlimit const no_core = {0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     std::signal(SIGSEGV, SIG_DFL);

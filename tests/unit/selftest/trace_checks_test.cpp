@@ -1,4 +1,5 @@
-// What a workload's trace is held to: a made one of one device and two steps passes, and each fault fails its own check.
+// What a workload's trace is held to: a made one of one device and two steps passes, and each fault
+// fails its own check.
 #include "selftest/trace_checks.h"
 
 #include <gmock/gmock.h>
@@ -35,14 +36,18 @@ model::Run traced_run(Faults const& faults = {}) {
   for (int64_t step = 0; step < 2; ++step) {
     int64_t const begin = (step + 1) * 2 * kStepNs;
     auto const id = static_cast<uint64_t>(step) * 2 + 1;
-    builder.events(thread).add(EventKind::kStep, begin, kStepNs, step_name, 0, model::StepDetail{step});
+    builder.events(thread).add(EventKind::kStep, begin, kStepNs, step_name, 0,
+                               model::StepDetail{step});
     builder.events(thread).add(EventKind::kLaunch, begin, 100, copy_name, id);
     if (!(faults.without_a_launch && step == 1))
       builder.events(thread).add(EventKind::kLaunch, begin + 200, 100, kernel_name, id + 1);
-    builder.events(stream).add(EventKind::kMemcpy, begin + (faults.early_ns > 0 ? -faults.early_ns : 150), 1000, copy_name, id,
-                               model::CopyDetail{.bytes = faults.bytes, .direction = model::CopyDirection::kHostToDevice});
+    builder.events(stream).add(
+        EventKind::kMemcpy, begin + (faults.early_ns > 0 ? -faults.early_ns : 150), 1000, copy_name,
+        id,
+        model::CopyDetail{.bytes = faults.bytes, .direction = model::CopyDirection::kHostToDevice});
     if (!(faults.without_a_kernel && step == 1))
-      builder.events(stream).add(EventKind::kKernel, begin + 2000, kStepNs - 2000, kernel_name, id + 1, model::KernelDetail{});
+      builder.events(stream).add(EventKind::kKernel, begin + 2000, kStepNs - 2000, kernel_name,
+                                 id + 1, model::KernelDetail{});
   }
   model::Run run;
   run.ranks.push_back({std::move(builder).finish()});
@@ -81,7 +86,8 @@ TEST(TraceChecks, ACompleteTracePassesEveryCheck) {
 }
 
 TEST(TraceChecks, AMissingLaunchFailsLaunchesAndCorrelation) {
-  EXPECT_THAT(failures(traced_run({.without_a_launch = true}), summary()), ::testing::IsSupersetOf({"launches", "correlation"}));
+  EXPECT_THAT(failures(traced_run({.without_a_launch = true}), summary()),
+              ::testing::IsSupersetOf({"launches", "correlation"}));
 }
 
 TEST(TraceChecks, AGpusLibrariesMayLaunchMoreThanOneKernelForAnOpButNotLess) {
@@ -102,30 +108,41 @@ TEST(TraceChecks, AMissingKernelFailsTheOpsOfTheNetworkToo) {
 TEST(TraceChecks, AnOpBeforeItsLaunchFailsOnTheHostWhichHasOneClock) {
   model::Run const run = traced_run({.early_ns = 50});
   EXPECT_THAT(failures(run, summary()), ::testing::Contains("correlation"));
-  EXPECT_THAT(faults_of(run, 0), HasSubstr("2 device ops that begin before their launch, by up to 50 ns"));
+  EXPECT_THAT(faults_of(run, 0),
+              HasSubstr("2 device ops that begin before their launch, by up to 50 ns"));
 }
 
 TEST(TraceChecks, AGpusClockThatIsALittleEarlyIsAWarningWithItsNumbers) {
-  Check const check = judge("probe work", traced_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
+  Check const check =
+      judge("probe work", traced_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
   EXPECT_EQ(check.verdict, Verdict::kWarning);
   EXPECT_EQ(check.found, "2 kernels; device clock up to 9.00 µs early (2 ops)");
-  EXPECT_THAT(check.numbers,
-              ElementsAre(::testing::Pair("device_clock_early_ns", 9'000), ::testing::Pair("ops_before_launch", 2)));
-  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs}), "", "", kGpuClockToleranceNs).verdict,
+  EXPECT_THAT(check.numbers, ElementsAre(::testing::Pair("device_clock_early_ns", 9'000),
+                                         ::testing::Pair("ops_before_launch", 2)));
+  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs}), "", "",
+                  kGpuClockToleranceNs)
+                .verdict,
             Verdict::kWarning);
-  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs + 1}), "", "", kGpuClockToleranceNs).verdict,
+  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs + 1}), "", "",
+                  kGpuClockToleranceNs)
+                .verdict,
             Verdict::kFailure);
 }
 
 TEST(TraceChecks, AFailureHasWhatTheCaptureSaysOfCuda) {
-  Check const check = judge("probe work", traced_run({.dropped = 3}), "kernels: 1 instead of 2", "", 0);
+  Check const check =
+      judge("probe work", traced_run({.dropped = 3}), "kernels: 1 instead of 2", "", 0);
   EXPECT_EQ(check.verdict, Verdict::kFailure);
   EXPECT_EQ(check.found, "kernels: 1 instead of 2, 3 events dropped [cuda clock: CLOCK_MONOTONIC]");
 }
 
-TEST(TraceChecks, OneByteLessFails) { EXPECT_THAT(failures(traced_run({.bytes = 999}), summary()), ElementsAre("bytes copied")); }
+TEST(TraceChecks, OneByteLessFails) {
+  EXPECT_THAT(failures(traced_run({.bytes = 999}), summary()), ElementsAre("bytes copied"));
+}
 
-TEST(TraceChecks, DroppedEventsFail) { EXPECT_THAT(failures(traced_run({.dropped = 3}), summary()), ElementsAre("correlation")); }
+TEST(TraceChecks, DroppedEventsFail) {
+  EXPECT_THAT(failures(traced_run({.dropped = 3}), summary()), ElementsAre("correlation"));
+}
 
 TEST(TraceChecks, StepsThatTheProgramTimedOtherwiseFail) {
   EXPECT_THAT(failures(traced_run(), summary(kStepNs * 102 / 100)), ElementsAre("step lengths"));

@@ -110,7 +110,8 @@ TEST(CaptureWindowTest, tells_who_waits_for_it_once_however_many_threads_open_it
   std::atomic<int> calls = 0, opened = 0;
   window.when_entered([&] { ++calls; });
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { opened += static_cast<int>(window.open()); });
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { opened += static_cast<int>(window.open()); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(opened, 1);

@@ -39,7 +39,8 @@ std::string text_of(fs::path const& file) {
 TestFolder::TestFolder() {
   auto const* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   std::string name = test->name();
-  std::replace(name.begin(), name.end(), '/', '_');  // of a test with parameters: a folder in a folder would stay
+  std::replace(name.begin(), name.end(), '/',
+               '_');  // of a test with parameters: a folder in a folder would stay
   path_ = fs::path(::testing::TempDir()) / ("stepscope_" + std::to_string(::getpid()) + "_" + name);
   fs::remove_all(path_);
   fs::create_directories(path_);
@@ -52,14 +53,18 @@ TestFolder::~TestFolder() {
   for (char const* const suffix : {".out", ".err"}) fs::remove(beside(path_, suffix), ignored);
 }
 
-pid_t start_child(fs::path const& folder, std::vector<std::string> const& arguments, Environment const& more) {
+pid_t start_child(fs::path const& folder, std::vector<std::string> const& arguments,
+                  Environment const& more) {
   pid_t const child = ::fork();
   if (child != 0) return child;
-  for (char const* const name : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "STEPSCOPE_STEPS"}) ::unsetenv(name);
+  for (char const* const name :
+       {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "STEPSCOPE_STEPS"})
+    ::unsetenv(name);
   ::setenv("NVTX_INJECTION64_PATH", support::build_path("lib/libstepscope-tracer.so").c_str(), 1);
   ::setenv("STEPSCOPE_OUTPUT", folder.c_str(), 1);
   ::setenv("STEPSCOPE_REPORT_LOSS", "1", 1);
-  for (auto const& [name, value] : more) value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
+  for (auto const& [name, value] : more)
+    value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
   redirect(STDOUT_FILENO, beside(folder, ".out"));
   redirect(STDERR_FILENO, beside(folder, ".err"));
   std::vector<std::string> all = {support::build_path("tests/traced_program")};
@@ -78,7 +83,8 @@ int wait_for(pid_t child) {
   return status;
 }
 
-int run_child(fs::path const& folder, std::vector<std::string> const& arguments, Environment const& more) {
+int run_child(fs::path const& folder, std::vector<std::string> const& arguments,
+              Environment const& more) {
   return wait_for(start_child(folder, arguments, more));
 }
 
@@ -104,9 +110,9 @@ std::map<std::string, int> count_names(model::Trace const& trace) {
 }
 
 char const* why_no_injection() {
-  return support::kSanitized
-             ? "a library built with a sanitizer cannot be injected into another program; the session tests cover this build"
-             : nullptr;
+  return support::kSanitized ? "a library built with a sanitizer cannot be injected into another "
+                               "program; the session tests cover this build"
+                             : nullptr;
 }
 
 }  // namespace stepscope::tracer

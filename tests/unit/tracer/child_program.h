@@ -27,12 +27,14 @@ class TestFolder {
 
 using Environment = std::map<std::string, std::string>;
 
-/// Starts traced_program with these arguments and the tracer recording into `folder`; its stdout and stderr go to folder.out and
-/// folder.err. An empty value of `more` unsets the variable.
-pid_t start_child(std::filesystem::path const& folder, std::vector<std::string> const& arguments, Environment const& more = {});
+/// Starts traced_program with these arguments and the tracer recording into `folder`; its stdout
+/// and stderr go to folder.out and folder.err. An empty value of `more` unsets the variable.
+pid_t start_child(std::filesystem::path const& folder, std::vector<std::string> const& arguments,
+                  Environment const& more = {});
 /// As waitpid() gives it.
 int wait_for(pid_t child);
-int run_child(std::filesystem::path const& folder, std::vector<std::string> const& arguments, Environment const& more = {});
+int run_child(std::filesystem::path const& folder, std::vector<std::string> const& arguments,
+              Environment const& more = {});
 std::string stderr_of(std::filesystem::path const& folder);
 std::string stdout_of(std::filesystem::path const& folder);
 

@@ -45,14 +45,16 @@ TEST(ClockFit, is_monotonic_under_noisy_samples_and_old_ticks) {
     fit.add({ticks, ns});
   }
   int64_t before = -1;
-  for (int64_t t = ticks - 400'000'000; t < ticks + 20'000'000; t += 1 + static_cast<int64_t>(random() % 50'000)) {
+  for (int64_t t = ticks - 400'000'000; t < ticks + 20'000'000;
+       t += 1 + static_cast<int64_t>(random() % 50'000)) {
     int64_t const now = fit.to_trace_ns(t);
     ASSERT_GE(now, before);
     before = now;
   }
 }
 
-// The clock is read before and after the ticks: however long this thread is put aside between, the fit lies between the two.
+// The clock is read before and after the ticks: however long this thread is put aside between, the
+// fit lies between the two.
 TEST(Clock, ticks_follow_the_monotonic_clock) {
   TickSource const source = choose_tick_source();
   ClockSample const origin = sample_clocks(source);

@@ -114,12 +114,13 @@ TEST(Decoder, reads_a_steps_index_whatever_its_type) {
   Pipeline pipeline;
   ThreadRecorder& thread = *pipeline.source.attach(1);
   uint64_t const garbage = 0xDEAD'0000'0000;  // the union's other half
-  std::array<std::pair<ValueType, uint64_t>, 6> const values = {{{ValueType::kInt64, 7},
-                                                                 {ValueType::kUint64, 7},
-                                                                 {ValueType::kInt32, garbage << 16 | 7},
-                                                                 {ValueType::kUint32, garbage << 16 | 7},
-                                                                 {ValueType::kDouble, std::bit_cast<uint64_t>(7.0)},
-                                                                 {ValueType::kFloat, std::bit_cast<uint32_t>(7.0F)}}};
+  std::array<std::pair<ValueType, uint64_t>, 6> const values = {
+      {{ValueType::kInt64, 7},
+       {ValueType::kUint64, 7},
+       {ValueType::kInt32, garbage << 16 | 7},
+       {ValueType::kUint32, garbage << 16 | 7},
+       {ValueType::kDouble, std::bit_cast<uint64_t>(7.0)},
+       {ValueType::kFloat, std::bit_cast<uint32_t>(7.0F)}}};
   for (auto const& [type, value] : values) {
     EventArgs args = step_args(0);
     args.value_type = type;
@@ -177,7 +178,8 @@ TEST(Decoder, takes_an_allocation_from_the_payload_of_its_end_and_its_category_f
   category.category = 4;
   thread.push(category);
   thread.push(named("allocate", kDeviceDomain));
-  api::MemoryPayload const memory = {0xABC0, 64, 128, 256, 1, api::MemoryOp::kAllocate, api::MemoryPurpose::kOther};
+  api::MemoryPayload const memory = {
+      0xABC0, 64, 128, 256, 1, api::MemoryOp::kAllocate, api::MemoryPurpose::kOther};
   PayloadView const view = payload(api::DeviceSchema::kMemory, memory);
   thread.pop(kDeviceDomain, {&view, 1});
   thread.pop(kAnnotationDomain);
@@ -195,7 +197,8 @@ TEST(Decoder, counts_payloads_of_unknown_layout_and_keeps_the_range) {
   Pipeline pipeline;
   ThreadRecorder& thread = *pipeline.source.attach(1);
   api::LaunchPayload const launch = {1, 0, 0};
-  thread.push(device_args("mystery", payload(api::DeviceSchema::kLaunch, launch)));  // its schema was never registered
+  thread.push(device_args(
+      "mystery", payload(api::DeviceSchema::kLaunch, launch)));  // its schema was never registered
   thread.pop(kDeviceDomain);
   pipeline.finish();
   EXPECT_EQ(pipeline.store.log.unknown_events, 1U);
@@ -217,7 +220,8 @@ TEST(Decoder, keeps_the_events_of_threads_that_exit_and_frees_their_rings) {
   Pipeline pipeline({}, 1 << 20);
   for (int64_t i = 0; i < 100; ++i) {
     ThreadRecorder& thread = *pipeline.source.attach(100 + i);
-    ASSERT_TRUE(thread.ring().valid()) << "thread " << i << " got no ring: those of exited threads were not freed";
+    ASSERT_TRUE(thread.ring().valid())
+        << "thread " << i << " got no ring: those of exited threads were not freed";
     thread.push(named("work"));
     thread.close({"worker"});
     pipeline.drain();
@@ -260,12 +264,15 @@ TEST(Decoder, survives_records_that_contradict_themselves) {
     std::array<uint64_t, 24> words{};
     for (auto& word : words) word = random() % 3 == 0 ? random() : random() % 64;
     auto const type = static_cast<uint8_t>(random() % 2 == 0 ? random() % 7 : random());
-    RecordHeader const header = {type, static_cast<uint8_t>(random()), static_cast<uint16_t>(random() % 16),
-                                 static_cast<uint16_t>(random() % 4), static_cast<uint16_t>(random() % 100)};
+    RecordHeader const header = {
+        type, static_cast<uint8_t>(random()), static_cast<uint16_t>(random() % 16),
+        static_cast<uint16_t>(random() % 4), static_cast<uint16_t>(random() % 100)};
     std::memcpy(words.data(), &header, sizeof header);
     words[4] = random() % 2 == 0 ? 0x53530000 + random() % 12 : words[4];
     size_t const count = random() % (words.size() + 1);
-    EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), std::span(words).first(count), clock, store), count);
+    EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), std::span(words).first(count),
+                             clock, store),
+              count);
     if (random() % 100 == 0) decoder.end_round(store);
   }
   decoder.finish(1000, store);
@@ -274,7 +281,8 @@ TEST(Decoder, survives_records_that_contradict_themselves) {
 TEST(Registry, gives_domains_beyond_the_bound_one_number) {
   Registry registry;
   std::set<uint16_t> numbers;
-  for (int i = 0; i < 2 * kMaxDomains; ++i) numbers.insert(registry.domain("domain " + std::to_string(i)));
+  for (int i = 0; i < 2 * kMaxDomains; ++i)
+    numbers.insert(registry.domain("domain " + std::to_string(i)));
   EXPECT_EQ(numbers.size(), size_t{kMaxDomains - kFirstOtherDomain});
   EXPECT_LT(*numbers.rbegin(), kMaxDomains);
   EXPECT_EQ(registry.domain("domain 5"), registry.domain("domain 5"));
@@ -343,7 +351,8 @@ TEST(Recorder, keeps_no_room_free_for_the_pops_of_a_program_that_forgets_them) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "popped"), 100'000);
   // 64 outer levels and 65,536 deep ones are kept, one of them for "popped".
   EXPECT_THAT(pipeline.store.log.notes,
-              ElementsAre(HasSubstr("65599 ranges were still open"), HasSubstr("34401 ranges were pushed and not popped")));
+              ElementsAre(HasSubstr("65599 ranges were still open"),
+                          HasSubstr("34401 ranges were pushed and not popped")));
 }
 
 TEST(Recorder, never_ends_a_deep_range_where_the_pop_of_another_was_lost) {
@@ -362,7 +371,8 @@ TEST(Recorder, never_ends_a_deep_range_where_the_pop_of_another_was_lost) {
   auto const names = pipeline.names();
   EXPECT_EQ(std::count(names.begin(), names.end(), "lost"), 0);
   EXPECT_EQ(std::count(names.begin(), names.end(), "whole"), 1);
-  EXPECT_EQ(pipeline.source.dropped(), 3U) << "a mark, the range whose pop was lost, and the one whose push was";
+  EXPECT_EQ(pipeline.source.dropped(), 3U)
+      << "a mark, the range whose pop was lost, and the one whose push was";
 }
 
 TEST(Recorder, leaves_out_deep_ranges_whose_pops_were_the_last_that_was_lost) {
@@ -417,10 +427,12 @@ TEST_P(LostEndsTest, leave_no_range_that_seems_to_go_on) {
 }
 
 INSTANTIATE_TEST_SUITE_P(FewAndMany, LostEndsTest,
-                         ::testing::Values(1, UnmatchedRangeEnds::kRemembered, 5 * UnmatchedRangeEnds::kRemembered));
+                         ::testing::Values(1, UnmatchedRangeEnds::kRemembered,
+                                           5 * UnmatchedRangeEnds::kRemembered));
 
 TEST(Recorder, takes_a_burst_of_half_the_buffer_whatever_its_size_while_nobody_drains) {
-  if (!Ring::addresses_cost_nothing()) GTEST_SKIP() << "addresses are limited here, so that rings stay small";
+  if (!Ring::addresses_cost_nothing())
+    GTEST_SKIP() << "addresses are limited here, so that rings stay small";
   for (size_t const megabytes : {8, 32}) {
     Pipeline pipeline({}, megabytes << 20);
     ThreadRecorder& thread = *pipeline.source.attach(1);
@@ -462,7 +474,8 @@ class Steps : public ::testing::Test {
   }
   void allocate() {
     host.push(named("allocate", kDeviceDomain));
-    api::MemoryPayload const memory = {1, 2, 3, 4, 0, api::MemoryOp::kAllocate, api::MemoryPurpose::kWeights};
+    api::MemoryPayload const memory = {
+        1, 2, 3, 4, 0, api::MemoryOp::kAllocate, api::MemoryPurpose::kWeights};
     PayloadView const view = payload(api::DeviceSchema::kMemory, memory);
     host.pop(kDeviceDomain, {&view, 1});
   }
@@ -472,7 +485,8 @@ class Steps : public ::testing::Test {
   ThreadRecorder& host = *pipeline.source.attach(1);
 };
 
-TEST_F(Steps, only_the_chosen_ones_are_recorded_with_the_ops_launched_in_them_and_all_allocations_before) {
+TEST_F(Steps,
+       only_the_chosen_ones_are_recorded_with_the_ops_launched_in_them_and_all_allocations_before) {
   allocate();
   for (int64_t i = 0; i < 6; ++i) {
     host.push(step_args(i));
@@ -492,7 +506,8 @@ TEST_F(Steps, only_the_chosen_ones_are_recorded_with_the_ops_launched_in_them_an
   EXPECT_EQ(seen[model::EventKind::kRange].size(), 2U);
   EXPECT_THAT(seen[model::EventKind::kLaunch], ElementsAre(12, 13));
   EXPECT_THAT(seen[model::EventKind::kKernel], ElementsAre(12, 13));
-  EXPECT_GE(seen[model::EventKind::kMemory].size(), 5U);  // before, in steps 0 and 1, and in both recorded ones
+  EXPECT_GE(seen[model::EventKind::kMemory].size(),
+            5U);  // before, in steps 0 and 1, and in both recorded ones
 }
 
 TEST_F(Steps, capture_is_over_when_every_annotating_thread_and_the_device_are_done) {

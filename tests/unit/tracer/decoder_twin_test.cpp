@@ -1,5 +1,6 @@
-// The decoder and the store against the simplest thing that could be right: random records of several threads, decoded in pieces,
-// written in many flushes and read back, against a list of what began and ended when.
+// The decoder and the store against the simplest thing that could be right: random records of
+// several threads, decoded in pieces, written in many flushes and read back, against a list of what
+// began and ended when.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -26,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 using model::EventKind;
 
-/// An event as the list has it, and as it is read back: (track, start, duration, name, kind, a number of its details).
+/// An event as the list has it, and as it is read back: (track, start, duration, name, kind, a
+/// number of its details).
 using Event = std::tuple<std::string, int64_t, int64_t, std::string, EventKind, uint64_t>;
 
 constexpr uint32_t kTwinThreads = 3;
@@ -62,7 +64,9 @@ class Twin {
         return pop(thread);
     }
   }
-  std::vector<uint64_t> take_words(uint32_t thread) { return std::exchange(threads_[thread].words, {}); }
+  std::vector<uint64_t> take_words(uint32_t thread) {
+    return std::exchange(threads_[thread].words, {});
+  }
   [[nodiscard]] int64_t now() const { return time_; }
   /// The list, when what is open ends now.
   std::vector<Event> finish() {
@@ -104,7 +108,8 @@ class Twin {
     uint16_t const domain = random_() % 4 == 0 ? library_ : kDefaultDomain;
     bool const by_handle = random_() % 5 == 0;
     auto& words = threads_[thread].words;
-    words.push_back(compact_word(time_, unsigned{kCompact} | (by_handle ? kCompactHandle : 0U) | domain));
+    words.push_back(
+        compact_word(time_, unsigned{kCompact} | (by_handle ? kCompactHandle : 0U) | domain));
     if (by_handle) {
       words.push_back(handle_);
     } else {
@@ -117,10 +122,13 @@ class Twin {
       }
     }
     std::string const shown = by_handle ? "registered" : text.empty() ? "unnamed" : text;
-    threads_[thread].open.push_back({{track(thread), (domain == library_ ? "library: " : "") + shown, time_}, domain});
+    threads_[thread].open.push_back(
+        {{track(thread), (domain == library_ ? "library: " : "") + shown, time_}, domain});
   }
-  void put(uint32_t thread, RecordType type, uint16_t domain, uint8_t flags, std::vector<uint64_t> const& rest) {
-    RecordHeader const header = {static_cast<uint8_t>(type), flags, static_cast<uint16_t>(2 + rest.size()), domain, 1};
+  void put(uint32_t thread, RecordType type, uint16_t domain, uint8_t flags,
+           std::vector<uint64_t> const& rest) {
+    RecordHeader const header = {static_cast<uint8_t>(type), flags,
+                                 static_cast<uint16_t>(2 + rest.size()), domain, 1};
     uint64_t first = 0;
     std::memcpy(&first, &header, sizeof header);
     auto& words = threads_[thread].words;
@@ -142,14 +150,18 @@ class Twin {
     if (number % 3 == 0) {
       put(thread, RecordType::kPush, kAnnotationDomain, kHasCategory | kHasValue | kHasText,
           {1 | uint64_t{2} << 32, number, 's'});
-      threads_[thread].open.push_back({{track(thread), "s", time_}, kAnnotationDomain, EventKind::kStep, number});
+      threads_[thread].open.push_back(
+          {{track(thread), "s", time_}, kAnnotationDomain, EventKind::kStep, number});
     } else if (number % 3 == 1) {
       std::vector<uint64_t> rest = {'k'};
-      auto const payload = payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, thread, number, 0});
+      auto const payload =
+          payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, thread, number, 0});
       rest.insert(rest.end(), payload.begin(), payload.end());
       put(thread, RecordType::kPush, kDeviceDomain, kHasText | kHasPayloads, rest);
-      threads_[thread].open.push_back(
-          {{"stream " + std::to_string(thread), "k", time_}, kDeviceDomain, EventKind::kKernel, number});
+      threads_[thread].open.push_back({{"stream " + std::to_string(thread), "k", time_},
+                                       kDeviceDomain,
+                                       EventKind::kKernel,
+                                       number});
     } else {
       put(thread, RecordType::kPush, kDeviceDomain, kHasText, {'m'});
       threads_[thread].open.push_back({{track(thread), "m", time_}, kDeviceDomain});
@@ -160,19 +172,24 @@ class Twin {
     if (open.empty()) return;
     // Domains nest each for itself: any range that is the innermost of its domain may end.
     uint16_t const domain = open[random_() % open.size()].domain;
-    auto const last = std::find_if(open.rbegin(), open.rend(), [&](Open const& one) { return one.domain == domain; });
+    auto const last = std::find_if(open.rbegin(), open.rend(),
+                                   [&](Open const& one) { return one.domain == domain; });
     Open const ended = *last;
     open.erase(std::next(last).base());
-    bool const tells = domain == kDeviceDomain && ended.kind == EventKind::kRange && random_() % 4 != 0;
+    bool const tells =
+        domain == kDeviceDomain && ended.kind == EventKind::kRange && random_() % 4 != 0;
     if (!tells) {
-      threads_[thread].words.push_back(compact_word(time_, unsigned{kCompact} | kCompactPop | domain));
+      threads_[thread].words.push_back(
+          compact_word(time_, unsigned{kCompact} | kCompactPop | domain));
       return list(ended.event, ended.kind, ended.detail);
     }
     bool const is_op = random_() % 3 == 0;
     uint64_t const number = random_() % 1000;
     put(thread, RecordType::kPop, domain, kHasPayloads,
-        is_op ? payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, kTwinThreads, number, 0})
-              : payload_words(api::DeviceSchema::kMemory, api::MemoryPayload{1, number, 0, 0, 0, api::MemoryOp::kFree, {}}));
+        is_op ? payload_words(api::DeviceSchema::kKernel,
+                              api::KernelPayload{0, 0, kTwinThreads, number, 0})
+              : payload_words(api::DeviceSchema::kMemory,
+                              api::MemoryPayload{1, number, 0, 0, 0, api::MemoryOp::kFree, {}}));
     Begun moved = ended.event;
     if (is_op) moved.track = "stream " + std::to_string(kTwinThreads);
     list(moved, is_op ? EventKind::kKernel : EventKind::kMemory, number);
@@ -184,7 +201,8 @@ class Twin {
   }
   void end(uint32_t thread) {
     if (started_.empty()) return;
-    auto const one = std::next(started_.begin(), static_cast<ptrdiff_t>(random_() % started_.size()));
+    auto const one =
+        std::next(started_.begin(), static_cast<ptrdiff_t>(random_() % started_.size()));
     put(thread, RecordType::kEnd, kDefaultDomain, kHasRangeId, {one->first});
     list(one->second.event, one->second.kind, 0);
     started_.erase(one);
@@ -228,14 +246,15 @@ uint64_t detail_number(model::Trace const& trace, uint32_t row) {
 std::vector<Event> events_of(model::Trace const& trace) {
   std::vector<Event> events;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    events.emplace_back(trace.track(row).name, trace.start(row), trace.columns().dur[row], trace.name(row), trace.kind(row),
-                        detail_number(trace, row));
+    events.emplace_back(trace.track(row).name, trace.start(row), trace.columns().dur[row],
+                        trace.name(row), trace.kind(row), detail_number(trace, row));
   std::sort(events.begin(), events.end());
   return events;
 }
 
 TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
-  fs::path const path = fs::path(::testing::TempDir()) / ("decoder_twin_" + std::to_string(::getpid()) + ".stepscope");
+  fs::path const path = fs::path(::testing::TempDir()) /
+                        ("decoder_twin_" + std::to_string(::getpid()) + ".stepscope");
   fs::remove(path);
   auto const started = FileThread::start([&] { return file::TraceWriter::create(path); });
   ASSERT_TRUE(started) << started.error().message;
@@ -248,13 +267,15 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   for (uint32_t t = 0; t < kTwinThreads; ++t) decoder.describe_thread(t, t);
   std::mt19937 random(3);
   int64_t flush_time = 0;
-  // More rows on a track than a block holds, and a flush of whatever there is every few thousand records.
+  // More rows on a track than a block holds, and a flush of whatever there is every few thousand
+  // records.
   int const rounds = support::kSanitized ? 150 : 400;
   for (int round = 0; round < rounds; ++round) {
     for (auto records = random() % 3000; records > 0; --records) twin.step();
     for (uint32_t t = 0; t < kTwinThreads; ++t) {
       auto const words = twin.take_words(t);
-      for (size_t done = 0; done < words.size();) done += decoder.decode(t, std::span(words).subspan(done), clock, store);
+      for (size_t done = 0; done < words.size();)
+        done += decoder.decode(t, std::span(words).subspan(done), clock, store);
     }
     decoder.end_round(store);
     if (round < rounds / 2) store.flush(flush_time += TraceStore::kMaxAgeNs, false);
@@ -274,7 +295,8 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   auto const events = events_of(*trace);
   ASSERT_EQ(events.size(), expected.size());
   auto const [seen, wanted] = std::mismatch(events.begin(), events.end(), expected.begin());
-  EXPECT_EQ(seen, events.end()) << "got " << ::testing::PrintToString(*seen) << ", not " << ::testing::PrintToString(*wanted);
+  EXPECT_EQ(seen, events.end()) << "got " << ::testing::PrintToString(*seen) << ", not "
+                                << ::testing::PrintToString(*wanted);
   fs::remove(path);
 }
 

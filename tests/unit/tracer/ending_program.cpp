@@ -1,4 +1,5 @@
-// Records 1000 ranges and one that stays open, then ends as its first argument says: for the tests of how programs end.
+// Records 1000 ranges and one that stays open, then ends as its first argument says: for the tests
+// of how programs end.
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -31,7 +32,8 @@ bool in_child(pid_t child, Work const& work) {
 }
 
 void end_as(std::string_view how) {
-  std::array<char*, 3> arguments = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>("exit 7")};
+  std::array<char*, 3> arguments = {const_cast<char*>("sh"), const_cast<char*>("-c"),
+                                    const_cast<char*>("exit 7")};
   std::array<char*, 4> const list = {arguments[0], arguments[1], arguments[2], nullptr};
   if (how == "_exit") ::_exit(kStatus);
   if (how == "_Exit") std::_Exit(kStatus);
@@ -72,14 +74,16 @@ int main(int argc, char** argv) {
   }
   // A child that shares this memory must not end its parent's capture.
   if (how == "vfork") {
-    bool const good = in_child(::vfork(), [] { ::_exit(kStatus); }) &&
-                      in_child(::vfork(), [] { ::execl("/bin/sh", "sh", "-c", "exit 7", nullptr); });
+    bool const good = in_child(::vfork(), [] { ::_exit(kStatus); }) && in_child(::vfork(), [] {
+                        ::execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
+                      });
     record();
     ::_exit(good ? kStatus : EXIT_FAILURE);
   }
   // Nothing is executed: the program goes on.
   if (how == "failing-exec") {
-    if (::execl("/nowhere/program", "program", nullptr) == 0 || ::execlp("no-such-program-here", "program", nullptr) == 0)
+    if (::execl("/nowhere/program", "program", nullptr) == 0 ||
+        ::execlp("no-such-program-here", "program", nullptr) == 0)
       return EXIT_FAILURE;
     record();
     return kStatus;

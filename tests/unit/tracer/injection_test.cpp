@@ -57,7 +57,8 @@ TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
   using model::EventKind;
   auto const steps = rows_of_kind(trace, EventKind::kStep);
   ASSERT_THAT(steps, SizeIs(3));
-  for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(trace.detail<model::StepDetail>(steps[i]).index, static_cast<int64_t>(i));
+  for (size_t i = 0; i < steps.size(); ++i)
+    EXPECT_EQ(trace.detail<model::StepDetail>(steps[i]).index, static_cast<int64_t>(i));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kPhase), SizeIs(3));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kInputWait), SizeIs(3));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kLaunch), SizeIs(9));
@@ -72,7 +73,8 @@ TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
   auto const copies = rows_of_kind(trace, EventKind::kMemcpy);
   ASSERT_THAT(copies, SizeIs(3));
   EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).bytes, 512U);
-  EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).direction, model::CopyDirection::kHostToDevice);
+  EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).direction,
+            model::CopyDirection::kHostToDevice);
   auto const collectives = rows_of_kind(trace, EventKind::kCollective);
   ASSERT_THAT(collectives, SizeIs(3));
   auto const& collective = trace.detail<model::CollectiveDetail>(collectives[1]);
@@ -112,8 +114,10 @@ TEST_F(Injection, records_what_ranges_say_beside_their_names) {
   EXPECT_EQ(mark.category, 3U);
   EXPECT_EQ(mark.payload_type, model::NumberType::kReal);
   EXPECT_EQ(std::bit_cast<double>(mark.payload), 0.25);
-  EXPECT_THAT(trace.info().facts, ::testing::IsSupersetOf({std::pair<std::string, std::string>("category 3", "loading"),
-                                                           std::pair<std::string, std::string>("category 4 of NCCL", "init")}));
+  EXPECT_THAT(
+      trace.info().facts,
+      ::testing::IsSupersetOf({std::pair<std::string, std::string>("category 3", "loading"),
+                               std::pair<std::string, std::string>("category 4 of NCCL", "init")}));
 }
 
 TEST_F(Injection, notes_keep_their_numbers_and_are_curves) {
@@ -133,8 +137,10 @@ TEST_F(Injection, notes_keep_their_numbers_and_are_curves) {
   std::map<std::string, std::vector<double>> curves;
   for (uint32_t const row : rows_of_kind(trace, model::EventKind::kSample))
     curves[std::string(trace.name(row))].push_back(trace.detail<model::SampleDetail>(row).value);
-  EXPECT_THAT(curves, ::testing::ElementsAre(::testing::Pair("loss", ::testing::ElementsAre(0.7, 0.7)),
-                                             ::testing::Pair("tokens", ::testing::ElementsAre(9007199254740992.0, -3))));
+  EXPECT_THAT(curves,
+              ::testing::ElementsAre(
+                  ::testing::Pair("loss", ::testing::ElementsAre(0.7, 0.7)),
+                  ::testing::Pair("tokens", ::testing::ElementsAre(9007199254740992.0, -3))));
 }
 
 TEST_F(Injection, records_every_call_of_the_core_api) {
@@ -156,12 +162,15 @@ struct PartResult {
 
 PartResult part_result(std::string const& printed) {
   PartResult result;
-  std::sscanf(printed.c_str(), "started %d stopped %d level %d threads %d again %d grown %d KiB signals %d", &result.started,
-              &result.stopped, &result.level, &result.threads, &result.again, &result.grown_kib, &result.signals);
+  std::sscanf(printed.c_str(),
+              "started %d stopped %d level %d threads %d again %d grown %d KiB signals %d",
+              &result.started, &result.stopped, &result.level, &result.threads, &result.again,
+              &result.grown_kib, &result.signals);
   return result;
 }
 
-/// Three steps of four device ops and three launches each, and nothing of what was before and behind.
+/// Three steps of four device ops and three launches each, and nothing of what was before and
+/// behind.
 void expect_only_the_part(model::Trace const& trace) {
   auto names = count_names(trace);
   EXPECT_EQ(names.count("too late"), 0U);
@@ -173,7 +182,8 @@ void expect_only_the_part(model::Trace const& trace) {
   EXPECT_EQ(trace.log().dropped, 0U);
 }
 
-/// Nothing of the tracer runs, holds memory, handles signals, or is called by NVTX (which answers −2 without a tool).
+/// Nothing of the tracer runs, holds memory, handles signals, or is called by NVTX (which answers
+/// −2 without a tool).
 void expect_nothing_is_left(PartResult const& result) {
   EXPECT_EQ(result.threads, 1);
   EXPECT_EQ(result.level, -2);
@@ -183,7 +193,8 @@ void expect_nothing_is_left(PartResult const& result) {
 }
 
 TEST_F(Injection, records_what_code_asks_for_and_is_gone_behind_it) {
-  ASSERT_EQ(run_child(folder.path(), {"train-part"}, {{"STEPSCOPE_FROM_CODE", "1"}}), 0) << stderr_of(folder.path());
+  ASSERT_EQ(run_child(folder.path(), {"train-part"}, {{"STEPSCOPE_FROM_CODE", "1"}}), 0)
+      << stderr_of(folder.path());
   std::string const printed = stdout_of(folder.path());
   PartResult const result = part_result(printed);
   EXPECT_EQ(result.started, 1) << printed;
@@ -195,14 +206,16 @@ TEST_F(Injection, records_what_code_asks_for_and_is_gone_behind_it) {
 
 TEST_F(Injection, records_from_code_without_the_command) {
   std::string const library = support::build_path("lib/libstepscope-tracer.so");
-  Environment const none = {{"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
+  Environment const none = {
+      {"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
   std::string const run = (folder.path() / "run").string();
   ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0) << stderr_of(folder.path());
   PartResult const result = part_result(stdout_of(folder.path()));
   EXPECT_EQ(result.started, 1) << stdout_of(folder.path());
   EXPECT_EQ(result.stopped, 1) << stdout_of(folder.path());
   expect_nothing_is_left(result);
-  EXPECT_THAT(stdout_of(folder.path()), HasSubstr("environment is as it was")) << "children would be recorded";
+  EXPECT_THAT(stdout_of(folder.path()), HasSubstr("environment is as it was"))
+      << "children would be recorded";
   auto const traces = read_traces(run);
   ASSERT_THAT(traces, SizeIs(1));
   expect_only_the_part(traces.begin()->second);
@@ -244,19 +257,23 @@ TEST_F(Injection, bears_odd_payloads) {
   ASSERT_THAT(kernels, SizeIs(3));
   std::multiset<uint64_t> bytes;
   for (uint32_t const row : kernels) bytes.insert(trace.detail<model::KernelDetail>(row).bytes);
-  EXPECT_EQ(bytes, (std::multiset<uint64_t>{0, 0, 64})) << "the size that was left open comes from the schema";
+  EXPECT_EQ(bytes, (std::multiset<uint64_t>{0, 0, 64}))
+      << "the size that was left open comes from the schema";
   EXPECT_EQ(trace.name(kernels[0]), "kernel") << "without a message the schema gives the name";
 }
 
 int64_t epoch_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 /// Of what "run-for-ever" recorded: the newest of its time stamps; 0 when there is none.
 int64_t newest_stamp(model::Trace const& trace) {
   int64_t newest = 0;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    if (trace.name(row) != "around") newest = std::max<int64_t>(newest, std::stoll(std::string(trace.name(row))));
+    if (trace.name(row) != "around")
+      newest = std::max<int64_t>(newest, std::stoll(std::string(trace.name(row))));
   }
   return newest;
 }
@@ -284,8 +301,10 @@ TEST_F(Injection, loses_less_than_a_second_to_kill_9_at_any_moment) {
     EXPECT_TRUE(trace.log().truncated);
     EXPECT_EQ(trace.log().lost_blocks, 0U);
     int64_t const begun_at = trace.info().origin_epoch_ns / 1'000'000;
-    if (killed_at - begun_at < 1000) continue;  // may have nothing to show, its description included
-    EXPECT_GT(newest_stamp(trace), killed_at - 1000) << "kill " << i << " after " << killed_at - begun_at << " ms";
+    if (killed_at - begun_at < 1000)
+      continue;  // may have nothing to show, its description included
+    EXPECT_GT(newest_stamp(trace), killed_at - 1000)
+        << "kill " << i << " after " << killed_at - begun_at << " ms";
   }
 }
 
@@ -300,14 +319,16 @@ TEST_F(Injection, loses_less_than_a_second_to_an_exit_that_runs_no_handlers) {
 
 TEST_F(Injection, records_thousands_of_short_threads_in_a_file_that_grows_with_their_number) {
   constexpr uint32_t kThreads = 3000;
-  ASSERT_EQ(run_child(folder.path(), {"tasks", std::to_string(kThreads)}), 0) << stderr_of(folder.path());
+  ASSERT_EQ(run_child(folder.path(), {"tasks", std::to_string(kThreads)}), 0)
+      << stderr_of(folder.path());
   model::Trace const trace = only_trace();
   EXPECT_EQ(trace.event_count(), kThreads);
   EXPECT_THAT(trace.tracks(), SizeIs(kThreads));
   EXPECT_EQ(trace.log().dropped, 0U);
   // Each track is described once or twice, and has a block of one row.
   constexpr uintmax_t kBytesPerThread = 700;
-  EXPECT_LT(std::filesystem::file_size(std::filesystem::directory_iterator(folder.path())->path()), kThreads * kBytesPerThread);
+  EXPECT_LT(std::filesystem::file_size(std::filesystem::directory_iterator(folder.path())->path()),
+            kThreads * kBytesPerThread);
 }
 
 TEST_F(Injection, keeps_what_was_recorded_when_the_program_calls_exit_at_once) {
@@ -325,8 +346,9 @@ TEST_F(Injection, gives_a_fork_its_own_file_and_leaves_the_parents_alone) {
   ASSERT_TRUE(traces.contains("rank-5.stepscope"));
   for (auto const& [name, trace] : traces) {
     bool const is_parent = name == "rank-5.stepscope";
-    std::map<std::string, int> const expected = is_parent ? std::map<std::string, int>{{"parent before", 1}, {"parent after", 1}}
-                                                          : std::map<std::string, int>{{"child", 1}};
+    std::map<std::string, int> const expected =
+        is_parent ? std::map<std::string, int>{{"parent before", 1}, {"parent after", 1}}
+                  : std::map<std::string, int>{{"child", 1}};
     EXPECT_EQ(count_names(trace), expected) << name;
     EXPECT_FALSE(trace.log().truncated) << name;
     EXPECT_EQ(trace.info().rank, 5);
@@ -348,13 +370,17 @@ TEST_F(Injection, survives_forks_while_other_threads_record) {
 
 TEST_F(Injection, records_what_destructors_and_exit_handlers_do) {
   ASSERT_EQ(run_child(folder.path(), {"annotate-late"}), 0) << stderr_of(folder.path());
-  std::map<std::string, int> const expected = {
-      {"static destructor", 1}, {"exit handler", 1}, {"thread destructor", 1}, {"key destructor", 1}, {"in thread", 1}};
+  std::map<std::string, int> const expected = {{"static destructor", 1},
+                                               {"exit handler", 1},
+                                               {"thread destructor", 1},
+                                               {"key destructor", 1},
+                                               {"in thread", 1}};
   EXPECT_EQ(count_names(only_trace()), expected);
 }
 
 TEST_F(Injection, records_before_and_after_an_exec) {
-  ASSERT_EQ(run_child(folder.path(), {"exec"}, {{"EXEC_WHAT", "train"}}), 0) << stderr_of(folder.path());
+  ASSERT_EQ(run_child(folder.path(), {"exec"}, {{"EXEC_WHAT", "train"}}), 0)
+      << stderr_of(folder.path());
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(2));
   std::map<std::string, int> all;
@@ -366,7 +392,8 @@ TEST_F(Injection, records_before_and_after_an_exec) {
 }
 
 TEST_F(Injection, records_only_the_chosen_steps_and_earlier_allocations) {
-  ASSERT_EQ(run_child(folder.path(), {"train", "6"}, {{"STEPSCOPE_STEPS", "2:3"}}), 0) << stderr_of(folder.path());
+  ASSERT_EQ(run_child(folder.path(), {"train", "6"}, {{"STEPSCOPE_STEPS", "2:3"}}), 0)
+      << stderr_of(folder.path());
   model::Trace const trace = only_trace();
   auto const steps = rows_of_kind(trace, model::EventKind::kStep);
   ASSERT_THAT(steps, SizeIs(2));
@@ -405,7 +432,8 @@ TEST_F(Injection, leaves_the_program_alone_when_the_folder_cannot_be_written) {
 }
 
 TEST_F(Injection, is_silent_when_not_asked_to_report) {
-  EXPECT_EQ(run_child(folder.path(), {"flood", "4", "200000"}, {{"STEPSCOPE_BUFFER_MB", "1"}, {"STEPSCOPE_REPORT_LOSS", "0"}}),
+  EXPECT_EQ(run_child(folder.path(), {"flood", "4", "200000"},
+                      {{"STEPSCOPE_BUFFER_MB", "1"}, {"STEPSCOPE_REPORT_LOSS", "0"}}),
             0);
   EXPECT_EQ(stderr_of(folder.path()), "");
 }

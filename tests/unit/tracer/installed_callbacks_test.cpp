@@ -31,7 +31,8 @@ TEST(InstalledCallbacksTest, leaves_what_another_tool_has_put_there) {
 
 TEST(InstalledCallbacksTest, leaves_memory_that_belongs_to_no_library_now) {
   InstalledCallbacks callbacks;
-  auto const heap = std::make_unique<void*>(nullptr);  // as the memory of a library that was unloaded, given out again
+  auto const heap = std::make_unique<void*>(
+      nullptr);  // as the memory of a library that was unloaded, given out again
   callbacks.install(heap.get(), &ours);
   EXPECT_EQ(callbacks.uninstall(), 0U);
   EXPECT_EQ(*heap, &ours);

@@ -1,4 +1,5 @@
-// Turns of threads that annotate steps, with the command at the other end of the socket played by the test.
+// Turns of threads that annotate steps, with the command at the other end of the socket played by
+// the test.
 #include "tracer/core/interleave.h"
 
 #include <array>
@@ -18,7 +19,9 @@ namespace {
 
 class TurnsTest : public ::testing::Test {
  protected:
-  TurnsTest() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_.data()), 0); }
+  TurnsTest() {
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_.data()), 0);
+  }
   ~TurnsTest() override {
     close_program();
     close_command();
@@ -35,7 +38,8 @@ class TurnsTest : public ::testing::Test {
   }
   void train() {
     TurnMessage const message;
-    EXPECT_EQ(::send(ends_[1], &message, sizeof message, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof message));
+    EXPECT_EQ(::send(ends_[1], &message, sizeof message, MSG_NOSIGNAL),
+              static_cast<ssize_t>(sizeof message));
   }
   [[nodiscard]] int of_command() const { return ends_[1]; }
   void close_program() {
@@ -47,7 +51,9 @@ class TurnsTest : public ::testing::Test {
     ends_[1] = -1;
   }
   /// As the recorder of a thread does before a step. False: turns are over.
-  static bool begin_step(Turns& turns, Turns::Member& member) { return turns.may_begin(member) || turns.wait(member); }
+  static bool begin_step(Turns& turns, Turns::Member& member) {
+    return turns.may_begin(member) || turns.wait(member);
+  }
 
  private:
   std::array<int, 2> ends_{};

@@ -18,14 +18,16 @@ TEST(ParseSteps, are_parsed_with_open_ends) {
 }
 
 TEST(ParseSteps, that_make_no_range_are_refused) {
-  for (char const* const text : {"", ":", "7", "a:b", "7:3", "-1:4", "1:2:3", "1 :2", "99999999999999999999:"})
+  for (char const* const text :
+       {"", ":", "7", "a:b", "7:3", "-1:4", "1:2:3", "1 :2", "99999999999999999999:"})
     EXPECT_FALSE(parse_steps(text)) << text;
 }
 
 TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
   ::setenv(kOutputVariable, "/tmp", 1);
   EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, kDefaultCudaBufferMb << 20);
-  for (auto const& [text, megabytes] : {std::pair{"7", size_t{7}}, {"0", kDefaultCudaBufferMb}, {"much", kDefaultCudaBufferMb}}) {
+  for (auto const& [text, megabytes] :
+       {std::pair{"7", size_t{7}}, {"0", kDefaultCudaBufferMb}, {"much", kDefaultCudaBufferMb}}) {
     ::setenv(kCudaBufferVariable, text, 1);
     EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, megabytes << 20) << text;
     EXPECT_EQ(options_from_environment()->buffer_bytes, kDefaultBufferMb << 20);
@@ -37,8 +39,9 @@ TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
 TEST(BufferVariables, say_how_large_each_buffer_of_cuda_is) {
   ::setenv(kOutputVariable, "/tmp", 1);
   EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, kDefaultCudaBufferBytes);
-  for (auto const& [text, bytes] :
-       {std::pair{"1024", size_t{1} << 20}, {"15", kDefaultCudaBufferBytes}, {"big", kDefaultCudaBufferBytes}}) {
+  for (auto const& [text, bytes] : {std::pair{"1024", size_t{1} << 20},
+                                    {"15", kDefaultCudaBufferBytes},
+                                    {"big", kDefaultCudaBufferBytes}}) {
     ::setenv(kCudaBufferSizeVariable, text, 1);
     EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, bytes) << text;
   }
@@ -59,7 +62,8 @@ TEST(FileName, of_a_rank_gives_way_to_one_that_exists) {
 }
 
 TEST(WideText, becomes_utf8_of_whole_characters) {
-  EXPECT_EQ(utf8_from_wide(L"a\u00e4\u4e2d\U0001F600", 100), "a\xC3\xA4\xE4\xB8\xAD\xF0\x9F\x98\x80");
+  EXPECT_EQ(utf8_from_wide(L"a\u00e4\u4e2d\U0001F600", 100),
+            "a\xC3\xA4\xE4\xB8\xAD\xF0\x9F\x98\x80");
   EXPECT_EQ(utf8_from_wide(L"\U0001F600\U0001F600", 7), "\xF0\x9F\x98\x80");
   wchar_t const bad[] = {static_cast<wchar_t>(0xD800), static_cast<wchar_t>(0x110000), 0};
   EXPECT_EQ(utf8_from_wide(bad, 100), "\xEF\xBF\xBD\xEF\xBF\xBD");

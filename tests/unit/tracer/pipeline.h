@@ -1,4 +1,5 @@
-// Recorders → rings → decoder → store, without a writer thread and without injection: what the decoding tests run on.
+// Recorders → rings → decoder → store, without a writer thread and without injection: what the
+// decoding tests run on.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,9 @@ struct Row {
 class Pipeline {
  public:
   explicit Pipeline(WindowOptions options = {}, size_t buffer_bytes = 8 << 20)
-      : window(std::move(options)), source(window, TickSource::kMonotonicClock, registry, buffer_bytes), clock(sample()) {}
+      : window(std::move(options)),
+        source(window, TickSource::kMonotonicClock, registry, buffer_bytes),
+        clock(sample()) {}
 
   void drain() {
     source.snapshot();
@@ -52,8 +55,9 @@ class Pipeline {
     for (uint32_t t = 0; t < store.tracks().size(); ++t) {
       model::EventBatch const& events = this->events(t);
       for (size_t i = 0; i < events.size(); ++i) {
-        result.push_back({std::string(store.text(events.name[i])), events.kind[i], store.tracks()[t].name, events.start[i],
-                          events.dur[i], events.correlation[i]});
+        result.push_back({std::string(store.text(events.name[i])), events.kind[i],
+                          store.tracks()[t].name, events.start[i], events.dur[i],
+                          events.correlation[i]});
       }
     }
     return result;
@@ -98,7 +102,8 @@ inline EventArgs step_args(int64_t index) {
 /// A payload of the device domain; the struct must outlive it.
 template <class Payload>
 PayloadView payload(api::DeviceSchema schema, Payload const& value) {
-  return {static_cast<uint64_t>(schema), reinterpret_cast<std::byte const*>(&value), sizeof value, sizeof value};
+  return {static_cast<uint64_t>(schema), reinterpret_cast<std::byte const*>(&value), sizeof value,
+          sizeof value};
 }
 
 inline EventArgs device_args(std::string_view text, PayloadView const& view) {

@@ -1,4 +1,5 @@
-// A thread's own table of descriptors: what the program does to its own is not seen there, and the other way round.
+// A thread's own table of descriptors: what the program does to its own is not seen there, and the
+// other way round.
 #include "tracer/core/threads/private_descriptors.h"
 
 #include <array>
@@ -113,11 +114,13 @@ TEST(OwnThread, BlocksSignalsAndLeavesThoseOfItsStarterAsTheyWere) {
   on_own_thread([] {
     sigset_t mask;
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-    for (int const signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGXFSZ}) EXPECT_EQ(sigismember(&mask, signal), 1) << signal;
+    for (int const signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGXFSZ})
+      EXPECT_EQ(sigismember(&mask, signal), 1) << signal;
   });
   sigset_t after;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &after);
-  for (int signal = 1; signal < 32; ++signal) EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
+  for (int signal = 1; signal < 32; ++signal)
+    EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
 }
 
 TEST(OwnThread, IsGoneOnlyAfterItsWork) {
@@ -136,7 +139,8 @@ TEST(OwnThread, IsGoneOnlyAfterItsWork) {
 
 TEST(OwnThread, IsGoneForAllWhoWait) {
   Doorbell may_end;
-  auto const thread = OwnThread::start("test", [&] { may_end.wait_until_rung(std::chrono::seconds(60)); });
+  auto const thread =
+      OwnThread::start("test", [&] { may_end.wait_until_rung(std::chrono::seconds(60)); });
   ASSERT_TRUE(thread);
   std::vector<std::thread> waiting;
   for (int i = 0; i < 4; ++i) waiting.emplace_back([&] { thread->join(); });

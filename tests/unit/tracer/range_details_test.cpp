@@ -59,15 +59,17 @@ TEST(RangeDetails, keeps_the_bytes_and_the_communicator_of_the_ranges_of_nccl) {
     uint64_t communicator = 0xABCD, bytes = 4096;
     int32_t root = 3;
   } const values;
-  uint64_t const known = pipeline.registry.add_schema(nccl, 0,
-                                                      {"Broadcast",
-                                                       {{"NCCL communicator ID", 0, 8, ScalarType::kUnsigned},
-                                                        {"Message size [bytes]", 8, 8, ScalarType::kUnsigned},
-                                                        {"Root", 16, 4, ScalarType::kSigned}},
-                                                       sizeof values});
+  uint64_t const known =
+      pipeline.registry.add_schema(nccl, 0,
+                                   {"Broadcast",
+                                    {{"NCCL communicator ID", 0, 8, ScalarType::kUnsigned},
+                                     {"Message size [bytes]", 8, 8, ScalarType::kUnsigned},
+                                     {"Root", 16, 4, ScalarType::kSigned}},
+                                    sizeof values});
   ThreadRecorder& thread = *pipeline.source.attach(1);
   for (uint64_t const schema : {known, known + 1}) {
-    PayloadView const view = {schema, reinterpret_cast<std::byte const*>(&values), sizeof values, sizeof values};
+    PayloadView const view = {schema, reinterpret_cast<std::byte const*>(&values), sizeof values,
+                              sizeof values};
     EventArgs args = named("ncclBroadcast", nccl);
     args.payloads = {&view, 1};
     thread.push(args);
@@ -93,8 +95,8 @@ TEST(RangeDetails, tells_the_names_of_categories_once_the_last_one_counts) {
   pipeline.registry.name_category(pipeline.registry.domain("NCCL"), 7, "init");
   pipeline.source.refresh(pipeline.store);
   pipeline.finish();
-  EXPECT_THAT(pipeline.store.info.facts,
-              ElementsAre(testing::Pair("category 7", "input"), testing::Pair("category 7 of NCCL", "init")));
+  EXPECT_THAT(pipeline.store.info.facts, ElementsAre(testing::Pair("category 7", "input"),
+                                                     testing::Pair("category 7 of NCCL", "init")));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ struct RangeWindow : Pipeline {
   }
   void execute(uint64_t correlation) {
     api::KernelPayload const kernel = {correlation, 0, 0, 0, 0};
-    executor.push(device_args("op " + std::to_string(correlation), payload(api::DeviceSchema::kKernel, kernel)));
+    executor.push(device_args("op " + std::to_string(correlation),
+                              payload(api::DeviceSchema::kKernel, kernel)));
     executor.pop(kDeviceDomain);
   }
   std::vector<std::string> recorded() {
@@ -119,7 +120,8 @@ TEST(RangeWindowTest, ends_with_the_thread_that_left_it_open) {
   EXPECT_TRUE(window.window.is_over());
 }
 
-TEST(RangeWindowTest, device_ops_launched_inside_are_recorded_and_waited_for_when_they_run_behind_it) {
+TEST(RangeWindowTest,
+     device_ops_launched_inside_are_recorded_and_waited_for_when_they_run_behind_it) {
   RangeWindow window("step");
   window.launch(1);
   window.host.push(named("step"));
@@ -147,8 +149,10 @@ TEST(RangeWindowTest, ranges_that_are_open_at_its_end_end_when_they_end) {
   window.finish();
   auto const rows = window.rows();
   ASSERT_THAT(window.names(), UnorderedElementsAre("step", "longer"));
-  int64_t const end_of_step = rows[0].name == "step" ? rows[0].start + rows[0].dur : rows[1].start + rows[1].dur;
-  int64_t const end_of_longer = rows[0].name == "longer" ? rows[0].start + rows[0].dur : rows[1].start + rows[1].dur;
+  int64_t const end_of_step =
+      rows[0].name == "step" ? rows[0].start + rows[0].dur : rows[1].start + rows[1].dur;
+  int64_t const end_of_longer =
+      rows[0].name == "longer" ? rows[0].start + rows[0].dur : rows[1].start + rows[1].dur;
   EXPECT_GT(end_of_longer, end_of_step);
 }
 

@@ -1,4 +1,5 @@
-// Two programs that take turns: who trains when, and that none waits for ever, whatever the other does.
+// Two programs that take turns: who trains when, and that none waits for ever, whatever the other
+// does.
 #include "tracer/record_interleaved.h"
 
 #include <csignal>
@@ -32,7 +33,8 @@ class InTurnTest : public ::testing::Test {
   /// The exit code; what was said is in said().
   int record(Arguments first, Arguments second, int64_t steps = 4) {
     for (Arguments* arguments : {&first, &second})
-      if (arguments->front().front() != '/') arguments->insert(arguments->begin(), support::build_path("tests/traced_program"));
+      if (arguments->front().front() != '/')
+        arguments->insert(arguments->begin(), support::build_path("tests/traced_program"));
     ::testing::internal::CaptureStderr();
     ::testing::internal::CaptureStdout();
     auto const code = record_interleaved(options_, steps, {run(0), first}, {run(1), second});
@@ -41,7 +43,9 @@ class InTurnTest : public ::testing::Test {
     if (!code) said_ = code.error().message;
     return code ? *code : -1;
   }
-  [[nodiscard]] std::string run(int side) const { return (folder_.path() / (side == 0 ? "first" : "second")).string(); }
+  [[nodiscard]] std::string run(int side) const {
+    return (folder_.path() / (side == 0 ? "first" : "second")).string();
+  }
   [[nodiscard]] std::string const& said() const { return said_; }
   [[nodiscard]] std::string const& written() const { return written_; }
   /// Of both.
@@ -49,7 +53,8 @@ class InTurnTest : public ::testing::Test {
     size_t count = 0;
     for (int side : {0, 1})
       for (auto const& [file, trace] : read_traces(run(side)))
-        for (uint32_t row = 0; row < trace.event_count(); ++row) count += trace.kind(row) == model::EventKind::kStep ? 1 : 0;
+        for (uint32_t row = 0; row < trace.event_count(); ++row)
+          count += trace.kind(row) == model::EventKind::kStep ? 1 : 0;
     return count;
   }
   std::string turns_fact(int side) {
@@ -97,19 +102,23 @@ TEST_F(InTurnTest, WhoMarksNoStepsHoldsNobody) {
 }
 
 TEST_F(InTurnTest, ACrashHoldsNobodyAndItsExitCodeIsHandedOn) {
-  EXPECT_EQ(record({"train", "50"}, {"exit-now"}), 7);  // after two steps, in the middle of its turn
+  EXPECT_EQ(record({"train", "50"}, {"exit-now"}),
+            7);  // after two steps, in the middle of its turn
   EXPECT_EQ(recorded_steps(), 52U);
 }
 
 TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
   std::string const program = support::build_path("tests/traced_program");
-  EXPECT_EQ(record({"/bin/sh", "-c", program + " train 20; " + program + " train 20"}, {"train", "60"}), 0);
+  EXPECT_EQ(
+      record({"/bin/sh", "-c", program + " train 20; " + program + " train 20"}, {"train", "60"}),
+      0);
   EXPECT_THAT(said(), HasSubstr("several processes of /bin/sh annotate steps"));
   EXPECT_EQ(recorded_steps(), 100U);
 }
 
 TEST_F(InTurnTest, ASignalEndsBoth) {
-  // Folders are made when signals are waited for. To this thread: others of the tests before may not hold the signal back.
+  // Folders are made when signals are waited for. To this thread: others of the tests before may
+  // not hold the signal back.
   std::thread sender([second = run(1), recording = ::pthread_self()] {
     while (!std::filesystem::exists(second)) std::this_thread::yield();
     ::pthread_kill(recording, SIGTERM);

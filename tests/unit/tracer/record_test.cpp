@@ -51,7 +51,9 @@ class RecordTest : public ::testing::Test {
 
 TEST_F(RecordTest, runs_a_program_and_says_what_was_recorded) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "train"}).value(), 0); });
+  std::string const said = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {program, "train"}).value(), 0);
+  });
   EXPECT_THAT(said, HasSubstr("recorded 1 trace file"));
   EXPECT_THAT(read_traces(options.output), SizeIs(1));
 }
@@ -65,14 +67,15 @@ TEST_F(RecordTest, passes_steps_and_buffer_on) {
   ASSERT_THAT(traces, SizeIs(1));
   auto const& trace = traces.begin()->second;
   EXPECT_EQ(count_names(trace).at("step"), 1);
-  EXPECT_THAT(trace.info().facts, ::testing::Contains(std::pair<std::string, std::string>("buffer", "7 MiB")));
+  EXPECT_THAT(trace.info().facts,
+              ::testing::Contains(std::pair<std::string, std::string>("buffer", "7 MiB")));
 }
 
 TEST_F(RecordTest, passes_on_how_many_buffers_cuda_gets_and_how_large_they_are) {
   options.cuda_buffer_mb = 64;
   options.cuda_buffer_kb = 1024;
-  std::vector<std::string> const command = {"sh", "-c",
-                                            R"(test "$STEPSCOPE_CUDA_BUFFER_MB/$STEPSCOPE_CUDA_BUFFER_KB" = 64/1024)"};
+  std::vector<std::string> const command = {
+      "sh", "-c", R"(test "$STEPSCOPE_CUDA_BUFFER_MB/$STEPSCOPE_CUDA_BUFFER_KB" = 64/1024)"};
   stderr_during([&] { EXPECT_EQ(record_command(options, command).value(), 0); });
 }
 
@@ -81,7 +84,9 @@ TEST_F(RecordTest, returns_the_exit_code_of_the_command) {
 }
 
 TEST_F(RecordTest, returns_128_plus_the_signal_that_killed_the_command) {
-  stderr_during([&] { EXPECT_EQ(record_command(options, {"sh", "-c", "kill -TERM $$"}).value(), 128 + SIGTERM); });
+  stderr_during([&] {
+    EXPECT_EQ(record_command(options, {"sh", "-c", "kill -TERM $$"}).value(), 128 + SIGTERM);
+  });
 }
 
 TEST_F(RecordTest, hands_sigterm_on_and_still_reports) {
@@ -109,8 +114,9 @@ TEST_F(RecordTest, leaves_ctrl_c_to_the_command) {
     pid_t const child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);  // a terminal sends Ctrl-C to the whole foreground group
-      auto const result = record_command(
-          options, {"sh", "-c", "trap 'exit 5' INT; echo > " + options.output + "/ready; while :; do sleep 0.02; done"});
+      auto const result = record_command(options, {"sh", "-c",
+                                                   "trap 'exit 5' INT; echo > " + options.output +
+                                                       "/ready; while :; do sleep 0.02; done"});
       ::_exit(result.value_or(99));
     }
     while (!fs::exists(options.output + "/ready")) std::this_thread::yield();
@@ -121,7 +127,8 @@ TEST_F(RecordTest, leaves_ctrl_c_to_the_command) {
 }
 
 TEST_F(RecordTest, says_when_the_command_used_nothing_that_can_be_recorded) {
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
+  std::string const said =
+      stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
   EXPECT_THAT(said, HasSubstr("neither CUDA nor NVTX"));
   bool const can_use_cuda = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
   EXPECT_EQ(said.find("has no NVIDIA device") == std::string::npos, can_use_cuda) << said;
@@ -142,10 +149,12 @@ class EndingTest : public RecordTest, public ::testing::WithParamInterface<Endin
 TEST_P(EndingTest, loses_nothing) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   // Sanitizers handle faults themselves.
-  if (support::kSanitized && GetParam().exit_code == 128 + SIGSEGV) GTEST_SKIP() << "the sanitizer ends the program";
+  if (support::kSanitized && GetParam().exit_code == 128 + SIGSEGV)
+    GTEST_SKIP() << "the sanitizer ends the program";
   std::string const ending_program = support::build_path("tests/ending_program");
   std::string const said = stderr_during([&] {
-    EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(), GetParam().exit_code);
+    EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(),
+              GetParam().exit_code);
   });
   auto const traces = read_traces(options.output);
   EXPECT_THAT(traces, SizeIs(GetParam().processes)) << said;
@@ -154,16 +163,20 @@ TEST_P(EndingTest, loses_nothing) {
     EXPECT_FALSE(trace.log().truncated) << name;
     for (auto const& [text, count] : count_names(trace)) all[text] += count;
   }
-  std::map<std::string, int> const expected = {{"range", 1000 * GetParam().records}, {"left open", GetParam().records}};
+  std::map<std::string, int> const expected = {{"range", 1000 * GetParam().records},
+                                               {"left open", GetParam().records}};
   EXPECT_EQ(all, expected) << said;
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
-                         ::testing::Values(Ending{"return"}, Ending{"_exit"}, Ending{"_Exit"}, Ending{"quick_exit"},
-                                           Ending{"execv"}, Ending{"execve"}, Ending{"execvp"}, Ending{"execl"}, Ending{"execlp"},
-                                           Ending{"execle"}, Ending{"signal-handler"}, Ending{"fork", 2, 2},
-                                           Ending{"vfork", 1, 2}, Ending{"failing-exec", 1, 2}, Ending{"handled-fault"},
-                                           Ending{"abort", 1, 1, 128 + SIGABRT}, Ending{"sent-fault", 1, 1, 128 + SIGSEGV},
+                         ::testing::Values(Ending{"return"}, Ending{"_exit"}, Ending{"_Exit"},
+                                           Ending{"quick_exit"}, Ending{"execv"}, Ending{"execve"},
+                                           Ending{"execvp"}, Ending{"execl"}, Ending{"execlp"},
+                                           Ending{"execle"}, Ending{"signal-handler"},
+                                           Ending{"fork", 2, 2}, Ending{"vfork", 1, 2},
+                                           Ending{"failing-exec", 1, 2}, Ending{"handled-fault"},
+                                           Ending{"abort", 1, 1, 128 + SIGABRT},
+                                           Ending{"sent-fault", 1, 1, 128 + SIGSEGV},
                                            Ending{"fault", 1, 1, 128 + SIGSEGV}),
                          [](auto const& test) {
                            std::string name = test.param.how;
@@ -174,7 +187,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
 TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_file) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   std::string const said = stderr_during([&] {
-    EXPECT_EQ(record_command(options, {support::build_path("tests/ending_program"), "killed"}).value(), 128 + SIGKILL);
+    EXPECT_EQ(
+        record_command(options, {support::build_path("tests/ending_program"), "killed"}).value(),
+        128 + SIGKILL);
   });
   EXPECT_THAT(said, HasSubstr("nothing was recorded"));
   EXPECT_THAT(said, HasSubstr("was ended"));
@@ -185,17 +200,21 @@ TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_fi
 TEST_F(RecordTest, says_which_tools_of_the_user_saw_nothing) {
   ::setenv("CUDA_INJECTION64_PATH", "/opt/other/tool.so", 1);
   ::setenv("NVTX_INJECTION64_PATH", "/opt/stepscope/lib/libstepscope-tracer.so", 1);
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
+  std::string const said =
+      stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
   ::unsetenv("CUDA_INJECTION64_PATH");
   ::unsetenv("NVTX_INJECTION64_PATH");
   EXPECT_THAT(said, HasSubstr("CUDA_INJECTION64_PATH=/opt/other/tool.so was replaced"));
-  EXPECT_THAT(said, ::testing::Not(HasSubstr("NVTX_INJECTION64_PATH="))) << "an outer record is no other tool";
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("NVTX_INJECTION64_PATH=")))
+      << "an outer record is no other tool";
 }
 
 TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   options.steps = "1000:2000";
-  std::string said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  std::string said = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0);
+  });
   EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
   // Memory that was allocated before would have counted in them.
   options.force = true;
@@ -207,7 +226,9 @@ TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
 TEST_F(RecordTest, says_what_never_began) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   options.range = "no such range";
-  std::string said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  std::string said = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0);
+  });
   EXPECT_THAT(said, HasSubstr("opened no NVTX range no such range"));
   options.force = true;
   options.range.clear();
@@ -226,9 +247,11 @@ TEST_F(RecordTest, records_the_range_that_was_named) {
   stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
   auto const traces = read_traces(options.output);
   ASSERT_THAT(traces, SizeIs(1));
-  EXPECT_EQ(count_names(traces.begin()->second), (std::map<std::string, int>{{"outer", 1}, {"wide \u00e4\u4e2d", 1}}));
+  EXPECT_EQ(count_names(traces.begin()->second),
+            (std::map<std::string, int>{{"outer", 1}, {"wide \u00e4\u4e2d", 1}}));
   EXPECT_THAT(traces.begin()->second.info().facts,
-              ::testing::Contains(std::pair<std::string, std::string>("recorded part", "the first range outer")));
+              ::testing::Contains(
+                  std::pair<std::string, std::string>("recorded part", "the first range outer")));
 }
 
 TEST_F(RecordTest, refuses_two_ways_to_begin) {
@@ -241,7 +264,10 @@ TEST_F(RecordTest, refuses_two_ways_to_begin) {
 TEST_F(RecordTest, lets_programs_with_the_address_sanitizer_start_with_the_options_of_the_user) {
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
   std::string const list = options.output + "/list";
-  stderr_during([&] { EXPECT_EQ(record_command(options, {"sh", "-c", "printf %s \"$ASAN_OPTIONS\" > " + list}).value(), 0); });
+  stderr_during([&] {
+    EXPECT_EQ(
+        record_command(options, {"sh", "-c", "printf %s \"$ASAN_OPTIONS\" > " + list}).value(), 0);
+  });
   ::unsetenv("ASAN_OPTIONS");
   std::string text;
   std::ifstream in(list);
@@ -252,16 +278,21 @@ TEST_F(RecordTest, lets_programs_with_the_address_sanitizer_start_with_the_optio
 TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_once) {
   ::setenv("LD_PRELOAD", "/nowhere/other.so", 1);
   std::string const list = options.output + "/list";
-  stderr_during([&] { EXPECT_EQ(record_command(options, {"sh", "-c", "printf %s \"$LD_PRELOAD\" > " + list}).value(), 0); });
+  stderr_during([&] {
+    EXPECT_EQ(record_command(options, {"sh", "-c", "printf %s \"$LD_PRELOAD\" > " + list}).value(),
+              0);
+  });
   ::unsetenv("LD_PRELOAD");
   std::string text;
   std::getline(std::ifstream(list), text);
   // In the bundle the folder is relative to where the tests run.
-  EXPECT_EQ(text, fs::canonical(support::build_path("lib/libstepscope-exit.so")).string() + ":/nowhere/other.so");
+  EXPECT_EQ(text, fs::canonical(support::build_path("lib/libstepscope-exit.so")).string() +
+                      ":/nowhere/other.so");
 }
 
 TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_folder) {
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"no-such-command-here"}).value(), 127); });
+  std::string const said = stderr_during(
+      [&] { EXPECT_EQ(record_command(options, {"no-such-command-here"}).value(), 127); });
   EXPECT_THAT(said, HasSubstr("command not found"));
   EXPECT_FALSE(fs::exists(options.output));
 }
@@ -269,7 +300,8 @@ TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_f
 TEST_F(RecordTest, returns_126_for_a_file_that_cannot_be_executed) {
   std::string const file = (folder.path() / "plain").string();
   std::ofstream(file) << "text";
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {file}).value(), 126); });
+  std::string const said =
+      stderr_during([&] { EXPECT_EQ(record_command(options, {file}).value(), 126); });
   EXPECT_THAT(said, HasSubstr("cannot be executed"));
 }
 

@@ -36,7 +36,8 @@ std::vector<std::vector<uint64_t>> read_all(Ring& ring) {
       ADD_FAILURE() << "a record of no words";
       break;
     }
-    if (header.type != kPaddingRecord) records.emplace_back(ring.at(position) + 1, ring.at(position) + header.words);
+    if (header.type != kPaddingRecord)
+      records.emplace_back(ring.at(position) + 1, ring.at(position) + header.words);
     position += header.words;
   }
   ring.release(position);

@@ -25,7 +25,8 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionTest() {
     folder = fs::path(::testing::TempDir()) /
-             ("session_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+             ("session_" + std::to_string(::getpid()) + "_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder);
     fs::create_directories(folder);
     options.folder = folder.string();
@@ -35,7 +36,8 @@ class SessionTest : public ::testing::Test {
   /// A started session with the NVTX source.
   Session& start() {
     session = std::make_unique<Session>(options);
-    auto nvtx = std::make_unique<NvtxSource>(session->window(), session->tick_source(), registry, options.buffer_bytes);
+    auto nvtx = std::make_unique<NvtxSource>(session->window(), session->tick_source(), registry,
+                                             options.buffer_bytes);
     source = nvtx.get();
     session->add_source(std::move(nvtx));
     EXPECT_TRUE(session->start());

@@ -1,4 +1,5 @@
-// Signal handlers that annotate, on threads that they interrupt anywhere, in the midst of an event's recording too.
+// Signal handlers that annotate, on threads that they interrupt anywhere, in the midst of an
+// event's recording too.
 #include <atomic>
 #include <csignal>
 #include <map>
@@ -48,7 +49,8 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
   for (std::string const& name : pipeline.names()) ++found[name];
   EXPECT_EQ(found["outer"], size_t{kRanges});
   for (auto const& [name, count] : found)
-    EXPECT_TRUE(name == "outer" || name == "in the handler" || name == "mark") << name << " was never made";
+    EXPECT_TRUE(name == "outer" || name == "in the handler" || name == "mark")
+        << name << " was never made";
   EXPECT_EQ(pipeline.source.dropped(), pipeline.source.dropped_in_signal_handlers());
 }
 

@@ -56,7 +56,8 @@ TEST(TraceStore, puts_the_names_that_the_program_gave_behind_those_of_the_hardwa
 }
 
 TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
-  std::string const path = ::testing::TempDir() + "/store_of_open_rows_" + std::to_string(::getpid()) + ".stepscope";
+  std::string const path =
+      ::testing::TempDir() + "/store_of_open_rows_" + std::to_string(::getpid()) + ".stepscope";
   auto const started = FileThread::start([&] { return file::TraceWriter::create(path); });
   ASSERT_TRUE(started) << started.error().message;
   FileThread& output = **started;
@@ -79,7 +80,8 @@ TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
   std::filesystem::remove(path);
 }
 
-TEST(TraceStore, gives_a_number_that_the_system_used_again_the_same_track_with_the_losses_of_both_threads) {
+TEST(TraceStore,
+     gives_a_number_that_the_system_used_again_the_same_track_with_the_losses_of_both_threads) {
   constexpr size_t kNoMemory = 0;
   Pipeline pipeline({}, kNoMemory);
   for (int thread = 0; thread < 2; ++thread) {

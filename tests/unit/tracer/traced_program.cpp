@@ -1,4 +1,5 @@
-// The program that the injection tests run with the tracer inside: does one small known thing, chosen by its first argument.
+// The program that the injection tests run with the tracer inside: does one small known thing,
+// chosen by its first argument.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -41,7 +42,9 @@ using namespace stepscope::api;
 void start_cuda() {
   char const* const path = std::getenv("CUDA_INJECTION64_PATH");
   void* const library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
-  auto const initialize = library == nullptr ? nullptr : reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
+  auto const initialize =
+      library == nullptr ? nullptr
+                         : reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
   std::printf("InitializeInjection: %d\n", initialize == nullptr ? -1 : initialize());
 }
 
@@ -50,7 +53,8 @@ void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms
 void describe_devices() {
   device_mark(DeviceSchema::kDevice, "host device", DevicePayload{0, 2, 1 << 30, 5e10});
   device_mark(DeviceSchema::kStream, "compute", StreamPayload{0, 0, StreamKind::kCompute});
-  device_mark(DeviceSchema::kStream, "communication", StreamPayload{0, 2, StreamKind::kCommunication});
+  device_mark(DeviceSchema::kStream, "communication",
+              StreamPayload{0, 2, StreamKind::kCommunication});
 }
 
 void allocate(uint64_t bytes) {
@@ -65,11 +69,18 @@ void launch_step(uint64_t base) {
   { DeviceRange const launch(DeviceSchema::kLaunch, "upload", LaunchPayload{base + 2, 0, 0}); }
   { DeviceRange const launch(DeviceSchema::kLaunch, "all_reduce", LaunchPayload{base + 3, 0, 2}); }
   std::thread stream([&] {
-    { DeviceRange const op(DeviceSchema::kKernel, "conv1", KernelPayload{base + 1, 0, 0, 4096, 1.5e6}); }
-    { DeviceRange const op(DeviceSchema::kCopy, "upload", CopyPayload{base + 2, 0, 0, 512, CopyDirection::kHostToDevice, 0, 1}); }
     {
-      DeviceRange const op(DeviceSchema::kCollective, "all_reduce",
-                           CollectivePayload{base + 3, 0, 2, 1 << 20, 77, base, CollectiveOp::kAllReduce, 2, 1, -1});
+      DeviceRange const op(DeviceSchema::kKernel, "conv1",
+                           KernelPayload{base + 1, 0, 0, 4096, 1.5e6});
+    }
+    {
+      DeviceRange const op(DeviceSchema::kCopy, "upload",
+                           CopyPayload{base + 2, 0, 0, 512, CopyDirection::kHostToDevice, 0, 1});
+    }
+    {
+      DeviceRange const op(
+          DeviceSchema::kCollective, "all_reduce",
+          CollectivePayload{base + 3, 0, 2, 1 << 20, 77, base, CollectiveOp::kAllReduce, 2, 1, -1});
     }
     { DeviceRange const op(DeviceSchema::kStreamWait, "wait", StreamWaitPayload{0, 0, 0, 0, 2}); }
   });
@@ -91,7 +102,8 @@ void train(int steps) {
   }
 }
 
-/// Writes a letter in each step: of programs that share their stdout the order is that of their steps.
+/// Writes a letter in each step: of programs that share their stdout the order is that of their
+/// steps.
 void train_aloud(char const* letter, int steps) {
   for (int i = 0; i < steps; ++i) {
     Step const step(i);
@@ -104,15 +116,16 @@ void train_aloud(char const* letter, int steps) {
 void use_nvtx() {
   nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "trainer");
   nvtxDomainHandle_t const domain = nvtxDomainCreateA("library");
-  std::array<int, 4> const levels = {nvtxRangePushA("outer"), nvtxRangePushW(L"wide \u00e4\u4e2d"), nvtxRangePop(),
-                                     nvtxRangePop()};
+  std::array<int, 4> const levels = {nvtxRangePushA("outer"), nvtxRangePushW(L"wide \u00e4\u4e2d"),
+                                     nvtxRangePop(), nvtxRangePop()};
   if (levels != std::array<int, 4>{0, 1, 1, 0} || nvtxRangePop() != -1) std::_Exit(3);
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
-  if (nvtxDomainRangePushEx(domain, &attributes) != 0 || nvtxDomainRangePop(domain) != 0) std::_Exit(3);
+  if (nvtxDomainRangePushEx(domain, &attributes) != 0 || nvtxDomainRangePop(domain) != 0)
+    std::_Exit(3);
   nvtxRangeId_t const range = nvtxRangeStartA("across threads");
   std::thread([&] { nvtxRangeEnd(range); }).join();
   nvtxDomainMarkEx(domain, &attributes);
@@ -163,7 +176,8 @@ void annotate_ranges() {
   entries[1].name = "Message size [bytes]";
   nvtxPayloadSchemaAttr_t schema{};
   schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
                      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   schema.entries = entries.data();
@@ -201,13 +215,16 @@ void name_cuda_resources() {
 #endif
 }
 
-/// The payload extension with odd arguments: unknown sizes, null pointers, more payloads than anybody needs.
+/// The payload extension with odd arguments: unknown sizes, null pointers, more payloads than
+/// anybody needs.
 void use_odd_payloads() {
   nvtxDomainHandle_t const domain = device_domain();
   KernelPayload const kernel{5, 0, 0, 64, 2};
   auto const id = static_cast<uint64_t>(DeviceSchema::kKernel);
   nvtxPayloadData_t const find_out = {id, SIZE_MAX, &kernel};
-  if (nvtxRangePushPayload(domain, &find_out, 1) != 0 || nvtxRangePopPayload(domain, nullptr, 3) != 0) std::_Exit(3);
+  if (nvtxRangePushPayload(domain, &find_out, 1) != 0 ||
+      nvtxRangePopPayload(domain, nullptr, 3) != 0)
+    std::_Exit(3);
   nvtxPayloadData_t const null_pointer = {id, sizeof kernel, nullptr};
   nvtxRangePushPayload(domain, &null_pointer, 1);
   nvtxRangePopPayload(domain, nullptr, 0);
@@ -221,12 +238,14 @@ void use_odd_payloads() {
   nvtxRangeEnd(~uint64_t{0});
 }
 
-/// For that long, or until it is killed: one range a millisecond, named by the time since the epoch in ms, and others around it.
+/// For that long, or until it is killed: one range a millisecond, named by the time since the epoch
+/// in ms, and others around it.
 void run_for(std::chrono::milliseconds duration) {
   using Clock = std::chrono::system_clock;
   auto const end = Clock::now() + duration;
   for (auto now = Clock::now(); now < end; now = Clock::now()) {
-    auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+    auto const ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
     nvtxRangePushA("around");
     nvtxRangePushA(std::to_string(ms).c_str());
     sleep_ms(1);
@@ -282,7 +301,8 @@ void flood(int threads, int ranges) {
 /// Forks again and again while other threads record.
 void fork_under_load() {
   ::alarm(60);         // a deadlock ends as a failure, not as a hang
-  nvtxMarkA("begin");  // NVTX itself cannot be forked while another thread initialises it: the child would wait for that thread
+  nvtxMarkA("begin");  // NVTX itself cannot be forked while another thread initialises it: the
+                       // child would wait for that thread
   std::atomic<bool> stop = false;
   std::vector<std::thread> busy;
   for (int t = 0; t < 3; ++t) {
@@ -312,7 +332,8 @@ void fork_under_load() {
   if (failed != 0) std::_Exit(5);
 }
 
-/// Annotates where programs end: in a thread-local destructor, in a destructor of a static object, and after main.
+/// Annotates where programs end: in a thread-local destructor, in a destructor of a static object,
+/// and after main.
 void annotate_late() {
   struct AtEnd {
     char const* name;
@@ -351,7 +372,8 @@ int64_t resident_kb() {
   return -1;
 }
 
-/// Signals that end a program by default and are handled in another way than when this was called first.
+/// Signals that end a program by default and are handled in another way than when this was called
+/// first.
 int changed_signals() {
   static std::vector<void*> first;
   int changed = 0;
@@ -366,7 +388,8 @@ int changed_signals() {
   return changed;
 }
 
-/// Trains before, between and after the two calls, and prints what is left of the tracer behind them.
+/// Trains before, between and after the two calls, and prints what is left of the tracer behind
+/// them.
 void train_part(char const* folder) {
   bool const early = folder != nullptr;  // the first use of NVTX has to come after the start then
   if (!early) train(1);
@@ -382,9 +405,10 @@ void train_part(char const* folder) {
   bool const is_set = std::getenv("STEPSCOPE_OUTPUT") != nullptr;
   bool const again = start_capture(folder);
   ::malloc_trim(0);  // what the C library keeps of freed memory is not the tracer's
-  std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB signals %d\n%s\n", static_cast<int>(started),
-              static_cast<int>(stopped), level, count_threads(), static_cast<int>(again),
-              static_cast<int>(resident_kb() - resident), changed_signals(), capture_error());
+  std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB signals %d\n%s\n",
+              static_cast<int>(started), static_cast<int>(stopped), level, count_threads(),
+              static_cast<int>(again), static_cast<int>(resident_kb() - resident),
+              changed_signals(), capture_error());
   std::printf("environment %s\n", is_set ? "is set" : "is as it was");
 }
 

@@ -1,4 +1,5 @@
-// The viewer's whole window on no backend: frames are laid out, fed with input and rendered to nothing (or to pixels).
+// The viewer's whole window on no backend: frames are laid out, fed with input and rendered to
+// nothing (or to pixels).
 #pragma once
 
 #include <cfloat>
@@ -104,8 +105,8 @@ class NullUi {
 
   [[nodiscard]] Picture picture(uint32_t background) const {
     ImGuiIO const& io = ImGui::GetIO();
-    return rasterise(*ImGui::GetDrawData(), *io.Fonts, static_cast<int>(io.DisplaySize.x), static_cast<int>(io.DisplaySize.y),
-                     background);
+    return rasterise(*ImGui::GetDrawData(), *io.Fonts, static_cast<int>(io.DisplaySize.x),
+                     static_cast<int>(io.DisplaySize.y), background);
   }
 
  private:
@@ -130,10 +131,11 @@ class NullUi {
                                      'P'};
     io.KeysDown[kCodes[static_cast<int>(key)]] = down;
 #else
-    static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
-                                          ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
-                                          ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-                                          ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
+    static constexpr ImGuiKey kCodes[] = {
+        ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
+        ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
+        ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
+        ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif
   }

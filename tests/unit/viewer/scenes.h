@@ -1,4 +1,5 @@
-// Runs for the viewer's tests: made training runs, and the ill-shaped ones that a viewer must survive.
+// Runs for the viewer's tests: made training runs, and the ill-shaped ones that a viewer must
+// survive.
 #pragma once
 
 #include <string>
@@ -36,7 +37,8 @@ inline model::TrackId add_thread(model::TraceBuilder& builder, std::string name 
 }
 inline model::TrackId add_stream(model::TraceBuilder& builder, std::string name = "stream") {
   builder.add_device({.id = 0, .name = "device"});
-  return builder.add_track({.kind = model::TrackKind::kStream, .name = std::move(name), .id = 7, .device = 0});
+  return builder.add_track(
+      {.kind = model::TrackKind::kStream, .name = std::move(name), .id = 7, .device = 0});
 }
 
 }  // namespace stepscope::viewer

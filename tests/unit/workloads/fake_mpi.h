@@ -1,4 +1,5 @@
-// An MPI whose processes are threads of one: messages in memory, so that what is built on MPI can be tested without it.
+// An MPI whose processes are threads of one: messages in memory, so that what is built on MPI can
+// be tested without it.
 #pragma once
 
 #include <array>
@@ -95,7 +96,8 @@ class FakeMpi {
 };
 
 inline MpiModule const& FakeMpi::module(uint32_t rank) {
-  static constexpr std::array<MpiModule, kMaxRanks> kModules = {make<0>(), make<1>(), make<2>(), make<3>()};
+  static constexpr std::array<MpiModule, kMaxRanks> kModules = {make<0>(), make<1>(), make<2>(),
+                                                                make<3>()};
   return kModules[rank];
 }
 

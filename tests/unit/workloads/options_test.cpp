@@ -40,7 +40,8 @@ TEST(Options, UnknownOnesAndNonsenseValuesAreRefused) {
   EXPECT_THAT(error_of({"--steps", "many"}), HasSubstr("--steps"));
   EXPECT_THAT(error_of({"stray"}), HasSubstr("stray"));
   for (char const* const option : {"--learning-rate", "--decay-rate", "--bucket-mb"}) {
-    for (char const* const value : {"nan", "inf", "-1", "x"}) EXPECT_THAT(error_of({option, value}), HasSubstr(option)) << value;
+    for (char const* const value : {"nan", "inf", "-1", "x"})
+      EXPECT_THAT(error_of({option, value}), HasSubstr(option)) << value;
   }
 }
 
@@ -49,9 +50,10 @@ TEST(Options, CheckpointIntervalNeedsAFile) {
 }
 
 TEST(Options, AreReadIntoTheirFields) {
-  std::vector<std::string> const arguments = {"--device",     "host:4",     "--batch", "32",     "--no-overlap",
-                                              "--no-augment", "--seed",     "9",       "--json", "--bucket-mb",
-                                              "1.5",          "--prefetch", "0"};
+  std::vector<std::string> const arguments = {
+      "--device",     "host:4",     "--batch", "32",     "--no-overlap",
+      "--no-augment", "--seed",     "9",       "--json", "--bucket-mb",
+      "1.5",          "--prefetch", "0"};
   auto const options = parse_train_options("cifar10", "", arguments);
   ASSERT_TRUE(options.has_value()) << options.error().message;
   TrainOptions const& o = **options;

@@ -1,5 +1,6 @@
-// Naive twins of the layers, forward only, in double: what the layer means, as directly as it can be written. Gradients are taken
-// from them by finite differences, so that no derivative is written twice.
+// Naive twins of the layers, forward only, in double: what the layer means, as directly as it can
+// be written. Gradients are taken from them by finite differences, so that no derivative is written
+// twice.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace stepscope::workloads::reference {
 using Values = std::vector<double>;
 
 /// x [batch][height][width][in], weights [out][kernel][kernel][in].
-inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weights, Values const& bias) {
+inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weights,
+                     Values const& bias) {
   Values y(static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.out_channels));
   size_t at = 0;
   for (int64_t n = 0; n < s.batch; ++n)
@@ -29,8 +31,10 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
               int64_t const ix = ox * s.stride + kx - s.padding;
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
               for (int64_t i = 0; i < s.in_channels; ++i) {
-                sum += x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels + i)] *
-                       weights[static_cast<size_t>(((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
+                sum += x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels +
+                                             i)] *
+                       weights[static_cast<size_t>(
+                           ((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
               }
             }
           y[at++] = s.relu ? std::max(0.0, sum) : sum;
@@ -38,9 +42,10 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
   return y;
 }
 
-/// The transpose of convolution `s`: x is as large as the convolution's output, and each element of it adds its multiple of the
-/// kernel to y, which is as large as the convolution's input.
-inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values const& weights, Values const& bias) {
+/// The transpose of convolution `s`: x is as large as the convolution's output, and each element of
+/// it adds its multiple of the kernel to y, which is as large as the convolution's input.
+inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values const& weights,
+                                Values const& bias) {
   Values y(static_cast<size_t>(s.batch * s.height * s.width * s.in_channels));
   for (size_t i = 0; i < y.size(); ++i) y[i] = bias[i % static_cast<size_t>(s.in_channels)];
   size_t at = 0;
@@ -55,7 +60,8 @@ inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values co
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
               for (int64_t i = 0; i < s.in_channels; ++i) {
                 y[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels + i)] +=
-                    x[at] * weights[static_cast<size_t>(((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
+                    x[at] * weights[static_cast<size_t>(
+                                ((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
               }
             }
   return y;
@@ -63,8 +69,10 @@ inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values co
 
 inline Values max_pool(MaxPoolShape const& s, Values const& x) {
   Values y;
-  int64_t const top = std::max<int64_t>(0, (s.out_height() - 1) * s.stride + s.window - s.height) / 2;
-  int64_t const left = std::max<int64_t>(0, (s.out_width() - 1) * s.stride + s.window - s.width) / 2;
+  int64_t const top =
+      std::max<int64_t>(0, (s.out_height() - 1) * s.stride + s.window - s.height) / 2;
+  int64_t const left =
+      std::max<int64_t>(0, (s.out_width() - 1) * s.stride + s.window - s.width) / 2;
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t oy = 0; oy < s.out_height(); ++oy)
       for (int64_t ox = 0; ox < s.out_width(); ++ox)
@@ -73,7 +81,9 @@ inline Values max_pool(MaxPoolShape const& s, Values const& x) {
           for (int64_t iy = oy * s.stride - top; iy < oy * s.stride - top + s.window; ++iy)
             for (int64_t ix = ox * s.stride - left; ix < ox * s.stride - left + s.window; ++ix) {
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
-              best = std::max(best, x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.channels + c)]);
+              best = std::max(
+                  best,
+                  x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.channels + c)]);
             }
           y.push_back(best);
         }
@@ -85,22 +95,26 @@ inline Values lrn(LrnShape const& s, Values const& x) {
   for (size_t row = 0; row < x.size(); row += static_cast<size_t>(s.channels))
     for (int64_t c = 0; c < s.channels; ++c) {
       double squares = 0;
-      for (int64_t j = std::max<int64_t>(0, c - s.radius); j <= std::min(s.channels - 1, c + s.radius); ++j) {
+      for (int64_t j = std::max<int64_t>(0, c - s.radius);
+           j <= std::min(s.channels - 1, c + s.radius); ++j) {
         squares += x[row + static_cast<size_t>(j)] * x[row + static_cast<size_t>(j)];
       }
       double const scale = static_cast<double>(s.bias) + static_cast<double>(s.alpha) * squares;
-      y[row + static_cast<size_t>(c)] = x[row + static_cast<size_t>(c)] * std::pow(scale, -static_cast<double>(s.beta));
+      y[row + static_cast<size_t>(c)] =
+          x[row + static_cast<size_t>(c)] * std::pow(scale, -static_cast<double>(s.beta));
     }
   return y;
 }
 
-inline Values dense(DenseShape const& s, Values const& x, Values const& weights, Values const& bias) {
+inline Values dense(DenseShape const& s, Values const& x, Values const& weights,
+                    Values const& bias) {
   Values y;
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t o = 0; o < s.outputs; ++o) {
       double sum = bias[static_cast<size_t>(o)];
       for (int64_t i = 0; i < s.inputs; ++i) {
-        sum += x[static_cast<size_t>(n * s.inputs + i)] * weights[static_cast<size_t>(o * s.inputs + i)];
+        sum += x[static_cast<size_t>(n * s.inputs + i)] *
+               weights[static_cast<size_t>(o * s.inputs + i)];
       }
       y.push_back(s.relu ? std::max(0.0, sum) : sum);
     }
@@ -108,7 +122,8 @@ inline Values dense(DenseShape const& s, Values const& x, Values const& weights,
 }
 
 /// Mean cross entropy of rows of `classes` logits.
-inline double cross_entropy(int64_t classes, Values const& logits, std::vector<int32_t> const& labels) {
+inline double cross_entropy(int64_t classes, Values const& logits,
+                            std::vector<int32_t> const& labels) {
   double loss = 0;
   for (size_t n = 0; n < labels.size(); ++n) {
     if (labels[n] < 0) continue;
@@ -148,7 +163,8 @@ inline Values matmul(MatMulShape const& s, Values const& a, Values const& b, Val
         double sum = 0;
         for (int64_t j = 0; j < s.k; ++j) {
           int64_t const at_a = i * s.m * s.k + (s.transpose_a ? j * s.m + row : row * s.k + j);
-          int64_t const at_b = i * s.k * s.n + (s.transpose_b ? column * s.k + j : j * s.n + column);
+          int64_t const at_b =
+              i * s.k * s.n + (s.transpose_b ? column * s.k + j : j * s.n + column);
           sum += a[static_cast<size_t>(at_a)] * b[static_cast<size_t>(at_b)];
         }
         auto const at = static_cast<size_t>((i * s.m + row) * s.n + column);

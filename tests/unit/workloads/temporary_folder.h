@@ -13,7 +13,8 @@ namespace stepscope::workloads::testing {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stepscope-workloads-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stepscope-workloads-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TemporaryFolder() {
@@ -31,7 +32,8 @@ class TemporaryFolder {
 };
 
 inline void write_bytes(std::string const& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 inline std::string read_bytes(std::string const& path) {
   std::ifstream in(path, std::ios::binary);

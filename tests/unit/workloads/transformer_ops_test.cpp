@@ -1,5 +1,5 @@
-// The transformer's operations on the host backend: output against a naive twin in double, gradients against finite differences
-// of that twin; then the gradient of a whole small GPT.
+// The transformer's operations on the host backend: output against a naive twin in double,
+// gradients against finite differences of that twin; then the gradient of a whole small GPT.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,14 +18,17 @@ namespace {
 class TransformerOps : public testing::HostDeviceTest {
  protected:
   Buffer upload_ints(std::vector<int32_t> const& values) {
-    Buffer buffer = device_.allocate(values.size() * sizeof(int32_t), MemoryPurpose::kOther, "test").value();
-    device_.copy(StreamKind::kCompute, "upload", buffer.data(), values.data(), buffer.bytes(), CopyDirection::kHostToDevice);
+    Buffer buffer =
+        device_.allocate(values.size() * sizeof(int32_t), MemoryPurpose::kOther, "test").value();
+    device_.copy(StreamKind::kCompute, "upload", buffer.data(), values.data(), buffer.bytes(),
+                 CopyDirection::kHostToDevice);
     device_.synchronize();
     return buffer;
   }
   std::vector<int32_t> random_tokens(size_t count, int64_t vocabulary) {
     std::vector<int32_t> tokens(count);
-    for (int32_t& token : tokens) token = static_cast<int32_t>(random_.below(static_cast<uint32_t>(vocabulary)));
+    for (int32_t& token : tokens)
+      token = static_cast<int32_t>(random_.below(static_cast<uint32_t>(vocabulary)));
     return tokens;
   }
 
@@ -37,22 +40,28 @@ TEST_F(TransformerOps, EmbeddingMatchesItsTwinAndItsFiniteDifferences) {
   int64_t const batch = 3, time = 5, width = 7, vocabulary = 6;
   std::vector<int32_t> tokens = random_tokens(15, vocabulary - 1);  // the last entry does not occur
   Values const table = random(42), positions = random(35), dy = random(105);
-  Buffer const dev_tokens = upload_ints(tokens), dev_table = upload(table), dev_positions = upload(positions),
-               dev_dy = upload(dy);
+  Buffer const dev_tokens = upload_ints(tokens), dev_table = upload(table),
+               dev_positions = upload(positions), dev_dy = upload(dy);
   Buffer const y = empty(105), d_table = empty(42), d_positions = empty(35);
-  device_.run_rows(
-      "embedding",
-      rowwise::EmbeddingForward{width, time, dev_tokens.ints(), dev_table.floats(), dev_positions.floats(), y.floats()},
-      batch * time);
-  device_.run_rows("tokens", rowwise::TokenGradient{width, batch * time, dev_tokens.ints(), dev_dy.floats(), d_table.floats()},
+  device_.run_rows("embedding",
+                   rowwise::EmbeddingForward{width, time, dev_tokens.ints(), dev_table.floats(),
+                                             dev_positions.floats(), y.floats()},
+                   batch * time);
+  device_.run_rows("tokens",
+                   rowwise::TokenGradient{width, batch * time, dev_tokens.ints(), dev_dy.floats(),
+                                          d_table.floats()},
                    vocabulary);
-  device_.run_rows("positions", rowwise::PositionGradient{width, batch, time, dev_dy.floats(), d_positions.floats()}, time);
+  device_.run_rows(
+      "positions",
+      rowwise::PositionGradient{width, batch, time, dev_dy.floats(), d_positions.floats()}, time);
   expect_near(download(y), reference::embedding(7, 5, tokens, table, positions), "output");
   expect_gradient(
-      download(d_table), table, [&](Values const& v) { return dot(reference::embedding(7, 5, tokens, v, positions), dy); },
+      download(d_table), table,
+      [&](Values const& v) { return dot(reference::embedding(7, 5, tokens, v, positions), dy); },
       "table");
   expect_gradient(
-      download(d_positions), positions, [&](Values const& v) { return dot(reference::embedding(7, 5, tokens, table, v), dy); },
+      download(d_positions), positions,
+      [&](Values const& v) { return dot(reference::embedding(7, 5, tokens, table, v), dy); },
       "positions");
 }
 
@@ -61,29 +70,38 @@ void TransformerOps::check_layer_norm(int64_t rows, int64_t width) {
   Values x = random(count, 2.0F);
   for (double& v : x) v += 3;  // a mean that has to go
   Values const scale = random(w), shift = random(w), dy = random(count), past = random(count);
-  Buffer const dev_x = upload(x), dev_scale = upload(scale), dev_shift = upload(shift), dev_dy = upload(dy), dx = upload(past);
-  Buffer const y = empty(count), statistics = empty(2 * static_cast<size_t>(rows)), d_scale = empty(w), d_shift = empty(w);
-  device_.run_rows("norm",
-                   rowwise::LayerNormForward{width, dev_x.floats(), dev_scale.floats(), dev_shift.floats(), y.floats(),
-                                             statistics.floats(), 1e-5F},
+  Buffer const dev_x = upload(x), dev_scale = upload(scale), dev_shift = upload(shift),
+               dev_dy = upload(dy), dx = upload(past);
+  Buffer const y = empty(count), statistics = empty(2 * static_cast<size_t>(rows)),
+               d_scale = empty(w), d_shift = empty(w);
+  device_.run_rows(
+      "norm",
+      rowwise::LayerNormForward{width, dev_x.floats(), dev_scale.floats(), dev_shift.floats(),
+                                y.floats(), statistics.floats(), 1e-5F},
+      rows);
+  device_.run_rows("norm.data",
+                   rowwise::LayerNormBackward{width, dev_x.floats(), dev_scale.floats(),
+                                              statistics.floats(), dev_dy.floats(), dx.floats()},
                    rows);
   device_.run_rows(
-      "norm.data",
-      rowwise::LayerNormBackward{width, dev_x.floats(), dev_scale.floats(), statistics.floats(), dev_dy.floats(), dx.floats()},
-      rows);
-  device_.run_rows("norm.weights",
-                   rowwise::LayerNormParameterGradient{rows, width, dev_x.floats(), statistics.floats(), dev_dy.floats(),
-                                                       d_scale.floats(), d_shift.floats()},
-                   width);
+      "norm.weights",
+      rowwise::LayerNormParameterGradient{rows, width, dev_x.floats(), statistics.floats(),
+                                          dev_dy.floats(), d_scale.floats(), d_shift.floats()},
+      width);
   expect_near(download(y), reference::layer_norm(w, x, scale, shift), "output");
   // What was in dx is added to: as if x had also gone around the norm.
   expect_gradient(
-      download(dx), x, [&](Values const& v) { return dot(reference::layer_norm(w, v, scale, shift), dy) + dot(v, past); },
+      download(dx), x,
+      [&](Values const& v) {
+        return dot(reference::layer_norm(w, v, scale, shift), dy) + dot(v, past);
+      },
       "data");
   expect_gradient(
-      download(d_scale), scale, [&](Values const& v) { return dot(reference::layer_norm(w, x, v, shift), dy); }, "scale");
+      download(d_scale), scale,
+      [&](Values const& v) { return dot(reference::layer_norm(w, x, v, shift), dy); }, "scale");
   expect_gradient(
-      download(d_shift), shift, [&](Values const& v) { return dot(reference::layer_norm(w, x, scale, v), dy); }, "shift");
+      download(d_shift), shift,
+      [&](Values const& v) { return dot(reference::layer_norm(w, x, scale, v), dy); }, "shift");
 }
 
 TEST_F(TransformerOps, LayerNormMatchesItsTwinAndItsFiniteDifferences) {
@@ -93,11 +111,13 @@ TEST_F(TransformerOps, LayerNormMatchesItsTwinAndItsFiniteDifferences) {
 }
 
 TEST_F(TransformerOps, LayerNormOfEqualValuesIsTheShift) {
-  Buffer const x = upload(Values(4, 5.0)), scale = upload(Values(4, 2.0)), shift = upload({1, 2, 3, 4});
+  Buffer const x = upload(Values(4, 5.0)), scale = upload(Values(4, 2.0)),
+               shift = upload({1, 2, 3, 4});
   Buffer const y = empty(4), statistics = empty(2);
-  device_.run_rows(
-      "norm", rowwise::LayerNormForward{4, x.floats(), scale.floats(), shift.floats(), y.floats(), statistics.floats(), 1e-5F},
-      1);
+  device_.run_rows("norm",
+                   rowwise::LayerNormForward{4, x.floats(), scale.floats(), shift.floats(),
+                                             y.floats(), statistics.floats(), 1e-5F},
+                   1);
   EXPECT_EQ(download(y), (Values{1, 2, 3, 4}));
 }
 
@@ -131,8 +151,10 @@ TEST_F(TransformerOps, HeadsAreSplitAsTheirTwinDoesItAndMergedBack) {
     auto const count = static_cast<size_t>(s.batch * s.time * s.row_stride());
     Values const rows = random(count);
     Buffer const dev_rows = upload(rows), matrices = empty(count), back = empty(count);
-    device_.run_rows("split", rowwise::SplitHeads{s, dev_rows.floats(), matrices.floats()}, s.matrices());
-    device_.run_rows("merge", rowwise::MergeHeads{s, matrices.floats(), back.floats()}, s.matrices());
+    device_.run_rows("split", rowwise::SplitHeads{s, dev_rows.floats(), matrices.floats()},
+                     s.matrices());
+    device_.run_rows("merge", rowwise::MergeHeads{s, matrices.floats(), back.floats()},
+                     s.matrices());
     EXPECT_EQ(download(matrices), reference::split_heads(s, rows));
     EXPECT_EQ(download(back), rows);
   }
@@ -143,13 +165,16 @@ TEST_F(TransformerOps, CausalSoftmaxMatchesItsTwinAndItsFiniteDifferences) {
     size_t const rows = 3 * time;
     Values const scores = random(rows * time, 3.0F), dy = random(rows * time);
     Buffer const y = upload(scores), d = upload(dy);
-    device_.run_rows("softmax", rowwise::CausalSoftmaxForward{static_cast<int64_t>(time), y.floats()},
+    device_.run_rows("softmax",
+                     rowwise::CausalSoftmaxForward{static_cast<int64_t>(time), y.floats()},
                      static_cast<int64_t>(rows));
-    device_.run_rows("softmax.backward", rowwise::SoftmaxBackward{static_cast<int64_t>(time), y.floats(), d.floats()},
+    device_.run_rows("softmax.backward",
+                     rowwise::SoftmaxBackward{static_cast<int64_t>(time), y.floats(), d.floats()},
                      static_cast<int64_t>(rows));
     expect_near(download(y), reference::causal_softmax(time, scores), "output");
     expect_gradient(
-        download(d), scores, [&](Values const& v) { return dot(reference::causal_softmax(time, v), dy); }, "scores");
+        download(d), scores,
+        [&](Values const& v) { return dot(reference::causal_softmax(time, v), dy); }, "scores");
   }
 }
 
@@ -159,8 +184,7 @@ TEST_F(TransformerOps, CausalSoftmaxOfHugeScoresIsFiniteAndBlindToWhatComesAfter
   EXPECT_EQ(download(y), (Values{1.0, 0.0, /**/ 1.0, 0.0}));
 }
 
-// ---- The whole network
-// ---------------------------------------------------------------------------------------------------------
+// The whole network.
 
 void TransformerOps::check_gpt_gradient(GptShape const& shape, int64_t batch) {
   ParameterLayout const layout = gpt_parameters(shape);
@@ -173,12 +197,15 @@ void TransformerOps::check_gpt_gradient(GptShape const& shape, int64_t batch) {
   std::vector<float> const rounded(flat.begin(), flat.end());
   flat.assign(rounded.begin(), rounded.end());
   auto const rows = static_cast<size_t>(batch * shape.context);
-  std::vector<int32_t> const tokens = random_tokens(rows, shape.vocabulary), labels = random_tokens(rows, shape.vocabulary);
+  std::vector<int32_t> const tokens = random_tokens(rows, shape.vocabulary),
+                             labels = random_tokens(rows, shape.vocabulary);
   Buffer const weights = upload(flat), gradients = empty(layout.floats), result = empty(2);
   InputBuffers const input{upload_ints(tokens), upload_ints(labels), nullptr, nullptr};
 
   auto const replica =
-      make_gpt_replica({&device_, &layout, batch, weights.floats(), gradients.floats(), result.floats()}, shape).value();
+      make_gpt_replica(
+          {&device_, &layout, batch, weights.floats(), gradients.floats(), result.floats()}, shape)
+          .value();
   GradientReducer reducer(device_, nullptr, buckets, gradients.floats(), nullptr, {});
   for (int pass = 0; pass < 2; ++pass) {  // the second one must not see what the first one left
     reducer.begin(0);
@@ -193,7 +220,8 @@ void TransformerOps::check_gpt_gradient(GptShape const& shape, int64_t batch) {
   for (Parameter const& p : layout.parameters) {
     Values expected, found;
     for (size_t k = 0; k < std::min(p.count, kOfEach); ++k) {
-      size_t const i = p.offset + (p.count <= kOfEach ? k : random_.below(static_cast<uint32_t>(p.count)));
+      size_t const i =
+          p.offset + (p.count <= kOfEach ? k : random_.below(static_cast<uint32_t>(p.count)));
       Values above = flat, below = flat;
       above[i] += testing::kStep;
       below[i] -= testing::kStep;

@@ -1,5 +1,5 @@
-// How the host threads of CUDA devices meet: everybody sees what all have posted, messages come in order, and a member that fails
-// frees those that wait for it, with its reason.
+// How the host threads of CUDA devices meet: everybody sees what all have posted, messages come in
+// order, and a member that fails frees those that wait for it, with its reason.
 #include "workloads/backend/cuda/exchange.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,8 @@ TEST(CudaExchange, EverybodySeesWhatAllPostedInTheSameRound) {
     for (size_t round = 0; round < kRounds; ++round) {
       auto const all = group.meet(rank, {nullptr, nullptr, round * kMembers + rank, nullptr});
       ASSERT_NE(all, nullptr);
-      for (uint32_t member = 0; member < kMembers; ++member) ASSERT_EQ((*all)[member].count, round * kMembers + member);
+      for (uint32_t member = 0; member < kMembers; ++member)
+        ASSERT_EQ((*all)[member].count, round * kMembers + member);
     }
   });
 }

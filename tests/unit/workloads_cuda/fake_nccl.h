@@ -1,4 +1,5 @@
-// An NCCL without GPUs: communicators that remember what was asked of them, and whose state a test decides.
+// An NCCL without GPUs: communicators that remember what was asked of them, and whose state a test
+// decides.
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,9 @@ class FakeNccl {
     static thread_local int gpu = -1;
     return gpu;
   }
-  static Communicator& of(ncclComm_t communicator) { return *reinterpret_cast<Communicator*>(communicator); }
+  static Communicator& of(ncclComm_t communicator) {
+    return *reinterpret_cast<Communicator*>(communicator);
+  }
 
   static Nccl table() {
     Nccl nccl;
@@ -67,9 +70,11 @@ class FakeNccl {
       for (int rank = 0; rank < count; ++rank) made[rank] = make(rank, count, gpus[rank], "", 1);
       return ncclSuccess;
     };
-    nccl.init_rank = [](ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    nccl.init_rank = [](ncclComm_t* made, int size, ncclUniqueId id, int rank,
+                        ncclConfig_t* config) {
       if (behaviour().refused.contains(rank)) return behaviour().refused.at(rank);
-      *made = make(rank, size, active_gpu(), std::string(id.internal, sizeof id.internal), config->blocking);
+      *made = make(rank, size, active_gpu(), std::string(id.internal, sizeof id.internal),
+                   config->blocking);
       of(*made).looks_until_done = behaviour().looks_until_connected;
       return ncclInProgress;
     };
@@ -83,8 +88,12 @@ class FakeNccl {
       }
       return ncclSuccess;
     };
-    nccl.destroy = [](ncclComm_t communicator) { return of(communicator).destroyed = true, ncclSuccess; };
-    nccl.abort = [](ncclComm_t communicator) { return of(communicator).aborted = true, ncclSuccess; };
+    nccl.destroy = [](ncclComm_t communicator) {
+      return of(communicator).destroyed = true, ncclSuccess;
+    };
+    nccl.abort = [](ncclComm_t communicator) {
+      return of(communicator).aborted = true, ncclSuccess;
+    };
     return nccl;
   }
 

@@ -1,4 +1,5 @@
-// Who waits for a GPU is looked after: a wait that is too long is a fault, a short one or none is not, and a fault is told once.
+// Who waits for a GPU is looked after: a wait that is too long is a fault, a short one or none is
+// not, and a fault is told once.
 #include "workloads/backend/cuda/group_watch.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,8 @@ struct Told {
   std::atomic<bool> done = false;
   std::vector<std::string> faults;  ///< after `done`, or when the watch is gone
 
-  GroupWatch::Settings settings(std::chrono::milliseconds timeout, std::function<std::optional<std::string>()> look = {}) {
+  GroupWatch::Settings settings(std::chrono::milliseconds timeout,
+                                std::function<std::optional<std::string>()> look = {}) {
     return {.devices = 2,
             .timeout = timeout,
             .look =
@@ -40,7 +42,8 @@ TEST(GroupWatch, TellsOfAWaitThatIsTooLong) {
   GroupWatch watch(told.settings(std::chrono::milliseconds(1)));
   GroupWatch::Waiting const waiting(&watch, 1);
   while (!told.done) std::this_thread::yield();
-  EXPECT_THAT(told.faults, ::testing::ElementsAre(AllOf(HasSubstr("0.001 s"), HasSubstr("--collective-timeout"))));
+  EXPECT_THAT(told.faults, ::testing::ElementsAre(
+                               AllOf(HasSubstr("0.001 s"), HasSubstr("--collective-timeout"))));
 }
 
 TEST(GroupWatch, SaysNothingWhileNobodyWaitsForLong) {
@@ -53,7 +56,8 @@ TEST(GroupWatch, SaysNothingWhileNobodyWaitsForLong) {
   }
   EXPECT_THAT(told.faults, ::testing::IsEmpty());
   {
-    GroupWatch watch(told.settings(std::chrono::milliseconds(0)));  // any wait is too long, and there is none
+    GroupWatch watch(
+        told.settings(std::chrono::milliseconds(0)));  // any wait is too long, and there is none
     { GroupWatch::Waiting const nobody(nullptr, 1); }
     while (told.looks < 6) std::this_thread::yield();
   }
@@ -63,10 +67,11 @@ TEST(GroupWatch, SaysNothingWhileNobodyWaitsForLong) {
 TEST(GroupWatch, TellsOfWhatElseIsWrongOnceOnly) {
   Told told;
   {
-    GroupWatch const watch(told.settings(std::chrono::hours(1), [&]() -> std::optional<std::string> {
-      if (told.looks < 2) return std::nullopt;
-      return "rank 1 is gone";
-    }));
+    GroupWatch const watch(
+        told.settings(std::chrono::hours(1), [&]() -> std::optional<std::string> {
+          if (told.looks < 2) return std::nullopt;
+          return "rank 1 is gone";
+        }));
     while (!told.done) std::this_thread::yield();
   }
   EXPECT_THAT(told.faults, ::testing::ElementsAre("rank 1 is gone"));

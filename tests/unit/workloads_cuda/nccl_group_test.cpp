@@ -1,5 +1,6 @@
-// How the GPUs of several processes connect and part, with an NCCL and an MPI that are made: rank 0's id comes to all, nobody is
-// held inside NCCL, and what goes wrong in one process ends the waiting in all of them, with its reason.
+// How the GPUs of several processes connect and part, with an NCCL and an MPI that are made: rank
+// 0's id comes to all, nobody is held inside NCCL, and what goes wrong in one process ends the
+// waiting in all of them, with its reason.
 #include "workloads/backend/cuda/nccl_group.h"
 
 #include <gmock/gmock.h>
@@ -30,9 +31,12 @@ class NcclOfProcesses : public ::testing::Test {
  protected:
   void SetUp() override { FakeNccl::clear(); }
 
-  static base::Expected<std::unique_ptr<NcclGroup>> connect(Processes& processes, std::vector<int> const& gpus = {0},
+  static base::Expected<std::unique_ptr<NcclGroup>> connect(Processes& processes,
+                                                            std::vector<int> const& gpus = {0},
                                                             bool shared = false) {
-    return NcclGroup::connect(FakeNccl::table(), {gpus, [](int gpu) { FakeNccl::active_gpu() = gpu; }, shared}, processes);
+    return NcclGroup::connect(FakeNccl::table(),
+                              {gpus, [](int gpu) { FakeNccl::active_gpu() = gpu; }, shared},
+                              processes);
   }
   /// A whole group of one GPU a process.
   static std::unique_ptr<Exchange> open(std::shared_ptr<Processes> const& processes) {
@@ -41,7 +45,9 @@ class NcclOfProcesses : public ::testing::Test {
     processes->all_gather("");  // nobody fails before all are connected
     return group;
   }
-  static FakeNccl::Communicator& of(Processes const& processes) { return FakeNccl::of_rank(static_cast<int>(processes.rank())); }
+  static FakeNccl::Communicator& of(Processes const& processes) {
+    return FakeNccl::of_rank(static_cast<int>(processes.rank()));
+  }
   /// Of a group that a test has broken.
   static std::string awaited_reason(Exchange& group) {
     while (group.why_broken().empty()) std::this_thread::yield();
@@ -54,7 +60,8 @@ TEST_F(NcclOfProcesses, ConnectsTheGpusOfAllByTheIdOfRankZero) {
     auto const group = connect(*processes, {5, 7});
     ASSERT_TRUE(group.has_value()) << group.error().message;
     for (uint32_t i = 0; i < 2; ++i) {
-      FakeNccl::Communicator const& made = FakeNccl::of_rank(static_cast<int>(2 * processes->rank() + i));
+      FakeNccl::Communicator const& made =
+          FakeNccl::of_rank(static_cast<int>(2 * processes->rank() + i));
       EXPECT_EQ(made.size, 6);
       EXPECT_EQ(made.gpu, i == 0 ? 5 : 7);
       EXPECT_EQ(made.blocking, 0);
@@ -74,7 +81,8 @@ TEST_F(NcclOfProcesses, AnIdThatCannotBeMadeIsAnErrorOfAll) {
   as_processes(kProcesses, kLong, [](std::shared_ptr<Processes> const& processes) {
     auto const group = connect(*processes);
     ASSERT_FALSE(group.has_value());
-    EXPECT_THAT(group.error().message, AllOf(HasSubstr("no id"), HasSubstr("made error"), HasSubstr("NCCL_DEBUG")));
+    EXPECT_THAT(group.error().message,
+                AllOf(HasSubstr("no id"), HasSubstr("made error"), HasSubstr("NCCL_DEBUG")));
     EXPECT_EQ(group.error().message.starts_with("rank 0"), processes->rank() != 0);
   });
 }
@@ -93,7 +101,8 @@ TEST_F(NcclOfProcesses, SharesAGpuWhereItIsNewEnough) {
       auto const group = connect(*processes, {0}, true);
       ASSERT_EQ(group.has_value(), is_new);
       if (!is_new) {
-        EXPECT_THAT(group.error().message, AllOf(HasSubstr("NCCL 2.30 or newer"), HasSubstr("--device cuda")));
+        EXPECT_THAT(group.error().message,
+                    AllOf(HasSubstr("NCCL 2.30 or newer"), HasSubstr("--device cuda")));
       }
     });
   }
@@ -102,11 +111,13 @@ TEST_F(NcclOfProcesses, SharesAGpuWhereItIsNewEnough) {
 
 TEST_F(NcclOfProcesses, OneThatCannotConnectFreesTheOthersFromWaitingForIt) {
   FakeNccl::behaviour().refused[1] = ncclInvalidUsage;
-  FakeNccl::behaviour().looks_until_connected = std::numeric_limits<int>::max();  // nobody can without it
+  FakeNccl::behaviour().looks_until_connected =
+      std::numeric_limits<int>::max();  // nobody can without it
   as_processes(kProcesses, kLong, [](std::shared_ptr<Processes> const& processes) {
     auto const group = connect(*processes);
     ASSERT_FALSE(group.has_value());
-    EXPECT_THAT(group.error().message, AllOf(HasSubstr("NCCL cannot connect it"), HasSubstr("made error")));
+    EXPECT_THAT(group.error().message,
+                AllOf(HasSubstr("NCCL cannot connect it"), HasSubstr("made error")));
     EXPECT_EQ(group.error().message.starts_with("rank 1 cannot go on"), processes->rank() != 1);
   });
   EXPECT_FALSE(FakeNccl::has_rank(1));
@@ -118,7 +129,8 @@ TEST_F(NcclOfProcesses, ThatNeverConnectsIsGivenUp) {
   as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
     auto const group = connect(*processes);
     ASSERT_FALSE(group.has_value());
-    EXPECT_THAT(group.error().message, AnyOf(HasSubstr("did not connect"), HasSubstr("nothing came from")));
+    EXPECT_THAT(group.error().message,
+                AnyOf(HasSubstr("did not connect"), HasSubstr("nothing came from")));
   });
   for (int const rank : {0, 1}) EXPECT_TRUE(FakeNccl::of_rank(rank).aborted);
 }
@@ -147,10 +159,12 @@ TEST_F(NcclOfProcesses, AnErrorThatNcclFindsEndsAllAndIsToldToTheOthers) {
     if (processes->rank() == 1) of(*processes).state = ncclRemoteError;
     EXPECT_THAT(awaited_reason(*group), HasSubstr("NCCL: made error"));
     EXPECT_EQ(group->why_broken().starts_with("rank 1 cannot go on"), processes->rank() != 1);
-    EXPECT_THAT(group->call_nccl(processes->rank(), {}).error().message, HasSubstr("another device failed"));
+    EXPECT_THAT(group->call_nccl(processes->rank(), {}).error().message,
+                HasSubstr("another device failed"));
     while (!of(*processes).aborted) std::this_thread::yield();
   });
-  for (int rank = 0; rank < static_cast<int>(kProcesses); ++rank) EXPECT_FALSE(FakeNccl::of_rank(rank).destroyed) << rank;
+  for (int rank = 0; rank < static_cast<int>(kProcesses); ++rank)
+    EXPECT_FALSE(FakeNccl::of_rank(rank).destroyed) << rank;
 }
 
 TEST_F(NcclOfProcesses, ADeviceThatFailsEndsTheOthersWithItsReason) {
@@ -158,8 +172,9 @@ TEST_F(NcclOfProcesses, ADeviceThatFailsEndsTheOthersWithItsReason) {
     auto const group = open(processes);
     if (processes->rank() == 1) group->break_up("cuda:1: conv1.forward: out of luck");
     std::string const reason = awaited_reason(*group);
-    EXPECT_EQ(reason, processes->rank() == 1 ? "cuda:1: conv1.forward: out of luck"
-                                             : "rank 1 cannot go on: cuda:1: conv1.forward: out of luck");
+    EXPECT_EQ(reason, processes->rank() == 1
+                          ? "cuda:1: conv1.forward: out of luck"
+                          : "rank 1 cannot go on: cuda:1: conv1.forward: out of luck");
   });
 }
 
@@ -170,7 +185,8 @@ TEST_F(NcclOfProcesses, OneThatGivesUpEndsAnothersWaitInsideNccl) {
     of(*processes).looks_until_done = std::numeric_limits<int>::max();
     auto const call = group->call_nccl(0, [](Nccl const&, ncclComm_t) { return ncclInProgress; });
     ASSERT_FALSE(call.has_value());
-    EXPECT_THAT(call.error().message, HasSubstr("another device failed: rank 1 cannot go on: out of luck"));
+    EXPECT_THAT(call.error().message,
+                HasSubstr("another device failed: rank 1 cannot go on: out of luck"));
   });
 }
 
@@ -196,10 +212,11 @@ TEST_F(NcclOfProcesses, AGroupKnowsItsPlaceAmongTheProcesses) {
     EXPECT_EQ(group.members(), 6U);
     EXPECT_EQ(group.first_member(), 3 * processes->rank());
     EXPECT_FALSE(group.is_in_one_process());
-    auto const call = group.call_nccl(group.first_member() + 2, [&](Nccl const&, ncclComm_t communicator) {
-      EXPECT_EQ(FakeNccl::of(communicator).rank, static_cast<int>(3 * processes->rank() + 2));
-      return ncclSuccess;
-    });
+    auto const call =
+        group.call_nccl(group.first_member() + 2, [&](Nccl const&, ncclComm_t communicator) {
+          EXPECT_EQ(FakeNccl::of(communicator).rank, static_cast<int>(3 * processes->rank() + 2));
+          return ncclSuccess;
+        });
     EXPECT_TRUE(call.has_value());
   });
 }

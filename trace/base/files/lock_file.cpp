@@ -31,11 +31,12 @@ std::string host_name() {
 bool is_named(int fd, std::string const& path) {
   struct stat open {};
   struct stat named {};
-  return ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
+  return ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/// A pipe, or a file that has a second name elsewhere, was planted: writing into it would damage somebody's file.
+/// A pipe, or a file that has a second name elsewhere, was planted: writing into it would damage
+/// somebody's file.
 bool is_planted(int fd) {
   struct stat status {};
   return ::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1;
@@ -51,7 +52,8 @@ std::string holder_of(int fd) {
 void write_holder(int fd) {
   std::string const holder = fmt::format("process {} on {}", ::getpid(), host_name());
   if (::ftruncate(fd, 0) != 0) return;
-  [[maybe_unused]] ssize_t const ignored = ::pwrite(fd, holder.data(), holder.size(), 0);  // only for the message of others
+  [[maybe_unused]] ssize_t const ignored =
+      ::pwrite(fd, holder.data(), holder.size(), 0);  // only for the message of others
 }
 
 }  // namespace
@@ -70,26 +72,34 @@ Expected<LockFile> LockFile::take(std::string const& path, std::string const& ou
   auto const last_time = std::chrono::steady_clock::now() + patience;
   for (;;) {
     lock.fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (lock.fd_ < 0) return fail("{}: cannot be written ({}: {}), choose another place", output, path, std::strerror(errno));
-    if (is_planted(lock.fd_)) return fail("{}: is no lock of Stepscope, remove it or choose another place", path);
+    if (lock.fd_ < 0)
+      return fail("{}: cannot be written ({}: {}), choose another place", output, path,
+                  std::strerror(errno));
+    if (is_planted(lock.fd_))
+      return fail("{}: is no lock of Stepscope, remove it or choose another place", path);
 
-    bool const is_locked = ::flock(lock.fd_, (share == Share::kAlone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
+    bool const is_locked =
+        ::flock(lock.fd_, (share == Share::kAlone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
     bool const is_taken = !is_locked && errno == EWOULDBLOCK;
-    // A command that has just ended may have removed the name. A file system without locks goes without.
+    // A command that has just ended may have removed the name. A file system without locks goes
+    // without.
     if (!is_taken && (!is_locked || is_named(lock.fd_, path))) {
       lock.name_ = Unfinished(path, Unfinished::Kind::kFile);
       write_holder(lock.fd_);
       return lock;
     }
     if (is_taken && std::chrono::steady_clock::now() >= last_time)
-      return fail("{}: {} is writing there, wait until it ends or choose another place", output, holder_of(lock.fd_));
+      return fail("{}: {} is writing there, wait until it ends or choose another place", output,
+                  holder_of(lock.fd_));
     ::close(std::exchange(lock.fd_, -1));
     if (is_taken) std::this_thread::sleep_for(kPause);
   }
 }
 
 LockFile::LockFile(LockFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), name_(std::move(other.name_)) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      name_(std::move(other.name_)) {}
 
 LockFile& LockFile::operator=(LockFile&& other) noexcept {
   std::swap(path_, other.path_);

@@ -13,7 +13,9 @@ namespace stepscope::base {
 
 Expected<MappedFile> MappedFile::open(std::string const& path) {
   int const fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail("{}: cannot open ({}), check the path and its permissions", path, std::strerror(errno));
+  if (fd < 0)
+    return fail("{}: cannot open ({}), check the path and its permissions", path,
+                std::strerror(errno));
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
@@ -27,7 +29,8 @@ Expected<MappedFile> MappedFile::open(std::string const& path) {
       int const reason = errno;
       ::close(fd);
       file.size_ = 0;
-      return fail("{}: cannot map {} bytes ({}), copy the file to a local disk", path, info.st_size, std::strerror(reason));
+      return fail("{}: cannot map {} bytes ({}), copy the file to a local disk", path, info.st_size,
+                  std::strerror(reason));
     }
     file.data_ = data;
     file.guard_ = GuardedMapping(data, file.size_);
@@ -68,7 +71,8 @@ bool MappedFile::is_cut() const {
   if (guard_.was_cut()) return true;
   // Within the last page that is left nothing fails: bytes are zeros there, too.
   struct stat info {};
-  if (::stat(path_.c_str(), &info) != 0 || info.st_dev != device_ || info.st_ino != inode_) return false;
+  if (::stat(path_.c_str(), &info) != 0 || info.st_dev != device_ || info.st_ino != inode_)
+    return false;
   return static_cast<size_t>(info.st_size) < size_;
 }
 

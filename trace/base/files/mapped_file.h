@@ -11,8 +11,9 @@
 
 namespace stepscope::base {
 
-/// Owns the mapping; movable. An empty file has an empty span. The bytes are whatever is in the file: untrusted. A file that is
-/// replaced by another one keeps its bytes here; of one that is cut the rest reads as zeros (survive_cut_files()).
+/// Owns the mapping; movable. An empty file has an empty span. The bytes are whatever is in the
+/// file: untrusted. A file that is replaced by another one keeps its bytes here; of one that is cut
+/// the rest reads as zeros (survive_cut_files()).
 class MappedFile {
  public:
   /// Errors: the path does not exist, is a folder, or cannot be read.
@@ -26,7 +27,8 @@ class MappedFile {
   ~MappedFile();
 
   [[nodiscard]] ByteSpan bytes() const { return {static_cast<std::byte const*>(data_), size_}; }
-  /// Whether the file has become shorter since it was opened: bytes may be zeros that were not. From any thread.
+  /// Whether the file has become shorter since it was opened: bytes may be zeros that were not.
+  /// From any thread.
   [[nodiscard]] bool is_cut() const;
 
  private:

@@ -9,7 +9,8 @@
 
 namespace stepscope::base {
 
-/// Errors: the folder cannot be written or the disk is full; the old file, if any, is then untouched.
+/// Errors: the folder cannot be written or the disk is full; the old file, if any, is then
+/// untouched.
 Expected<void> write_file_atomically(std::string const& path, std::string_view content,
                                      PartialFile::Links links = PartialFile::Links::kFollow);
 

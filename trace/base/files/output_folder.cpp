@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 std::vector<std::string> names_in(std::string const& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
     names.push_back(entry->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
@@ -33,12 +34,15 @@ bool is_folder_at(std::string const& path) {
 
 bool is_file_or_link(std::string const& path) {
   struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode));
+  return ::lstat(path.c_str(), &status) == 0 &&
+         (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode));
 }
 
 }  // namespace
 
-bool is_hidden_helper(std::string_view file_name) { return file_name == LockFile::kNameInFolder || is_temporary_name(file_name); }
+bool is_hidden_helper(std::string_view file_name) {
+  return file_name == LockFile::kNameInFolder || is_temporary_name(file_name);
+}
 
 bool has_content(std::string const& folder) {
   std::vector<std::string> const names = names_in(folder);
@@ -48,7 +52,8 @@ bool has_content(std::string const& folder) {
 Expected<MadeFolders> MadeFolders::make(std::string const& folder) {
   std::error_code error;
   std::vector<fs::path> missing;
-  for (fs::path path = fs::absolute(folder, error).lexically_normal(); !path.empty() && !fs::exists(path, error);) {
+  for (fs::path path = fs::absolute(folder, error).lexically_normal();
+       !path.empty() && !fs::exists(path, error);) {
     if (path.has_filename()) missing.push_back(path);
     fs::path const parent = path.parent_path();
     if (parent == path) break;
@@ -65,7 +70,9 @@ Expected<MadeFolders> MadeFolders::make(std::string const& folder) {
       continue;
     }
     name.keep();
-    if (reason != EEXIST) return fail("{}: cannot be made ({}), choose another folder with -o", folder, std::strerror(reason));
+    if (reason != EEXIST)
+      return fail("{}: cannot be made ({}), choose another folder with -o", folder,
+                  std::strerror(reason));
   }
   return folders;
 }
@@ -94,8 +101,10 @@ Expected<OutputFolder> OutputFolder::take(std::string folder, LockFile::Share sh
   if (!made) return fail_with(made);
   output.made_ = std::move(*made);
   if (::access(output.folder_.c_str(), W_OK | X_OK) != 0)
-    return fail("{}: cannot be written ({}), choose another folder with -o", output.folder_, std::strerror(errno));
-  auto lock = LockFile::take(fmt::format("{}/{}", output.folder_, LockFile::kNameInFolder), output.folder_, share);
+    return fail("{}: cannot be written ({}), choose another folder with -o", output.folder_,
+                std::strerror(errno));
+  auto lock = LockFile::take(fmt::format("{}/{}", output.folder_, LockFile::kNameInFolder),
+                             output.folder_, share);
   if (!lock) return fail_with(lock);
   output.lock_.emplace(std::move(*lock));
   return output;
@@ -111,16 +120,21 @@ Expected<std::string> OutputFolder::staging() {
 }
 
 Expected<void> OutputFolder::publish(IsNamed const& is_old) {
-  std::vector<std::string> const names = staging_ ? names_in(staging_->path()) : std::vector<std::string>();
-  auto const place_of = [&](std::string const& name) { return fmt::format("{}/{}", folder_, name); };
+  std::vector<std::string> const names =
+      staging_ ? names_in(staging_->path()) : std::vector<std::string>();
+  auto const place_of = [&](std::string const& name) {
+    return fmt::format("{}/{}", folder_, name);
+  };
   for (std::string const& name : names)
-    if (is_folder_at(place_of(name))) return fail("{}: is a folder, choose another place with -o", place_of(name));
+    if (is_folder_at(place_of(name)))
+      return fail("{}: is a folder, choose another place with -o", place_of(name));
 
   HeldSignals const held;
   if (auto const removed = remove_files(folder_, is_old); !removed) return removed;
   for (std::string const& name : names) {
     if (std::rename(staging_->path_of(name).c_str(), place_of(name).c_str()) != 0)
-      return fail("{}: cannot write ({}), choose another place with -o", place_of(name), std::strerror(errno));
+      return fail("{}: cannot write ({}), choose another place with -o", place_of(name),
+                  std::strerror(errno));
   }
   staging_.reset();
   return {};
@@ -129,7 +143,8 @@ Expected<void> OutputFolder::publish(IsNamed const& is_old) {
 Error OutputFolder::in_place(Error error) const {
   if (!staging_) return error;
   std::string const& hidden = staging_->path();
-  for (size_t at = error.message.find(hidden); at != std::string::npos; at = error.message.find(hidden, at + folder_.size()))
+  for (size_t at = error.message.find(hidden); at != std::string::npos;
+       at = error.message.find(hidden, at + folder_.size()))
     error.message.replace(at, hidden.size(), folder_);
   return error;
 }

@@ -1,5 +1,6 @@
-// A folder that a command writes its output to. While the command lives the folder is locked; new files stand in a hidden folder
-// inside until all are whole, and then take their places. What the command does not finish goes, and so do folders made for it.
+// A folder that a command writes its output to. While the command lives the folder is locked; new
+// files stand in a hidden folder inside until all are whole, and then take their places. What the
+// command does not finish goes, and so do folders made for it.
 #pragma once
 
 #include <functional>
@@ -20,13 +21,15 @@ using IsNamed = std::function<bool(std::string_view file_name)>;
 /// Whether a file is Stepscope's own lock or temporary: no content of a folder.
 bool is_hidden_helper(std::string_view file_name);
 
-/// Removes the files of these names in `folder`, and links of these names without following them. Errors: no permission.
+/// Removes the files of these names in `folder`, and links of these names without following them.
+/// Errors: no permission.
 Expected<void> remove_files(std::string const& folder, IsNamed const& is_old);
 
 /// Whether anything else is in the folder.
 bool has_content(std::string const& folder);
 
-/// A folder, and those that it is in, made where they are missing. Destroyed: those made here go where nothing is in them.
+/// A folder, and those that it is in, made where they are missing. Destroyed: those made here go
+/// where nothing is in them.
 class MadeFolders {
  public:
   /// Errors: a file has the name, no permission.
@@ -45,9 +48,10 @@ class MadeFolders {
 
 class OutputFolder {
  public:
-  /// Makes the folder, and those it is in, where they are missing. Errors: a file has its name, no permission, or another command
-  /// is writing there.
-  static Expected<OutputFolder> take(std::string folder, LockFile::Share share = LockFile::Share::kAlone);
+  /// Makes the folder, and those it is in, where they are missing. Errors: a file has its name, no
+  /// permission, or another command is writing there.
+  static Expected<OutputFolder> take(std::string folder,
+                                     LockFile::Share share = LockFile::Share::kAlone);
 
   OutputFolder(OutputFolder&&) = default;
   OutputFolder& operator=(OutputFolder&&) = delete;
@@ -57,8 +61,8 @@ class OutputFolder {
   [[nodiscard]] std::string const& path() const { return folder_; }
   /// Where new files are written. Made at the first call. Errors: the disk is full.
   Expected<std::string> staging();
-  /// Removes the old files and moves the staged ones to their places. Errors: a folder has the name of one (then nothing has
-  /// changed), the disk is full.
+  /// Removes the old files and moves the staged ones to their places. Errors: a folder has the name
+  /// of one (then nothing has changed), the disk is full.
   Expected<void> publish(IsNamed const& is_old);
   /// The same, and only files of the staged ones' names are replaced.
   Expected<void> publish() {

@@ -20,10 +20,12 @@ namespace stepscope::base {
 namespace {
 
 tl::unexpected<Error> cannot_write(std::string const& path, int reason) {
-  return fail("{}: cannot write ({}), free disk space or choose another place", path, std::strerror(reason));
+  return fail("{}: cannot write ({}), free disk space or choose another place", path,
+              std::strerror(reason));
 }
 
-/// Of a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a shell makes of >(CMD).
+/// Of a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a shell makes of
+/// >(CMD).
 std::optional<int> own_descriptor(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -67,7 +69,8 @@ Expected<PartialFile> PartialFile::create(std::string path, Links links, Nameles
   std::error_code error;
   if (path.empty()) return fail("no file was named, give one with -o");
   bool const follows = links == Links::kFollow;
-  if (path.back() == '/' || (follows ? std::filesystem::is_directory(path, error) : is_folder_itself(path)))
+  if (path.back() == '/' ||
+      (follows ? std::filesystem::is_directory(path, error) : is_folder_itself(path)))
     return fail("{}: is a folder, name a file", path);
 
   PartialFile file(std::move(path));
@@ -79,7 +82,8 @@ Expected<PartialFile> PartialFile::create(std::string path, Links links, Nameles
     file.target_ = follows ? behind_links(file.path_) : file.path_;
     file.open_temporary(nameless);
   }
-  if (file.fd_ < 0) return fail("{}: cannot write ({}), choose another place", file.path_, std::strerror(errno));
+  if (file.fd_ < 0)
+    return fail("{}: cannot write ({}), choose another place", file.path_, std::strerror(errno));
   return file;
 }
 
@@ -151,7 +155,8 @@ Expected<void> PartialFile::name_it() {
   beside_ = fmt::format("{}/{}", folder_of(target_), temporary_name());
   beside_name_ = Unfinished(beside_, Unfinished::Kind::kFile);
   ::flock(fd_, LOCK_EX | LOCK_NB);
-  if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+  if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) == 0)
+    return {};
   return cannot_write(path_, errno);
 }
 
@@ -166,7 +171,8 @@ Expected<void> PartialFile::copy_to_named() {
   std::array<char, 1U << 16U> buffer{};
   off_t at = 0;
   Expected<void> copied;
-  for (ssize_t got = 0; copied && (got = ::pread(from, buffer.data(), buffer.size(), at)) > 0; at += got)
+  for (ssize_t got = 0; copied && (got = ::pread(from, buffer.data(), buffer.size(), at)) > 0;
+       at += got)
     copied = write_all({buffer.data(), static_cast<size_t>(got)});
   ::close(from);
   if (copied && static_cast<uint64_t>(at) != bytes_written_) return cannot_write(path_, EIO);
@@ -177,7 +183,8 @@ Expected<void> PartialFile::finish() {
   if (!target_.empty() && beside_.empty())
     if (auto const named = name_it(); !named) return named;
 
-  // The lock goes with the last descriptor: until the file has its place another command must not take it for a leftover.
+  // The lock goes with the last descriptor: until the file has its place another command must not
+  // take it for a leftover.
   int const lock = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   // Some file systems tell only here that the disk is full.
   bool is_good = ::close(std::exchange(fd_, -1)) == 0;

@@ -1,6 +1,7 @@
-// A file that is written from front to back, in pieces, so that nobody ever sees half of it. Until it is whole it has no name
-// (O_TMPFILE), or on file systems without such files a hidden temporary one beside the target. Where the target is no file but a
-// device, a pipe or /dev/stdout, it gets the pieces as they come.
+// A file that is written from front to back, in pieces, so that nobody ever sees half of it. Until
+// it is whole it has no name (O_TMPFILE), or on file systems without such files a hidden temporary
+// one beside the target. Where the target is no file but a device, a pipe or /dev/stdout, it gets
+// the pieces as they come.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,16 @@
 
 namespace stepscope::base {
 
-/// Destroyed before finish(), or killed: what was written is removed, the old file, if any, untouched. The finished file has the
-/// permissions that the umask leaves, also where it replaces another one.
+/// Destroyed before finish(), or killed: what was written is removed, the old file, if any,
+/// untouched. The finished file has the permissions that the umask leaves, also where it replaces
+/// another one.
 class PartialFile {
  public:
   /// What happens where `path` is a link.
   enum class Links : uint8_t {
     kFollow,   ///< it stays, and what it leads to is replaced: the user named it
-    kReplace,  ///< it is replaced: Stepscope chose the name in a folder, where anybody may have planted a link
+    kReplace,  ///< it is replaced: Stepscope chose the name in a folder, where anybody may have
+               ///< planted a link
   };
   /// kNever is for tests of file systems without such files.
   enum class Nameless : uint8_t { kWherePossible, kNever };
@@ -50,8 +53,8 @@ class PartialFile {
   Expected<void> copy_to_named();
 
   std::string path_;
-  std::string target_;      ///< what finish() replaces; empty where the bytes go straight to `path_`
-  std::string beside_;      ///< the temporary name; empty as long as there is none
+  std::string target_;  ///< what finish() replaces; empty where the bytes go straight to `path_`
+  std::string beside_;  ///< the temporary name; empty as long as there is none
   Unfinished beside_name_;  ///< the same, for signals
   int fd_ = -1;
   uint64_t bytes_written_ = 0;

@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What is written into a run's folder beside the traces.
-constexpr std::array<std::string_view, 6> kOtherFiles = {"report.html",  "viewer.png", "analysis.json",
-                                                         "findings.txt", "truth.json", "pathology.json"};
+constexpr std::array<std::string_view, 6> kOtherFiles = {
+    "report.html", "viewer.png", "analysis.json", "findings.txt", "truth.json", "pathology.json"};
 
 bool holds_any(fs::path const& folder, IsNamed const& is_own) {
   std::error_code error;
@@ -31,21 +31,28 @@ Expected<void> check_free(std::string const& folder, bool force, IsNamed const& 
   if (folder.empty()) return fail("no run folder was named, give one with -o");
   std::error_code error;
   bool const exists = fs::exists(folder, error);
-  if (exists && !fs::is_directory(folder, error)) return fail("{}: is a file, choose a folder for the run with -o", folder);
+  if (exists && !fs::is_directory(folder, error))
+    return fail("{}: is a file, choose a folder for the run with -o", folder);
   if (exists && !force && holds_any(folder, counts))
-    return fail("{}: exists and is not empty, choose another folder with -o or replace the run with --force", folder);
+    return fail(
+        "{}: exists and is not empty, choose another folder with -o or replace the run with "
+        "--force",
+        folder);
   return {};
 }
 
 /// `counts`: which files mean that the folder is taken; `is_own`: which of them force may remove.
-Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& counts, IsNamed const& is_own) {
+Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& counts,
+                       IsNamed const& is_own) {
   if (auto const free = check_free(folder, force, counts); !free) return fail_with(free);
   std::error_code error;
   bool const exists = fs::exists(folder, error);
   if (!exists) fs::create_directories(folder, error);
-  if (error) return fail("{}: cannot be made ({}), choose another folder with -o", folder, error.message());
+  if (error)
+    return fail("{}: cannot be made ({}), choose another folder with -o", folder, error.message());
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    return fail("{}: cannot be written ({}), choose another folder with -o", folder, std::strerror(errno));
+    return fail("{}: cannot be written ({}), choose another folder with -o", folder,
+                std::strerror(errno));
   if (exists)
     if (auto const removed = remove_files(folder, is_own); !removed) return fail_with(removed);
   return !exists;
@@ -58,7 +65,8 @@ bool is_trace(std::string_view name) { return name.ends_with(kTraceSuffix); }
 }  // namespace
 
 bool is_run_file(std::string_view file_name) {
-  return file_name.ends_with(kTraceSuffix) || std::find(kOtherFiles.begin(), kOtherFiles.end(), file_name) != kOtherFiles.end();
+  return file_name.ends_with(kTraceSuffix) ||
+         std::find(kOtherFiles.begin(), kOtherFiles.end(), file_name) != kOtherFiles.end();
 }
 
 IsNamed old_run_files(std::string const& folder) {
@@ -69,7 +77,8 @@ Expected<bool> prepare_run_folder(std::string const& folder, bool force) {
   return prepare(folder, force, any_name, old_run_files(folder));
 }
 
-Expected<bool> prepare_shared_run_folder(std::string const& folder, bool force, IsNamed const& own) {
+Expected<bool> prepare_shared_run_folder(std::string const& folder, bool force,
+                                         IsNamed const& own) {
   return prepare(folder, force, own, own);
 }
 

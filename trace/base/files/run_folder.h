@@ -1,5 +1,5 @@
-// The folder that a run is written to: made, checked and cleared before anything is written, so that no run is ever mixed with
-// another or overwritten unasked.
+// The folder that a run is written to: made, checked and cleared before anything is written, so
+// that no run is ever mixed with another or overwritten unasked.
 #pragma once
 
 #include <string>
@@ -15,18 +15,21 @@ inline constexpr std::string_view kTraceSuffix = ".stepscope";
 /// Whether Stepscope writes files of this name into a run's folder: traces, their truth, reports.
 bool is_run_file(std::string_view file_name);
 
-/// Those of them that --force may remove from `folder`. Where no trace lies, a report.html is somebody's own.
+/// Those of them that --force may remove from `folder`. Where no trace lies, a report.html is
+/// somebody's own.
 IsNamed old_run_files(std::string const& folder);
 
-/// Makes `folder` ready for a new run: creates it, or finds it empty, or (with `force`) removes the run files in it and leaves
-/// everything else alone. True when the folder was made here. Errors: no name, a file of that name, a folder with content
-/// without force, no permission.
+/// Makes `folder` ready for a new run: creates it, or finds it empty, or (with `force`) removes the
+/// run files in it and leaves everything else alone. True when the folder was made here. Errors: no
+/// name, a file of that name, a folder with content without force, no permission.
 Expected<bool> prepare_run_folder(std::string const& folder, bool force);
-/// For one process of a job that share a folder: only files that are `own` count, whatever else is in it.
+/// For one process of a job that share a folder: only files that are `own` count, whatever else is
+/// in it.
 Expected<bool> prepare_shared_run_folder(std::string const& folder, bool force, IsNamed const& own);
 
-/// The same for a command that writes the whole run itself: what it writes to staging() takes the place of an old run only when
-/// it publishes with old_run_files(). Errors: as above, or another command is writing there.
+/// The same for a command that writes the whole run itself: what it writes to staging() takes the
+/// place of an old run only when it publishes with old_run_files(). Errors: as above, or another
+/// command is writing there.
 Expected<OutputFolder> take_run_folder(std::string const& folder, bool force);
 
 }  // namespace stepscope::base

@@ -25,13 +25,14 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBegin = ".stepscope-", kEnd = ".tmp", kDigits = "0123456789abcdef";
 constexpr size_t kRandomDigits = 16;
 constexpr size_t kMostEntries = 10'000;
-/// Names are random: only a leftover remover that comes between making and locking makes a second attempt necessary.
+/// Names are random: only a leftover remover that comes between making and locking makes a second
+/// attempt necessary.
 constexpr int kAttempts = 8;
 
 bool lock_now(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/// What was just made. A file system without locks tells nobody that it is in use, so nobody removes it there. False: a remover
-/// of leftovers came between making and locking.
+/// What was just made. A file system without locks tells nobody that it is in use, so nobody
+/// removes it there. False: a remover of leftovers came between making and locking.
 bool keep_locked(int fd) {
   if (!lock_now(fd) && errno == EWOULDBLOCK) return false;
   struct stat status {};
@@ -41,12 +42,14 @@ bool keep_locked(int fd) {
 bool is_same_file(int fd, char const* path) {
   struct stat open {};
   struct stat named {};
-  return ::fstat(fd, &open) == 0 && ::lstat(path, &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+  return ::fstat(fd, &open) == 0 && ::lstat(path, &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
 }
 
 bool is_of_this_user(int fd) {
   struct stat status {};
-  return ::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+  return ::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() &&
+         (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
 /// Whoever locks it first may remove it: its command has ended, or it would hold the lock.
@@ -78,7 +81,8 @@ std::string temporary_name() {
 bool is_temporary_name(std::string_view file_name) {
   if (!file_name.starts_with(kBegin) || !file_name.ends_with(kEnd)) return false;
   if (file_name.size() != kBegin.size() + kRandomDigits + kEnd.size()) return false;
-  return file_name.substr(kBegin.size(), kRandomDigits).find_first_not_of(kDigits) == std::string_view::npos;
+  return file_name.substr(kBegin.size(), kRandomDigits).find_first_not_of(kDigits) ==
+         std::string_view::npos;
 }
 
 std::string folder_of(std::string const& path) {
@@ -93,10 +97,11 @@ void remove_leftovers(std::string const& folder) {
   std::error_code error;
   std::vector<std::string> left;
   size_t entries = 0;
-  for (fs::directory_iterator entry(place, error), end; !error && entry != end && entries < kMostEntries;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(place, error), end;
+       !error && entry != end && entries < kMostEntries; entry.increment(error)) {
     ++entries;
-    if (is_temporary_name(entry->path().filename().string())) left.push_back(entry->path().string());
+    if (is_temporary_name(entry->path().filename().string()))
+      left.push_back(entry->path().string());
   }
   for (std::string const& path : left) remove_if_left(path.c_str());
 }
@@ -131,7 +136,8 @@ Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
       int const reason = errno;
       made.name_.keep();
       if (reason == EEXIST) continue;
-      return fail("{}: cannot be written ({}), choose another place", folder, std::strerror(reason));
+      return fail("{}: cannot be written ({}), choose another place", folder,
+                  std::strerror(reason));
     }
     made.lock_ = ::open(made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (made.lock_ >= 0 && keep_locked(made.lock_)) return made;
@@ -141,7 +147,9 @@ Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), name_(std::move(other.name_)) {}
+    : path_(std::move(other.path_)),
+      lock_(std::exchange(other.lock_, -1)),
+      name_(std::move(other.name_)) {}
 
 TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
   std::swap(path_, other.path_);

@@ -1,5 +1,6 @@
-// Temporary files and folders beside an output: hidden, with a random name that no trace, report or data file has, and locked as
-// long as their command lives. So a later command can tell a leftover (after SIGKILL) from work under way, and removes it.
+// Temporary files and folders beside an output: hidden, with a random name that no trace, report or
+// data file has, and locked as long as their command lives. So a later command can tell a leftover
+// (after SIGKILL) from work under way, and removes it.
 #pragma once
 
 #include <string>
@@ -14,14 +15,16 @@ namespace stepscope::base {
 std::string temporary_name();
 bool is_temporary_name(std::string_view file_name);
 
-/// Removes what killed commands of this user left in `folder` ("" = the current one). Links are not followed, and what another
-/// process still has locked stays. A folder is searched once in a process, and only its first 10,000 entries.
+/// Removes what killed commands of this user left in `folder` ("" = the current one). Links are not
+/// followed, and what another process still has locked stays. A folder is searched once in a
+/// process, and only its first 10,000 entries.
 void remove_leftovers(std::string const& folder);
 
 /// The folder that `path` is in, "." for a name alone.
 std::string folder_of(std::string const& path);
 
-/// A new file in `folder`, open for reading and writing, with the permissions that the umask leaves.
+/// A new file in `folder`, open for reading and writing, with the permissions that the umask
+/// leaves.
 struct TemporaryFile {
   Unfinished name;
   std::string path;
@@ -42,7 +45,9 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   [[nodiscard]] std::string const& path() const { return path_; }
-  [[nodiscard]] std::string path_of(std::string_view file) const { return fmt::format("{}/{}", path_, file); }
+  [[nodiscard]] std::string path_of(std::string_view file) const {
+    return fmt::format("{}/{}", path_, file);
+  }
 
  private:
   TemporaryFolder() = default;

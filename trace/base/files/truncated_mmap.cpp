@@ -21,8 +21,8 @@ struct GuardedPlace {
 
 namespace {
 
-/// All places that were ever used. The answer to the signal walks the list at any time: none is ever taken out of it, those that
-/// are free are used again.
+/// All places that were ever used. The answer to the signal walks the list at any time: none is
+/// ever taken out of it, those that are free are used again.
 struct GuardedPlaces {
   std::atomic<GuardedPlace*> first = nullptr;
   std::mutex mutex;
@@ -68,18 +68,20 @@ struct sigaction& answer_before() {
   return before;
 }
 
-/// Puts zeros where the rest of a mapping was: what lies behind a page that is gone is gone, too. False: it is no mapping of
-/// ours.
+/// Puts zeros where the rest of a mapping was: what lies behind a page that is gone is gone, too.
+/// False: it is no mapping of ours.
 bool fill_with_zeros(uintptr_t address) {
   for (GuardedPlace* place = guarded_places().first; place != nullptr; place = place->next) {
-    // A place that is given back between the reads has no end afterwards, and one that is taken anew another one.
+    // A place that is given back between the reads has no end afterwards, and one that is taken
+    // anew another one.
     uintptr_t const end = place->end, begin = place->begin;
     if (begin == 0 || address < begin || address >= end || place->end != end) continue;
     uintptr_t const page = address / page_bytes() * page_bytes();
     // The address is the system's, not a program's.
     void* const rest = reinterpret_cast<void*>(page);  // NOLINT(performance-no-int-to-ptr)
     place->cut = true;
-    return ::mmap(rest, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    return ::mmap(rest, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
   }
   return false;
 }
@@ -92,8 +94,10 @@ void answer_bus_error(int signal, siginfo_t* info, void* context) {
     return;
   }
   struct sigaction const& before = answer_before();
-  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) return before.sa_sigaction(signal, info, context);
-  if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr)
+    return before.sa_sigaction(signal, info, context);
+  if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL &&
+      before.sa_handler != SIG_IGN)
     return before.sa_handler(signal);
   // As if nobody answered: it ends the program as soon as this returns.
   struct sigaction none {};
@@ -125,7 +129,8 @@ GuardedMapping::GuardedMapping(void const* begin, size_t size) : place_(take_pla
   place_->end = first + (size + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
-GuardedMapping::GuardedMapping(GuardedMapping&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+GuardedMapping::GuardedMapping(GuardedMapping&& other) noexcept
+    : place_(std::exchange(other.place_, nullptr)) {}
 
 GuardedMapping& GuardedMapping::operator=(GuardedMapping&& other) noexcept {
   std::swap(place_, other.place_);

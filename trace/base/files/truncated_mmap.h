@@ -1,13 +1,13 @@
-// Mapped files that somebody cuts while they are read: what is gone reads as zeros, and it is remembered, where the system would
-// end the program (SIGBUS).
+// Mapped files that somebody cuts while they are read: what is gone reads as zeros, and it is
+// remembered, where the system would end the program (SIGBUS).
 #pragma once
 
 #include <cstddef>
 
 namespace stepscope::base {
 
-/// From now on. For programs, not for libraries in somebody else's: it answers a signal of the whole process; faults of other
-/// memory go to who answered them before. May be called again.
+/// From now on. For programs, not for libraries in somebody else's: it answers a signal of the
+/// whole process; faults of other memory go to who answered them before. May be called again.
 void survive_cut_files();
 
 struct GuardedPlace;

@@ -1,5 +1,5 @@
-// The handler may run at any instruction of any thread, so it takes no lock and no memory: names stand in a list that only grows,
-// and an atomic exchange decides who removes one.
+// The handler may run at any instruction of any thread, so it takes no lock and no memory: names
+// stand in a list that only grows, and an atomic exchange decides who removes one.
 #include "trace/base/files/unfinished.h"
 
 #include <array>
@@ -33,7 +33,8 @@ struct UnfinishedSlot {
 
 namespace {
 
-constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ};
+constexpr std::array kEndingSignals = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,
+                                       SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ};
 /// Folders in folders: a staged output is flat, a self-test's folder holds runs.
 constexpr int kMostDepth = 8;
 /// Other threads may still make files in a folder while it is emptied.
@@ -96,10 +97,13 @@ void remove_name(UnfinishedName const& name) {
   }
 }
 
-bool is_empty_folder(UnfinishedName const& name) { return name.kind == Unfinished::Kind::kEmptyFolder; }
+bool is_empty_folder(UnfinishedName const& name) {
+  return name.kind == Unfinished::Kind::kEmptyFolder;
+}
 
 void remove_all_names() {
-  // What is in a folder goes first; a folder that was made inside another one needs one more round each.
+  // What is in a folder goes first; a folder that was made inside another one needs one more round
+  // each.
   for (int round = 0; round < kMostDepth; ++round) {
     for (UnfinishedSlot* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
       UnfinishedName* const name = slot->name.exchange(nullptr);
@@ -136,7 +140,8 @@ void on_ending_signal(int signal) {
   errno = error;
 }
 
-/// A slot that is free, else a new one: the list never shrinks, as a handler may be walking through it.
+/// A slot that is free, else a new one: the list never shrinks, as a handler may be walking through
+/// it.
 UnfinishedSlot* put_in_list(UnfinishedName* name) {
   for (UnfinishedSlot* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     UnfinishedName* none = nullptr;
@@ -150,7 +155,8 @@ UnfinishedSlot* put_in_list(UnfinishedName* name) {
   return slot;
 }
 
-/// The handler runs in any thread. The others must neither make what it no longer sees, nor end the process as if it had failed.
+/// The handler runs in any thread. The others must neither make what it no longer sees, nor end the
+/// process as if it had failed.
 void wait_for_the_end() {
   while (removal != Removal::kNotBegun && is_of_this_process()) ::pause();
 }
@@ -172,15 +178,16 @@ void remove_unfinished_on_signals() {
   sigfillset(&ours.sa_mask);
   for (int const signal : kEndingSignals) {
     struct sigaction now {};
-    bool const is_by_default =
-        ::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+    bool const is_by_default = ::sigaction(signal, nullptr, &now) == 0 &&
+                               (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
     if (is_by_default) ::sigaction(signal, &ours, nullptr);
   }
 }
 
 void remove_tree(char const* path) { remove_at(AT_FDCWD, path, 0); }
 
-Unfinished::Unfinished(std::string const& path, Kind kind) : slot_(put(new UnfinishedName{path, kind, ::getpid()})) {}
+Unfinished::Unfinished(std::string const& path, Kind kind)
+    : slot_(put(new UnfinishedName{path, kind, ::getpid()})) {}
 
 Unfinished::Unfinished(Unfinished&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
 

@@ -6,7 +6,8 @@
 
 namespace stepscope::exporting {
 
-ChromeDocument::ChromeDocument(base::PartialFile file, bool has_many) : file_(std::move(file)), has_many_(has_many) {
+ChromeDocument::ChromeDocument(base::PartialFile file, bool has_many)
+    : file_(std::move(file)), has_many_(has_many) {
   file_.out() += "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
 }
 
@@ -28,7 +29,8 @@ base::Expected<void> ChromeDocument::add(model::Trace const& trace, int64_t offs
   if (base_ns_ == 0 && origin > 0 && !__builtin_sub_overflow(origin, offset_ns, &run_begin))
     base_ns_ = std::max<int64_t>(0, run_begin);
   for (model::Device const& device : trace.devices()) {
-    bool const is_known = std::any_of(devices_.begin(), devices_.end(), [&](auto const& known) { return known.id == device.id; });
+    bool const is_known = std::any_of(devices_.begin(), devices_.end(),
+                                      [&](auto const& known) { return known.id == device.id; });
     if (!is_known) devices_.push_back(device);
   }
   info_ = trace.info();
@@ -53,7 +55,8 @@ base::Expected<base::PartialFile> ChromeDocument::close() && {
     JsonMembers of_device(out);
     of_device.number("id", int64_t{devices_[i].id});
     of_device.text("name", devices_[i].name);
-    if (devices_[i].capacity_bytes > 0) of_device.number("totalGlobalMem", devices_[i].capacity_bytes);
+    if (devices_[i].capacity_bytes > 0)
+      of_device.number("totalGlobalMem", devices_[i].capacity_bytes);
     if (devices_[i].threads > 0) of_device.number("numSms", uint64_t{devices_[i].threads});
     of_device.end();
   }

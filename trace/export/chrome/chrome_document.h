@@ -1,5 +1,5 @@
-// One JSON file of Chrome trace events, in the form that PyTorch's profiler (Kineto) gives it: the events of one or more
-// processes, then what is said of devices, rank and clock.
+// One JSON file of Chrome trace events, in the form that PyTorch's profiler (Kineto) gives it: the
+// events of one or more processes, then what is said of devices, rank and clock.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,8 @@ class ChromeFile final : public Exporter {
   /// Readers of PyTorch's traces, ours among them, take a file for one rank.
   [[nodiscard]] std::string note() const override {
     if (processes_ < 2) return {};
-    return fmt::format("{} ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed", processes_);
+    return fmt::format(
+        "{} ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed", processes_);
   }
 
  private:
@@ -62,11 +63,13 @@ bool is_name_of_rank(std::string_view name) {
 
 class ChromeFolder final : public Exporter {
  public:
-  ChromeFolder(base::OutputFolder folder, std::string staging) : folder_(std::move(folder)), staging_(std::move(staging)) {}
+  ChromeFolder(base::OutputFolder folder, std::string staging)
+      : folder_(std::move(folder)), staging_(std::move(staging)) {}
 
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override {
     std::string name = fmt::format("rank-{}.json", trace.info().rank);
-    for (int copy = 2; !names_.insert(name).second; ++copy) name = fmt::format("rank-{}-{}.json", trace.info().rank, copy);
+    for (int copy = 2; !names_.insert(name).second; ++copy)
+      name = fmt::format("rank-{}-{}.json", trace.info().rank, copy);
     auto const written = write(fmt::format("{}/{}", staging_, name), trace, offset_ns);
     return written ? written : tl::unexpected(folder_.in_place(written.error()));
   }
@@ -78,15 +81,17 @@ class ChromeFolder final : public Exporter {
     std::vector<fs::path> old;
     for (auto const& entry : fs::directory_iterator(folder_.path(), ignored)) {
       std::string const name = entry.path().filename().string();
-      if (is_name_of_rank(name) && !names_.contains(name) && entry.symlink_status(ignored).type() == fs::file_type::regular)
+      if (is_name_of_rank(name) && !names_.contains(name) &&
+          entry.symlink_status(ignored).type() == fs::file_type::regular)
         old.push_back(entry.path());
     }
-    return static_cast<size_t>(
-        std::count_if(old.begin(), old.end(), [&](fs::path const& path) { return fs::remove(path, ignored); }));
+    return static_cast<size_t>(std::count_if(
+        old.begin(), old.end(), [&](fs::path const& path) { return fs::remove(path, ignored); }));
   }
 
  private:
-  static Expected<void> write(std::string const& path, model::Trace const& trace, int64_t offset_ns) {
+  static Expected<void> write(std::string const& path, model::Trace const& trace,
+                              int64_t offset_ns) {
     auto file = base::PartialFile::create(path);
     if (!file) return base::fail_with(file);
     ChromeDocument document(std::move(*file), false);

@@ -32,7 +32,8 @@ ChromeProcess::ChromeProcess(model::Trace const& trace, int64_t offset_ns, Chrom
 }
 
 void ChromeProcess::write() {
-  for (uint32_t track = 0; track < trace_.tracks().size() && document_.file_.status(); ++track) write_track(track);
+  for (uint32_t track = 0; track < trace_.tracks().size() && document_.file_.status(); ++track)
+    write_track(track);
 }
 
 int64_t ChromeProcess::time_of(int64_t trace_time) const {
@@ -41,7 +42,8 @@ int64_t ChromeProcess::time_of(int64_t trace_time) const {
   return offset_ns_ < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-void ChromeProcess::write_metadata(char const* what, int64_t process, int64_t row, std::string_view key, std::string_view value) {
+void ChromeProcess::write_metadata(char const* what, int64_t process, int64_t row,
+                                   std::string_view key, std::string_view value) {
   JsonMembers event(document_.next_event());
   event.text("ph", "M");
   event.text("name", what);
@@ -60,8 +62,9 @@ int64_t ChromeProcess::device_process(int32_t device) {
   if (known != device_processes_.end()) return known->second;
   int64_t const process = document_.unique_pid(device);
   write_metadata("process_name", process, 0, "name", title_);
-  std::string const label =
-      document_.has_many_ ? fmt::format("rank {} GPU {}", trace_.info().rank, device) : fmt::format("GPU {}", device);
+  std::string const label = document_.has_many_
+                                ? fmt::format("rank {} GPU {}", trace_.info().rank, device)
+                                : fmt::format("GPU {}", device);
   write_metadata("process_labels", process, 0, "labels", label);
   return device_processes_[device] = process;
 }
@@ -79,7 +82,8 @@ ChromeProcess::Place ChromeProcess::place_of(model::Track const& track) {
   place.process = is_host ? process_ : device_process(track.device);
   place.name = bounded_name(track.name);
   append_json_string(place.name, place.json_name);
-  if (track.kind != model::TrackKind::kCounter) place.rows.push_back(new_row(place.process, track.id, place.name));
+  if (track.kind != model::TrackKind::kCounter)
+    place.rows.push_back(new_row(place.process, track.id, place.name));
   return place;
 }
 
@@ -122,13 +126,16 @@ ChromeProcess::Name const& ChromeProcess::name_of(uint32_t row) {
   };
   uint64_t detail = 0;
   if (kind == EventKind::kStep) return make(step_name_);
-  if (kind == EventKind::kSync) detail = static_cast<uint64_t>(trace_.detail<model::SyncDetail>(row).sync);
-  if (kind == EventKind::kMemory) detail = static_cast<uint64_t>(trace_.detail<model::MemoryDetail>(row).op);
+  if (kind == EventKind::kSync)
+    detail = static_cast<uint64_t>(trace_.detail<model::SyncDetail>(row).sync);
+  if (kind == EventKind::kMemory)
+    detail = static_cast<uint64_t>(trace_.detail<model::MemoryDetail>(row).op);
   if (kind == EventKind::kMemcpy) {
     auto const& copy = trace_.detail<model::CopyDetail>(row);
     detail = static_cast<uint64_t>(copy.direction) * 2 + (copy.pinned != 0 ? 1 : 0);
   }
-  uint64_t const key = (uint64_t{trace_.columns().name[row].value} << 32U) | (static_cast<uint64_t>(kind) << 16U) | detail;
+  uint64_t const key = (uint64_t{trace_.columns().name[row].value} << 32U) |
+                       (static_cast<uint64_t>(kind) << 16U) | detail;
   auto const [place, is_new] = names_.try_emplace(key);
   return is_new ? make(place->second) : place->second;
 }
@@ -148,7 +155,8 @@ JsonMembers ChromeProcess::begin(std::string& out, Event const& event) {
 void ChromeProcess::write_slice(uint32_t row, int64_t process, int64_t thread) {
   Name const& name = name_of(row);
   std::string& out = document_.next_event();
-  JsonMembers event = begin(out, {"X", kineto_category(trace_, row), name.json, process, thread, time_of(trace_.start(row))});
+  JsonMembers event = begin(out, {"X", kineto_category(trace_, row), name.json, process, thread,
+                                  time_of(trace_.start(row))});
   event.name("dur");
   append_microseconds(trace_.columns().dur[row], out);
   event.name("args");
@@ -163,8 +171,8 @@ void ChromeProcess::write_instant(uint32_t row, Place& place) {
   int64_t const thread = row_of(place, 0);
   Name const& name = name_of(row);
   std::string& out = document_.next_event();
-  JsonMembers event =
-      begin(out, {"i", kineto_category(trace_, row), name.json, place.process, thread, time_of(trace_.start(row))});
+  JsonMembers event = begin(out, {"i", kineto_category(trace_, row), name.json, place.process,
+                                  thread, time_of(trace_.start(row))});
   event.text("s", "t");
   event.name("args");
   JsonMembers arguments(out);
@@ -176,7 +184,8 @@ void ChromeProcess::write_instant(uint32_t row, Place& place) {
 /// The series bears the track's name.
 void ChromeProcess::write_sample(uint32_t row, Place const& place) {
   std::string& out = document_.next_event();
-  JsonMembers event = begin(out, {"C", "counter", place.json_name, place.process, 0, time_of(trace_.start(row))});
+  JsonMembers event =
+      begin(out, {"C", "counter", place.json_name, place.process, 0, time_of(trace_.start(row))});
   event.name("args");
   JsonMembers arguments(out);
   arguments.number("value", trace_.detail<model::SampleDetail>(row).value);
@@ -188,7 +197,8 @@ void ChromeProcess::write_memory(uint32_t row, int64_t process, int64_t thread) 
   auto const& memory = trace_.detail<model::MemoryDetail>(row);
   if (memory.op == model::MemoryOp::kUnknown) return;
   std::string& out = document_.next_event();
-  JsonMembers event = begin(out, {"i", "cpu_instant_event", "\"[memory]\"", process, thread, time_of(trace_.end(row))});
+  JsonMembers event = begin(
+      out, {"i", "cpu_instant_event", "\"[memory]\"", process, thread, time_of(trace_.end(row))});
   event.text("s", "t");
   event.name("args");
   JsonMembers arguments(out);
@@ -203,7 +213,8 @@ void ChromeProcess::write_flow(uint32_t row, int64_t process, int64_t thread) {
   bool const is_op = model::is_device_op(trace_.kind(row));
   uint32_t const launch = is_op ? trace_.columns().link[row].value : row;
   std::string& out = document_.next_event();
-  JsonMembers event = begin(out, {is_op ? "f" : "s", "ac2g", "\"ac2g\"", process, thread, time_of(trace_.start(row))});
+  JsonMembers event = begin(
+      out, {is_op ? "f" : "s", "ac2g", "\"ac2g\"", process, thread, time_of(trace_.start(row))});
   event.number("id", (document_.processes_ << 32U) + launch);
   if (is_op) event.text("bp", "e");
   event.end();

@@ -1,5 +1,6 @@
-// The events of one process as Chrome trace events, with the categories and arguments of PyTorch's profiler (Kineto): what reads
-// its traces, our own importer included, finds device ops, launches, steps and collectives again.
+// The events of one process as Chrome trace events, with the categories and arguments of PyTorch's
+// profiler (Kineto): what reads its traces, our own importer included, finds device ops, launches,
+// steps and collectives again.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ class ChromeProcess {
   int64_t device_process(int32_t device);
   int64_t new_row(int64_t process, int64_t wanted, std::string const& name);
   int64_t row_of(Place& place, uint32_t lane);
-  void write_metadata(char const* what, int64_t process, int64_t row, std::string_view key, std::string_view value);
+  void write_metadata(char const* what, int64_t process, int64_t row, std::string_view key,
+                      std::string_view value);
   void write_track(uint32_t track);
   void write_slice(uint32_t row, int64_t process, int64_t thread);
   void write_instant(uint32_t row, Place& place);

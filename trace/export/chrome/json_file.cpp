@@ -11,7 +11,8 @@ namespace {
 
 template <class Number>
 void append_digits(Number value, std::string& to) {
-  std::array<char, 32> digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  std::array<char, 32>
+      digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
   auto const [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   to.append(digits.data(), end);
 }

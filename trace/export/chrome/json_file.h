@@ -9,7 +9,8 @@
 
 namespace stepscope::exporting {
 
-/// Appends `text` as a JSON string with its quotes: every control character escaped, bytes that are no UTF-8 replaced by U+FFFD.
+/// Appends `text` as a JSON string with its quotes: every control character escaped, bytes that are
+/// no UTF-8 replaced by U+FFFD.
 void append_json_string(std::string_view text, std::string& to);
 /// Appends ns as µs with three decimals, exactly.
 void append_microseconds(int64_t ns, std::string& to);

@@ -33,9 +33,12 @@ void append_list(std::string_view key, uint32_t x, uint32_t y, uint32_t z, JsonM
 void append_kernel(model::KernelDetail const& kernel, JsonMembers& to) {
   if (kernel.grid_x > 0) append_list("grid", kernel.grid_x, kernel.grid_y, kernel.grid_z, to);
   if (kernel.block_x > 0) append_list("block", kernel.block_x, kernel.block_y, kernel.block_z, to);
-  if (kernel.registers_per_thread > 0) to.number("registers per thread", uint64_t{kernel.registers_per_thread});
-  if (kernel.shared_memory_bytes > 0) to.number("shared memory", uint64_t{kernel.shared_memory_bytes});
-  if (kernel.occupancy_percent > 0) to.number("est. achieved occupancy %", uint64_t{kernel.occupancy_percent});
+  if (kernel.registers_per_thread > 0)
+    to.number("registers per thread", uint64_t{kernel.registers_per_thread});
+  if (kernel.shared_memory_bytes > 0)
+    to.number("shared memory", uint64_t{kernel.shared_memory_bytes});
+  if (kernel.occupancy_percent > 0)
+    to.number("est. achieved occupancy %", uint64_t{kernel.occupancy_percent});
   if (kernel.flops > 0) to.number("flops", kernel.flops);
   if (kernel.bytes > 0) to.number("memory traffic bytes", kernel.bytes);
 }
@@ -45,7 +48,8 @@ void append_graph(uint32_t graph, uint64_t node, JsonMembers& to) {
   if (node != 0) to.number("graph node id", node);
 }
 
-/// Kineto tells bytes as elements of a type. A message of an unknown one, or of a part of an element, is told in bytes.
+/// Kineto tells bytes as elements of a type. A message of an unknown one, or of a part of an
+/// element, is told in bytes.
 void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
   using model::CollectiveOp, model::WholeMessage;
   uint64_t const each = model::bytes_of(detail.data_type);
@@ -58,19 +62,24 @@ void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
     to.number("In msg nelems", info.whole == WholeMessage::kInOutput ? part : all);
     to.number("Out msg nelems", info.whole == WholeMessage::kInInput ? part : all);
   }
-  if (detail.bytes > 0 || each > 0) to.text("dtype", is_divisible ? data_type_name(detail.data_type) : "Byte");
+  if (detail.bytes > 0 || each > 0)
+    to.text("dtype", is_divisible ? data_type_name(detail.data_type) : "Byte");
   if (detail.participants > 0) to.number("Group size", uint64_t{detail.participants});
-  if (detail.communicator != 0) to.text("Process Group Name", fmt::format("{}", detail.communicator));
+  if (detail.communicator != 0)
+    to.text("Process Group Name", fmt::format("{}", detail.communicator));
   if (detail.rank >= 0) to.number("Rank", int64_t{detail.rank});
   // Kineto's "Seq" of a message is each rank's own; ours is the same on both.
   if (model::is_point_to_point(detail.op))
     to.number("Message number", detail.sequence);
   else if (detail.sequence != 0)
     to.number("Seq", detail.sequence);
-  if (detail.peer >= 0) to.number(detail.op == CollectiveOp::kSend ? "Dst Rank" : "Src Rank", int64_t{detail.peer});
+  if (detail.peer >= 0)
+    to.number(detail.op == CollectiveOp::kSend ? "Dst Rank" : "Src Rank", int64_t{detail.peer});
   if (detail.channels > 0) append_list("grid", detail.channels, 1, 1, to);
-  if (detail.algorithm != model::CollectiveAlgorithm::kUnknown) to.text("algorithm", model::to_string(detail.algorithm));
-  if (detail.protocol != model::CollectiveProtocol::kUnknown) to.text("protocol", model::to_string(detail.protocol));
+  if (detail.algorithm != model::CollectiveAlgorithm::kUnknown)
+    to.text("algorithm", model::to_string(detail.algorithm));
+  if (detail.protocol != model::CollectiveProtocol::kUnknown)
+    to.text("protocol", model::to_string(detail.protocol));
 }
 
 void append_device_op(model::Trace const& trace, uint32_t row, JsonMembers& to) {
@@ -96,7 +105,8 @@ void append_device_op(model::Trace const& trace, uint32_t row, JsonMembers& to) 
       auto const& wait = trace.detail<model::StreamWaitDetail>(row);
       to.text("cuda_sync_kind", "Stream Wait Event");
       if (wait.source_stream >= 0) to.number("wait_on_stream", int64_t{wait.source_stream});
-      if (wait.source_correlation != 0) to.number("wait_on_cuda_event_record_corr_id", wait.source_correlation);
+      if (wait.source_correlation != 0)
+        to.number("wait_on_cuda_event_record_corr_id", wait.source_correlation);
     }
   }
 }
@@ -173,13 +183,16 @@ void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMember
   }
   if (uint64_t const correlation = trace.columns().correlation[row]; correlation != 0)
     arguments.number("correlation", correlation);
-  if (kind == EventKind::kPhase || kind == EventKind::kCollectiveCall) arguments.text("kind", model::kind_info(kind).name);
+  if (kind == EventKind::kPhase || kind == EventKind::kCollectiveCall)
+    arguments.text("kind", model::kind_info(kind).name);
 }
 
-void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserved, JsonMembers& arguments) {
+void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserved,
+                             JsonMembers& arguments) {
   auto const bytes = static_cast<int64_t>(std::min<uint64_t>(memory.bytes, INT64_MAX));
   arguments.number("Bytes", memory.op == model::MemoryOp::kFree ? -bytes : bytes);
-  arguments.number("Addr", static_cast<int64_t>(memory.address));  // as Kineto does: what does not fit is negative
+  arguments.number("Addr", static_cast<int64_t>(
+                               memory.address));  // as Kineto does: what does not fit is negative
   arguments.number("Total Allocated", memory.allocated_bytes);
   if (has_reserved) arguments.number("Total Reserved", memory.reserved_bytes);
   constexpr int64_t kCuda = 1;

@@ -63,7 +63,8 @@ std::string_view call_name(model::Trace const& trace, uint32_t row) {
 }
 
 std::string input_wait_name(std::string_view name) {
-  bool const is_told = name.find("DataLoader") != std::string_view::npos && name.find("__next__") != std::string_view::npos;
+  bool const is_told = name.find("DataLoader") != std::string_view::npos &&
+                       name.find("__next__") != std::string_view::npos;
   return is_told ? std::string(name) : fmt::format("enumerate(DataLoader)#{}.__next__", name);
 }
 

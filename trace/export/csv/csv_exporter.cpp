@@ -20,7 +20,8 @@ using base::Expected;
 /// One file, written in large pieces.
 class CsvFile {
  public:
-  CsvFile(base::PartialFile file, model::TraceTable const& table) : file_(std::move(file)), table_(&table) {
+  CsvFile(base::PartialFile file, model::TraceTable const& table)
+      : file_(std::move(file)), table_(&table) {
     for (model::TableColumn const& column : table_->columns) {
       separate(column);
       base::append_csv_text(text_, column.name);
@@ -86,7 +87,8 @@ class CsvExporter final : public Exporter {
     auto const staging = folder_->staging();
     if (!staging) return base::fail_with(staging);
     for (model::TraceTable const& table : model::trace_tables())
-      if (auto const opened = open(fmt::format("{}/{}.csv", *staging, table.name), table); !opened) return in_place(opened);
+      if (auto const opened = open(fmt::format("{}/{}.csv", *staging, table.name), table); !opened)
+        return in_place(opened);
     return {};
   }
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override {
@@ -129,7 +131,8 @@ Expected<std::unique_ptr<Exporter>> open_csv(std::string const& path) {
   std::string const place = path.substr(0, path.find_last_not_of('/') + 1);
   std::string const& target = place.empty() ? path : place;
   auto exporter = std::make_unique<CsvExporter>();
-  auto const opened = names_folder(path) ? exporter->open_folder(target) : exporter->open_file(target);
+  auto const opened =
+      names_folder(path) ? exporter->open_folder(target) : exporter->open_file(target);
   if (!opened) return base::fail_with(opened);
   return exporter;
 }

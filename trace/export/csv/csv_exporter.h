@@ -1,6 +1,7 @@
-// A run as CSV (RFC 4180): the tables of trace/model/tables.h. A folder (one that is there, a name that ends with "/" or
-// has no extension) gets a file for each table, beside what is there; any other name becomes one file with the events. NULL is an
-// empty field, numbers are digits; texts are safe to open in a spreadsheet program (base::append_csv_text).
+// A run as CSV (RFC 4180): the tables of trace/model/tables.h. A folder (one that is there, a name
+// that ends with "/" or has no extension) gets a file for each table, beside what is there; any
+// other name becomes one file with the events. NULL is an empty field, numbers are digits; texts
+// are safe to open in a spreadsheet program (base::append_csv_text).
 #pragma once
 
 #include "trace/export/exporters.h"

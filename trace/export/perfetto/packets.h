@@ -14,14 +14,17 @@ namespace stepscope::exporting {
 /// Trace, TracePacket
 struct PacketField {
   static constexpr uint32_t kPacket = 1;  ///< of Trace
-  static constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11, kInternedData = 12,
-                            kSequenceFlags = 13, kTrackDescriptor = 60, kFirstOnSequence = 87;
-  static constexpr uint32_t kStepscope = 9871;  ///< for our own importer: others pass over what they do not know
+  static constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
+                            kInternedData = 12, kSequenceFlags = 13, kTrackDescriptor = 60,
+                            kFirstOnSequence = 87;
+  static constexpr uint32_t kStepscope =
+      9871;  ///< for our own importer: others pass over what they do not know
 };
-/// What only our own importer reads of a process: its description and tracks as a .stepscope file has them, in pieces, and what
-/// was added to its times.
+/// What only our own importer reads of a process: its description and tracks as a .stepscope file
+/// has them, in pieces, and what was added to its times.
 struct StepscopeField {
-  static constexpr uint32_t kDescriptionPiece = 1, kTracksPiece = 2, kTextEnds = 3, kTimeShift = 4, kTruncated = 5;
+  static constexpr uint32_t kDescriptionPiece = 1, kTracksPiece = 2, kTextEnds = 3, kTimeShift = 4,
+                            kTruncated = 5;
 };
 enum SequenceFlag : uint8_t { kStateCleared = 1, kNeedsState = 2 };
 /// ClockSnapshot, ClockSnapshot.Clock
@@ -32,10 +35,11 @@ struct ClockField {
 };
 /// TrackDescriptor
 struct DescriptorField {
-  static constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8, kChildOrdering = 11,
-                            kSiblingOrderRank = 12;
-  static constexpr uint32_t kStepscopeTrack = 9871;  ///< number of the trace's track, from 1; for our own importer
-  static constexpr uint64_t kExplicit = 3;           ///< child_ordering: by sibling_order_rank
+  static constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5,
+                            kCounter = 8, kChildOrdering = 11, kSiblingOrderRank = 12;
+  static constexpr uint32_t kStepscopeTrack =
+      9871;  ///< number of the trace's track, from 1; for our own importer
+  static constexpr uint64_t kExplicit = 3;  ///< child_ordering: by sibling_order_rank
   // ProcessDescriptor
   static constexpr uint32_t kProcessPid = 1, kCommandLine = 2, kProcessName = 6, kProcessLabels = 8;
   // ThreadDescriptor
@@ -46,8 +50,8 @@ struct DescriptorField {
 };
 /// TrackEvent
 struct EventField {
-  static constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10, kTrackUuid = 11, kName = 23,
-                            kDoubleCounterValue = 44, kFlowIds = 47;
+  static constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10,
+                            kTrackUuid = 11, kName = 23, kDoubleCounterValue = 44, kFlowIds = 47;
   static constexpr uint64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  ///< types
 };
 /// DebugAnnotation
@@ -81,8 +85,9 @@ class PacketFile {
     return status_ ? file_.finish() : status_;
   }
 
-  std::optional<int64_t> shift_ns;  ///< time in the file = run time + this; known with the first process
-  bool has_wall_clock = false;      ///< whether it was told when the run was
+  std::optional<int64_t>
+      shift_ns;  ///< time in the file = run time + this; known with the first process
+  bool has_wall_clock = false;  ///< whether it was told when the run was
 
  private:
   static constexpr size_t kBufferBytes = size_t{1} << 20U;

@@ -8,9 +8,10 @@
 
 namespace stepscope::exporting {
 
-/// Tracks: threads; below each device its streams and counters. Slices with their details, marks as instants, samples and memory
-/// as counters, flows from launches to device ops and between the participants of collectives. Times are ns on one clock.
-/// Memory: a few MB, whatever the run. Errors: see PartialFile.
+/// Tracks: threads; below each device its streams and counters. Slices with their details, marks as
+/// instants, samples and memory as counters, flows from launches to device ops and between the
+/// participants of collectives. Times are ns on one clock. Memory: a few MB, whatever the run.
+/// Errors: see PartialFile.
 base::Expected<std::unique_ptr<Exporter>> open_perfetto(std::string const& path);
 
 }  // namespace stepscope::exporting

@@ -15,7 +15,8 @@ namespace {
 
 using model::EventKind;
 
-/// Perfetto has no times before 0. Ranks whose first event comes so much before the first rank's still have theirs.
+/// Perfetto has no times before 0. Ranks whose first event comes so much before the first rank's
+/// still have theirs.
 constexpr int64_t kHeadroomNs = 60'000'000'000;
 /// So that neither a time nor a difference of two overflows in a reader.
 constexpr int64_t kLastTime = model::kMaxTime * 2;
@@ -62,13 +63,16 @@ class AnnotationWriter {
   ProtobufWriter& out_;
 };
 
-/// The same for all participants of a collective, 0 where it cannot be told which they are. Messages have their own numbers on
-/// either side.
+/// The same for all participants of a collective, 0 where it cannot be told which they are.
+/// Messages have their own numbers on either side.
 uint64_t collective_flow(model::CollectiveDetail const& detail) {
-  bool const is_joint = detail.op != model::CollectiveOp::kUnknown && !model::is_point_to_point(detail.op);
+  bool const is_joint =
+      detail.op != model::CollectiveOp::kUnknown && !model::is_point_to_point(detail.op);
   if (!is_joint || detail.communicator == 0 || detail.sequence == 0) return 0;
-  uint64_t const numbers[] = {detail.communicator, detail.sequence, static_cast<uint64_t>(detail.op)};
-  return XXH3_64bits(numbers, sizeof numbers) | (uint64_t{1} << 63U);  // those of launches have no such bit
+  uint64_t const numbers[] = {detail.communicator, detail.sequence,
+                              static_cast<uint64_t>(detail.op)};
+  return XXH3_64bits(numbers, sizeof numbers) |
+         (uint64_t{1} << 63U);  // those of launches have no such bit
 }
 
 }  // namespace
@@ -89,14 +93,16 @@ void ProcessEvents::write() {
   write_clock();
   write_model();
   tracks_.describe();
-  for (uint32_t track = 0; track < trace_.tracks().size() && file_.status(); ++track) write_track(track);
+  for (uint32_t track = 0; track < trace_.tracks().size() && file_.status(); ++track)
+    write_track(track);
   note_moved();
 }
 
 void ProcessEvents::choose_shift() {
   if (file_.shift_ns) return;
   int64_t const first = plus(trace_.time_range().first, offset_ns_);
-  file_.shift_ns = kHeadroomNs + (first < 0 ? std::min(-std::max(first, -kLastTime), kLastTime) : 0);
+  file_.shift_ns =
+      kHeadroomNs + (first < 0 ? std::min(-std::max(first, -kLastTime), kLastTime) : 0);
 }
 
 int64_t ProcessEvents::time_of(int64_t trace_time) {
@@ -129,7 +135,8 @@ void ProcessEvents::write_clock() {
   file_.end_packet(packet);
 }
 
-/// The sequence's state begins here: categories are the kinds, annotations the fields of their details.
+/// The sequence's state begins here: categories are the kinds, annotations the fields of their
+/// details.
 void ProcessEvents::write_fixed_names() {
   size_t const packet = file_.begin_packet();
   out_.varint(PacketField::kSequenceId, sequence_);
@@ -142,7 +149,9 @@ void ProcessEvents::write_fixed_names() {
   };
   for (size_t kind = 0; kind < model::kKindCount; ++kind)
     name(InternedField::kCategories, kind + 1, model::kKindTable[kind].name);
-  for_each_field([&](size_t field, char const* text) { name(InternedField::kAnnotationNames, field + 1, text); });
+  for_each_field([&](size_t field, char const* text) {
+    name(InternedField::kAnnotationNames, field + 1, text);
+  });
   name(InternedField::kAnnotationNames, kCorrelation + 1, "correlation");
   out_.end(interned);
   out_.varint(PacketField::kSequenceFlags, kStateCleared | kNeedsState);
@@ -150,16 +159,20 @@ void ProcessEvents::write_fixed_names() {
   file_.end_packet(packet);
 }
 
-/// So that nothing of the model is lost when our own importer reads the file. As .stepscope files have it: readers add the
-/// tracks' losses to the log's own.
+/// So that nothing of the model is lost when our own importer reads the file. As .stepscope files
+/// have it: readers add the tracks' losses to the log's own.
 void ProcessEvents::write_model() {
   model::ImportLog log = trace_.log();
-  for (model::Track const& track : trace_.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
-  write_text(StepscopeField::kDescriptionPiece, file::encode_description(trace_.info(), trace_.devices(), log));
+  for (model::Track const& track : trace_.tracks())
+    log.dropped -= std::min(log.dropped, track.dropped);
+  write_text(StepscopeField::kDescriptionPiece,
+             file::encode_description(trace_.info(), trace_.devices(), log));
   constexpr uint32_t kTracksAtOnce = 1024;
   for (size_t first = 0; first < trace_.tracks().size(); first += kTracksAtOnce) {
-    auto const tracks = trace_.tracks().subspan(first, std::min<size_t>(kTracksAtOnce, trace_.tracks().size() - first));
-    write_text(StepscopeField::kTracksPiece, file::encode_tracks(static_cast<uint32_t>(first), tracks));
+    auto const tracks = trace_.tracks().subspan(
+        first, std::min<size_t>(kTracksAtOnce, trace_.tracks().size() - first));
+    write_text(StepscopeField::kTracksPiece,
+               file::encode_tracks(static_cast<uint32_t>(first), tracks));
   }
 }
 
@@ -185,12 +198,14 @@ void ProcessEvents::write_text(uint32_t field, std::string_view text) {
 void ProcessEvents::write_track(uint32_t track) {
   auto const rows = trace_.rows_of(model::TrackId{track});
   Lanes lanes;
-  auto const ended = [&](uint32_t lane, int64_t time) { write_end(time, tracks_.lane(track, lane)); };
+  auto const ended = [&](uint32_t lane, int64_t time) {
+    write_end(time, tracks_.lane(track, lane));
+  };
   for (uint32_t row = rows.first; row < rows.last && file_.status(); ++row) {
     EventKind const kind = trace_.kind(row);
     if (kind == EventKind::kSample) {
-      write_sample(time_of(trace_.start(row)), tracks_.counter(track), trace_.detail<model::SampleDetail>(row).value,
-                   trace_.columns().name[row].value);
+      write_sample(time_of(trace_.start(row)), tracks_.counter(track),
+                   trace_.detail<model::SampleDetail>(row).value, trace_.columns().name[row].value);
     } else if (model::is_mark(kind)) {
       lanes.close_until(0, trace_.start(row), ended);
       write_instant(row, tracks_.lane(track, 0));
@@ -215,7 +230,8 @@ void ProcessEvents::begin_event(int64_t time, uint64_t type, uint64_t uuid) {
 /// Category, name and details.
 void ProcessEvents::describe_event(uint32_t row) {
   out_.varint(EventField::kCategoryIids, static_cast<uint64_t>(trace_.kind(row)) + 1);
-  if (uint32_t const name = trace_.columns().name[row].value; name != 0) out_.varint(EventField::kNameIid, name + uint64_t{1});
+  if (uint32_t const name = trace_.columns().name[row].value; name != 0)
+    out_.varint(EventField::kNameIid, name + uint64_t{1});
   AnnotationWriter annotations(out_);
   visit_details(trace_, row, annotations);
   if (uint64_t const correlation = trace_.columns().correlation[row]; correlation != 0)
@@ -270,13 +286,15 @@ void ProcessEvents::write_memory(uint32_t row) {
   if (detail.op == model::MemoryOp::kUnknown) return;
   int64_t const time = time_of(trace_.end(row));
   if (totals_.has_allocated(detail.device))
-    write_sample(time, tracks_.allocated_bytes(detail.device), static_cast<double>(detail.allocated_bytes));
+    write_sample(time, tracks_.allocated_bytes(detail.device),
+                 static_cast<double>(detail.allocated_bytes));
   if (totals_.has_reserved(detail.device))
-    write_sample(time, tracks_.reserved_bytes(detail.device), static_cast<double>(detail.reserved_bytes));
+    write_sample(time, tracks_.reserved_bytes(detail.device),
+                 static_cast<double>(detail.reserved_bytes));
 }
 
-/// From a launch to its (first) device op, and between the participants of a collective. Readers put the events of a flow in the
-/// order of their times.
+/// From a launch to its (first) device op, and between the participants of a collective. Readers
+/// put the events of a flow in the order of their times.
 void ProcessEvents::write_flows(uint32_t row) {
   EventKind const kind = trace_.kind(row);
   if (is_linked_both_ways(trace_, row)) {
@@ -292,7 +310,8 @@ void ProcessEvents::note_moved() {
   if (moved_ == 0) return;
   begin_event(*file_.shift_ns, EventField::kInstant, tracks_.process());
   out_.text(EventField::kName,
-            fmt::format("{} outside of what a trace can hold: moved to its border", base::format_count(moved_, "time")));
+            fmt::format("{} outside of what a trace can hold: moved to its border",
+                        base::format_count(moved_, "time")));
   out_.end(event_);
   file_.end_packet(packet_);
 }

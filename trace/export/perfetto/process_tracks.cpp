@@ -20,8 +20,8 @@ void ProcessTracks::describe() {
   for (model::Track const& track : trace_.tracks()) add_track(track);
 }
 
-/// Processes of different hosts may have the same id, which readers take for the same process: their number in the run stands
-/// for it. What it really is, is said beside the name.
+/// Processes of different hosts may have the same id, which readers take for the same process:
+/// their number in the run stands for it. What it really is, is said beside the name.
 void ProcessTracks::describe_process() {
   using D = DescriptorField;
   model::TraceInfo const& info = trace_.info();
@@ -34,13 +34,15 @@ void ProcessTracks::describe_process() {
   out.text(D::kName, name);
   size_t const process = out.begin(D::kProcess);
   out.varint(D::kProcessPid, sequence_);
-  if (!info.command.empty()) out.text(D::kCommandLine, base::valid_utf8(info.command, kMostLabelBytes));
+  if (!info.command.empty())
+    out.text(D::kCommandLine, base::valid_utf8(info.command, kMostLabelBytes));
   out.text(D::kProcessName, name);
   std::string label = fmt::format("process {}", info.process_id);
   if (!info.host.empty()) label += " on " + base::valid_utf8(info.host, kMostLabelBytes);
   out.text(D::kProcessLabels, label);
   if (uint64_t const lost = trace_.log().dropped; lost > 0)
-    out.text(D::kProcessLabels, fmt::format("{} lost while recording", base::format_count(lost, "event")));
+    out.text(D::kProcessLabels,
+             fmt::format("{} lost while recording", base::format_count(lost, "event")));
   out.end(process);
   out.end(descriptor);
   file_.end_packet(packet);
@@ -58,7 +60,8 @@ std::string ProcessTracks::unique_name(uint64_t parent, std::string name) {
   return unique;
 }
 
-uint64_t ProcessTracks::describe(uint64_t parent, std::string const& name, Form form, uint32_t number) {
+uint64_t ProcessTracks::describe(uint64_t parent, std::string const& name, Form form,
+                                 uint32_t number) {
   using D = DescriptorField;
   uint64_t const uuid = file_.new_uuid();
   ProtobufWriter& out = file_.out();
@@ -104,8 +107,8 @@ void ProcessTracks::add_track(model::Track const& track) {
   Target target;
   target.number = static_cast<uint32_t>(targets_.size()) + 1;
   std::string const name = bounded_name(track.name);
-  bool const has_thread_id =
-      track.kind == model::TrackKind::kThread && track.id > 0 && track.id <= INT32_MAX && thread_ids_.insert(track.id).second;
+  bool const has_thread_id = track.kind == model::TrackKind::kThread && track.id > 0 &&
+                             track.id <= INT32_MAX && thread_ids_.insert(track.id).second;
   if (has_thread_id) {
     target.name = name;
     target.parent = process_;
@@ -115,7 +118,8 @@ void ProcessTracks::add_track(model::Track const& track) {
     target.parent = track.device >= 0 ? device(track.device) : process_;
     target.name = unique_name(target.parent, name);
     bool const is_counter = track.kind == model::TrackKind::kCounter;
-    uint64_t const uuid = describe(target.parent, target.name, is_counter ? Form::kCounter : Form::kPlain, target.number);
+    uint64_t const uuid = describe(target.parent, target.name,
+                                   is_counter ? Form::kCounter : Form::kPlain, target.number);
     if (is_counter) {
       target.counter = uuid;
     } else {
@@ -137,7 +141,8 @@ uint64_t ProcessTracks::lane(uint32_t track, uint32_t lane) {
 
 uint64_t ProcessTracks::counter(uint32_t track) {
   Target& target = targets_[track];
-  if (target.counter == 0) target.counter = describe(target.parent, target.name, Form::kCounter, target.number);
+  if (target.counter == 0)
+    target.counter = describe(target.parent, target.name, Form::kCounter, target.number);
   return target.counter;
 }
 
@@ -145,7 +150,8 @@ uint64_t ProcessTracks::device(int32_t id) {
   auto const known = devices_.find(id);
   if (known != devices_.end()) return known->second;
   auto const devices = trace_.devices();
-  auto const found = std::find_if(devices.begin(), devices.end(), [&](model::Device const& d) { return d.id == id; });
+  auto const found = std::find_if(devices.begin(), devices.end(),
+                                  [&](model::Device const& d) { return d.id == id; });
   std::string name = fmt::format("device {}", id);
   if (found != devices.end() && !found->name.empty()) name += ": " + bounded_name(found->name);
   return devices_[id] = describe(process_, unique_name(process_, name), Form::kPlain);

@@ -1,5 +1,5 @@
-// The tracks of one process in a Perfetto trace: threads, below each device its streams and counters, and those that are made
-// when something needs them.
+// The tracks of one process in a Perfetto trace: threads, below each device its streams and
+// counters, and those that are made when something needs them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,9 @@ class ProcessTracks {
   /// Where samples of a track are.
   uint64_t counter(uint32_t track);
   /// Of a device's memory.
-  uint64_t allocated_bytes(int32_t device) { return memory(allocated_, device, "memory allocated"); }
+  uint64_t allocated_bytes(int32_t device) {
+    return memory(allocated_, device, "memory allocated");
+  }
   uint64_t reserved_bytes(int32_t device) { return memory(reserved_, device, "memory reserved"); }
 
  private:
@@ -60,7 +62,8 @@ class ProcessTracks {
   std::vector<Target> targets_;  ///< by track
   std::map<int32_t, uint64_t> devices_, allocated_, reserved_;
   std::set<int64_t> thread_ids_;
-  std::map<std::pair<uint64_t, std::string>, int> names_;  ///< by parent: so many were made of this one
+  std::map<std::pair<uint64_t, std::string>, int>
+      names_;  ///< by parent: so many were made of this one
 };
 
 }  // namespace stepscope::exporting

@@ -1,5 +1,5 @@
-// Writes protobuf's wire format into a buffer: varints, fixed numbers, texts, and messages within messages
-// (https://protobuf.dev/programming-guides/encoding/).
+// Writes protobuf's wire format into a buffer: varints, fixed numbers, texts, and messages within
+// messages (https://protobuf.dev/programming-guides/encoding/).
 #pragma once
 
 #include <bit>
@@ -12,13 +12,14 @@
 
 namespace stepscope::exporting {
 
-/// Bytes are taken out with take(). Room is checked once a message: begin_root() makes room for kMostMessageBytes, and no message
-/// may be longer.
+/// Bytes are taken out with take(). Room is checked once a message: begin_root() makes room for
+/// kMostMessageBytes, and no message may be longer.
 class ProtobufWriter {
  public:
   static constexpr size_t kMostMessageBytes = size_t{1} << 17U;
 
-  explicit ProtobufWriter(size_t bytes) : capacity_(bytes + kMostMessageBytes), data_(new char[capacity_]), at_(data_.get()) {}
+  explicit ProtobufWriter(size_t bytes)
+      : capacity_(bytes + kMostMessageBytes), data_(new char[capacity_]), at_(data_.get()) {}
 
   void varint(uint32_t field, uint64_t value) {
     put_varint(uint64_t{field} << 3U);

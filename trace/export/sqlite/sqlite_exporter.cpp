@@ -46,7 +46,8 @@ std::string behind_links(std::string const& path) {
   return error ? path : place.string();
 }
 
-/// Rows of a table, put in many at once: half of what a row costs alone is the begin and end of its statement.
+/// Rows of a table, put in many at once: half of what a row costs alone is the begin and end of its
+/// statement.
 class Insert {
  public:
   Insert() = default;
@@ -63,12 +64,15 @@ class Insert {
     return *this;
   }
   Insert& add(int64_t number) { return add(Cell::of(number)); }
-  Insert& add_all(std::vector<TableColumn> const& columns, TableSource const& source, uint32_t row) {
+  Insert& add_all(std::vector<TableColumn> const& columns, TableSource const& source,
+                  uint32_t row) {
     for (TableColumn const& column : columns) add(column.read(source, row));
     return *this;
   }
   /// The row has all its cells. False: sqlite3_errmsg() says why.
-  bool end_row() { return cells_.size() < columns_ * kRowsAtOnce || put_in(many_.get(), cells_.size()); }
+  bool end_row() {
+    return cells_.size() < columns_ * kRowsAtOnce || put_in(many_.get(), cells_.size());
+  }
   /// All rows are in the table then. False: as above.
   bool flush() {
     while (!cells_.empty())
@@ -117,8 +121,10 @@ class Insert {
         break;
     }
   }
-  static void bind_text(sqlite3_stmt* statement, int at, std::string_view text, sqlite3_destructor_type lifetime) {
-    sqlite3_bind_text64(statement, at, text.data() == nullptr ? "" : text.data(), text.size(), lifetime, SQLITE_UTF8);
+  static void bind_text(sqlite3_stmt* statement, int at, std::string_view text,
+                        sqlite3_destructor_type lifetime) {
+    sqlite3_bind_text64(statement, at, text.data() == nullptr ? "" : text.data(), text.size(),
+                        lifetime, SQLITE_UTF8);
   }
 
   Statement one_, many_;
@@ -128,14 +134,17 @@ class Insert {
 
 class SqliteExporter final : public Exporter {
  public:
-  explicit SqliteExporter(std::string path) : path_(std::move(path)), target_(behind_links(path_)) {}
+  explicit SqliteExporter(std::string path)
+      : path_(std::move(path)), target_(behind_links(path_)) {}
 
   Expected<void> open();
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override;
   Expected<void> finish() override;
 
  private:
-  bool run(std::string const& sql) { return sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK; }
+  bool run(std::string const& sql) {
+    return sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
   bool prepare();
   bool add_kinds();
   bool add_places(TableSource const& source);
@@ -145,7 +154,8 @@ class SqliteExporter final : public Exporter {
   /// Of a text as the tables show it; -1 = it could not be added.
   int64_t text_key(std::string_view text);
   [[nodiscard]] Expected<void> failed() const {
-    return base::fail("{}: cannot write ({}), free disk space or choose another place with -o", path_,
+    return base::fail("{}: cannot write ({}), free disk space or choose another place with -o",
+                      path_,
                       database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_.get()));
   }
 
@@ -166,7 +176,8 @@ class SqliteExporter final : public Exporter {
   int64_t processes_ = 0, tracks_ = 0, events_ = 0;
 };
 
-/// An empty file is an empty database. SQLite itself would give it the permissions 0644, whatever the umask allows.
+/// An empty file is an empty database. SQLite itself would give it the permissions 0644, whatever
+/// the umask allows.
 bool make_empty_file(std::string const& path) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   return fd >= 0 && ::close(fd) == 0;
@@ -178,17 +189,22 @@ Expected<void> SqliteExporter::open() {
   folder_.emplace(std::move(*folder));
   partial_ = folder_->path_of("run.sqlite");
   if (!make_empty_file(partial_))
-    return base::fail("{}: cannot be made ({}), choose another place with -o", path_, std::strerror(errno));
+    return base::fail("{}: cannot be made ({}), choose another place with -o", path_,
+                      std::strerror(errno));
   sqlite3* opened = nullptr;
-  int const result = sqlite3_open_v2(partial_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int const result = sqlite3_open_v2(partial_.c_str(), &opened,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);
   if (result != SQLITE_OK)
-    return base::fail("{}: cannot be made ({}), choose another place with -o", path_, why_not_opened(opened));
-  // Nobody sees the file before it is whole: nothing has to be undone in it. Larger pages are fewer to fill and to sort into; the
-  // indices are sorted in the cache: one of a few million rows fits into 64 MiB, and needs no files beside.
-  bool const good = run("PRAGMA page_size=16384; PRAGMA cache_size=-65536; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
-                        "PRAGMA locking_mode=EXCLUSIVE; BEGIN;") &&
-                    run(schema_sql()) && prepare() && add_kinds();
+    return base::fail("{}: cannot be made ({}), choose another place with -o", path_,
+                      why_not_opened(opened));
+  // Nobody sees the file before it is whole: nothing has to be undone in it. Larger pages are fewer
+  // to fill and to sort into; the indices are sorted in the cache: one of a few million rows fits
+  // into 64 MiB, and needs no files beside.
+  bool const good =
+      run("PRAGMA page_size=16384; PRAGMA cache_size=-65536; PRAGMA journal_mode=OFF; PRAGMA "
+          "synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN;") &&
+      run(schema_sql()) && prepare() && add_kinds();
   return good ? Expected<void>{} : failed();
 }
 
@@ -204,7 +220,8 @@ bool SqliteExporter::prepare() {
     tables_.push_back(std::move(filled));
   }
   for (Filled& filled : tables_)
-    if (filled.table->rows == TableRows::kEvents) by_detail_[static_cast<size_t>(filled.table->detail)] = &filled;
+    if (filled.table->rows == TableRows::kEvents)
+      by_detail_[static_cast<size_t>(filled.table->detail)] = &filled;
   return text_.prepare(database, "texts", 2) && kind_.prepare(database, "kinds", 3) &&
          event_.prepare(database, "event_data", 4 + event_columns_.size());
 }
@@ -214,14 +231,17 @@ bool SqliteExporter::add_kinds() {
   for (int64_t kind = 0; kind < model::kKindCount; ++kind) {
     model::KindInfo const& info = model::kKindTable[static_cast<size_t>(kind)];
     auto const op_class = static_cast<size_t>(info.op_class);
-    kind_.add(kind).add(Cell::of(info.name)).add(op_class == 0 ? Cell{} : Cell::of(kClasses[op_class]));
+    kind_.add(kind)
+        .add(Cell::of(info.name))
+        .add(op_class == 0 ? Cell{} : Cell::of(kClasses[op_class]));
     if (!kind_.end_row()) return false;
   }
   return kind_.flush();
 }
 
 int64_t SqliteExporter::text_key(std::string_view text) {
-  auto const [found, is_new] = text_keys_.try_emplace(std::string(text), static_cast<int64_t>(text_keys_.size()) + 1);
+  auto const [found, is_new] =
+      text_keys_.try_emplace(std::string(text), static_cast<int64_t>(text_keys_.size()) + 1);
   if (is_new && !text_.add(found->second).add(Cell::of(text)).end_row()) return -1;
   return found->second;
 }
@@ -233,7 +253,8 @@ bool SqliteExporter::add_places(TableSource const& source) {
     if (filled.table->rows == TableRows::kEvents) continue;
     for (uint32_t row = 0; row < filled.table->row_count(source.trace()); ++row) {
       if (filled.table->rows == TableRows::kTracks) filled.insert.add(tracks_ + row);
-      if (!filled.insert.add(processes_).add_all(filled.columns, source, row).end_row()) return false;
+      if (!filled.insert.add(processes_).add_all(filled.columns, source, row).end_row())
+        return false;
     }
   }
   return true;
@@ -242,7 +263,11 @@ bool SqliteExporter::add_places(TableSource const& source) {
 bool SqliteExporter::add_event(TableSource const& source, uint32_t row, int64_t name) {
   model::Trace const& trace = source.trace();
   int64_t const track = tracks_ + trace.columns().track[row].value;
-  event_.add(++events_).add(track).add(static_cast<int64_t>(trace.kind(row))).add(name).add_all(event_columns_, source, row);
+  event_.add(++events_)
+      .add(track)
+      .add(static_cast<int64_t>(trace.kind(row)))
+      .add(name)
+      .add_all(event_columns_, source, row);
   if (!event_.end_row()) return false;
   model::DetailTable const detail = model::kind_info(trace.kind(row)).table;
   if (detail == model::DetailTable::kNone) return true;
@@ -284,7 +309,8 @@ Expected<void> SqliteExporter::finish() {
   if (sqlite3_close(database_.get()) != SQLITE_OK) return failed();
   static_cast<void>(database_.release());
   if (std::rename(partial_.c_str(), target_.c_str()) != 0)
-    return base::fail("{}: cannot write ({}), choose another place with -o", path_, std::strerror(errno));
+    return base::fail("{}: cannot write ({}), choose another place with -o", path_,
+                      std::strerror(errno));
   return {};
 }
 

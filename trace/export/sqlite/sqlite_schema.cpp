@@ -25,7 +25,8 @@ std::string definition(TableColumn const& column) {
   return fmt::format("\"{}\" {}", column.name, kTypes[static_cast<size_t>(column.type)]);
 }
 
-std::string table_sql(std::string_view name, std::string_view keys, std::vector<TableColumn> const& columns) {
+std::string table_sql(std::string_view name, std::string_view keys,
+                      std::vector<TableColumn> const& columns) {
   std::string sql = fmt::format("CREATE TABLE \"{}\"({}", name, keys);
   for (TableColumn const& column : columns) sql += ", " + definition(column);
   return sql + ");\n";
@@ -52,15 +53,19 @@ std::string place_of(TableColumn const& column) {
 std::string view_sql(TraceTable const& table) {
   std::string columns;
   for (TableColumn const& column : table.columns)
-    columns += fmt::format("{}{} AS \"{}\"", columns.empty() ? "" : ", ", place_of(column), column.name);
+    columns +=
+        fmt::format("{}{} AS \"{}\"", columns.empty() ? "" : ", ", place_of(column), column.name);
   bool const has_details = table.detail != model::DetailTable::kNone;
-  // Each event has its row in all of them. Of two joined views SQLite tries the small tables first, and then all events for every
-  // pair of those (a million: minutes instead of a second). LEFT JOINs keep enough of them behind the event that it does not.
+  // Each event has its row in all of them. Of two joined views SQLite tries the small tables first,
+  // and then all events for every pair of those (a million: minutes instead of a second). LEFT
+  // JOINs keep enough of them behind the event that it does not.
   return fmt::format(
-      "CREATE VIEW \"{}\" AS SELECT {} FROM {} LEFT JOIN tracks t USING(track_key) LEFT JOIN processes p USING(process_key) "
-      "LEFT JOIN kinds k USING(kind_key) LEFT JOIN texts x ON x.text_key = e.name_key;\n",
+      "CREATE VIEW \"{}\" AS SELECT {} FROM {} LEFT JOIN tracks t USING(track_key) LEFT JOIN "
+      "processes p USING(process_key) LEFT JOIN kinds k USING(kind_key) LEFT JOIN texts x ON "
+      "x.text_key = e.name_key;\n",
       table.name, columns,
-      has_details ? fmt::format("\"{}\" d JOIN event_data e USING(event_key)", data_table(table)) : "event_data e");
+      has_details ? fmt::format("\"{}\" d JOIN event_data e USING(event_key)", data_table(table))
+                  : "event_data e");
 }
 
 }  // namespace
@@ -69,7 +74,8 @@ std::vector<TableColumn> stored_event_columns() {
   constexpr std::array<std::string_view, 4> kElsewhere = {"name", "kind", "class", "end_ns"};
   std::vector<TableColumn> columns;
   for (TableColumn const& column : event_table().columns)
-    if (column.of == ColumnOf::kEvent && std::find(kElsewhere.begin(), kElsewhere.end(), column.name) == kElsewhere.end())
+    if (column.of == ColumnOf::kEvent &&
+        std::find(kElsewhere.begin(), kElsewhere.end(), column.name) == kElsewhere.end())
       columns.push_back(column);
   return columns;
 }
@@ -88,8 +94,8 @@ std::string schema_sql() {
       "CREATE TABLE texts(text_key INTEGER PRIMARY KEY, text TEXT NOT NULL);\n"
       "CREATE TABLE kinds(kind_key INTEGER PRIMARY KEY, kind TEXT NOT NULL, class TEXT);\n" +
       table_sql("event_data",
-                "event_key INTEGER PRIMARY KEY, track_key INTEGER NOT NULL REFERENCES tracks, kind_key INTEGER NOT NULL "
-                "REFERENCES kinds, "
+                "event_key INTEGER PRIMARY KEY, track_key INTEGER NOT NULL REFERENCES tracks, "
+                "kind_key INTEGER NOT NULL REFERENCES kinds, "
                 "name_key INTEGER NOT NULL REFERENCES texts",
                 stored_event_columns());
   for (TraceTable const& table : model::trace_tables()) {
@@ -98,15 +104,19 @@ std::string schema_sql() {
         sql += table_sql(table.name, "process_key INTEGER PRIMARY KEY", table.columns);
         break;
       case TableRows::kDevices:
-        sql += table_sql(table.name, "process_key INTEGER NOT NULL REFERENCES processes", table.columns);
+        sql += table_sql(table.name, "process_key INTEGER NOT NULL REFERENCES processes",
+                         table.columns);
         break;
       case TableRows::kTracks:
-        sql += table_sql(table.name, "track_key INTEGER PRIMARY KEY, process_key INTEGER NOT NULL REFERENCES processes",
-                         table.columns);
+        sql += table_sql(
+            table.name,
+            "track_key INTEGER PRIMARY KEY, process_key INTEGER NOT NULL REFERENCES processes",
+            table.columns);
         break;
       case TableRows::kEvents:
         if (table.detail != model::DetailTable::kNone)
-          sql += table_sql(data_table(table), "event_key INTEGER PRIMARY KEY REFERENCES event_data", detail_columns(table));
+          sql += table_sql(data_table(table), "event_key INTEGER PRIMARY KEY REFERENCES event_data",
+                           detail_columns(table));
         sql += view_sql(table);
         break;
     }
@@ -118,7 +128,8 @@ std::string index_sql() {
   return "CREATE INDEX event_by_time ON event_data(track_key, start_ns);\n"
          "CREATE INDEX event_by_name ON event_data(name_key);\n"
          "CREATE INDEX event_by_id ON event_data(id);\n"
-         "CREATE INDEX event_by_correlation ON event_data(correlation) WHERE correlation IS NOT NULL;\n";
+         "CREATE INDEX event_by_correlation ON event_data(correlation) WHERE correlation IS NOT "
+         "NULL;\n";
 }
 
 std::string insert_sql(std::string const& table, size_t columns, size_t rows) {

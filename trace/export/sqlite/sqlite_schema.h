@@ -1,4 +1,5 @@
-// The SQL that makes the tables of an exported database, and views over them that look like the tables of queries.
+// The SQL that makes the tables of an exported database, and views over them that look like the
+// tables of queries.
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace stepscope::exporting {
 
-/// What event_data holds of its own columns; the others are in the tables that it refers to, or follow from these.
+/// What event_data holds of its own columns; the others are in the tables that it refers to, or
+/// follow from these.
 std::vector<model::TableColumn> stored_event_columns();
 /// Of a table of TableRows::kEvents.
 std::vector<model::TableColumn> detail_columns(model::TraceTable const& table);

@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t zigzag(uint64_t value) { return (value << 1) ^ (0 - (value >> 63)); }
 constexpr uint64_t unzigzag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
 
-// Rows looked at to choose between codings: enough for a stable choice, a tenth of the cost of looking at all of a full block.
+// Rows looked at to choose between codings: enough for a stable choice, a tenth of the cost of
+// looking at all of a full block.
 constexpr size_t kSampleRows = 4096;
 
 /// Calls visit(i) for at most about kSampleRows rows, spread evenly, from row 1 on.
@@ -24,8 +25,8 @@ void for_sample(size_t rows, Visit&& visit) {
 
 int bits(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
-/// The largest number of ns of which every duration and every distance of starts is a multiple; 1 for most clocks, and where one
-/// of them is negative.
+/// The largest number of ns of which every duration and every distance of starts is a multiple; 1
+/// for most clocks, and where one of them is negative.
 uint64_t common_unit(std::span<uint64_t const> start, std::span<uint64_t const> dur) {
   // The first rows decide whether there is one; only then is every row divided.
   constexpr size_t kProbe = 32;
@@ -35,19 +36,22 @@ uint64_t common_unit(std::span<uint64_t const> start, std::span<uint64_t const> 
     uint64_t const distance = i > 0 ? start[i] - start[i - 1] : 0;
     all |= distance | dur[i];
     if (i == kProbe && unit == 0) return 1;  // nothing but zeros yet: not worth dividing by
-    if (i < kProbe || dur[i] % unit != 0 || distance % unit != 0) unit = std::gcd(unit, std::gcd(dur[i], distance));
+    if (i < kProbe || dur[i] % unit != 0 || distance % unit != 0)
+      unit = std::gcd(unit, std::gcd(dur[i], distance));
   }
   bool const negative = all >> 63 != 0;
   return unit == 0 || negative ? 1 : unit;
 }
 
 bool is_constant(std::span<uint64_t const> values) {
-  return values.empty() || std::all_of(values.begin(), values.end(), [&](uint64_t value) { return value == values[0]; });
+  return values.empty() || std::all_of(values.begin(), values.end(),
+                                       [&](uint64_t value) { return value == values[0]; });
 }
 
 /// A difference modulo 2^64 as a signed number of units.
 uint64_t signed_units(uint64_t difference, uint64_t unit) {
-  return zigzag(static_cast<uint64_t>(static_cast<int64_t>(difference) / static_cast<int64_t>(unit)));
+  return zigzag(
+      static_cast<uint64_t>(static_cast<int64_t>(difference) / static_cast<int64_t>(unit)));
 }
 
 }  // namespace
@@ -67,7 +71,8 @@ void put_column_head(ColumnHead const& head, base::ByteWriter& out) {
   out.put_varint(head.unit);
   if (head.coding == ColumnCoding::kDictionary) out.put_varint(head.dictionary_bytes);
   for (size_t p = 0; p < head.width; ++p)
-    out.put_varint(uint64_t{head.planes[p].value} << 2 | static_cast<uint8_t>(head.planes[p].coding));
+    out.put_varint(uint64_t{head.planes[p].value} << 2 |
+                   static_cast<uint8_t>(head.planes[p].coding));
 }
 
 bool get_column_head(base::ByteReader& in, ColumnHead& head) {
@@ -79,7 +84,9 @@ bool get_column_head(base::ByteReader& in, ColumnHead& head) {
   head.width = in.get<uint8_t>();
   head.base = in.get_varint();
   head.unit = in.get_varint();
-  if (!in.ok() || coding > static_cast<uint8_t>(ColumnCoding::kDictionary) || head.width > head.planes.size()) return false;
+  if (!in.ok() || coding > static_cast<uint8_t>(ColumnCoding::kDictionary) ||
+      head.width > head.planes.size())
+    return false;
   auto const get_size = [&](int shift) {
     uint64_t const value = in.get_varint();
     return value >> shift <= UINT32_MAX ? std::optional(value) : std::nullopt;
@@ -120,11 +127,13 @@ void ColumnEncoder::put_planes(ColumnHead head, std::span<uint64_t const> values
   planes_.resize(head.width * values.size());
   split_planes(values, head.width, planes_.data());
   for (size_t p = 0; p < head.width; ++p)
-    head.planes[p] = store_plane(base::ByteSpan(planes_).subspan(p * values.size(), values.size()), compressor_, data_);
+    head.planes[p] = store_plane(base::ByteSpan(planes_).subspan(p * values.size(), values.size()),
+                                 compressor_, data_);
   put_head(head);
 }
 
-void ColumnEncoder::put_times(uint8_t scope, uint8_t start_number, uint8_t dur_number, std::span<int64_t const> signed_start,
+void ColumnEncoder::put_times(uint8_t scope, uint8_t start_number, uint8_t dur_number,
+                              std::span<int64_t const> signed_start,
                               std::span<int64_t const> signed_dur) {
   auto const as_unsigned = [](std::span<int64_t const> values) {
     return std::span(reinterpret_cast<uint64_t const*>(values.data()), values.size());
@@ -153,10 +162,13 @@ void ColumnEncoder::put_times(uint8_t scope, uint8_t start_number, uint8_t dur_n
     else
       out[i] = gap ? signed_units(delta - dur[i - 1], unit) : delta / unit;
   }
-  put_planes({scope, start_number, gap ? ColumnCoding::kGap : ColumnCoding::kDelta, 0, start.empty() ? 0 : start[0], unit}, out);
+  put_planes({scope, start_number, gap ? ColumnCoding::kGap : ColumnCoding::kDelta, 0,
+              start.empty() ? 0 : start[0], unit},
+             out);
 }
 
-void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number, std::span<uint32_t const> values) {
+void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
+                                   std::span<uint32_t const> values) {
   std::span<uint64_t> const out = coded(values.size());
   dictionary_.clear();
   ++epoch_;
@@ -175,7 +187,8 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number, std::span<uint
     out[i] = index_of_[value];
   }
   if (dictionary_.size() <= 1)
-    return put_head({scope, number, ColumnCoding::kConstant, 0, dictionary_.empty() ? 0 : dictionary_[0]});
+    return put_head(
+        {scope, number, ColumnCoding::kConstant, 0, dictionary_.empty() ? 0 : dictionary_[0]});
   ColumnHead head{scope, number, ColumnCoding::kDictionary, 0, dictionary_.size()};
   size_t const begin = data_.size();
   for (uint32_t const value : dictionary_) data_.put_varint(value);
@@ -186,7 +199,8 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number, std::span<uint
 void ColumnEncoder::put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t const> values) {
   if (is_constant(values)) return put(scope, number, values);
   std::span<uint64_t> const out = coded(values.size());
-  uint64_t const base = *std::find_if(values.begin(), values.end(), [](uint64_t value) { return value != 0; });
+  uint64_t const base =
+      *std::find_if(values.begin(), values.end(), [](uint64_t value) { return value != 0; });
   uint64_t before = base;
   for (size_t i = 0; i < values.size(); ++i) {
     uint64_t const difference = zigzag(values[i] - before);
@@ -199,14 +213,16 @@ void ColumnEncoder::put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t
 }
 
 void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const> values) {
-  if (is_constant(values)) return put_head({scope, number, ColumnCoding::kConstant, 0, values.empty() ? 0 : values[0]});
+  if (is_constant(values))
+    return put_head({scope, number, ColumnCoding::kConstant, 0, values.empty() ? 0 : values[0]});
   auto least = std::numeric_limits<int64_t>::max();
   uint64_t all = 0;
   for (uint64_t const value : values) {
     least = std::min(least, static_cast<int64_t>(value));
     all |= value;
   }
-  // A base pays when it saves a plane: where there are negative numbers, or large ones of a small range.
+  // A base pays when it saves a plane: where there are negative numbers, or large ones of a small
+  // range.
   auto const lowest = static_cast<uint64_t>(least);
   uint64_t spread = 0;
   for (uint64_t const value : values) spread |= value - lowest;
@@ -220,8 +236,11 @@ void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const>
   std::span<uint64_t> const out = coded(values.size());
   // Values that repeat compress better as they are; differences must be clearly shorter.
   bool const delta = delta_bits * 4 < plain_bits * 3;
-  for (size_t i = 0; i < values.size(); ++i) out[i] = delta ? zigzag(values[i] - values[i > 0 ? i - 1 : 0]) : values[i] - base;
-  put_planes({scope, number, delta ? ColumnCoding::kZigzagDelta : ColumnCoding::kPlain, 0, delta ? values[0] : base}, out);
+  for (size_t i = 0; i < values.size(); ++i)
+    out[i] = delta ? zigzag(values[i] - values[i > 0 ? i - 1 : 0]) : values[i] - base;
+  put_planes({scope, number, delta ? ColumnCoding::kZigzagDelta : ColumnCoding::kPlain, 0,
+              delta ? values[0] : base},
+             out);
 }
 
 bool ColumnDecoder::load_planes(ColumnHead const& head, base::ByteSpan data, size_t rows) {
@@ -230,7 +249,8 @@ bool ColumnDecoder::load_planes(ColumnHead const& head, base::ByteSpan data, siz
   for (size_t p = 0; p < head.width; ++p) {
     size_t const stored = head.planes[p].stored_bytes();
     std::span<std::byte> const plane(planes_.data() + p * rows, rows);
-    if (!load_plane(head.planes[p], data.subspan(offset, stored), decompressor_, plane)) return false;
+    if (!load_plane(head.planes[p], data.subspan(offset, stored), decompressor_, plane))
+      return false;
     offset += stored;
   }
   return true;
@@ -244,8 +264,8 @@ bool ColumnDecoder::load_dictionary(ColumnHead const& head, base::ByteSpan data)
   return in.ok();
 }
 
-bool ColumnDecoder::decode(ColumnHead const& head, base::ByteSpan data, std::span<int64_t const> dur,
-                           std::span<uint64_t> values) {
+bool ColumnDecoder::decode(ColumnHead const& head, base::ByteSpan data,
+                           std::span<int64_t const> dur, std::span<uint64_t> values) {
   if (data.size() != head.data_bytes()) return false;
   if (head.coding == ColumnCoding::kConstant) {
     std::fill(values.begin(), values.end(), head.base);
@@ -301,17 +321,23 @@ uint8_t mark_of(std::span<char const> wanted, uint64_t value) {
 
 }  // namespace
 
-bool ColumnDecoder::decode_ids(ColumnHead const& head, base::ByteSpan data, std::span<uint32_t> values) {
+bool ColumnDecoder::decode_ids(ColumnHead const& head, base::ByteSpan data,
+                               std::span<uint32_t> values) {
   if (head.coding != ColumnCoding::kDictionary || head.width != 1) {
     values_.resize(values.size());
     if (!decode(head, data, {}, values_)) return false;
-    std::transform(values_.begin(), values_.end(), values.begin(), [](uint64_t value) { return static_cast<uint32_t>(value); });
+    std::transform(values_.begin(), values_.end(), values.begin(),
+                   [](uint64_t value) { return static_cast<uint32_t>(value); });
     return true;
   }
-  if (data.size() != head.data_bytes() || !load_dictionary(head, data) || !load_planes(head, data, values.size())) return false;
+  if (data.size() != head.data_bytes() || !load_dictionary(head, data) ||
+      !load_planes(head, data, values.size()))
+    return false;
   std::array<uint32_t, 256> of_byte{};
-  std::transform(dictionary_.begin(), dictionary_.begin() + static_cast<ptrdiff_t>(std::min(dictionary_.size(), of_byte.size())),
-                 of_byte.begin(), [](uint64_t entry) { return static_cast<uint32_t>(entry); });
+  std::transform(
+      dictionary_.begin(),
+      dictionary_.begin() + static_cast<ptrdiff_t>(std::min(dictionary_.size(), of_byte.size())),
+      of_byte.begin(), [](uint64_t entry) { return static_cast<uint32_t>(entry); });
   uint8_t highest = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     auto const entry = static_cast<uint8_t>(planes_[i]);
@@ -321,10 +347,13 @@ bool ColumnDecoder::decode_ids(ColumnHead const& head, base::ByteSpan data, std:
   return values.empty() || highest < dictionary_.size();
 }
 
-bool ColumnDecoder::decode_bytes(ColumnHead const& head, base::ByteSpan data, std::span<uint8_t> values) {
-  bool const is_as_stored = head.coding == ColumnCoding::kPlain && head.base == 0 && head.unit == 1 && head.width == 1;
+bool ColumnDecoder::decode_bytes(ColumnHead const& head, base::ByteSpan data,
+                                 std::span<uint8_t> values) {
+  bool const is_as_stored =
+      head.coding == ColumnCoding::kPlain && head.base == 0 && head.unit == 1 && head.width == 1;
   if (is_as_stored)
-    return data.size() == head.data_bytes() && load_plane(head.planes[0], data, decompressor_, std::as_writable_bytes(values));
+    return data.size() == head.data_bytes() &&
+           load_plane(head.planes[0], data, decompressor_, std::as_writable_bytes(values));
   values_.resize(values.size());
   if (!decode(head, data, {}, values_)) return false;
   uint64_t all = 0;
@@ -335,9 +364,10 @@ bool ColumnDecoder::decode_bytes(ColumnHead const& head, base::ByteSpan data, st
   return all <= UINT8_MAX;
 }
 
-bool ColumnDecoder::mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks,
-                         size_t& count) {
-  if (head.coding == ColumnCoding::kDictionary) return mark_by_dictionary(head, data, wanted, marks, count);
+bool ColumnDecoder::mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
+                         std::span<uint8_t> marks, size_t& count) {
+  if (head.coding == ColumnCoding::kDictionary)
+    return mark_by_dictionary(head, data, wanted, marks, count);
   values_.resize(marks.size());
   if (!decode(head, data, {}, values_)) return false;
   count = 0;
@@ -348,8 +378,9 @@ bool ColumnDecoder::mark(ColumnHead const& head, base::ByteSpan data, std::span<
   return true;
 }
 
-bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
-                                       std::span<uint8_t> marks, size_t& count) {
+bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan data,
+                                       std::span<char const> wanted, std::span<uint8_t> marks,
+                                       size_t& count) {
   count = 0;
   if (data.size() != head.data_bytes() || !load_dictionary(head, data)) return false;
   bool any = false;
@@ -369,7 +400,8 @@ bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan da
     }
     return true;
   }
-  // One byte a row: a table of all bytes, in which those that stand for no entry have a bit of their own.
+  // One byte a row: a table of all bytes, in which those that stand for no entry have a bit of
+  // their own.
   constexpr uint8_t kNoEntry = 2;
   std::array<uint8_t, 256> of_byte{};
   for (size_t byte = 0; byte < of_byte.size(); ++byte)

@@ -1,6 +1,7 @@
-// One column of 64-bit values as bytes: coded by what the column is (rising starts as differences or as gaps to the end before,
-// correlations as differences of those that are there, names as indices), then as byte planes, each as short as it gets.
-// All arithmetic is modulo 2^64: every value round-trips, the expected ones are short.
+// One column of 64-bit values as bytes: coded by what the column is (rising starts as differences
+// or as gaps to the end before, correlations as differences of those that are there, names as
+// indices), then as byte planes, each as short as it gets. All arithmetic is modulo 2^64: every
+// value round-trips, the expected ones are short.
 #pragma once
 
 #include <array>
@@ -14,16 +15,18 @@
 
 namespace stepscope::file {
 
-/// How a value follows from the stored number `v` of its row. `base` and `unit` are stored once a column. zigzag: 0, −1, 1, −2, …
-/// are 0, 1, 2, 3, …  Numbers are stored in files.
+/// How a value follows from the stored number `v` of its row. `base` and `unit` are stored once a
+/// column. zigzag: 0, −1, 1, −2, … are 0, 1, 2, 3, …  Numbers are stored in files.
 enum class ColumnCoding : uint8_t {
   kConstant = 0,     ///< base; no planes
   kPlain = 1,        ///< base + unit · v
   kDelta = 2,        ///< value before + unit · v; before the first: base
   kZigzagDelta = 3,  ///< value before + unit · zigzag⁻¹(v); before the first: base
-  kGap = 4,          ///< of starts: end of the row before + unit · zigzag⁻¹(v); before the first: base
-  kSparseDelta = 5,  ///< 0 where v = 0, else the last value that is not 0 + zigzag⁻¹(v − 1); before the first: base
-  kDictionary = 6,   ///< entry v of the dictionary, which has `base` entries and stands before the planes
+  kGap = 4,  ///< of starts: end of the row before + unit · zigzag⁻¹(v); before the first: base
+  kSparseDelta = 5,  ///< 0 where v = 0, else the last value that is not 0 + zigzag⁻¹(v − 1); before
+                     ///< the first: base
+  kDictionary =
+      6,  ///< entry v of the dictionary, which has `base` entries and stands before the planes
 };
 
 /// What stands in a payload's directory for each column.
@@ -38,13 +41,14 @@ struct ColumnHead {
   [[nodiscard]] size_t data_bytes() const;
 };
 
-/// u8 scope, u8 number, u8 coding, u8 width, then varints: base, unit, bytes of the dictionary (kDictionary only), and for each
-/// plane 4 · (byte or stored bytes) + plane coding.
+/// u8 scope, u8 number, u8 coding, u8 width, then varints: base, unit, bytes of the dictionary
+/// (kDictionary only), and for each plane 4 · (byte or stored bytes) + plane coding.
 void put_column_head(ColumnHead const& head, base::ByteWriter& out);
 /// False when it is cut or says something impossible.
 bool get_column_head(base::ByteReader& in, ColumnHead& head);
 
-/// Encodes columns one after the other: heads into the directory, data behind one another. Keeps its buffers: use one for a file.
+/// Encodes columns one after the other: heads into the directory, data behind one another. Keeps
+/// its buffers: use one for a file.
 class ColumnEncoder {
  public:
   /// Begins a new payload.
@@ -54,9 +58,10 @@ class ColumnEncoder {
   [[nodiscard]] base::ByteSpan heads() const { return heads_.span(); }
   [[nodiscard]] base::ByteSpan data() const { return data_.span(); }
 
-  /// Starts (ascending is short) with the durations of the same rows, both in their common unit: traces in µs lose three digits.
-  void put_times(uint8_t scope, uint8_t start_number, uint8_t dur_number, std::span<int64_t const> start,
-                 std::span<int64_t const> dur);
+  /// Starts (ascending is short) with the durations of the same rows, both in their common unit:
+  /// traces in µs lose three digits.
+  void put_times(uint8_t scope, uint8_t start_number, uint8_t dur_number,
+                 std::span<int64_t const> start, std::span<int64_t const> dur);
   /// Few different values, such as string ids. Memory grows with the largest.
   void put_dictionary(uint8_t scope, uint8_t number, std::span<uint32_t const> values);
   /// Mostly rising, with zeros where there is none.
@@ -81,22 +86,27 @@ class ColumnEncoder {
 /// Decodes columns. Keeps its buffers; not thread-safe: one a thread.
 class ColumnDecoder {
  public:
-  /// Fills `values` (their number is the column's). kGap needs the durations. False when the bytes are damaged.
-  bool decode(ColumnHead const& head, base::ByteSpan data, std::span<int64_t const> dur, std::span<uint64_t> values);
-  /// The same of numbers that are known to be small: of each value the lowest 32 bits, or the value, which must fit a byte (false
-  /// where one does not). Faster where they are stored as they mostly are, by a dictionary or one byte each. Not for kGap.
+  /// Fills `values` (their number is the column's). kGap needs the durations. False when the bytes
+  /// are damaged.
+  bool decode(ColumnHead const& head, base::ByteSpan data, std::span<int64_t const> dur,
+              std::span<uint64_t> values);
+  /// The same of numbers that are known to be small: of each value the lowest 32 bits, or the
+  /// value, which must fit a byte (false where one does not). Faster where they are stored as they
+  /// mostly are, by a dictionary or one byte each. Not for kGap.
   bool decode_ids(ColumnHead const& head, base::ByteSpan data, std::span<uint32_t> values);
   bool decode_bytes(ColumnHead const& head, base::ByteSpan data, std::span<uint8_t> values);
 
-  /// Marks the rows whose values are wanted with 1, the others with 0 (their number is the column's), and counts them in `count`.
-  /// `wanted`: by the lowest 32 bits of a value, its last for all larger ones. Of a dictionary without a wanted entry nothing
-  /// more is looked at; what is left in `marks` then says nothing. Not for kGap. False when the bytes are damaged.
-  bool mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks, size_t& count);
+  /// Marks the rows whose values are wanted with 1, the others with 0 (their number is the
+  /// column's), and counts them in `count`. `wanted`: by the lowest 32 bits of a value, its last
+  /// for all larger ones. Of a dictionary without a wanted entry nothing more is looked at; what is
+  /// left in `marks` then says nothing. Not for kGap. False when the bytes are damaged.
+  bool mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
+            std::span<uint8_t> marks, size_t& count);
 
  private:
   bool load_planes(ColumnHead const& head, base::ByteSpan data, size_t rows);
-  bool mark_by_dictionary(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks,
-                          size_t& count);
+  bool mark_by_dictionary(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
+                          std::span<uint8_t> marks, size_t& count);
   bool load_dictionary(ColumnHead const& head, base::ByteSpan data);
 
   Decompressor decompressor_;

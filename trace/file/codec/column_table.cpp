@@ -22,18 +22,21 @@ bool ColumnTable::parse(base::ByteSpan payload) {
 }
 
 ColumnTable::Entry const* ColumnTable::find(uint8_t scope, int number) const {
-  auto const found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](Entry const& entry) { return entry.head.scope == scope && entry.head.number == number; });
+  auto const found = std::find_if(entries_.begin(), entries_.end(), [&](Entry const& entry) {
+    return entry.head.scope == scope && entry.head.number == number;
+  });
   return found == entries_.end() ? nullptr : &*found;
 }
 
 std::optional<uint64_t> ColumnTable::constant(uint8_t scope, int number) const {
   Entry const* const entry = find(scope, number);
   if (entry == nullptr) return 0;
-  return entry->head.coding == ColumnCoding::kConstant ? std::optional(entry->head.base) : std::nullopt;
+  return entry->head.coding == ColumnCoding::kConstant ? std::optional(entry->head.base)
+                                                       : std::nullopt;
 }
 
-bool ColumnTable::decode(uint8_t scope, int number, std::span<uint64_t> values, std::span<int64_t const> dur) {
+bool ColumnTable::decode(uint8_t scope, int number, std::span<uint64_t> values,
+                         std::span<int64_t const> dur) {
   Entry const* const entry = find(scope, number);
   if (entry != nullptr) return decoder_.decode(entry->head, entry->data, dur, values);
   std::fill(values.begin(), values.end(), 0);
@@ -54,7 +57,8 @@ bool ColumnTable::decode_bytes(uint8_t scope, int number, std::span<uint8_t> val
   return true;
 }
 
-bool ColumnTable::mark(uint8_t scope, int number, std::span<char const> wanted, std::span<uint8_t> marks, size_t& count) {
+bool ColumnTable::mark(uint8_t scope, int number, std::span<char const> wanted,
+                       std::span<uint8_t> marks, size_t& count) {
   Entry const* const entry = find(scope, number);
   // A column that is not there has zeros.
   ColumnHead const zeros{scope, static_cast<uint8_t>(number)};

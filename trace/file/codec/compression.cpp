@@ -31,7 +31,8 @@ Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 size_t Compressor::compress(base::ByteSpan raw, base::ByteWriter& out) {
   size_t const begin = out.size();
   std::span<std::byte> const room = out.grow(ZSTD_compressBound(raw.size()));
-  size_t size = ZSTD_compressCCtx(context_->zstd, room.data(), room.size(), raw.data(), raw.size(), kLevel);
+  size_t size =
+      ZSTD_compressCCtx(context_->zstd, room.data(), room.size(), raw.data(), raw.size(), kLevel);
   if (ZSTD_isError(size) != 0 || size >= raw.size()) size = 0;
   out.shrink(begin + size);
   return size;
@@ -39,7 +40,8 @@ size_t Compressor::compress(base::ByteSpan raw, base::ByteWriter& out) {
 
 namespace {
 
-/// What zstd unpacks with takes 160 kB, page by page from the system: one that is done with waits on its thread for the next.
+/// What zstd unpacks with takes 160 kB, page by page from the system: one that is done with waits
+/// on its thread for the next.
 using UnpackingContext = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 thread_local UnpackingContext spare_context(nullptr, ZSTD_freeDCtx);
 
@@ -62,11 +64,13 @@ Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(base::ByteSpan stored, std::span<std::byte> raw) {
-  size_t const size = ZSTD_decompressDCtx(context_->zstd.get(), raw.data(), raw.size(), stored.data(), stored.size());
+  size_t const size = ZSTD_decompressDCtx(context_->zstd.get(), raw.data(), raw.size(),
+                                          stored.data(), stored.size());
   return ZSTD_isError(size) == 0 && size == raw.size();
 }
 
-std::optional<std::vector<std::byte>> Decompressor::decompress(base::ByteSpan stored, size_t raw_size) {
+std::optional<std::vector<std::byte>> Decompressor::decompress(base::ByteSpan stored,
+                                                               size_t raw_size) {
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
   std::vector<std::byte> raw(raw_size);
   if (!decompress(stored, raw)) return std::nullopt;

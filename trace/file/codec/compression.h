@@ -1,5 +1,5 @@
-// zstd, with its contexts kept from call to call (making one costs more than a small plane) and the limits that untrusted input
-// needs.
+// zstd, with its contexts kept from call to call (making one costs more than a small plane) and the
+// limits that untrusted input needs.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ class Compressor {
   Compressor(Compressor&&) noexcept;
   Compressor& operator=(Compressor&&) noexcept;
 
-  /// Appends the zstd frame of `raw` and returns its size; 0, and nothing is appended, when it would not be smaller.
+  /// Appends the zstd frame of `raw` and returns its size; 0, and nothing is appended, when it
+  /// would not be smaller.
   size_t compress(base::ByteSpan raw, base::ByteWriter& out);
 
  private:
@@ -36,7 +37,8 @@ class Decompressor {
 
   /// Exactly raw.size() bytes, or false when the frame is damaged or holds another amount.
   bool decompress(base::ByteSpan stored, std::span<std::byte> raw);
-  /// The same into new memory, which is taken only when the frame itself says that it holds that much.
+  /// The same into new memory, which is taken only when the frame itself says that it holds that
+  /// much.
   std::optional<std::vector<std::byte>> decompress(base::ByteSpan stored, size_t raw_size);
 
  private:

@@ -17,7 +17,8 @@ constexpr uint8_t kBaseScope = 0;  // detail table t has scope t + 1
 template <class T>
 uint64_t to_bits(T value) {
   if constexpr (std::is_same_v<T, double>) return std::bit_cast<uint64_t>(value);
-  if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) return static_cast<uint64_t>(static_cast<int64_t>(value));
+  if constexpr (std::is_signed_v<T> && std::is_integral_v<T>)
+    return static_cast<uint64_t>(static_cast<int64_t>(value));
   return static_cast<uint64_t>(value);
 }
 
@@ -33,7 +34,9 @@ void for_each_table(Tables& tables, Visit&& visit) {
   std::apply(
       [&](auto&... table) {
         int index = 0;
-        (visit(index++, table, model::detail_fields<typename std::remove_cvref_t<decltype(table)>::value_type>), ...);
+        (visit(index++, table,
+               model::detail_fields<typename std::remove_cvref_t<decltype(table)>::value_type>),
+         ...);
       },
       tables);
 }
@@ -71,24 +74,30 @@ uint64_t drop_unknown_kinds(std::span<uint64_t const> kinds, EventBatch& batch) 
   return kinds.size() - kept;
 }
 
-std::span<uint64_t> as_unsigned(std::span<int64_t> values) { return {reinterpret_cast<uint64_t*>(values.data()), values.size()}; }
+std::span<uint64_t> as_unsigned(std::span<int64_t> values) {
+  return {reinterpret_cast<uint64_t*>(values.data()), values.size()};
+}
 
 }  // namespace
 
 std::string_view detail_table_name(int table) {
   static constexpr std::array<std::string_view, model::kDetailTableCount> kNames = {
-      "steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples", "ranges"};
+      "steps", "kernels", "copies",  "collectives", "stream_waits",
+      "syncs", "memory",  "samples", "ranges"};
   return kNames[static_cast<size_t>(table)];
 }
 
 ColumnNames const& current_columns() {
-  // Never destroyed: the tracer's writer thread runs until after the program's static objects are gone.
+  // Never destroyed: the tracer's writer thread runs until after the program's static objects are
+  // gone.
   static ColumnNames const& names = *new ColumnNames([] {
     ColumnNames result;
     result.base.assign(kBaseNames.begin(), kBaseNames.end());
     model::DetailTables tables;
     for_each_table(tables, [&](int index, auto&, auto const& fields) {
-      for_each_field(fields, [&](auto const& field) { result.details[static_cast<size_t>(index)].emplace_back(field.name); });
+      for_each_field(fields, [&](auto const& field) {
+        result.details[static_cast<size_t>(index)].emplace_back(field.name);
+      });
     });
     return result;
   }());
@@ -117,34 +126,42 @@ void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out)
   put_columns(columns_, out);
 }
 
-bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
-                          EventBatch& batch, uint64_t& unknown_rows) {
+bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names,
+                          ColumnSelection const& wanted, EventBatch& batch,
+                          uint64_t& unknown_rows) {
   batch.clear();
-  if (rows > kMaxBlockRows || !columns_.parse(payload) || !decode_base(rows, names, wanted, batch) ||
-      !decode_kinds(rows, names, batch, unknown_rows))
+  if (rows > kMaxBlockRows || !columns_.parse(payload) ||
+      !decode_base(rows, names, wanted, batch) || !decode_kinds(rows, names, batch, unknown_rows))
     return false;
   auto const counts = model::count_details(batch.kind);
   size_t number = 0;
-  auto const make = [&]<class Row>(model::DetailColumn<Row>& table) { table.resize(counts[number++], Row{}); };
+  auto const make = [&]<class Row>(model::DetailColumn<Row>& table) {
+    table.resize(counts[number++], Row{});
+  };
   std::apply([&](auto&... table) { (make(table), ...); }, batch.details);
   return decode_details(names, wanted, {}, counts, batch.details);
 }
 
-bool EventDecoder::mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted,
-                              std::span<uint8_t> marks, size_t& count) {
+bool EventDecoder::mark_names(base::ByteSpan payload, ColumnNames const& names,
+                              std::span<char const> wanted, std::span<uint8_t> marks,
+                              size_t& count) {
   return marks.size() <= kMaxBlockRows && columns_.parse(payload) &&
-         columns_.mark(kBaseScope, column_number(names.base, kBaseNames[kName]), wanted, marks, count);
+         columns_.mark(kBaseScope, column_number(names.base, kBaseNames[kName]), wanted, marks,
+                       count);
 }
 
-bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
-                               model::RowSpans const& rows) {
+bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
+                               ColumnSelection const& wanted, model::RowSpans const& rows) {
   if (rows.size() > kMaxBlockRows || !columns_.parse(payload)) return false;
-  auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
+  auto const number = [&](BaseColumn column) {
+    return column_number(names.base, kBaseNames[column]);
+  };
   if (!wanted.correlation) std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
   if (!wanted.name) std::fill(rows.name.begin(), rows.name.end(), model::StringId{0});
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(rows.dur)) ||
       !columns_.decode(kBaseScope, number(kStart), as_unsigned(rows.start), rows.dur) ||
-      (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||
+      (wanted.correlation &&
+       !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||
       (wanted.name && !decode_names(names, rows.name)))
     return false;
   std::span<uint8_t> const kinds(reinterpret_cast<uint8_t*>(rows.kind.data()), rows.size());
@@ -154,29 +171,36 @@ bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
   return highest < model::kKindCount;
 }
 
-bool EventDecoder::decode_details(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
-                                  DetailCounts const& first, DetailCounts const& counts, model::DetailTables& tables) {
+bool EventDecoder::decode_details(base::ByteSpan payload, ColumnNames const& names,
+                                  ColumnSelection const& wanted, DetailCounts const& first,
+                                  DetailCounts const& counts, model::DetailTables& tables) {
   return columns_.parse(payload) && decode_details(names, wanted, first, counts, tables);
 }
 
 bool EventDecoder::may_have_graphs(ColumnNames const& names) const {
   for (auto const table : {model::DetailTable::kKernels, model::DetailTable::kCopies}) {
     auto const index = static_cast<size_t>(table);
-    auto const alike = columns_.constant(static_cast<uint8_t>(index + 1), column_number(names.details[index], "graph"));
+    auto const alike = columns_.constant(static_cast<uint8_t>(index + 1),
+                                         column_number(names.details[index], "graph"));
     if (alike != 0) return true;  // nor where it is not one number
   }
   return false;
 }
 
-bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
-  auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
+bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names,
+                               ColumnSelection const& wanted, EventBatch& batch) {
+  auto const number = [&](BaseColumn column) {
+    return column_number(names.base, kBaseNames[column]);
+  };
   batch.start.resize(rows);
   batch.dur.resize(rows);
   batch.correlation.resize(rows);
   batch.name.assign(rows, model::StringId{0});
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(batch.dur))) return false;
-  if (!columns_.decode(kBaseScope, number(kStart), as_unsigned(batch.start), batch.dur)) return false;
-  if (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), batch.correlation)) return false;
+  if (!columns_.decode(kBaseScope, number(kStart), as_unsigned(batch.start), batch.dur))
+    return false;
+  if (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), batch.correlation))
+    return false;
   return !wanted.name || decode_names(names, batch.name);
 }
 
@@ -191,9 +215,11 @@ bool EventDecoder::decode_names(ColumnNames const& names, std::span<model::Strin
   return columns_.decode_ids(kBaseScope, column_number(names.base, kBaseNames[kName]), ids);
 }
 
-bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBatch& batch, uint64_t& unknown_rows) {
+bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBatch& batch,
+                                uint64_t& unknown_rows) {
   std::span<uint64_t> const kinds = values(rows);
-  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), kinds)) return false;
+  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), kinds))
+    return false;
   batch.kind.resize(rows);
   bool known = true;
   for (size_t i = 0; i < rows; ++i) {
@@ -204,8 +230,9 @@ bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBa
   return true;
 }
 
-bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
-                                  DetailCounts const& counts, model::DetailTables& tables) {
+bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection const& wanted,
+                                  DetailCounts const& first, DetailCounts const& counts,
+                                  model::DetailTables& tables) {
   bool good = true;
   for_each_table(tables, [&](int index, auto& table, auto const& fields) {
     auto const number = static_cast<size_t>(index);
@@ -216,13 +243,15 @@ bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection cons
   return good;
 }
 
-/// Most columns have one value in all rows: these are written once a row, all together, a few rows at a time, so that they are in
-/// the cache when the others follow.
+/// Most columns have one value in all rows: these are written once a row, all together, a few rows
+/// at a time, so that they are in the cache when the others follow.
 template <class Row, class Fields>
-bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& names, Fields const& fields, std::span<Row> rows) {
+bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& names,
+                                Fields const& fields, std::span<Row> rows) {
   constexpr size_t kAlike = SIZE_MAX, kRowsAtOnce = 256;
   Row alike;
-  std::array<size_t, std::tuple_size_v<Fields>> places{};  // in values_; kAlike: of a column with one value
+  std::array<size_t, std::tuple_size_v<Fields>>
+      places{};  // in values_; kAlike: of a column with one value
   std::array<int, std::tuple_size_v<Fields>> numbers{};
   size_t column = 0, next = 0;
   for_each_field(fields, [&](auto const& field) {
@@ -235,11 +264,13 @@ bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& n
   });
   std::span<uint64_t> const all = values(next);
   for (column = 0; column < places.size(); ++column)
-    if (places[column] != kAlike && !columns_.decode(scope, numbers[column], all.subspan(places[column], rows.size())))
+    if (places[column] != kAlike &&
+        !columns_.decode(scope, numbers[column], all.subspan(places[column], rows.size())))
       return false;
   for (size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
     size_t const last = std::min(first + kRowsAtOnce, rows.size());
-    std::fill(rows.begin() + static_cast<ptrdiff_t>(first), rows.begin() + static_cast<ptrdiff_t>(last), alike);
+    std::fill(rows.begin() + static_cast<ptrdiff_t>(first),
+              rows.begin() + static_cast<ptrdiff_t>(last), alike);
     column = 0;
     for_each_field(fields, [&](auto const& field) {
       size_t const place = places[column++];

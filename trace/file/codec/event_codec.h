@@ -1,5 +1,5 @@
-// An event block's payload: the events of one track as columns, detail tables included, each column named by a number that the
-// file's description explains.
+// An event block's payload: the events of one track as columns, detail tables included, each column
+// named by a number that the file's description explains.
 #pragma once
 
 #include <array>
@@ -15,10 +15,12 @@
 
 namespace stepscope::file {
 
-/// Rows a block holds at most: small enough to decode one for a glance, large enough to compress well.
+/// Rows a block holds at most: small enough to decode one for a glance, large enough to compress
+/// well.
 inline constexpr size_t kMaxBlockRows = 65'536;
 
-/// Column names of the base table and of every detail table, as a file's description lists them: position = column number.
+/// Column names of the base table and of every detail table, as a file's description lists them:
+/// position = column number.
 struct ColumnNames {
   std::vector<std::string> base;
   std::array<std::vector<std::string>, model::kDetailTableCount> details;
@@ -53,33 +55,40 @@ using DetailCounts = std::array<size_t, model::kDetailTableCount>;
 /// Not thread-safe: one a thread.
 class EventDecoder {
  public:
-  /// Reads a payload whose columns are named by `names`. Columns this version does not know are skipped, missing ones are zero,
-  /// rows of unknown kinds are left out and counted in `unknown_rows`. String ids are those of the file. False when damaged.
-  bool decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
-              model::EventBatch& batch, uint64_t& unknown_rows);
+  /// Reads a payload whose columns are named by `names`. Columns this version does not know are
+  /// skipped, missing ones are zero, rows of unknown kinds are left out and counted in
+  /// `unknown_rows`. String ids are those of the file. False when damaged.
+  bool decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names,
+              ColumnSelection const& wanted, model::EventBatch& batch, uint64_t& unknown_rows);
 
-  /// Marks the rows whose names are wanted, and decodes nothing else (ColumnDecoder::mark). `marks`: one a row of the payload, at
-  /// most kMaxBlockRows. False when damaged.
-  bool mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted, std::span<uint8_t> marks,
-                  size_t& count);
+  /// Marks the rows whose names are wanted, and decodes nothing else (ColumnDecoder::mark).
+  /// `marks`: one a row of the payload, at most kMaxBlockRows. False when damaged.
+  bool mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted,
+                  std::span<uint8_t> marks, size_t& count);
 
-  /// The same in two steps, into memory that is there already: rows first (as many as there is room for, at most kMaxBlockRows),
-  /// then the details that they own, from row `first` of each table on, where their tables are wanted. False also when a row is
-  /// of an unknown kind.
-  bool decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, model::RowSpans const& rows);
-  bool decode_details(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
+  /// The same in two steps, into memory that is there already: rows first (as many as there is room
+  /// for, at most kMaxBlockRows), then the details that they own, from row `first` of each table
+  /// on, where their tables are wanted. False also when a row is of an unknown kind.
+  bool decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
+                   model::RowSpans const& rows);
+  bool decode_details(base::ByteSpan payload, ColumnNames const& names,
+                      ColumnSelection const& wanted, DetailCounts const& first,
                       DetailCounts const& counts, model::DetailTables& tables);
   /// Whether an op of the payload whose details were decoded last may be of a CUDA graph.
   [[nodiscard]] bool may_have_graphs(ColumnNames const& names) const;
 
  private:
-  bool decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);
-  bool decode_kinds(uint32_t rows, ColumnNames const& names, model::EventBatch& batch, uint64_t& unknown_rows);
+  bool decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
+                   model::EventBatch& batch);
+  bool decode_kinds(uint32_t rows, ColumnNames const& names, model::EventBatch& batch,
+                    uint64_t& unknown_rows);
   bool decode_names(ColumnNames const& names, std::span<model::StringId> out);
-  bool decode_details(ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
-                      DetailCounts const& counts, model::DetailTables& tables);
+  bool decode_details(ColumnNames const& names, ColumnSelection const& wanted,
+                      DetailCounts const& first, DetailCounts const& counts,
+                      model::DetailTables& tables);
   template <class Row, class Fields>
-  bool decode_table(uint8_t scope, std::vector<std::string> const& names, Fields const& fields, std::span<Row> rows);
+  bool decode_table(uint8_t scope, std::vector<std::string> const& names, Fields const& fields,
+                    std::span<Row> rows);
 
   /// Room for so many; what is in it is lost with the next call.
   std::span<uint64_t> values(size_t count);

@@ -13,7 +13,8 @@ bool FileStrings::add(std::vector<std::byte> payload, uint64_t& bytes_left) {
   auto const first = in.get<uint32_t>();
   auto const count = in.get<uint32_t>();
   base::ByteReader lengths(in.get_bytes(size_t{count} * sizeof(uint32_t)));
-  // Ids are given out one after the other. After lost blocks some stay unknown; more than any program has are damage.
+  // Ids are given out one after the other. After lost blocks some stay unknown; more than any
+  // program has are damage.
   constexpr size_t kMaxUnknown = 1U << 22;
   size_t const gap = first - std::min<size_t>(first, texts_.size());
   uint64_t const bytes = count * sizeof(std::string_view);

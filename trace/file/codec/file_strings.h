@@ -12,8 +12,8 @@ namespace stepscope::file {
 /// The texts of a file by their ids.
 class FileStrings {
  public:
-  /// False when the payload is damaged, or has more texts than `bytes_left` pays for: an empty one takes four bytes there and
-  /// many more in memory. Views point into it.
+  /// False when the payload is damaged, or has more texts than `bytes_left` pays for: an empty one
+  /// takes four bytes there and many more in memory. Views point into it.
   bool add(std::vector<std::byte> payload, uint64_t& bytes_left);
   [[nodiscard]] std::span<std::string_view const> texts() const { return texts_; }
 

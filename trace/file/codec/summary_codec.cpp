@@ -48,7 +48,8 @@ T from_column_bits(uint64_t bits) {
 template <class Summary, class Visit>
 void for_each_column(Summary& summary, Visit&& visit) {
   visit(kBegin, summary.begin);
-  for (size_t c = 0; c < model::kOpClassCount; ++c) visit(static_cast<uint8_t>(kBusy + c), summary.busy[c]);
+  for (size_t c = 0; c < model::kOpClassCount; ++c)
+    visit(static_cast<uint8_t>(kBusy + c), summary.busy[c]);
   visit(kStarts, summary.starts);
   visit(kDepth, summary.depth);
   visit(kLongest, summary.longest);
@@ -61,7 +62,9 @@ bool is_possible(model::TrackSummary const& summary) {
   for (size_t bin = 0; bin < summary.size(); ++bin) {
     int64_t const begin = summary.begin[bin];
     int64_t const end = summary.bin_end(bin);
-    if (begin < -model::kMaxTime || end > model::kMaxTime + 1 || begin >= end || summary.longest[bin] < 0) return false;
+    if (begin < -model::kMaxTime || end > model::kMaxTime + 1 || begin >= end ||
+        summary.longest[bin] < 0)
+      return false;
     for (auto const& busy : summary.busy)
       if (busy[bin] < 0 || busy[bin] > end - begin) return false;
   }
@@ -70,11 +73,13 @@ bool is_possible(model::TrackSummary const& summary) {
 
 }  // namespace
 
-void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns, base::ByteWriter& out) {
+void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns,
+                    base::ByteWriter& out) {
   columns.clear();
   std::vector<uint64_t> values(summary.size());
   for_each_column(summary, [&](uint8_t number, auto const& column) {
-    std::transform(column.begin(), column.end(), values.begin(), [](auto value) { return to_column_bits(value); });
+    std::transform(column.begin(), column.end(), values.begin(),
+                   [](auto value) { return to_column_bits(value); });
     columns.put(kSummaryScope, number, values);
   });
   put_columns(columns, out);
@@ -82,7 +87,8 @@ void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns, 
 
 uint64_t max_bins(uint64_t events) { return 2 * (events / model::kMinEventsPerBin) + 2; }
 
-bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end, model::TrackSummary& summary) {
+bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end,
+                    model::TrackSummary& summary) {
   ColumnTable columns;
   if (!columns.parse(payload)) return false;
   std::vector<uint64_t> values(bins);
@@ -92,13 +98,15 @@ bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end, model::T
     column.resize(bins);
     if (!good) return;
     using Value = typename std::remove_cvref_t<decltype(column)>::value_type;
-    std::transform(values.begin(), values.end(), column.begin(), [](uint64_t bits) { return from_column_bits<Value>(bits); });
+    std::transform(values.begin(), values.end(), column.begin(),
+                   [](uint64_t bits) { return from_column_bits<Value>(bits); });
   });
   summary.end = end;
   return good && is_possible(summary);
 }
 
-void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns, base::ByteWriter& out) {
+void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns,
+                  base::ByteWriter& out) {
   columns.clear();
   std::vector<uint64_t> values(steps.size());
   auto const put = [&](uint8_t number, auto member) {

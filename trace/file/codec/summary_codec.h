@@ -18,15 +18,20 @@ struct StepSpan {
   friend bool operator==(StepSpan const&, StepSpan const&) = default;
 };
 
-/// Appends the payload of a summary block; its header has the number of bins as rows and the end of the last bin as max_end.
-void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns, base::ByteWriter& out);
+/// Appends the payload of a summary block; its header has the number of bins as rows and the end of
+/// the last bin as max_end.
+void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns,
+                    base::ByteWriter& out);
 /// Most bins that the summary of so many events has.
 uint64_t max_bins(uint64_t events);
-/// False when damaged, or when its bins are none (not ascending, busier than they are long). The caller bounds `bins`.
-bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end, model::TrackSummary& summary);
+/// False when damaged, or when its bins are none (not ascending, busier than they are long). The
+/// caller bounds `bins`.
+bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end,
+                    model::TrackSummary& summary);
 
 /// Appends the payload of a steps block; its header has the number of steps as rows.
-void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns, base::ByteWriter& out);
+void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns,
+                  base::ByteWriter& out);
 /// False when damaged.
 bool decode_steps(base::ByteSpan payload, uint32_t count, std::vector<StepSpan>& steps);
 

@@ -18,7 +18,8 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 bool equal_ignoring_case(char a, char b) { return lower(a) == b; }
 
 bool contains(std::string_view name, std::string_view part) {
-  return std::search(name.begin(), name.end(), part.begin(), part.end(), equal_ignoring_case) != name.end();
+  return std::search(name.begin(), name.end(), part.begin(), part.end(), equal_ignoring_case) !=
+         name.end();
 }
 
 /// Lower case letters alone.
@@ -30,10 +31,12 @@ std::string letters_of(std::string_view name) {
   return letters;
 }
 
-bool contains_letters(std::string_view letters, std::string_view part) { return letters.find(part) != std::string_view::npos; }
+bool contains_letters(std::string_view letters, std::string_view part) {
+  return letters.find(part) != std::string_view::npos;
+}
 
-/// The function that a kernel's name names, with its namespaces: no return type, no arguments of functions or templates, for
-/// these name other things.
+/// The function that a kernel's name names, with its namespaces: no return type, no arguments of
+/// functions or templates, for these name other things.
 class KernelFunction {
  public:
   explicit KernelFunction(std::string_view name) {
@@ -44,17 +47,22 @@ class KernelFunction {
     if (!spaces_.empty()) function_ = letters_of(spaces_.back());
   }
 
-  /// Letters of the function's own name, in lower case: "twoShotAllReduceKernel" and "two_shot_all_reduce_kernel" are one.
+  /// Letters of the function's own name, in lower case: "twoShotAllReduceKernel" and
+  /// "two_shot_all_reduce_kernel" are one.
   [[nodiscard]] std::string const& function() const { return function_; }
   /// Whether it stands in a namespace of that name.
   [[nodiscard]] bool is_in(std::string_view space) const {
-    return !spaces_.empty() && std::find(spaces_.begin(), spaces_.end() - 1, space) != spaces_.end() - 1;
+    return !spaces_.empty() &&
+           std::find(spaces_.begin(), spaces_.end() - 1, space) != spaces_.end() - 1;
   }
   /// The outermost name, in lower case; empty when there is none.
-  [[nodiscard]] std::string_view outermost() const { return spaces_.empty() ? std::string_view() : spaces_.front(); }
+  [[nodiscard]] std::string_view outermost() const {
+    return spaces_.empty() ? std::string_view() : spaces_.front();
+  }
   /// Whether any of its names contains the text, which is in lower case.
   [[nodiscard]] bool mentions(std::string_view part) const {
-    return std::any_of(spaces_.begin(), spaces_.end(), [&](std::string const& each) { return contains_letters(each, part); });
+    return std::any_of(spaces_.begin(), spaces_.end(),
+                       [&](std::string const& each) { return contains_letters(each, part); });
   }
 
  private:
@@ -81,7 +89,7 @@ class KernelFunction {
       } else if (depth == 0 && c == ' ') {
         std::string_view const rest = name.substr(i + 1);
         if (rest.empty() || rest.starts_with('[')) break;  // " [clone .kd]"
-        word.clear();                                      // what stood before is the type that it returns
+        word.clear();  // what stood before is the type that it returns
         spaces_.clear();
       } else if (depth == 0 && c == ':') {
         add(word);
@@ -129,8 +137,9 @@ struct KnownKernel {
   CollectiveOp op = CollectiveOp::kUnknown;  ///< kUnknown: as the name says
 };
 
-/// THE list of kernels that move data between ranks or wait for them, by their names, with whose they are. Not "hip": every
-/// kernel of an AMD GPU has that. Not "reduce", "gather", "scatter", "dispatch" alone: most kernels with such names compute.
+/// THE list of kernels that move data between ranks or wait for them, by their names, with whose
+/// they are. Not "hip": every kernel of an AMD GPU has that. Not "reduce", "gather", "scatter",
+/// "dispatch" alone: most kernels with such names compute.
 constexpr std::array kKnownKernels = {
     // NCCL, RCCL, MSCCL, and what other vendors named after it: "ncclDevKernel_…", "mscclKernel_…".
     KnownKernel{Match::kBegin, "nccl"},
@@ -154,21 +163,26 @@ constexpr std::array kKnownKernels = {
     KnownKernel{Match::kMention, "deep_ep"},
     // AMD's MORI: EpDispatchIntraNodeKernel.
     KnownKernel{Match::kNamespace, "mori"},
-    // TensorRT-LLM, FlashInfer and pplx, for experts on other ranks: moeA2ADispatchKernel, a2a_combine_send (letters alone).
+    // TensorRT-LLM, FlashInfer and pplx, for experts on other ranks: moeA2ADispatchKernel,
+    // a2a_combine_send (letters alone).
     KnownKernel{Match::kFunction, "aadispatch", CollectiveOp::kAllToAll},
     KnownKernel{Match::kFunction, "aacombine", CollectiveOp::kAllToAll},
     // vLLM, SGLang, aiter: cross_device_reduce_1stage, _2stage, _naive.
     KnownKernel{Match::kFunction, "crossdevicereduce", CollectiveOp::kAllReduce},
     // AMD's QuickReduce in vLLM and SGLang.
     KnownKernel{Match::kNamespace, "quickreduce", CollectiveOp::kAllReduce},
-    // Transformer Engine and TensorRT-LLM: userbuffers_fp16_sum_inplace_gpu_rw, kuserbuffers_pushsend.
+    // Transformer Engine and TensorRT-LLM: userbuffers_fp16_sum_inplace_gpu_rw,
+    // kuserbuffers_pushsend.
     KnownKernel{Match::kFunction, "userbuffers"},
-    // TensorRT-LLM and FlashInfer: kernels that wait for peers by a value that no sum has (Lamport).
+    // TensorRT-LLM and FlashInfer: kernels that wait for peers by a value that no sum has
+    // (Lamport).
     KnownKernel{Match::kFunction, "oneshotlamport", CollectiveOp::kAllReduce},
     KnownKernel{Match::kFunction, "lamportoneshot", CollectiveOp::kAllReduce},
     KnownKernel{Match::kFunction, "rmsnormlamport", CollectiveOp::kAllReduce},
-    // PyTorch's symmetric memory: one_shot_all_reduce_kernel, multimem_all_gather_kernel and their barriers; all others that say
-    // what they do: oneShotAllReduceKernel, allreduce_fusion_kernel, moe_allreduce, reduce_scatter_cross_device_store.
+    // PyTorch's symmetric memory: one_shot_all_reduce_kernel, multimem_all_gather_kernel and their
+    // barriers; all others that say
+    // what they do: oneShotAllReduceKernel, allreduce_fusion_kernel, moe_allreduce,
+    // reduce_scatter_cross_device_store.
     KnownKernel{Match::kWhole, "barrierkernel", CollectiveOp::kBarrier},
     KnownKernel{Match::kWhole, "putsignalkernel", CollectiveOp::kSend},
     KnownKernel{Match::kWhole, "waitsignalkernel", CollectiveOp::kReceive},
@@ -177,22 +191,27 @@ constexpr std::array kKnownKernels = {
     KnownKernel{Match::kFunction, "allgather", CollectiveOp::kAllGather},
     KnownKernel{Match::kFunction, "alltoall", CollectiveOp::kAllToAll},
 };
-/// Rows of the list up to here are of libraries that only communicate: no word of the name speaks against it.
+/// Rows of the list up to here are of libraries that only communicate: no word of the name speaks
+/// against it.
 constexpr size_t kPureLibraries = 6;
 
 /// Letters of functions that work on one device though a name of the list is in them.
 constexpr std::array<std::string_view, 12> kLocal = {
-    "warpallreduce", "blockallreduce", "threadallreduce", "clusterallreduce", "groupallreduce",  // within a kernel's threads
-    "memset",        "initialize",     "lamportinit",     "prepare",                             // what comes before
-    "allgathercopy",                                                                             // FSDP's packing and unpacking
-    "gemm",          "matmul"};  // multiplies, too: it would hide that the device computes
+    "warpallreduce",  "blockallreduce", "threadallreduce", "clusterallreduce",
+    "groupallreduce",                                                  // within a kernel's threads
+    "memset",         "initialize",     "lamportinit",     "prepare",  // what comes before
+    "allgathercopy",              // FSDP's packing and unpacking
+    "gemm",           "matmul"};  // multiplies, too: it would hide that the device computes
 
-/// Inductor names its kernels after the operators around them: "triton_poi_fused_all_reduce_mul_2" computes.
+/// Inductor names its kernels after the operators around them: "triton_poi_fused_all_reduce_mul_2"
+/// computes.
 bool is_named_by_compiler(KernelFunction const& kernel) {
-  constexpr std::array<std::string_view, 7> kKinds = {"triton_poi_", "triton_red_", "triton_per_", "triton_tem_",
-                                                      "triton_for_", "triton_mm",   "triton_unk_"};
+  constexpr std::array<std::string_view, 7> kKinds = {"triton_poi_", "triton_red_", "triton_per_",
+                                                      "triton_tem_", "triton_for_", "triton_mm",
+                                                      "triton_unk_"};
   std::string_view const name = kernel.outermost();
-  return std::any_of(kKinds.begin(), kKinds.end(), [&](std::string_view kind) { return name.starts_with(kind); });
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](std::string_view kind) { return name.starts_with(kind); });
 }
 
 bool matches(KernelFunction const& kernel, KnownKernel const& known) {
@@ -213,26 +232,30 @@ bool matches(KernelFunction const& kernel, KnownKernel const& known) {
 
 /// The kernel's row of the list; nullptr for one that computes.
 KnownKernel const* find_known(KernelFunction const& kernel) {
-  auto const known =
-      std::find_if(kKnownKernels.begin(), kKnownKernels.end(), [&](KnownKernel const& row) { return matches(kernel, row); });
+  auto const known = std::find_if(kKnownKernels.begin(), kKnownKernels.end(),
+                                  [&](KnownKernel const& row) { return matches(kernel, row); });
   if (known == kKnownKernels.end()) return nullptr;
   if (known < kKnownKernels.begin() + kPureLibraries) return &*known;
 
-  bool const is_local =
-      std::any_of(kLocal.begin(), kLocal.end(), [&](std::string_view part) { return contains_letters(kernel.function(), part); });
+  bool const is_local = std::any_of(kLocal.begin(), kLocal.end(), [&](std::string_view part) {
+    return contains_letters(kernel.function(), part);
+  });
   // deep_ep::layout counts tokens before they are sent.
   return is_local || kernel.is_in("layout") || is_named_by_compiler(kernel) ? nullptr : &*known;
 }
 
 /// DeepEP's and MORI's: tokens go to the ranks of their experts, and come back.
 CollectiveOp exchange_of(std::string_view function) {
-  bool const is_exchange = contains_letters(function, "dispatch") || contains_letters(function, "combine");
+  bool const is_exchange =
+      contains_letters(function, "dispatch") || contains_letters(function, "combine");
   return is_exchange ? CollectiveOp::kAllToAll : CollectiveOp::kUnknown;
 }
 
 }  // namespace
 
-bool is_communication_kernel(std::string_view name) { return find_known(KernelFunction(name)) != nullptr; }
+bool is_communication_kernel(std::string_view name) {
+  return find_known(KernelFunction(name)) != nullptr;
+}
 
 CollectiveOp collective_op_of(std::string_view name) {
   struct Name {
@@ -251,8 +274,9 @@ CollectiveOp collective_op_of(std::string_view name) {
                                             {"barrier", CollectiveOp::kBarrier},
                                             {"reduce", CollectiveOp::kReduce}}};
   std::string const letters = letters_of(name);
-  auto const found = std::find_if(kNames.begin(), kNames.end(),
-                                  [&](Name const& known) { return letters.find(known.part) != std::string::npos; });
+  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](Name const& known) {
+    return letters.find(known.part) != std::string::npos;
+  });
   return found == kNames.end() ? CollectiveOp::kUnknown : found->op;
 }
 
@@ -260,7 +284,9 @@ model::CollectiveDetail collective_of_kernel(std::string_view name) {
   model::CollectiveDetail detail;
   KernelFunction const kernel(name);
   KnownKernel const* const known = find_known(kernel);
-  detail.op = known != nullptr && known->op != CollectiveOp::kUnknown ? known->op : collective_op_of(kernel.function());
+  detail.op = known != nullptr && known->op != CollectiveOp::kUnknown
+                  ? known->op
+                  : collective_op_of(kernel.function());
   if (detail.op == CollectiveOp::kUnknown && (kernel.mentions("deep_ep") || kernel.is_in("mori")))
     detail.op = exchange_of(kernel.function());
 

@@ -7,16 +7,18 @@
 
 namespace stepscope::import {
 
-/// Whether a kernel of this name moves data between ranks or waits for them: those of communication libraries (NCCL, RCCL,
-/// oneCCL, NVSHMEM, …) and what frameworks bring along (all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer, PyTorch; DeepEP,
-/// …). The name may be mangled. A kernel that multiplies matrices, too, computes.
+/// Whether a kernel of this name moves data between ranks or waits for them: those of communication
+/// libraries (NCCL, RCCL, oneCCL, NVSHMEM, …) and what frameworks bring along (all-reduces of vLLM,
+/// SGLang, TensorRT-LLM, FlashInfer, PyTorch; DeepEP, …). The name may be mangled. A kernel that
+/// multiplies matrices, too, computes.
 bool is_communication_kernel(std::string_view name);
 
-/// What the name says: operation, and of NCCL's and RCCL's algorithm and protocol; kUnknown where it does not. "SendRecv" may be
-/// a send, a receive, or many of both: kUnknown.
+/// What the name says: operation, and of NCCL's and RCCL's algorithm and protocol; kUnknown where
+/// it does not. "SendRecv" may be a send, a receive, or many of both: kUnknown.
 model::CollectiveDetail collective_of_kernel(std::string_view name);
 
-/// "allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "ncclAllReduce" → the operation.
+/// "allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "ncclAllReduce" → the
+/// operation.
 model::CollectiveOp collective_op_of(std::string_view name);
 
 }  // namespace stepscope::import

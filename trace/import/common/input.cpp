@@ -50,8 +50,11 @@ class UnpackingStream : public ByteStream {
       size_t const made = unpack(room.subspan(done));
       done += made;
       unpacked_bytes_ += made;
-      if (unpacked_bytes_ > Input::kSuspiciousBytes && unpacked_bytes_ / Input::kSuspiciousRatio > packed_.size())
-        end(fmt::format("unpacks to more than {} times its size: no trace does, unpack it by hand if this one is meant",
+      if (unpacked_bytes_ > Input::kSuspiciousBytes &&
+          unpacked_bytes_ / Input::kSuspiciousRatio > packed_.size())
+        end(
+            fmt::format("unpacks to more than {} times its size: no trace does, unpack it by hand "
+                        "if this one is meant",
                         Input::kSuspiciousRatio));
     }
     return done;
@@ -65,8 +68,11 @@ class UnpackingStream : public ByteStream {
     damage_ = std::move(damage);
   }
   [[nodiscard]] size_t consumed() const { return packed_.size() - rest_.size(); }
-  /// More than rest_ holds when a decoder returns bytes that it took in an earlier call: igzip does so at the end of a member.
-  [[nodiscard]] base::ByteSpan last_bytes(size_t count) const { return packed_.last(std::min(count, packed_.size())); }
+  /// More than rest_ holds when a decoder returns bytes that it took in an earlier call: igzip does
+  /// so at the end of a member.
+  [[nodiscard]] base::ByteSpan last_bytes(size_t count) const {
+    return packed_.last(std::min(count, packed_.size()));
+  }
 
   base::ByteSpan rest_;
 
@@ -78,7 +84,8 @@ class UnpackingStream : public ByteStream {
 
 class GzipStream final : public UnpackingStream {
  public:
-  explicit GzipStream(base::ByteSpan bytes) : UnpackingStream(bytes), state_(std::make_unique<inflate_state>()) {
+  explicit GzipStream(base::ByteSpan bytes)
+      : UnpackingStream(bytes), state_(std::make_unique<inflate_state>()) {
     begin_member();
   }
 
@@ -127,7 +134,8 @@ class GzipStream final : public UnpackingStream {
 
 class ZstdStream final : public UnpackingStream {
  public:
-  explicit ZstdStream(base::ByteSpan bytes) : UnpackingStream(bytes), context_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
+  explicit ZstdStream(base::ByteSpan bytes)
+      : UnpackingStream(bytes), context_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
     if (context_ == nullptr) end("out of memory");
   }
 
@@ -144,7 +152,8 @@ class ZstdStream final : public UnpackingStream {
       size_t const result = ZSTD_decompressStream(context_.get(), &out, &in);
       rest_ = rest_.subspan(in.pos);
       if (ZSTD_isError(result) != 0) {
-        end(fmt::format("the zstd data are damaged near byte {} ({})", consumed(), ZSTD_getErrorName(result)));
+        end(fmt::format("the zstd data are damaged near byte {} ({})", consumed(),
+                        ZSTD_getErrorName(result)));
         return out.pos;
       }
       is_between_frames_ = result == 0;

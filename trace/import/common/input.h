@@ -1,4 +1,5 @@
-// What importers read: the bytes of a file, unpacked where they are compressed (gzip, zstd), as a stream.
+// What importers read: the bytes of a file, unpacked where they are compressed (gzip, zstd), as a
+// stream.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,8 @@ enum class Compression : unsigned char { kNone, kGzip, kZstd };
 /// The bytes outlive the input.
 class Input {
  public:
-  /// More than this, and more times the file's size than JSON ever packs, are a bomb: the stream ends there, with damage.
+  /// More than this, and more times the file's size than JSON ever packs, are a bomb: the stream
+  /// ends there, with damage.
   static constexpr uint64_t kSuspiciousBytes = uint64_t{1} << 28U;
   static constexpr uint64_t kSuspiciousRatio = 300;
   /// What head() gives.

@@ -19,16 +19,18 @@ constexpr size_t kMostRankDigits = 7;
 constexpr int64_t kMostRanksOfNames = int64_t{1} << 24U;
 /// Parts of a job in the order in which ranks count through them, the fastest first.
 constexpr std::array<std::string_view, 5> kPartsOfPlaces = {"tp", "cp", "dp", "pp", "stage"};
-constexpr std::array<std::string_view, 5> kRankWords = {"rank", "worker", "globalrank", "mprank", "procrank"};
+constexpr std::array<std::string_view, 5> kRankWords = {"rank", "worker", "globalrank", "mprank",
+                                                        "procrank"};
 constexpr std::array<std::string_view, 8> kNodeWords = {"node",     "host",   "machine",  "server",
                                                         "noderank", "nodeid", "hostname", "pod"};
-constexpr std::array<std::string_view, 17> kLocalWords = {"gpu",       "device",    "dev",  "cuda", "npu", "hpu",
-                                                          "xpu",       "mlu",       "card", "nc",   "die", "chip",
-                                                          "localrank", "localproc", "rocm", "hip",  "tpu"};
+constexpr std::array<std::string_view, 17> kLocalWords = {
+    "gpu", "device", "dev",  "cuda",      "npu",       "hpu",  "xpu", "mlu", "card",
+    "nc",  "die",    "chip", "localrank", "localproc", "rocm", "hip", "tpu"};
 constexpr std::array<std::string_view, 25> kCaptureWords = {
-    "iteration", "iterations", "iter",  "it",  "step",    "steps",  "globalstep", "epoch",   "window",
-    "run",       "cycle",      "batch", "ts",  "time",    "date",   "timestamp",  "capture", "session",
-    "attempt",   "trial",      "exp",   "day", "version", "sample", "experiment"};
+    "iteration", "iterations", "iter",    "it",        "step",    "steps", "globalstep",
+    "epoch",     "window",     "run",     "cycle",     "batch",   "ts",    "time",
+    "date",      "timestamp",  "capture", "session",   "attempt", "trial", "exp",
+    "day",       "version",    "sample",  "experiment"};
 constexpr std::array<std::string_view, 4> kTotalWords = {"of", "world", "worldsize", "nranks"};
 
 bool is_digit_char(char c) { return c >= '0' && c <= '9'; }
@@ -53,7 +55,9 @@ NameCounts meaning_of_word(std::string_view before, std::string_view word) {
 }
 
 size_t behind_separators(std::string_view text, size_t at) {
-  while (at < text.size() && !is_small_letter(text[at]) && !is_digit_char(text[at]) && text[at] != '/') ++at;
+  while (at < text.size() && !is_small_letter(text[at]) && !is_digit_char(text[at]) &&
+         text[at] != '/')
+    ++at;
   return at;
 }
 /// The word that begins at or behind separators.
@@ -65,7 +69,8 @@ std::string_view word_behind(std::string_view text, size_t at) {
 }
 /// Whether the word `next`, a part of the text, stands before a number.
 bool has_own_number(std::string_view text, std::string_view next) {
-  size_t const at = behind_separators(text, static_cast<size_t>(next.data() - text.data()) + next.size());
+  size_t const at =
+      behind_separators(text, static_cast<size_t>(next.data() - text.data()) + next.size());
   return at < text.size() && is_digit_char(text[at]);
 }
 
@@ -76,9 +81,12 @@ struct Field {
   std::vector<int64_t> values;
 
   [[nodiscard]] bool differs() const {
-    return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values.front(); });
+    return std::any_of(values.begin(), values.end(),
+                       [&](int64_t value) { return value != values.front(); });
   }
-  [[nodiscard]] bool is_distinct() const { return std::set(values.begin(), values.end()).size() == values.size(); }
+  [[nodiscard]] bool is_distinct() const {
+    return std::set(values.begin(), values.end()).size() == values.size();
+  }
   [[nodiscard]] int64_t least() const { return *std::min_element(values.begin(), values.end()); }
   [[nodiscard]] int64_t most() const { return *std::max_element(values.begin(), values.end()); }
 };
@@ -91,13 +99,15 @@ std::vector<Field> common_fields(std::vector<std::string> const& names) {
     std::map<std::string, size_t> seen;
     for (NameNumber const& number : numbers_in(names[n])) {
       Key const key{number.word, seen[number.word]++};
-      auto found = std::find_if(fields.begin(), fields.end(), [&](auto const& field) { return field.first == key; });
+      auto found = std::find_if(fields.begin(), fields.end(),
+                                [&](auto const& field) { return field.first == key; });
       if (found == fields.end()) {
         if (n > 0) continue;
         found = fields.insert(fields.end(), {key, Field{number.counts, number.word, {}}});
       }
       // One without it has a number less from now on.
-      if (found->second.values.size() == n) found->second.values.push_back(static_cast<int64_t>(number.value));
+      if (found->second.values.size() == n)
+        found->second.values.push_back(static_cast<int64_t>(number.value));
     }
   }
   std::vector<Field> common;
@@ -111,7 +121,8 @@ std::string without_windows(std::string const& name) {
   std::string text;
   size_t at = 0;
   for (NameNumber const& number : numbers_in(name)) {
-    bool const is_window = number.counts == NameCounts::kTime || number.counts == NameCounts::kCapture;
+    bool const is_window =
+        number.counts == NameCounts::kTime || number.counts == NameCounts::kCapture;
     text += name.substr(at, number.begin - at);
     text += is_window ? "#" : name.substr(number.begin, number.end - number.begin);
     at = number.end;
@@ -127,13 +138,15 @@ class RanksOfNames {
   /// Nothing: the names do not tell.
   NamedRanks find() {
     for (Field const& field : fields_)
-      if (field.counts == NameCounts::kRank && field.differs() && field.is_distinct()) return told(field.values);
+      if (field.counts == NameCounts::kRank && field.differs() && field.is_distinct())
+        return told(field.values);
     if (auto ranks = by_places(); !ranks.empty()) return told(ranks);
     Field const* const local = distinct_field(NameCounts::kLocal);
     if (local != nullptr && !is_within_nodes(*local)) return guessed(local->values);
     if (auto ranks = by_two_numbers(true); !ranks.empty()) return told(ranks);
 
-    auto const rank = std::find_if(fields_.begin(), fields_.end(), [](Field const& f) { return f.counts == NameCounts::kRank; });
+    auto const rank = std::find_if(fields_.begin(), fields_.end(),
+                                   [](Field const& f) { return f.counts == NameCounts::kRank; });
     if (rank != fields_.end()) return told(rank->values);
     for (NameCounts const counts : {NameCounts::kOther, NameCounts::kNode})
       if (Field const* const field = distinct_field(counts)) return guessed(field->values);
@@ -142,13 +155,18 @@ class RanksOfNames {
 
  private:
   static std::vector<int32_t> ranks_in(std::vector<int64_t> const& values) {
-    if (std::any_of(values.begin(), values.end(), [](int64_t value) { return value >= kMostRanksOfNames; })) return {};
+    if (std::any_of(values.begin(), values.end(),
+                    [](int64_t value) { return value >= kMostRanksOfNames; }))
+      return {};
     return {values.begin(), values.end()};
   }
   static NamedRanks told(std::vector<int64_t> const& values) { return {ranks_in(values), true}; }
-  static NamedRanks guessed(std::vector<int64_t> const& values) { return {ranks_in(values), false}; }
+  static NamedRanks guessed(std::vector<int64_t> const& values) {
+    return {ranks_in(values), false};
+  }
 
-  /// Numbers from 0, or those of a job that is known to be as large; process ids and ports are neither.
+  /// Numbers from 0, or those of a job that is known to be as large; process ids and ports are
+  /// neither.
   [[nodiscard]] bool is_plausible(Field const& field) const {
     if (world_size_ > 1 && field.most() < world_size_) return true;
     return field.least() == 0 && field.most() < 64 + 16 * static_cast<int64_t>(count_);
@@ -164,21 +182,25 @@ class RanksOfNames {
 
   /// A number that is each node's own by its word, in names of several nodes.
   [[nodiscard]] bool is_within_nodes(Field const& local) const {
-    bool const has_nodes = std::any_of(fields_.begin(), fields_.end(),
-                                       [](Field const& field) { return field.counts == NameCounts::kNode && field.differs(); });
+    bool const has_nodes = std::any_of(fields_.begin(), fields_.end(), [](Field const& field) {
+      return field.counts == NameCounts::kNode && field.differs();
+    });
     return has_nodes && local.word.starts_with("local");
   }
 
-  /// The numbers of tensor parallelism alone where no two names share one, else all parts, the fastest first.
+  /// The numbers of tensor parallelism alone where no two names share one, else all parts, the
+  /// fastest first.
   [[nodiscard]] std::vector<int64_t> by_places() const {
     std::vector<Field const*> parts;
     for (std::string_view const part : kPartsOfPlaces)
       for (Field const& field : fields_)
-        if (field.counts == NameCounts::kPlace && (field.word == part || field.word == std::string(part) + " rank"))
+        if (field.counts == NameCounts::kPlace &&
+            (field.word == part || field.word == std::string(part) + " rank"))
           parts.push_back(&field);
     auto const differs = [](Field const* field) { return field->differs(); };
     if (std::none_of(parts.begin(), parts.end(), differs)) return {};
-    if (parts.front()->word.starts_with("tp") && parts.front()->is_distinct()) return parts.front()->values;
+    if (parts.front()->word.starts_with("tp") && parts.front()->is_distinct())
+      return parts.front()->values;
 
     Field ranks{NameCounts::kPlace, {}, std::vector<int64_t>(count_, 0)};
     int64_t stride = 1;
@@ -190,17 +212,20 @@ class RanksOfNames {
     return ranks.is_distinct() ? ranks.values : std::vector<int64_t>();
   }
 
-  /// What counts within a host, and what counts hosts: each host has as many ranks. `has_words`: the inner one is known to be
-  /// a rank or a device.
+  /// What counts within a host, and what counts hosts: each host has as many ranks. `has_words`:
+  /// the inner one is known to be a rank or a device.
   [[nodiscard]] std::vector<int64_t> by_two_numbers(bool has_words) const {
     auto const is_inner = [&](Field const& field) {
       bool const has_word = field.counts == NameCounts::kRank || field.counts == NameCounts::kLocal;
-      return field.differs() && (has_word || (!has_words && field.counts == NameCounts::kOther && field.least() == 0));
+      return field.differs() &&
+             (has_word || (!has_words && field.counts == NameCounts::kOther && field.least() == 0));
     };
-    // Hosts may have any names with numbers, before a device; before others such a number may be that of a capture.
+    // Hosts may have any names with numbers, before a device; before others such a number may be
+    // that of a capture.
     auto const is_outer = [](Field const& field, Field const& inner) {
       bool const has_word = field.counts == NameCounts::kNode || field.counts == NameCounts::kPlace;
-      return field.differs() && (has_word || (field.counts == NameCounts::kOther && inner.counts == NameCounts::kLocal));
+      return field.differs() && (has_word || (field.counts == NameCounts::kOther &&
+                                              inner.counts == NameCounts::kLocal));
     };
     for (size_t inner = fields_.size(); inner-- > 0;) {
       if (!is_inner(fields_[inner])) continue;
@@ -215,7 +240,8 @@ class RanksOfNames {
     std::set<int64_t> const hosts(outer.values.begin(), outer.values.end());
     int64_t per_host = inner.most() + 1;
     auto const count = static_cast<int64_t>(hosts.size());
-    if (world_size_ > 1 && world_size_ % count == 0) per_host = std::max(per_host, world_size_ / count);
+    if (world_size_ > 1 && world_size_ % count == 0)
+      per_host = std::max(per_host, world_size_ / count);
     // Hosts count from 0, or are called as the data center calls them.
     bool const are_places = *hosts.begin() == 0 && *hosts.rbegin() < 4 * count;
     Field ranks{NameCounts::kOther, {}, {}};
@@ -238,9 +264,11 @@ std::vector<std::string> names_within_run(std::span<std::string const> paths) {
   std::vector<std::string> names;
   size_t common = 0;
   for (std::string const& path : paths) {
-    names.push_back(name_without_extensions(std::filesystem::path(path).lexically_normal().string()));
+    names.push_back(
+        name_without_extensions(std::filesystem::path(path).lexically_normal().string()));
     std::string const &first = names.front(), &name = names.back();
-    auto const differing = std::mismatch(first.begin(), first.end(), name.begin(), name.end()).first;
+    auto const differing =
+        std::mismatch(first.begin(), first.end(), name.begin(), name.end()).first;
     size_t const same = static_cast<size_t>(differing - first.begin());
     common = names.size() == 1 ? first.size() : std::min(common, same);
   }
@@ -254,10 +282,12 @@ std::vector<std::string> names_within_run(std::span<std::string const> paths) {
 
 std::string name_without_extensions(std::string_view path) {
   constexpr std::array<std::string_view, 16> kExtensions = {
-      ".gz",  ".zst",    ".json", ".jsonl",  ".trace",    ".pt",       ".pb", ".xplane", ".pftrace", ".perfetto-trace",
-      ".pkl", ".pickle", ".bin",  ".sqlite", ".nsys-rep", ".stepscope"};
+      ".gz",  ".zst",    ".json",     ".jsonl",          ".trace", ".pt",
+      ".pb",  ".xplane", ".pftrace",  ".perfetto-trace", ".pkl",   ".pickle",
+      ".bin", ".sqlite", ".nsys-rep", ".stepscope"};
   std::string name(path);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::string_view const extension : kExtensions) {
@@ -281,8 +311,8 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
       while (end < text.size() && is_digit_char(text[end])) ++end;
       NameNumber number{std::string(word), meaning_of_word(before, word), 0, at, end};
       std::string_view const next = word_behind(text, end);
-      bool const is_fraction =
-          !numbers.empty() && numbers.back().counts == NameCounts::kTime && numbers.back().end + 1 == at && text[at - 1] == '.';
+      bool const is_fraction = !numbers.empty() && numbers.back().counts == NameCounts::kTime &&
+                               numbers.back().end + 1 == at && text[at - 1] == '.';
       auto const [last, error] = std::from_chars(text.data() + at, text.data() + end, number.value);
       if (word == "rank" && !before.empty()) number.word = std::string(before) + " rank";
       bool const is_padded = text[at] == '0' && end - at > 1;
@@ -290,7 +320,8 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
       if (next == "of" && number.counts == NameCounts::kOther) number.counts = NameCounts::kRank;
       if (word.empty() && next == "rank" && !has_own_number(text, next))
         number = {"rank", NameCounts::kRank, number.value, at, end};
-      if (error != std::errc() || end - at > kMostRankDigits || is_fraction) number.counts = NameCounts::kTime;
+      if (error != std::errc() || end - at > kMostRankDigits || is_fraction)
+        number.counts = NameCounts::kTime;
       numbers.push_back(std::move(number));
       before = word = {};
     } else {
@@ -313,7 +344,8 @@ NamedRanks ranks_of_names(std::span<std::string const> paths, int32_t world_size
   NamedRanks const of_unique = RanksOfNames(unique, world_size).find();
   if (of_unique.ranks.empty() || (unique.size() == 1 && !of_unique.is_told)) return {};
   NamedRanks found{{}, of_unique.is_told};
-  for (std::string const& name : names) found.ranks.push_back(of_unique.ranks[number_of.at(without_windows(name))]);
+  for (std::string const& name : names)
+    found.ranks.push_back(of_unique.ranks[number_of.at(without_windows(name))]);
   return found;
 }
 
@@ -332,22 +364,28 @@ FoldersAre meaning_of_folders(std::span<std::string const> names) {
   std::vector<Field> fields = common_fields(low);
   std::erase_if(fields, [](Field const& field) { return !field.differs(); });
   auto const has = [&](auto const&... counts) {
-    return std::any_of(fields.begin(), fields.end(), [&](Field const& field) { return ((field.counts == counts) || ...); });
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](Field const& field) { return ((field.counts == counts) || ...); });
   };
-  bool const have_ranks = std::any_of(
-      fields.begin(), fields.end(), [](Field const& field) { return field.counts == NameCounts::kRank && field.is_distinct(); });
+  bool const have_ranks = std::any_of(fields.begin(), fields.end(), [](Field const& field) {
+    return field.counts == NameCounts::kRank && field.is_distinct();
+  });
   if (have_ranks) return FoldersAre::kRanks;
   if (texts.size() > 1) return FoldersAre::kOthers;
   if (has(NameCounts::kCapture)) return FoldersAre::kCaptures;
-  if (has(NameCounts::kRank, NameCounts::kLocal, NameCounts::kNode, NameCounts::kPlace)) return FoldersAre::kRanks;
+  if (has(NameCounts::kRank, NameCounts::kLocal, NameCounts::kNode, NameCounts::kPlace))
+    return FoldersAre::kRanks;
   // torch_npu: HOST_PID_TIME_ascend_pt, each process has a folder.
-  if (std::all_of(low.begin(), low.end(), is_of_ascend) && has(NameCounts::kOther)) return FoldersAre::kRanks;
-  if (fields.size() != 1 || fields.front().counts != NameCounts::kOther) return FoldersAre::kCaptures;
+  if (std::all_of(low.begin(), low.end(), is_of_ascend) && has(NameCounts::kOther))
+    return FoldersAre::kRanks;
+  if (fields.size() != 1 || fields.front().counts != NameCounts::kOther)
+    return FoldersAre::kCaptures;
 
   // Steps are most often multiples of ten.
   int64_t step = 0;
   for (int64_t const value : fields.front().values) step = std::gcd(step, value);
-  bool const are_places = fields.front().least() == 0 && fields.front().most() < 4 * std::ssize(names) && step == 1;
+  bool const are_places =
+      fields.front().least() == 0 && fields.front().most() < 4 * std::ssize(names) && step == 1;
   return are_places ? FoldersAre::kMaybeRanks : FoldersAre::kCaptures;
 }
 

@@ -1,5 +1,6 @@
-// Numbers in the names of the files or folders of one run, and what each counts: ranks, GPUs of a host, steps at which a profiler
-// was started. The names are judged together: what is the same in all of them tells no rank.
+// Numbers in the names of the files or folders of one run, and what each counts: ranks, GPUs of a
+// host, steps at which a profiler was started. The names are judged together: what is the same in
+// all of them tells no rank.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,10 @@ struct NamedRanks {
   std::vector<int32_t> ranks;  ///< one a path; empty: the names do not tell
   bool is_told = false;        ///< by the word before the number; else it is a guess
 };
-/// Ranks of files of one run, by what differs in their paths: the number behind "rank", places in a parallel job, node and GPU,
-/// or the only number that differs. Files whose names differ in steps or times alone have one rank. Numbers that are no ranks of
-/// so few files (process ids) tell nothing, nor do files that are named twice, as they hold several processes. `world_size`: 0 or
+/// Ranks of files of one run, by what differs in their paths: the number behind "rank", places in a
+/// parallel job, node and GPU, or the only number that differs. Files whose names differ in steps
+/// or times alone have one rank. Numbers that are no ranks of so few files (process ids) tell
+/// nothing, nor do files that are named twice, as they hold several processes. `world_size`: 0 or
 /// 1 = not known.
 NamedRanks ranks_of_names(std::span<std::string const> paths, int32_t world_size);
 

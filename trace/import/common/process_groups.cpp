@@ -44,7 +44,8 @@ ListedRanks read_ranks(std::string_view text, int32_t wanted) {
     if (listed.count == 1) listed.stride = rank - *listed.first;
     is_even = is_even && (listed.count < 2 || rank - before == listed.stride);
     before = rank;
-    if (rank == wanted && !listed.place) listed.place = static_cast<int32_t>(std::min<int64_t>(listed.count, INT32_MAX));
+    if (rank == wanted && !listed.place)
+      listed.place = static_cast<int32_t>(std::min<int64_t>(listed.count, INT32_MAX));
     ++listed.count;
   }
   if (!is_even) listed.first = listed.stride = std::nullopt;
@@ -80,7 +81,8 @@ model::DataType data_type_of(std::string_view name) {
                                                    {"Float8_e4m3fn", DataType::kFloat8E4m3},
                                                    {"Float8_e5m2", DataType::kFloat8E5m2},
                                                    {"Int8", DataType::kInt8}}};
-  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](Name const& known) { return known.name == name; });
+  auto const found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](Name const& known) { return known.name == name; });
   return found == kNames.end() ? DataType::kUnknown : found->type;
 }
 
@@ -93,7 +95,8 @@ uint64_t communicator_of(std::string_view group, std::string_view ranks) {
 std::string ranks_text(std::span<int32_t const> ranks) {
   constexpr size_t kMost = 30;
   bool const is_cut = ranks.size() > kMost;
-  return fmt::format("[{}{}]", fmt::join(ranks.first(std::min(ranks.size(), kMost)), ", "), is_cut ? ", ..." : "");
+  return fmt::format("[{}{}]", fmt::join(ranks.first(std::min(ranks.size(), kMost)), ", "),
+                     is_cut ? ", ..." : "");
 }
 
 int32_t rank_in_group(int32_t rank, uint32_t world_size, GroupMembers const& members) {
@@ -106,11 +109,15 @@ int32_t rank_in_group(int32_t rank, uint32_t world_size, GroupMembers const& mem
   if (members.first && members.stride && *members.first >= 0 && *members.first <= INT32_MAX)
     return place_among(rank, *members.first, *members.stride, members.size);
   if (listed.last && listed.first && listed.stride &&
-      place_among(*listed.last, *listed.first, *listed.stride, members.size) + int64_t{1} == int64_t{members.size})
+      place_among(*listed.last, *listed.first, *listed.stride, members.size) + int64_t{1} ==
+          int64_t{members.size})
     return place_among(rank, *listed.first, *listed.stride, members.size);
   // All of the job, which are listed in order.
-  bool const begins_with_all = listed.count == 0 || (listed.first == 0 && (listed.count == 1 || listed.stride == 1));
-  return members.size == world_size && begins_with_all && !listed.last ? place_among(rank, 0, 1, world_size) : -1;
+  bool const begins_with_all =
+      listed.count == 0 || (listed.first == 0 && (listed.count == 1 || listed.stride == 1));
+  return members.size == world_size && begins_with_all && !listed.last
+             ? place_among(rank, 0, 1, world_size)
+             : -1;
 }
 
 }  // namespace stepscope::import

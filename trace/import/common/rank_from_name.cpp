@@ -16,7 +16,8 @@ bool is_digit_of_rank(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 std::string lower_case(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
 }
 
@@ -35,30 +36,37 @@ std::optional<int32_t> number_of(std::string_view digits) {
 }
 
 constexpr std::string_view kSeparators = "-_=";
-size_t after_separators(std::string_view name, size_t at, std::string_view separators = kSeparators) {
+size_t after_separators(std::string_view name, size_t at,
+                        std::string_view separators = kSeparators) {
   while (at < name.size() && separators.find(name[at]) != std::string_view::npos) ++at;
   return at;
 }
 
-/// "rank-3", "rank 3", "worker3". A rank within a node, or in a part of the job, is none of the job: "local_rank_3", "tp_rank_3".
+/// "rank-3", "rank 3", "worker3". A rank within a node, or in a part of the job, is none of the
+/// job: "local_rank_3", "tp_rank_3".
 std::optional<int32_t> number_behind(std::string_view name, std::string_view word) {
-  constexpr std::array<std::string_view, 7> kPartsOfRanks = {"local", "node", "tp", "cp", "dp", "pp", "ep"};
+  constexpr std::array<std::string_view, 7> kPartsOfRanks = {"local", "node", "tp", "cp",
+                                                             "dp",    "pp",   "ep"};
   std::string_view const separators = word == "rank" ? "-_=. :#([" : kSeparators;
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
     std::string_view before = name.substr(0, at);
-    while (!before.empty() && (before.back() == '-' || before.back() == '_')) before.remove_suffix(1);
-    bool const is_of_part = std::any_of(kPartsOfRanks.begin(), kPartsOfRanks.end(), [&](std::string_view part) {
-      size_t const begin = before.size() - std::min(before.size(), part.size());
-      return before.ends_with(part) && (begin == 0 || !is_letter(before[begin - 1]));
-    });
+    while (!before.empty() && (before.back() == '-' || before.back() == '_'))
+      before.remove_suffix(1);
+    bool const is_of_part =
+        std::any_of(kPartsOfRanks.begin(), kPartsOfRanks.end(), [&](std::string_view part) {
+          size_t const begin = before.size() - std::min(before.size(), part.size());
+          return before.ends_with(part) && (begin == 0 || !is_letter(before[begin - 1]));
+        });
     if (is_of_part) continue;
-    if (auto const number = number_of(digits_at(name, after_separators(name, at + word.size(), separators)))) return number;
+    if (auto const number =
+            number_of(digits_at(name, after_separators(name, at + word.size(), separators))))
+      return number;
   }
   return std::nullopt;
 }
 
-/// The name that SGLang gives: "1769071195.66-TP-3.trace.json.gz", of one stage "1769071195.66-TP-3-DECODE.trace.json.gz"; with
-/// no other part of the job.
+/// The name that SGLang gives: "1769071195.66-TP-3.trace.json.gz", of one stage
+/// "1769071195.66-TP-3-DECODE.trace.json.gz"; with no other part of the job.
 std::optional<int32_t> only_tensor_part(std::string_view name) {
   constexpr std::string_view kPart = "-tp-";
   size_t const at = name.rfind(kPart);
@@ -72,7 +80,8 @@ std::optional<int32_t> only_tensor_part(std::string_view name) {
 
 /// A folder of one rank: "rank_3", "worker3", "mp_rank_03", "proc_3".
 std::optional<int32_t> rank_of_folder(std::string_view name) {
-  for (std::string_view const word : {"global_rank", "mp_rank", "rank", "worker", "process", "proc"}) {
+  for (std::string_view const word :
+       {"global_rank", "mp_rank", "rank", "worker", "process", "proc"}) {
     if (!name.starts_with(word)) continue;
     size_t const at = after_separators(name, word.size());
     std::string_view const digits = digits_at(name, at);
@@ -88,7 +97,8 @@ bool natural_less(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     std::string_view x = digits_at(a, 0), y = digits_at(b, 0);
     if (x.empty() || y.empty()) {
-      if (a.front() != b.front()) return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front());
+      if (a.front() != b.front())
+        return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front());
       a.remove_prefix(1);
       b.remove_prefix(1);
       continue;
@@ -115,7 +125,8 @@ std::optional<int32_t> rank_of_name(std::string_view path) {
 
 std::optional<int32_t> number_at_end(std::string_view path) {
   std::string name = std::filesystem::path(path).filename().string();
-  for (std::string_view const extension : {".gz", ".zst", ".json", ".pkl", ".pickle", ".bin", ".dump", ".dat"})
+  for (std::string_view const extension :
+       {".gz", ".zst", ".json", ".pkl", ".pickle", ".bin", ".dump", ".dat"})
     if (name.ends_with(extension)) name.resize(name.size() - extension.size());
   size_t const last = name.find_last_not_of("0123456789");
   size_t const begin = last == std::string::npos ? 0 : last + 1;

@@ -19,18 +19,21 @@ base::Expected<WholeInput> WholeInput::read(Input const& input, size_t most_unpa
   whole.plain_ = input.plain();
   if (whole.plain_) {
     if (whole.plain_->size() <= kMostBytes) return whole;
-    return base::fail("{}: holds more than {}, cut it into parts", input.name(), base::format_bytes(kMostBytes));
+    return base::fail("{}: holds more than {}, cut it into parts", input.name(),
+                      base::format_bytes(kMostBytes));
   }
   constexpr size_t kFirstBytes = size_t{1} << 20U;
   auto const stream = input.stream();
   size_t size = 0;
   for (;;) {
     // One byte more than allowed tells that there are more.
-    if (size == whole.unpacked_.size()) whole.unpacked_.resize(std::min(std::max(kFirstBytes, size * 2), most_unpacked + 1));
+    if (size == whole.unpacked_.size())
+      whole.unpacked_.resize(std::min(std::max(kFirstBytes, size * 2), most_unpacked + 1));
     size += stream->read(std::span(whole.unpacked_).subspan(size));
     if (size > most_unpacked)
       return base::fail(
-          "{}: unpacks to more than {}, as much as this machine's memory is good for: unpack it by hand and cut it into parts",
+          "{}: unpacks to more than {}, as much as this machine's memory is good for: unpack it by "
+          "hand and cut it into parts",
           input.name(), base::format_bytes(most_unpacked));
     if (size < whole.unpacked_.size()) break;
   }

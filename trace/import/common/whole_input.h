@@ -21,9 +21,12 @@ class WholeInput {
   static size_t most_unpacked_bytes();
 
   /// Errors: too large. The input outlives what is read.
-  static base::Expected<WholeInput> read(Input const& input, size_t most_unpacked = most_unpacked_bytes());
+  static base::Expected<WholeInput> read(Input const& input,
+                                         size_t most_unpacked = most_unpacked_bytes());
 
-  [[nodiscard]] std::string_view text() const { return plain_ ? *plain_ : std::string_view(unpacked_.data(), unpacked_.size()); }
+  [[nodiscard]] std::string_view text() const {
+    return plain_ ? *plain_ : std::string_view(unpacked_.data(), unpacked_.size());
+  }
   /// Why the bytes end before the file does.
   [[nodiscard]] std::optional<std::string> const& damage() const { return damage_; }
 

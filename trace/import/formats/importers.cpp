@@ -30,7 +30,8 @@ std::span<Importer const> importers() {
 
 std::string importer_names() {
   std::string names;
-  for (Importer const& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
+  for (Importer const& importer : importers())
+    names += (names.empty() ? "" : ", ") + std::string(importer.name);
   return names;
 }
 
@@ -41,13 +42,15 @@ bool has_trace_name(std::string_view file_name) {
 
   auto const all = importers();
   return std::any_of(all.begin(), all.end(), [&](Importer const& importer) {
-    return file_name.ends_with(importer.file_suffix) || (importer.has_name != nullptr && importer.has_name(file_name));
+    return file_name.ends_with(importer.file_suffix) ||
+           (importer.has_name != nullptr && importer.has_name(file_name));
   });
 }
 
 Importer const* find_importer(Input const& input) {
   auto const all = importers();
-  auto const found = std::find_if(all.begin(), all.end(), [&](Importer const& importer) { return importer.sniff(input); });
+  auto const found = std::find_if(all.begin(), all.end(),
+                                  [&](Importer const& importer) { return importer.sniff(input); });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -60,8 +63,9 @@ bool is_self_describing(std::string_view path) {
 
 bool is_dump(model::TraceInfo const& info) {
   auto const all = importers();
-  return std::any_of(all.begin(), all.end(),
-                     [&](Importer const& importer) { return importer.is_dump && importer.name == info.tool; });
+  return std::any_of(all.begin(), all.end(), [&](Importer const& importer) {
+    return importer.is_dump && importer.name == info.tool;
+  });
 }
 
 std::optional<std::string> newest_capture(std::string const& folder) {

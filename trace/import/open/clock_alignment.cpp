@@ -22,9 +22,11 @@ namespace {
 void align_by_epoch(RunSources& run) {
   int64_t earliest = INT64_MAX;
   for (RankSource const& rank : run.ranks)
-    if (model::has_origin(rank.source.info())) earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
+    if (model::has_origin(rank.source.info()))
+      earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
   for (RankSource& rank : run.ranks)
-    if (model::has_origin(rank.source.info())) rank.offset_ns = rank.source.info().origin_epoch_ns - earliest;
+    if (model::has_origin(rank.source.info()))
+      rank.offset_ns = rank.source.info().origin_epoch_ns - earliest;
   run.clock.method = "epoch";
 }
 
@@ -57,7 +59,8 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
     auto of_rank = read_collectives(run.ranks[r].source);
     if (!of_rank) return;
     for (auto& device : *of_rank)
-      for (model::RecordedCollective& collective : device) collective.end_ns += run.ranks[r].offset_ns;
+      for (model::RecordedCollective& collective : device)
+        collective.end_ns += run.ranks[r].offset_ns;
     of_ranks[r] = std::move(*of_rank);
     recordings[r].clock = clocks[r];
     if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
@@ -72,16 +75,18 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
       all.devices.push_back(std::move(device));
       all.recordings.push_back(recordings[r]);
       all.ranks.push_back(r);
-      spans.push_back({{when.begin + offset, when.end + offset}, run.ranks[r].source.info().rank, number++});
+      spans.push_back(
+          {{when.begin + offset, when.end + offset}, run.ranks[r].source.info().rank, number++});
     }
   }
   model::set_windows(all.recordings, spans);
   return all;
 }
 
-/// Those of one collective beside each other. `unsure`: gets processes with collectives of which it is not known which of others
-/// they are.
-std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks, std::set<uint32_t>& unsure) {
+/// Those of one collective beside each other. `unsure`: gets processes with collectives of which it
+/// is not known which of others they are.
+std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks,
+                                   std::set<uint32_t>& unsure) {
   RunCollectives const all = read_all(run, clocks);
   auto const matches = model::match_collectives(all.devices, all.recordings);
   // A place for each: where those of its collective begin, moved on with each that is there.
@@ -119,14 +124,15 @@ void apply(ClockCorrection const& correction, RankSource& rank) {
   rank.offset_ns += correction.offset_ns;
 }
 
-void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, std::vector<bool>& is_comparable) {
+void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
+                        std::vector<bool>& is_comparable) {
   uint32_t const count = *std::max_element(clocks.begin(), clocks.end()) + 1;
   std::set<uint32_t> unsure;
   auto const ends = ends_of(run, clocks, unsure);
   for (uint32_t const r : unsure)
     run.notes.push_back(
-        fmt::format("{}: has more or fewer collectives without sequence numbers than other processes, and clocks too different "
-                    "to tell which are "
+        fmt::format("{}: has more or fewer collectives without sequence numbers than other "
+                    "processes, and clocks too different to tell which are "
                     "one: these are not compared, record all processes in the same steps",
                     run.ranks[r].file));
   auto const by_epoch = residuals(std::vector<ClockCorrection>(count), ends);
@@ -134,7 +140,8 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
   auto const corrections = fit_clocks(count, ends);
   auto const fitted = residuals(corrections, ends);
   // Collectives that are matched wrongly do not end together however the clocks are set.
-  bool const is_better = fitted->median_ns < by_epoch->median_ns || fitted->p95_ns < by_epoch->p95_ns;
+  bool const is_better =
+      fitted->median_ns < by_epoch->median_ns || fitted->p95_ns < by_epoch->p95_ns;
   ClockResiduals const& kept = is_better ? *fitted : *by_epoch;
   run.clock.residual_median_ns = kept.median_ns;
   run.clock.residual_p95_ns = kept.p95_ns;
@@ -146,8 +153,9 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
     if (is_better) apply(correction, run.ranks[r]);
     if (correction.is_fitted) groups[correction.group].insert(run.ranks[r].source.info().rank);
     if (!correction.is_fitted && is_comparable[r] && !has_coarse_times(run.ranks[r].source.info()))
-      run.notes.push_back(
-          fmt::format("{}: shares no collective with the other processes; its clock is taken as it is", run.ranks[r].file));
+      run.notes.push_back(fmt::format(
+          "{}: shares no collective with the other processes; its clock is taken as it is",
+          run.ranks[r].file));
     is_comparable[r] = is_comparable[r] || (correction.is_fitted && correction.group == 0);
   }
   // Other windows of the same ranks share none.
@@ -156,14 +164,16 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
   };
   for (auto const& [group, ranks] : groups)
     if (group > 0 && !is_window(ranks))
-      run.notes.push_back(fmt::format("ranks {} share no collective with rank {}; between them clocks are taken as they are",
-                                      fmt::join(ranks, ", "), *groups[0].begin()));
+      run.notes.push_back(fmt::format(
+          "ranks {} share no collective with rank {}; between them clocks are taken as they are",
+          fmt::join(ranks, ", "), *groups[0].begin()));
 }
 
 /// So that run time begins with the first of the traces.
 void begin_at_zero(RunSources& run) {
-  auto const first = std::min_element(run.ranks.begin(), run.ranks.end(),
-                                      [](RankSource const& a, RankSource const& b) { return a.offset_ns < b.offset_ns; });
+  auto const first = std::min_element(
+      run.ranks.begin(), run.ranks.end(),
+      [](RankSource const& a, RankSource const& b) { return a.offset_ns < b.offset_ns; });
   int64_t const earliest = first->offset_ns;
   for (RankSource& rank : run.ranks) rank.offset_ns -= earliest;
 }
@@ -174,7 +184,8 @@ void align_clocks(RunSources& run) {
   if (run.ranks.size() < 2) return;
   align_by_epoch(run);
   std::vector<bool> is_comparable;
-  for (RankSource const& rank : run.ranks) is_comparable.push_back(model::has_origin(rank.source.info()));
+  for (RankSource const& rank : run.ranks)
+    is_comparable.push_back(model::has_origin(rank.source.info()));
   auto const clocks = clocks_of(run);
   if (std::any_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock > 0; })) {
     fit_to_collectives(run, clocks, is_comparable);
@@ -182,8 +193,9 @@ void align_clocks(RunSources& run) {
   }
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     if (is_comparable[r]) continue;
-    run.notes.push_back(
-        fmt::format("{}: does not say when it began; its times cannot be compared with other processes'", run.ranks[r].file));
+    run.notes.push_back(fmt::format(
+        "{}: does not say when it began; its times cannot be compared with other processes'",
+        run.ranks[r].file));
   }
 }
 

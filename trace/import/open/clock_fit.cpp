@@ -18,16 +18,18 @@ namespace {
 
 using model::ClockDrift;
 
-/// What is fitted through: medians of so many parts of the time, so that outliers have little weight and all slopes can be
-/// compared.
+/// What is fitted through: medians of so many parts of the time, so that outliers have little
+/// weight and all slopes can be compared.
 constexpr size_t kMostParts = 32;
 /// Fewer tell an offset, no drift.
 constexpr size_t kLeastPartsForDrift = 4;
-/// A drift is sure when, over the time in which there are collectives, it is so many standard errors of the slope long …
+/// A drift is sure when, over the time in which there are collectives, it is so many standard
+/// errors of the slope long …
 constexpr double kSureErrors = 5;
 /// … and at least this: less changes no conclusion, and clocks of one host have none.
 constexpr double kLeastDriftNs = 1000;
-/// Once more after the first look: what was tied through a chain of others then follows all of its collectives.
+/// Once more after the first look: what was tied through a chain of others then follows all of its
+/// collectives.
 constexpr int kRefinements = 2;
 
 /// The middle one, of an even number the lower of the two.
@@ -41,7 +43,8 @@ int64_t middle_of(std::vector<int64_t>& values) {
   size_t const half = values.size() / 2;
   int64_t const upper = base::nth_smallest(std::span(values), half);
   if (values.size() % 2 == 1) return upper;
-  return std::midpoint(*std::max_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(half)), upper);
+  return std::midpoint(
+      *std::max_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(half)), upper);
 }
 
 /// By one clock it was `at`, in truth it was `at + ahead`.
@@ -69,7 +72,8 @@ std::vector<Point> medians_of_parts(FitRoom& room, Tie from) {
   for (size_t part = 0; part < parts; ++part) {
     size_t const first = part * ties.size() / parts, last = (part + 1) * ties.size() / parts;
     room.numbers.clear();
-    for (size_t i = first; i < last; ++i) room.numbers.push_back(static_cast<double>(ties[i].ahead - from.ahead));
+    for (size_t i = first; i < last; ++i)
+      room.numbers.push_back(static_cast<double>(ties[i].ahead - from.ahead));
     int64_t const middle = ties[first + (last - first - 1) / 2].at;
     points.push_back({static_cast<double>(middle - from.at), median(room.numbers)});
   }
@@ -81,7 +85,8 @@ double slope_of(std::vector<Point> const& points) {
   std::vector<double> slopes;
   for (size_t i = 0; i < points.size(); ++i)
     for (size_t j = i + 1; j < points.size(); ++j)
-      if (points[j].at > points[i].at) slopes.push_back((points[j].ahead - points[i].ahead) / (points[j].at - points[i].at));
+      if (points[j].at > points[i].at)
+        slopes.push_back((points[j].ahead - points[i].ahead) / (points[j].at - points[i].at));
   return slopes.empty() ? 0 : median(slopes);
 }
 
@@ -91,10 +96,12 @@ bool is_sure(double slope, FitRoom& room, Tie from) {
   std::vector<double>& around = room.numbers;
   around.clear();
   for (Tie const& tie : ties)
-    around.push_back(static_cast<double>(tie.ahead - from.ahead) - slope * static_cast<double>(tie.at - from.at));
+    around.push_back(static_cast<double>(tie.ahead - from.ahead) -
+                     slope * static_cast<double>(tie.at - from.at));
   double const middle = median(around);
   for (double& each : around) each = std::fabs(each - middle);
-  // Three quarters lie nearer: about the standard deviation, whatever the last quarter does. Of few it is known less well.
+  // Three quarters lie nearer: about the standard deviation, whatever the last quarter does. Of few
+  // it is known less well.
   auto const count = static_cast<double>(ties.size());
   double const third = base::nth_smallest(std::span(around), around.size() * 3 / 4);
   double const scatter = third * (1 + 4 / count);
@@ -112,10 +119,12 @@ ClockCorrection fit_one(FitRoom& room) {
   auto const points = medians_of_parts(room, from);
   if (points.size() >= kLeastPartsForDrift) {
     double const slope = slope_of(points);
-    if (std::fabs(slope) <= ClockDrift::kMostRate && is_sure(slope, room, from)) result.drift.rate = slope;
+    if (std::fabs(slope) <= ClockDrift::kMostRate && is_sure(slope, room, from))
+      result.drift.rate = slope;
   }
   room.times.clear();
-  for (Tie const& tie : ties) room.times.push_back(tie.at + tie.ahead - result.drift.corrected(tie.at));
+  for (Tie const& tie : ties)
+    room.times.push_back(tie.at + tie.ahead - result.drift.corrected(tie.at));
   result.offset_ns = median(room.times);
   return result;
 }
@@ -139,10 +148,11 @@ std::vector<Meeting> meetings_of(std::span<CollectiveEnd const> ends) {
 /// Calls handle(number of the meeting, room) for all, on all cores.
 template <class Handle>
 void for_all(std::vector<Meeting> const& meetings, Handle const& handle) {
-  tbb::parallel_for(tbb::blocked_range<size_t>(0, meetings.size()), [&](tbb::blocked_range<size_t> const& range) {
-    std::vector<int64_t> room;
-    for (size_t i = range.begin(); i < range.end(); ++i) handle(i, room);
-  });
+  tbb::parallel_for(tbb::blocked_range<size_t>(0, meetings.size()),
+                    [&](tbb::blocked_range<size_t> const& range) {
+                      std::vector<int64_t> room;
+                      for (size_t i = range.begin(); i < range.end(); ++i) handle(i, room);
+                    });
 }
 
 /// When a clock took part in which meeting.
@@ -151,7 +161,8 @@ struct Attendance {
   uint32_t meeting = 0;
 };
 
-/// By time. The processes of a host take part in the same order, but for the µs between them: few places are exchanged.
+/// By time. The processes of a host take part in the same order, but for the µs between them: few
+/// places are exchanged.
 void sort_by_time(std::vector<Attendance>& attended) {
   auto const is_before = [](Attendance const& a, Attendance const& b) {
     return a.at != b.at ? a.at < b.at : a.meeting < b.meeting;
@@ -161,7 +172,8 @@ void sort_by_time(std::vector<Attendance>& attended) {
   for (size_t i = 1; i < attended.size(); ++i) {
     Attendance const moved = attended[i];
     size_t place = i;
-    for (; place > 0 && is_before(moved, attended[place - 1]) && moves_left > 0; --place, --moves_left)
+    for (; place > 0 && is_before(moved, attended[place - 1]) && moves_left > 0;
+         --place, --moves_left)
       attended[place] = attended[place - 1];
     attended[place] = moved;
     if (moves_left == 0) return std::sort(attended.begin(), attended.end(), is_before);
@@ -171,11 +183,15 @@ void sort_by_time(std::vector<Attendance>& attended) {
 class ClockFitter {
  public:
   ClockFitter(uint32_t clocks, std::span<CollectiveEnd const> ends)
-      : clocks_(clocks), meetings_(meetings_of(ends)), attended_(clocks), truths_(meetings_.size()) {
+      : clocks_(clocks),
+        meetings_(meetings_of(ends)),
+        attended_(clocks),
+        truths_(meetings_.size()) {
     std::vector<size_t> counts(clocks);
     for (Meeting const& meeting : meetings_)
       for (CollectiveEnd const& end : meeting) ++counts[end.clock];
-    for (uint32_t clock = 0; clock < clocks; ++clock) base::reserve_long(attended_[clock], counts[clock]);
+    for (uint32_t clock = 0; clock < clocks; ++clock)
+      base::reserve_long(attended_[clock], counts[clock]);
     for (uint32_t i = 0; i < meetings_.size(); ++i)
       for (CollectiveEnd const& end : meetings_[i]) attended_[end.clock].push_back({end.end_ns, i});
     tbb::parallel_for(uint32_t{0}, clocks, [&](uint32_t clock) { sort_by_time(attended_[clock]); });
@@ -203,14 +219,17 @@ class ClockFitter {
  private:
   static constexpr int64_t kNoTruth = INT64_MIN;
 
-  /// Fits the clocks that are wanted to those that are fitted, as members of the group; false when there was none.
+  /// Fits the clocks that are wanted to those that are fitted, as members of the group; false when
+  /// there was none.
   template <class IsWanted>
   bool tie(IsWanted const& is_wanted, uint32_t group) {
     std::vector<uint32_t> wanted;
     for (uint32_t clock = 0; clock < clocks_.size(); ++clock)
       if (!attended_[clock].empty() && is_wanted(clock)) wanted.push_back(clock);
     if (wanted.empty()) return false;
-    for_all(meetings_, [&](size_t i, std::vector<int64_t>& room) { truths_[i] = true_end(meetings_[i], room); });
+    for_all(meetings_, [&](size_t i, std::vector<int64_t>& room) {
+      truths_[i] = true_end(meetings_[i], room);
+    });
     std::atomic<bool> any = false;
     tbb::parallel_for(size_t{0}, wanted.size(), [&](size_t i) {
       FitRoom& room = rooms_.local();
@@ -247,7 +266,8 @@ std::vector<ClockCorrection> fit_clocks(uint32_t clocks, std::span<CollectiveEnd
   return ClockFitter(clocks, ends).fit();
 }
 
-std::optional<ClockResiduals> residuals(std::span<ClockCorrection const> clocks, std::span<CollectiveEnd const> ends) {
+std::optional<ClockResiduals> residuals(std::span<ClockCorrection const> clocks,
+                                        std::span<CollectiveEnd const> ends) {
   std::vector<Meeting> const meetings = meetings_of(ends);
   if (meetings.empty()) return std::nullopt;
   std::vector<size_t> first(meetings.size() + 1);
@@ -255,13 +275,15 @@ std::optional<ClockResiduals> residuals(std::span<ClockCorrection const> clocks,
   std::vector<int64_t> all(first.back());
   for_all(meetings, [&](size_t i, std::vector<int64_t>& room) {
     std::span<int64_t> const distances = std::span(all).subspan(first[i], meetings[i].size());
-    for (size_t k = 0; k < distances.size(); ++k) distances[k] = clocks[meetings[i][k].clock](meetings[i][k].end_ns);
+    for (size_t k = 0; k < distances.size(); ++k)
+      distances[k] = clocks[meetings[i][k].clock](meetings[i][k].end_ns);
     room.assign(distances.begin(), distances.end());
     int64_t const middle = middle_of(room);
     for (int64_t& end : distances) end = std::abs(end - middle);
   });
   int64_t const median_ns = median(all);
-  return ClockResiduals{median_ns, base::nth_smallest(std::span(all), (all.size() - 1) * 95 / 100), meetings.size()};
+  return ClockResiduals{median_ns, base::nth_smallest(std::span(all), (all.size() - 1) * 95 / 100),
+                        meetings.size()};
 }
 
 }  // namespace stepscope::import

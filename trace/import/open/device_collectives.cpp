@@ -17,10 +17,12 @@ using model::RecordedCollective;
 using Collectives = std::vector<std::vector<RecordedCollective>>;
 
 constexpr uint64_t kCollectiveBit = file::kind_bit(EventKind::kCollective);
-constexpr uint32_t kCollectiveTable = uint32_t{1} << static_cast<unsigned>(model::DetailTable::kCollectives);
+constexpr uint32_t kCollectiveTable = uint32_t{1}
+                                      << static_cast<unsigned>(model::DetailTable::kCollectives);
 
 bool has_kind(std::vector<uint64_t> const& kinds, EventKind kind) {
-  return std::any_of(kinds.begin(), kinds.end(), [&](uint64_t of_track) { return (of_track & file::kind_bit(kind)) != 0; });
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](uint64_t of_track) { return (of_track & file::kind_bit(kind)) != 0; });
 }
 
 /// Those of one device, on one or several tracks.
@@ -36,7 +38,8 @@ struct DeviceTracks {
     if (std::is_sorted(starts.begin(), starts.end())) return std::move(collectives);
     std::vector<uint32_t> order(starts.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return starts[a] < starts[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return starts[a] < starts[b]; });
     std::vector<RecordedCollective> sorted;
     sorted.reserve(order.size());
     for (uint32_t const place : order) sorted.push_back(collectives[place]);
@@ -55,7 +58,8 @@ Collectives collectives_of(model::Trace const& trace) {
   std::map<int32_t, DeviceTracks> devices;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (trace.kind(row) == EventKind::kCollective)
-      devices[trace.track(row).device].add(trace.start(row), trace.end(row), trace.detail<CollectiveDetail>(row));
+      devices[trace.track(row).device].add(trace.start(row), trace.end(row),
+                                           trace.detail<CollectiveDetail>(row));
   return in_order(std::move(devices));
 }
 
@@ -71,10 +75,11 @@ class CollectiveBlocks {
   std::optional<Collectives> read() {
     std::vector<file::IndexEntry> blocks;
     for (file::IndexEntry const& entry : file_.blocks())
-      if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && (entry.header.kinds & kCollectiveBit) != 0 &&
-          entry.header.track < file_.tracks().size())
+      if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
+          (entry.header.kinds & kCollectiveBit) != 0 && entry.header.track < file_.tracks().size())
         blocks.push_back(entry);
-    std::stable_sort(blocks.begin(), blocks.end(), [](auto const& a, auto const& b) { return a.header.track < b.header.track; });
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](auto const& a, auto const& b) { return a.header.track < b.header.track; });
     for (file::IndexEntry const& block : blocks)
       if (!add(block)) return std::nullopt;
     return in_order(std::move(devices_));
@@ -82,8 +87,10 @@ class CollectiveBlocks {
 
  private:
   bool add(file::IndexEntry const& block) {
-    if (!file_.decode_block(block, columns_, decoder_, batch_)) return true;  // damaged ones are left out
-    if (!model::are_in_order(batch_.start, batch_.dur) || !follows_last(block.header.track)) return false;
+    if (!file_.decode_block(block, columns_, decoder_, batch_))
+      return true;  // damaged ones are left out
+    if (!model::are_in_order(batch_.start, batch_.dur) || !follows_last(block.header.track))
+      return false;
     DeviceTracks& device = devices_[file_.tracks()[block.header.track].device];
     auto const& details = std::get<model::DetailColumn<CollectiveDetail>>(batch_.details);
     auto detail = details.begin();
@@ -97,7 +104,8 @@ class CollectiveBlocks {
   bool follows_last(uint32_t track) {
     if (batch_.empty()) return true;
     bool const follows =
-        track != last_track_ || model::may_follow(last_start_, last_dur_, batch_.start.front(), batch_.dur.front());
+        track != last_track_ ||
+        model::may_follow(last_start_, last_dur_, batch_.start.front(), batch_.dur.front());
     last_track_ = track;
     last_start_ = batch_.start.back();
     last_dur_ = batch_.dur.back();
@@ -117,14 +125,16 @@ class CollectiveBlocks {
 
 base::Expected<Collectives> read_collectives(TraceSource const& source) {
   auto const kinds = source.kinds();
-  if (!has_kind(kinds, EventKind::kCollective) && !has_kind(kinds, EventKind::kCollectiveCall)) return Collectives();
+  if (!has_kind(kinds, EventKind::kCollective) && !has_kind(kinds, EventKind::kCollectiveCall))
+    return Collectives();
   // Which kernels carry collectives is known when the calls are read, too (collective_merge.h).
   bool const is_merged = !has_kind(kinds, EventKind::kCollectiveCall);
   if (is_merged && source.file() != nullptr && source.drift().is_none())
     if (auto collectives = CollectiveBlocks(*source.file()).read()) return std::move(*collectives);
   file::Selection selection{.columns = {.depth = false}};
   if (is_merged) {
-    selection.columns = {.name = false, .correlation = false, .depth = false, .tables = kCollectiveTable};
+    selection.columns = {
+        .name = false, .correlation = false, .depth = false, .tables = kCollectiveTable};
     selection.tracks.emplace();
     for (uint32_t track = 0; track < kinds.size(); ++track)
       if ((kinds[track] & kCollectiveBit) != 0) selection.tracks->push_back(model::TrackId{track});

@@ -10,9 +10,10 @@
 
 namespace stepscope::import {
 
-/// Of each device that has some, by the devices' numbers: its collectives in the order in which they began, with ends in trace
-/// time. Of a file nothing else is decoded than these and what shares a block with them, and nothing else is kept. Errors: those
-/// of TraceSource::read().
-base::Expected<std::vector<std::vector<model::RecordedCollective>>> read_collectives(TraceSource const& source);
+/// Of each device that has some, by the devices' numbers: its collectives in the order in which
+/// they began, with ends in trace time. Of a file nothing else is decoded than these and what
+/// shares a block with them, and nothing else is kept. Errors: those of TraceSource::read().
+base::Expected<std::vector<std::vector<model::RecordedCollective>>> read_collectives(
+    TraceSource const& source);
 
 }  // namespace stepscope::import

@@ -17,7 +17,8 @@ namespace {
 /// Whether a format's traces begin with this member. In text that is cut off the key may be
 /// incomplete.
 bool is_first_member(Importer const& importer, std::string_view key, bool is_whole) {
-  std::string const wanted = " " + std::string(key.substr(0, importer.first_members.size())) + (is_whole ? " " : "");
+  std::string const wanted =
+      " " + std::string(key.substr(0, importer.first_members.size())) + (is_whole ? " " : "");
   return importer.first_members.find(wanted) != std::string_view::npos;
 }
 
@@ -30,14 +31,16 @@ bool begins_like_trace(std::string_view text) {
   std::string_view const key = text.substr(quote + 1, end - quote - 1);
 
   auto const all = importers();
-  return std::any_of(all.begin(), all.end(),
-                     [&](Importer const& importer) { return is_first_member(importer, key, end != std::string_view::npos); });
+  return std::any_of(all.begin(), all.end(), [&](Importer const& importer) {
+    return is_first_member(importer, key, end != std::string_view::npos);
+  });
 }
 
 bool has_events_member(std::string_view head) {
   auto const all = importers();
   return std::any_of(all.begin(), all.end(), [&](Importer const& importer) {
-    return !importer.events_member.empty() && head.find(importer.events_member) != std::string_view::npos;
+    return !importer.events_member.empty() &&
+           head.find(importer.events_member) != std::string_view::npos;
   });
 }
 
@@ -48,7 +51,8 @@ bool is_other_text(Input const& input, std::string_view name) {
   if (head.find('\0') != std::string_view::npos) return false;
   size_t const first = head.find_first_not_of(" \t\r\n");
   auto const all = input.plain();
-  bool const is_json = name.ends_with(".json") && first != std::string_view::npos && (head[first] == '{' || head[first] == '[');
+  bool const is_json = name.ends_with(".json") && first != std::string_view::npos &&
+                       (head[first] == '{' || head[first] == '[');
   if (!is_json || !all) return true;
 
   // Other JSON may be as long as the run, so it is not read to its end.
@@ -64,8 +68,8 @@ bool is_other_text(Input const& input, std::string_view name) {
 bool is_our_file(Input const& input, std::string const& name) {
   size_t const first = input.head().find_first_not_of(" \t\r\n");
   bool const is_object = first != std::string_view::npos && input.head()[first] == '{';
-  return base::is_run_file(name) && is_object && input.plain() && !begins_like_trace(input.head()) &&
-         !has_events_member(input.head());
+  return base::is_run_file(name) && is_object && input.plain() &&
+         !begins_like_trace(input.head()) && !has_events_member(input.head());
 }
 
 /// Whether a file that no importer knows is whole and of the kind that its name says.
@@ -78,7 +82,8 @@ bool is_intact(Input const& input, std::string_view name) {
   if (input.head_damage()) return false;
 
   for (Importer const& importer : importers()) {
-    bool const is_named = name.ends_with(importer.file_suffix) || (importer.has_name != nullptr && importer.has_name(name));
+    bool const is_named = name.ends_with(importer.file_suffix) ||
+                          (importer.has_name != nullptr && importer.has_name(name));
     if (is_named && importer.is_other_kind != nullptr) return importer.is_other_kind(input, name);
   }
   return is_other_text(input, name);
@@ -98,8 +103,10 @@ bool is_other_file(std::string const& path) {
   if (find_importer(input) != nullptr) return false;
 
   // Stepscope must report a file that may hold a rank of the run: a packed one, or a stand-in.
-  bool const is_stand_in = input.head().find('\0') == std::string_view::npos && !name.ends_with(".log");
-  if (auto const advice = advice_for_file(input); advice && advice->may_hold_a_trace && is_stand_in && claims_to_be_trace(name))
+  bool const is_stand_in =
+      input.head().find('\0') == std::string_view::npos && !name.ends_with(".log");
+  if (auto const advice = advice_for_file(input);
+      advice && advice->may_hold_a_trace && is_stand_in && claims_to_be_trace(name))
     return false;
   return is_intact(input, name);
 }

@@ -48,18 +48,22 @@ void pack_all(std::vector<TraceSource>& sources) {
 }
 
 /// What one core alone does of a file is done beside the next.
-std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& files, MemoryLimit in_memory) {
+std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& files,
+                                                MemoryLimit in_memory) {
   std::vector<std::optional<OpenedFile>> opened(files.size());
   std::atomic<uint64_t> events = 0;
-  auto const is_too_much = [&] { return files.size() > in_memory.files && events > in_memory.events; };
+  auto const is_too_much = [&] {
+    return files.size() > in_memory.files && events > in_memory.events;
+  };
   auto const open_one = [&](size_t i) {
     OpenedFile& file = opened[i].emplace(TraceSource::open(files[i]));
     if (file) events += events_in_memory(*file);
     if (file && is_too_much()) pack_all(*file);
   };
-  // Isolated: while a thread waits for others at its file it begins no further one, so that no more are unpacked than threads
-  // work.
-  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
+  // Isolated: while a thread waits for others at its file it begins no further one, so that no more
+  // are unpacked than threads work.
+  tbb::parallel_for(size_t{0}, files.size(),
+                    [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
   if (is_too_much())
     for (auto& file : opened)
       if (*file) pack_all(**file);
@@ -79,12 +83,13 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
   if (named.ranks.empty()) return;
   for (size_t i = 0; i < named.ranks.size(); ++i) unnumbered[i]->source.assume_rank(named.ranks[i]);
   if (!named.is_told)
-    for (std::string& note : notes_of_named_ranks(paths, named.ranks)) run.notes.push_back(std::move(note));
+    for (std::string& note : notes_of_named_ranks(paths, named.ranks))
+      run.notes.push_back(std::move(note));
   unnumbered.clear();
 }
 
-/// Traces that do not say which rank they are have that of their names, or take the ranks that are free, in the order of the
-/// files, those with devices first.
+/// Traces that do not say which rank they are have that of their names, or take the ranks that are
+/// free, in the order of the files, those with devices first.
 void number_ranks(RunSources& run) {
   std::vector<RankSource*> unnumbered;
   for (RankSource& rank : run.ranks)
@@ -104,21 +109,25 @@ void number_ranks(RunSources& run) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     unnumbered[i]->source.assume_rank(numbers[i]);
     numbered.push_back({unnumbered[i]->file, numbers[i]});
-    for (RankSource* const window : windows.of(unnumbered[i])) window->source.assume_rank(numbers[i]);
+    for (RankSource* const window : windows.of(unnumbered[i]))
+      window->source.assume_rank(numbers[i]);
   }
   if (run.ranks.size() < 2) return;
   for (std::string& note : notes_of_free_ranks(numbered)) run.notes.push_back(std::move(note));
 }
 
-/// A report of one host knows its own processes, another the launcher's environment: the job is as large as any of them says.
+/// A report of one host knows its own processes, another the launcher's environment: the job is as
+/// large as any of them says.
 void share_world_size(RunSources& run) {
   int32_t largest = 0;
-  for (RankSource const& rank : run.ranks) largest = std::max(largest, rank.source.info().world_size);
+  for (RankSource const& rank : run.ranks)
+    largest = std::max(largest, rank.source.info().world_size);
   for (RankSource& rank : run.ranks)
     if (rank.source.info().world_size < largest) rank.source.assume_world_size(largest);
 }
 
-/// Two recordings of one rank: they are no two participants. But a dump of its collectives tells of the same window.
+/// Two recordings of one rank: they are no two participants. But a dump of its collectives tells of
+/// the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::vector<std::string>> files_of;
   std::map<int32_t, std::vector<RankSource const*>> sources_of;
@@ -138,25 +147,31 @@ void note_doubled_ranks(RunSources& run) {
       continue;
     }
     bool const are_two = files.size() == 2;
-    std::string const others = are_two ? fmt::format("both say that they are rank {}", rank)
-                                       : fmt::format("{} more all say that they are rank {}", files.size() - 2, rank);
-    run.notes.push_back(
-        fmt::format("{} and {}{}{}: they are taken as {} processes of it, open traces of one time window together", files[0],
-                    files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
+    std::string const others =
+        are_two ? fmt::format("both say that they are rank {}", rank)
+                : fmt::format("{} more all say that they are rank {}", files.size() - 2, rank);
+    run.notes.push_back(fmt::format(
+        "{} and {}{}{}: they are taken as {} processes of it, open traces of one time window "
+        "together",
+        files[0], files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
   }
   if (ranks_with_windows > 0)
-    run.notes.push_back(
-        fmt::format("{} recorded in up to {} windows, one after the other: each window is analyzed as a process of its rank",
-                    ranks_with_windows == 1 ? "one rank was" : fmt::format("{} ranks were", ranks_with_windows), windows));
+    run.notes.push_back(fmt::format(
+        "{} recorded in up to {} windows, one after the other: each window is analyzed as a "
+        "process of its rank",
+        ranks_with_windows == 1 ? "one rank was" : fmt::format("{} ranks were", ranks_with_windows),
+        windows));
 }
 
 }  // namespace
 
-std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files, std::span<int32_t const> ranks) {
+std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files,
+                                              std::span<int32_t const> ranks) {
   std::vector<std::string> notes;
   for (size_t i = 0; i < files.size(); ++i)
     notes.push_back(
-        fmt::format("{}: does not say which rank it is; taken as rank {} by the number in its name, name them rank-0, rank-1, …",
+        fmt::format("{}: does not say which rank it is; taken as rank {} by the number in its "
+                    "name, name them rank-0, rank-1, …",
                     files[i], ranks[i]));
   return notes;
 }
@@ -176,7 +191,8 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
   std::map<std::string_view, OfFile> of_files;
   std::vector<std::string_view> files;
   for (NumberedProcess const& process : processes) {
-    auto const [entry, is_new] = of_files.try_emplace(process.file, OfFile{0, process.rank, process.rank});
+    auto const [entry, is_new] =
+        of_files.try_emplace(process.file, OfFile{0, process.rank, process.rank});
     if (is_new) files.push_back(process.file);
     ++entry->second.processes;
     entry->second.lowest = std::min(entry->second.lowest, process.rank);
@@ -186,18 +202,21 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
   for (std::string_view const file : files) {
     OfFile const& of = of_files.at(file);
     if (of.processes == 1)
-      notes.push_back(fmt::format(
-          "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …", file,
-          of.lowest));
+      notes.push_back(
+          fmt::format("{}: does not say which rank it is; taken as rank {} by its place among the "
+                      "files, name them rank-0, rank-1, …",
+                      file, of.lowest));
     else
       notes.push_back(
-          fmt::format("{}: does not say which ranks its {} processes are; taken as free ranks from {} to {} by their order", file,
-                      of.processes, of.lowest, of.highest));
+          fmt::format("{}: does not say which ranks its {} processes are; taken as free ranks from "
+                      "{} to {} by their order",
+                      file, of.processes, of.lowest, of.highest));
   }
   return notes;
 }
 
-Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory, bool paths_are_one_run) {
+Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory,
+                                  bool paths_are_one_run) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
@@ -218,15 +237,17 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
   }
   if (run.ranks.empty()) return fail("{}", run.notes[notes_of_folders]);
   if (!paths_are_one_run) {
-    if (auto const separated = separate_captures(run, paths.size() > 1); !separated) return base::fail_with(separated);
+    if (auto const separated = separate_captures(run, paths.size() > 1); !separated)
+      return base::fail_with(separated);
   }
   number_ranks(run);
   share_world_size(run);
   note_doubled_ranks(run);
-  std::stable_sort(run.ranks.begin(), run.ranks.end(), [](RankSource const& a, RankSource const& b) {
-    return std::tuple(a.source.info().rank, a.source.info().process_id) <
-           std::tuple(b.source.info().rank, b.source.info().process_id);
-  });
+  std::stable_sort(run.ranks.begin(), run.ranks.end(),
+                   [](RankSource const& a, RankSource const& b) {
+                     return std::tuple(a.source.info().rank, a.source.info().process_id) <
+                            std::tuple(b.source.info().rank, b.source.info().process_id);
+                   });
   align_clocks(run);
   return run;
 }

@@ -31,17 +31,21 @@ std::string name_of(std::string const& path) { return fs::path(path).filename().
 
 std::string listed(std::vector<std::string> const& paths) {
   std::string text;
-  for (size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i) text += (i > 0 ? ", " : "") + name_of(paths[i]);
-  return paths.size() > kMostNamed ? fmt::format("{} and {} more", text, paths.size() - kMostNamed) : text;
+  for (size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i)
+    text += (i > 0 ? ", " : "") + name_of(paths[i]);
+  return paths.size() > kMostNamed ? fmt::format("{} and {} more", text, paths.size() - kMostNamed)
+                                   : text;
 }
 
 std::vector<std::string> subfolders_of(std::string const& folder) {
   std::vector<std::string> folders;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end && folders.size() < kMostFolders; it.increment(error)) {
+  for (fs::directory_iterator it(folder, error), end;
+       !error && it != end && folders.size() < kMostFolders; it.increment(error)) {
     std::error_code ignored;
     // Links could lead back.
-    if (it->is_directory(ignored) && !it->is_symlink(ignored)) folders.push_back(it->path().string());
+    if (it->is_directory(ignored) && !it->is_symlink(ignored))
+      folders.push_back(it->path().string());
   }
   std::sort(folders.begin(), folders.end(), natural_less);
   return folders;
@@ -81,7 +85,8 @@ void find_nested(std::string const& folder, int levels_left, std::vector<Nested>
 /// Whether traces in them state their run themselves.
 bool has_self_describing(std::vector<Nested> const& nested) {
   return std::any_of(nested.begin(), nested.end(), [](Nested const& each) {
-    return std::any_of(each.files.begin(), each.files.end(), [](std::string const& file) { return is_self_describing(file); });
+    return std::any_of(each.files.begin(), each.files.end(),
+                       [](std::string const& file) { return is_self_describing(file); });
   });
 }
 
@@ -99,7 +104,8 @@ bool are_ranks(std::vector<Nested> const& nested) {
 std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> const& nested) {
   std::vector<std::string> tops;
   for (Nested const& each : nested) {
-    std::string top = (fs::path(path) / *fs::path(each.folder).lexically_relative(path).begin()).string();
+    std::string top =
+        (fs::path(path) / *fs::path(each.folder).lexically_relative(path).begin()).string();
     if (tops.empty() || tops.back() != top) tops.push_back(std::move(top));
   }
   return tops;
@@ -107,7 +113,8 @@ std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> co
 
 /// What the folders `tops`, which hold the nested ones, stand for. Ranks of one run have equally
 /// many files; folders with different numbers of files are runs on different numbers of devices.
-FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nested> const& nested) {
+FoldersAre meaning_of_tops(std::vector<std::string> const& tops,
+                           std::vector<Nested> const& nested) {
   std::vector<std::string> names;
   for (std::string const& top : tops) names.push_back(name_of(top));
   FoldersAre const meaning = meaning_of_folders(names);
@@ -117,9 +124,11 @@ FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nes
   std::map<std::string, size_t> files_in;
   for (std::string const& top : tops)
     for (Nested const& each : nested)
-      if (each.folder == top || each.folder.starts_with(top + "/")) files_in[top] += each.files.size();
-  bool const are_equal =
-      std::all_of(files_in.begin(), files_in.end(), [&](auto const& top) { return top.second == files_in.begin()->second; });
+      if (each.folder == top || each.folder.starts_with(top + "/"))
+        files_in[top] += each.files.size();
+  bool const are_equal = std::all_of(files_in.begin(), files_in.end(), [&](auto const& top) {
+    return top.second == files_in.begin()->second;
+  });
   if (!are_equal) return FoldersAre::kCaptures;
   // A bare number names a rank only if the folder has a single file.
   bool const is_sure = meaning == FoldersAre::kRanks || files_in.begin()->second == 1;
@@ -142,8 +151,9 @@ Expected<RunFiles> files_of_ranks(std::vector<std::string> const& folders) {
 bool is_trace_of_folder(std::string const& path) {
   if (has_trace_name(name_of(path))) return !is_other_file(path);
   auto const all = importers();
-  return std::any_of(all.begin(), all.end(),
-                     [&](Importer const& importer) { return importer.is_renamed != nullptr && importer.is_renamed(path); });
+  return std::any_of(all.begin(), all.end(), [&](Importer const& importer) {
+    return importer.is_renamed != nullptr && importer.is_renamed(path);
+  });
 }
 
 /// The files of the capture `newest` in the log folder `path`, with a note that names the others.
@@ -155,8 +165,9 @@ Expected<RunFiles> files_of_newest(std::string const& path, std::string const& n
   std::vector<std::string> others = subfolders_of(fs::path(newest).parent_path().string());
   std::erase(others, newest);
   if (!others.empty())
-    run.notes.push_back(fmt::format("{}: holds {} profiles, the newest is opened: {}; name one of the others to see it: {}", path,
-                                    others.size() + 1, name_of(newest), listed(others)));
+    run.notes.push_back(fmt::format(
+        "{}: holds {} profiles, the newest is opened: {}; name one of the others to see it: {}",
+        path, others.size() + 1, name_of(newest), listed(others)));
   return run;
 }
 
@@ -165,29 +176,32 @@ Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> ne
 
   if (are_ranks(nested)) {
     RunFiles run;
-    for (Nested const& each : nested) run.files.insert(run.files.end(), each.files.begin(), each.files.end());
+    for (Nested const& each : nested)
+      run.files.insert(run.files.end(), each.files.begin(), each.files.end());
     return run;
   }
 
   std::vector<std::string> const tops = tops_of(path, nested);
   // The recursion ends because each level has one folder less below it.
   if (tops.size() == 1) return find_run_files(tops.front());
-  FoldersAre const meaning = has_self_describing(nested) ? FoldersAre::kOthers : meaning_of_tops(tops, nested);
+  FoldersAre const meaning =
+      has_self_describing(nested) ? FoldersAre::kOthers : meaning_of_tops(tops, nested);
   if (meaning == FoldersAre::kRanks) return files_of_ranks(tops);
   if (meaning == FoldersAre::kCaptures) {
     auto run = find_run_files(tops.back());
     if (!run) return run;
     std::vector<std::string> const others(tops.begin(), tops.end() - 1);
-    run->notes.push_back(fmt::format("{}: holds {} captures, the newest is opened: {}; name one of the others to see it: {}",
-                                     path, tops.size(), name_of(tops.back()), listed(others)));
+    run->notes.push_back(fmt::format(
+        "{}: holds {} captures, the newest is opened: {}; name one of the others to see it: {}",
+        path, tops.size(), name_of(tops.back()), listed(others)));
     return run;
   }
 
   std::string names;
   for (size_t i = 0; i < std::min(nested.size(), kMostNamed); ++i)
     names += (i > 0 ? ", " : "") + fs::path(nested[i].folder).lexically_relative(path).string();
-  return fail("{}: the folder holds no trace, but {} folders in it do: name one of them ({}{})", path, nested.size(), names,
-              nested.size() > kMostNamed ? ", …" : "");
+  return fail("{}: the folder holds no trace, but {} folders in it do: name one of them ({}{})",
+              path, nested.size(), names, nested.size() > kMostNamed ? ", …" : "");
 }
 
 }  // namespace
@@ -203,15 +217,20 @@ Expected<std::vector<std::string>> files_directly_in(std::string const& folder) 
     if (conversion_advice(path)) unconverted = path;
     if (it->is_regular_file(ignored)) (is_trace_of_folder(path) ? files : others).push_back(path);
   }
-  if (error) return fail("{}: cannot read the folder ({}), check its permissions", folder, error.message());
-  if (files.empty() && !unconverted.empty()) return fail("{}: {}", unconverted, *conversion_advice(unconverted));
+  if (error)
+    return fail("{}: cannot read the folder ({}), check its permissions", folder, error.message());
+  if (files.empty() && !unconverted.empty())
+    return fail("{}: {}", unconverted, *conversion_advice(unconverted));
 
   for (Importer const& importer : importers())
     if (importer.drop_copies != nullptr) importer.drop_copies(files);
   std::sort(others.begin(), others.end());
   if (auto const advice = files.empty() ? advice_for_folder(others) : std::nullopt)
     return fail("{}: the folder holds no trace. {}", folder, *advice);
-  if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", folder);
+  if (files.empty())
+    return fail(
+        "{}: the folder holds no trace, name a run folder or record one with stepscope record",
+        folder);
   std::sort(files.begin(), files.end(), natural_less);
   return files;
 }
@@ -223,7 +242,9 @@ bool is_one_nested_run(std::string const& folder) {
   if (are_ranks(nested)) return true;
 
   // Captures with equally many files are no scaling series.
-  auto const is_as_large = [&](Nested const& each) { return each.files.size() == nested.front().files.size(); };
+  auto const is_as_large = [&](Nested const& each) {
+    return each.files.size() == nested.front().files.size();
+  };
   FoldersAre const meaning = meaning_of_tops(tops_of(folder, nested), nested);
   return meaning != FoldersAre::kOthers && std::all_of(nested.begin(), nested.end(), is_as_large);
 }

@@ -21,7 +21,8 @@ using base::fail;
 std::vector<std::string> runs_in(std::string const& folder) {
   std::error_code error;
   std::vector<std::string> runs;
-  if (!fs::is_directory(folder, error) || files_directly_in(folder) || is_one_nested_run(folder)) return runs;
+  if (!fs::is_directory(folder, error) || files_directly_in(folder) || is_one_nested_run(folder))
+    return runs;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (!it->is_directory(ignored)) continue;
@@ -34,9 +35,10 @@ std::vector<std::string> runs_in(std::string const& folder) {
 
 struct PathFacts {
   bool is_folder = false, is_ours = false;
-  bool is_whole = false;    ///< a run of its own
-  uint64_t devices = 0;     ///< of another tool's traces: files
-  std::set<int32_t> ranks;  ///< that have devices of whose work the times are known; of our traces alone
+  bool is_whole = false;  ///< a run of its own
+  uint64_t devices = 0;   ///< of another tool's traces: files
+  std::set<int32_t>
+      ranks;  ///< that have devices of whose work the times are known; of our traces alone
 };
 
 Expected<PathFacts> facts_of(std::string const& path) {
@@ -45,7 +47,8 @@ Expected<PathFacts> facts_of(std::string const& path) {
   PathFacts facts;
   std::error_code error;
   facts.is_folder = fs::is_directory(path, error);
-  facts.is_ours = std::all_of(files->begin(), files->end(), [](auto const& file) { return is_self_describing(file); });
+  facts.is_ours = std::all_of(files->begin(), files->end(),
+                              [](auto const& file) { return is_self_describing(file); });
   facts.devices = files->size();
   facts.is_whole = facts.is_folder;
   if (!facts.is_ours) return facts;
@@ -93,15 +96,19 @@ Expected<RunPaths> find_runs(std::vector<std::string> const& paths, PathsAre are
     if (!of_path) return base::fail_with(of_path);
     facts.push_back(std::move(*of_path));
   }
-  auto const all = [&](auto const& holds) { return std::all_of(facts.begin(), facts.end(), holds); };
-  bool const have_same_size = all([&](PathFacts const& path) { return path.devices == facts.front().devices; });
+  auto const all = [&](auto const& holds) {
+    return std::all_of(facts.begin(), facts.end(), holds);
+  };
+  bool const have_same_size =
+      all([&](PathFacts const& path) { return path.devices == facts.front().devices; });
   bool const has_whole = !all([](PathFacts const& path) { return !path.is_whole; });
   found.is_series = has_whole && !have_same_size;
-  if (!found.is_series && all([](PathFacts const& path) { return path.is_ours && path.is_whole && path.is_folder; }) &&
+  if (!found.is_series &&
+      all([](PathFacts const& path) { return path.is_ours && path.is_whole && path.is_folder; }) &&
       share_ranks(facts))
     return fail(
-        "{} and {} are whole runs of one number of devices: compare them with stepscope compare, name runs of other numbers too "
-        "for a "
+        "{} and {} are whole runs of one number of devices: compare them with stepscope compare, "
+        "name runs of other numbers too for a "
         "scaling report, or say --one-run to read all files as one run",
         paths[0], paths[1]);
   return found;

@@ -23,16 +23,19 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// Clocks of hosts that nobody sets differ by seconds, and ranks of one job are not all captured in one instant.
+/// Clocks of hosts that nobody sets differ by seconds, and ranks of one job are not all captured in
+/// one instant.
 constexpr int64_t kLeastGapNs = 60'000'000'000;
 constexpr size_t kMostNamedFiles = 8;
 
-/// Since the epoch; nothing where that is not known, or where a recording ends when its rank does (dumps).
+/// Since the epoch; nothing where that is not known, or where a recording ends when its rank does
+/// (dumps).
 std::optional<model::Interval> span_of(RankSource const& rank) {
   model::TraceInfo const& info = rank.source.info();
   if (has_coarse_times(info) || is_dump(info) || !model::has_origin(info)) return std::nullopt;
   auto const counts = rank.source.event_counts();
-  if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; })) return std::nullopt;
+  if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; }))
+    return std::nullopt;
   model::Interval const range = rank.source.time_range();
   return model::Interval{info.origin_epoch_ns + range.begin, info.origin_epoch_ns + range.end};
 }
@@ -64,9 +67,12 @@ struct Capture {
   std::set<Process> processes;
 
   void add(RankSource const& rank, size_t number, model::Interval own) {
-    span = members.empty() ? own : model::Interval{std::min(span.begin, own.begin), std::max(span.end, own.end)};
+    span = members.empty()
+               ? own
+               : model::Interval{std::min(span.begin, own.begin), std::max(span.end, own.end)};
     members.push_back(number);
-    if (rank.source.info().rank >= 0 && !rank.source.devices().empty()) ranks.insert(rank.source.info().rank);
+    if (rank.source.info().rank >= 0 && !rank.source.devices().empty())
+      ranks.insert(rank.source.info().rank);
     processes.insert(process_of(rank));
   }
   void join(Capture const& other) {
@@ -76,11 +82,14 @@ struct Capture {
     processes.insert(other.processes.begin(), other.processes.end());
   }
   [[nodiscard]] bool shares_rank(Capture const& other) const {
-    return std::any_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return other.ranks.contains(rank); });
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [&](int32_t rank) { return other.ranks.contains(rank); });
   }
   /// Whether one has no process that the other has not.
   [[nodiscard]] bool is_window_of(Capture const& other) const {
-    auto const is_there = [&](Process const& process) { return is_known(process) && other.processes.contains(process); };
+    auto const is_there = [&](Process const& process) {
+      return is_known(process) && other.processes.contains(process);
+    };
     return std::all_of(processes.begin(), processes.end(), is_there);
   }
 };
@@ -108,7 +117,8 @@ std::vector<Capture> find_captures(RunSources const& run) {
     bool is_new = captures.empty();
     if (!is_new) {
       Capture const& before = captures.back();
-      bool const is_apart = group.span.begin - before.span.end > kLeastGapNs || group.shares_rank(before);
+      bool const is_apart =
+          group.span.begin - before.span.end > kLeastGapNs || group.shares_rank(before);
       is_new = is_apart && !group.is_window_of(before) && !before.is_window_of(group);
     }
     if (is_new)
@@ -121,10 +131,12 @@ std::vector<Capture> find_captures(RunSources const& run) {
 
 /// Such files in one folder may be one recording whose programs followed each other.
 bool are_all_self_describing(RunSources const& run) {
-  return std::all_of(run.ranks.begin(), run.ranks.end(), [](RankSource const& rank) { return is_self_describing(rank.file); });
+  return std::all_of(run.ranks.begin(), run.ranks.end(),
+                     [](RankSource const& rank) { return is_self_describing(rank.file); });
 }
 
-/// Stages of a server that SGLang profiles one after the other, in this order: "ID-TP-0-EXTEND", "ID-TP-0-DECODE". −1 = none.
+/// Stages of a server that SGLang profiles one after the other, in this order: "ID-TP-0-EXTEND",
+/// "ID-TP-0-DECODE". −1 = none.
 int stage_of(std::string const& path) {
   std::string const name = "-" + name_without_extensions(fs::path(path).filename().string()) + "-";
   constexpr std::array<std::string_view, 3> kStages = {"-extend-", "-prefill-", "-decode-"};
@@ -138,7 +150,8 @@ std::string time_of_name(std::string const& path) {
   std::string const name = name_without_extensions(fs::path(path).filename().string());
   auto const numbers = numbers_in(name);
   bool const has_time = !numbers.empty() && numbers.front().counts == NameCounts::kTime;
-  return has_time ? name.substr(numbers.front().begin, numbers.front().end - numbers.front().begin) : std::string();
+  return has_time ? name.substr(numbers.front().begin, numbers.front().end - numbers.front().begin)
+                  : std::string();
 }
 
 /// Stages as captures, the newest last; none where the files are not all of stages, or of one.
@@ -156,7 +169,8 @@ std::vector<Capture> find_stages(RunSources const& run) {
   }
   std::vector<std::pair<Order, Capture>> in_order;
   for (auto& [stage, capture] : stages) in_order.push_back(std::move(capture));
-  std::sort(in_order.begin(), in_order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  std::sort(in_order.begin(), in_order.end(),
+            [](auto const& a, auto const& b) { return a.first < b.first; });
   std::vector<Capture> captures;
   for (auto& [order, capture] : in_order) captures.push_back(std::move(capture));
   return captures;
@@ -188,20 +202,23 @@ Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
     std::string const& last = run.ranks[captures.back().members.front()].file;
     if (are_stages)
       return fail(
-          "{} and {} are of different stages, so they are not ranks of one run: compare them with stepscope compare, or say "
-          "--one-run to read all files as one run",
+          "{} and {} are of different stages, so they are not ranks of one run: compare them with "
+          "stepscope compare, or say --one-run to read all files as one run",
           first, last);
     return fail(
-        "{} and {} do not overlap in time, so they are not ranks of one run: compare them with stepscope compare, name each as a "
-        "run of a series with stepscope report --series, or say --one-run to read all files as one run",
+        "{} and {} do not overlap in time, so they are not ranks of one run: compare them with "
+        "stepscope compare, name each as a run of a series with stepscope report --series, or say "
+        "--one-run to read all files as one run",
         first, last);
   }
   std::set<size_t> left_out;
-  for (size_t c = 0; c + 1 < captures.size(); ++c) left_out.insert(captures[c].members.begin(), captures[c].members.end());
+  for (size_t c = 0; c + 1 < captures.size(); ++c)
+    left_out.insert(captures[c].members.begin(), captures[c].members.end());
   run.notes.push_back(fmt::format(
-      "the folder holds {} captures {}, the newest is opened; left out: {} (name their files to see them, or say --one-run to "
-      "read all files as one run)",
-      captures.size(), are_stages ? "of different stages" : "that do not overlap in time", named_files(run, left_out)));
+      "the folder holds {} captures {}, the newest is opened; left out: {} (name their files to "
+      "see them, or say --one-run to read all files as one run)",
+      captures.size(), are_stages ? "of different stages" : "that do not overlap in time",
+      named_files(run, left_out)));
 
   std::vector<RankSource> kept;
   for (size_t r = 0; r < run.ranks.size(); ++r)
@@ -217,30 +234,36 @@ bool follow_each_other(std::vector<RankSource const*> const& sources) {
     if (!span) return false;
     spans.push_back(*span);
   }
-  std::sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
-  return std::adjacent_find(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return b.begin <= a.end; }) ==
-         spans.end();
+  std::sort(spans.begin(), spans.end(),
+            [](auto const& a, auto const& b) { return a.begin < b.begin; });
+  return std::adjacent_find(spans.begin(), spans.end(), [](auto const& a, auto const& b) {
+           return b.begin <= a.end;
+         }) == spans.end();
 }
 
 LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {
   std::map<Process, std::vector<std::pair<model::Interval, RankSource*>>> of_processes;
   for (RankSource* const source : sources) {
     auto const span = span_of(*source);
-    bool const is_window = span && is_known(process_of(*source)) && !is_self_describing(source->file);
+    bool const is_window =
+        span && is_known(process_of(*source)) && !is_self_describing(source->file);
     if (is_window) of_processes[process_of(*source)].emplace_back(*span, source);
   }
 
   std::set<RankSource const*> later;
   for (auto& of_process : of_processes) {
     auto& windows = of_process.second;
-    std::sort(windows.begin(), windows.end(), [](auto const& a, auto const& b) { return a.first.begin < b.first.begin; });
+    std::sort(windows.begin(), windows.end(),
+              [](auto const& a, auto const& b) { return a.first.begin < b.first.begin; });
     // Two that overlap are of two processes: hosts that are not named may use the same number.
     auto const overlap = [](auto const& a, auto const& b) { return a.first.end >= b.first.begin; };
     if (std::adjacent_find(windows.begin(), windows.end(), overlap) != windows.end()) continue;
     // The first by the order of the files stands for all.
-    RankSource* const first = *std::find_if(sources.begin(), sources.end(), [&](RankSource* const source) {
-      return std::any_of(windows.begin(), windows.end(), [&](auto const& window) { return window.second == source; });
-    });
+    RankSource* const first =
+        *std::find_if(sources.begin(), sources.end(), [&](RankSource* const source) {
+          return std::any_of(windows.begin(), windows.end(),
+                             [&](auto const& window) { return window.second == source; });
+        });
     for (auto const& window : windows) {
       if (window.second == first) continue;
       windows_[first].push_back(window.second);

@@ -19,8 +19,10 @@ std::optional<file::TraceFile> write_and_open(model::Trace const& trace) {
   if (error || !folder) return std::nullopt;
   std::string const path = folder->path_of("packed.stepscope");
   if (!file::write_trace(trace, path)) return std::nullopt;
-  auto file = file::TraceFile::open(path, file::Calls::kMerged);  // stays mapped when its name is gone
-  bool const is_whole = file && file->damage().empty() && file->tracks().size() == trace.tracks().size() &&
+  auto file =
+      file::TraceFile::open(path, file::Calls::kMerged);  // stays mapped when its name is gone
+  bool const is_whole = file && file->damage().empty() &&
+                        file->tracks().size() == trace.tracks().size() &&
                         file->event_count() == trace.event_count();
   return is_whole ? std::optional(std::move(*file)) : std::nullopt;
 }

@@ -56,7 +56,8 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
 
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
-  if (importer != nullptr && importer->open_indexed != nullptr) return open_indexed(*importer, path);
+  if (importer != nullptr && importer->open_indexed != nullptr)
+    return open_indexed(*importer, path);
   if (mapped->is_cut()) return base::became_shorter(path);
   if (importer == nullptr) return fail("{}: {}", path, why_unknown(input, path));
 
@@ -100,7 +101,8 @@ std::vector<uint64_t> TraceSource::event_counts() const {
   std::vector<uint64_t> counts(tracks().size());
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
     for (file::IndexEntry const& block : file->blocks())
-      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && block.header.track < counts.size())
+      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
+          block.header.track < counts.size())
         counts[block.header.track] += block.header.rows;
   } else {
     for (uint32_t track = 0; track < counts.size(); ++track)
@@ -133,16 +135,19 @@ std::vector<uint64_t> TraceSource::kinds() const {
   std::vector<uint64_t> kinds(tracks().size());
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
     for (file::IndexEntry const& block : file->blocks())
-      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && block.header.track < kinds.size())
+      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
+          block.header.track < kinds.size())
         kinds[block.header.track] |= block.header.kinds;
   } else {
     Trace::Columns const& columns = std::get<InMemory>(of_)->columns();
-    for (size_t row = 0; row < columns.kind.size(); ++row) kinds[columns.track[row].value] |= file::kind_bit(columns.kind[row]);
+    for (size_t row = 0; row < columns.kind.size(); ++row)
+      kinds[columns.track[row].value] |= file::kind_bit(columns.kind[row]);
   }
   return kinds;
 }
 
-Expected<std::shared_ptr<model::Trace const>> TraceSource::read(file::Selection const& selection) const {
+Expected<std::shared_ptr<model::Trace const>> TraceSource::read(
+    file::Selection const& selection) const {
   using Read = std::shared_ptr<model::Trace const>;
   if (is_in_memory()) return Read(std::get<InMemory>(of_));
   auto trace = copy(selection);
@@ -179,7 +184,8 @@ Expected<model::Trace> TraceSource::load() && {
 
 Trace TraceSource::as_assumed(Trace trace) const {
   // A file that lost blocks meanwhile tells of it itself.
-  if (head_ && trace.log().lost_blocks == head_->log.lost_blocks) model::replace_head(trace, *head_);
+  if (head_ && trace.log().lost_blocks == head_->log.lost_blocks)
+    model::replace_head(trace, *head_);
   if (assumed_info_) {
     trace.assume_rank(assumed_info_->rank);
     trace.assume_world_size(assumed_info_->world_size);
@@ -193,7 +199,8 @@ void TraceSource::assume_rank(int32_t rank) {
 }
 
 void TraceSource::assume_world_size(int32_t world_size) {
-  if (auto* const trace = std::get_if<InMemory>(&of_)) return (*trace)->assume_world_size(world_size);
+  if (auto* const trace = std::get_if<InMemory>(&of_))
+    return (*trace)->assume_world_size(world_size);
   to_assume().world_size = world_size;
 }
 
@@ -215,9 +222,11 @@ model::Interval time_range(RunSources const& run) {
   model::Interval range{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   for (RankSource const& rank : run.ranks) {
     auto const counts = rank.source.event_counts();
-    if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; })) continue;
+    if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; }))
+      continue;
     model::Interval const own = rank.source.time_range();
-    range = {std::min(range.begin, own.begin + rank.offset_ns), std::max(range.end, own.end + rank.offset_ns)};
+    range = {std::min(range.begin, own.begin + rank.offset_ns),
+             std::max(range.end, own.end + rank.offset_ns)};
   }
   return range.begin > range.end ? model::Interval{} : range;
 }

@@ -33,10 +33,12 @@ struct Plan {
 
 bool has_calls(EventBatch const& batch) {
   return !std::get<DetailColumn<CollectiveDetail>>(batch.details).empty() &&
-         std::find(batch.kind.begin(), batch.kind.end(), EventKind::kCollectiveCall) != batch.kind.end();
+         std::find(batch.kind.begin(), batch.kind.end(), EventKind::kCollectiveCall) !=
+             batch.kind.end();
 }
 
-/// When an event was, also where the times are not repaired yet: no difference of two such leaves 64 bits.
+/// When an event was, also where the times are not repaired yet: no difference of two such leaves
+/// 64 bits.
 Interval reported_time(EventBatch const& batch, size_t row) {
   int64_t const start = std::clamp(batch.start[row], -kMaxTime, kMaxTime);
   return {start, start + std::clamp<int64_t>(batch.dur[row], 0, kMaxTime)};
@@ -51,9 +53,13 @@ std::vector<Call> calls_of(Batches const& batches) {
     std::vector<uint32_t> const detail_rows = batch.detail_rows();
     for (uint32_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kCollectiveCall)
-        calls.push_back({reported_time(batch, row).begin, reported_time(batch, row).end, {b, row}, details[detail_rows[row]]});
+        calls.push_back({reported_time(batch, row).begin,
+                         reported_time(batch, row).end,
+                         {b, row},
+                         details[detail_rows[row]]});
   }
-  std::stable_sort(calls.begin(), calls.end(), [](Call const& a, Call const& b) { return a.start < b.start; });
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](Call const& a, Call const& b) { return a.start < b.start; });
   return calls;
 }
 
@@ -62,26 +68,32 @@ std::vector<Launch> launches_of(Batches const& batches) {
   for (EventBatch const& batch : batches) {
     for (size_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kLaunch && batch.correlation[row] != 0)
-        launches.push_back({reported_time(batch, row).begin, reported_time(batch, row).end, batch.correlation[row]});
+        launches.push_back({reported_time(batch, row).begin, reported_time(batch, row).end,
+                            batch.correlation[row]});
   }
-  std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) { return a.start < b.start; });
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](Launch const& a, Launch const& b) { return a.start < b.start; });
   return launches;
 }
 
-/// By the launch's middle: two clocks told its time and that of the call around it, and they may differ by a microsecond.
+/// By the launch's middle: two clocks told its time and that of the call around it, and they may
+/// differ by a microsecond.
 int64_t middle_of(Launch const& launch) { return launch.start + (launch.end - launch.start) / 2; }
 
-/// Finds, in a list of launches, the next one whose middle is late enough in a number of steps that grows with the logarithm of
-/// what lies between: a tree of the latest middle of each half.
+/// Finds, in a list of launches, the next one whose middle is late enough in a number of steps that
+/// grows with the logarithm of what lies between: a tree of the latest middle of each half.
 class Middles {
  public:
-  explicit Middles(std::span<Launch const> launches) : leaves_(std::bit_ceil(std::max<size_t>(launches.size(), 1))) {
+  explicit Middles(std::span<Launch const> launches)
+      : leaves_(std::bit_ceil(std::max<size_t>(launches.size(), 1))) {
     latest_.assign(2 * leaves_, INT64_MIN);
     for (size_t i = 0; i < launches.size(); ++i) latest_[leaves_ + i] = middle_of(launches[i]);
-    for (size_t node = leaves_ - 1; node > 0; --node) latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+    for (size_t node = leaves_ - 1; node > 0; --node)
+      latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
   }
 
-  /// The first from `from` on whose middle is at `time` or later; at least the number of launches when there is none.
+  /// The first from `from` on whose middle is at `time` or later; at least the number of launches
+  /// when there is none.
   [[nodiscard]] size_t next(size_t from, int64_t time) const {
     if (from >= leaves_) return leaves_;
     size_t node = leaves_ + from;
@@ -102,7 +114,8 @@ class Middles {
 std::vector<Plan> plans_of(std::vector<Call> const& calls) {
   std::vector<Plan> plans;
   for (size_t i = 0; i < calls.size(); ++i) {
-    bool const goes_on = i > 0 && calls[i].detail.plan != 0 && calls[i].detail.plan == calls[i - 1].detail.plan;
+    bool const goes_on =
+        i > 0 && calls[i].detail.plan != 0 && calls[i].detail.plan == calls[i - 1].detail.plan;
     if (!goes_on) plans.push_back({i, i});
     plans.back().last = i + 1;
   }
@@ -112,8 +125,9 @@ std::vector<Plan> plans_of(std::vector<Call> const& calls) {
 /// By correlation of the kernel.
 using Matches = std::unordered_map<uint64_t, CollectiveDetail>;
 
-/// A thread's calls and the launches of their kernels: the launch that the call encloses where the library told it; else the rule
-/// that a plan is reported by the thread that launched its kernel, next after the launch.
+/// A thread's calls and the launches of their kernels: the launch that the call encloses where the
+/// library told it; else the rule that a plan is reported by the thread that launched its kernel,
+/// next after the launch.
 class ThreadMerge {
  public:
   explicit ThreadMerge(Batches& batches) : batches_(batches), calls_(calls_of(batches)) {}
@@ -126,8 +140,10 @@ class ThreadMerge {
     for (Plan const& plan : plans_of(calls_)) {
       Call const& first = calls_[plan.first];
       Launch const* launch = nullptr;
-      if (first.detail.launch == CallLaunch::kInside) launch = launch_inside(launches, middles, first);
-      if (first.detail.launch == CallLaunch::kBefore) launch = launch_before(launches, first.start, before);
+      if (first.detail.launch == CallLaunch::kInside)
+        launch = launch_inside(launches, middles, first);
+      if (first.detail.launch == CallLaunch::kBefore)
+        launch = launch_before(launches, first.start, before);
       if (launch != nullptr) add(plan, launch->correlation, matches);
       before = first.start;
     }
@@ -139,17 +155,20 @@ class ThreadMerge {
   }
 
  private:
-  static Launch const* launch_before(std::span<Launch const> launches, int64_t reported, int64_t before) {
+  static Launch const* launch_before(std::span<Launch const> launches, int64_t reported,
+                                     int64_t before) {
     auto const next = first_from(launches, reported);
     if (next == launches.begin()) return nullptr;
     Launch const& last = *std::prev(next);
     return last.start >= before && reported - last.end <= kMaxPlanDelayNs ? &last : nullptr;
   }
-  /// On one thread few launches that begin inside of the call have their middle behind it; in damaged traces all may, and the
-  /// first are looked at.
-  static Launch const* launch_inside(std::span<Launch const> launches, Middles const& middles, Call const& call) {
+  /// On one thread few launches that begin inside of the call have their middle behind it; in
+  /// damaged traces all may, and the first are looked at.
+  static Launch const* launch_inside(std::span<Launch const> launches, Middles const& middles,
+                                     Call const& call) {
     constexpr int kMostLookedAt = 256;
-    auto at = static_cast<size_t>(first_from(launches, call.start - kMaxPlanDelayNs) - launches.begin());
+    auto at =
+        static_cast<size_t>(first_from(launches, call.start - kMaxPlanDelayNs) - launches.begin());
     for (int looked = 0; looked < kMostLookedAt; ++looked, ++at) {
       at = middles.next(at, call.start);
       if (at >= launches.size() || launches[at].start > call.end) return nullptr;
@@ -157,9 +176,11 @@ class ThreadMerge {
     }
     return nullptr;
   }
-  static std::span<Launch const>::iterator first_from(std::span<Launch const> launches, int64_t time) {
-    return std::lower_bound(launches.begin(), launches.end(), time,
-                            [](Launch const& launch, int64_t start) { return launch.start < start; });
+  static std::span<Launch const>::iterator first_from(std::span<Launch const> launches,
+                                                      int64_t time) {
+    return std::lower_bound(
+        launches.begin(), launches.end(), time,
+        [](Launch const& launch, int64_t start) { return launch.start < start; });
   }
   void add(Plan const& plan, uint64_t correlation, Matches& matches) {
     std::vector<CollectiveDetail> details;
@@ -177,17 +198,20 @@ class ThreadMerge {
   std::vector<std::pair<Place, uint64_t>> matched_;
 };
 
-/// A kernel of a communication library has one block a channel, in one dimension, and no CUDA graph replays it under the
-/// correlation of one launch.
+/// A kernel of a communication library has one block a channel, in one dimension, and no CUDA graph
+/// replays it under the correlation of one launch.
 bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
   if (kernel.graph != 0) return false;
-  return kernel.grid_x == 0 || (kernel.grid_y == 1 && kernel.grid_z == 1 && kernel.grid_x >= detail.channels);
+  return kernel.grid_x == 0 ||
+         (kernel.grid_y == 1 && kernel.grid_z == 1 && kernel.grid_x >= detail.channels);
 }
 
-/// Kernels of the batch that are in `matches` become collectives; those found are added to `carried`.
+/// Kernels of the batch that are in `matches` become collectives; those found are added to
+/// `carried`.
 void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
   auto const is_matched = [&](size_t row) {
-    return batch.kind[row] == EventKind::kKernel && batch.correlation[row] != 0 && matches.contains(batch.correlation[row]);
+    return batch.kind[row] == EventKind::kKernel && batch.correlation[row] != 0 &&
+           matches.contains(batch.correlation[row]);
   };
   bool any = false;
   for (size_t row = 0; row < batch.size() && !any; ++row) any = is_matched(row);
@@ -198,9 +222,11 @@ void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
   for (size_t row = 0; row < batch.size(); ++row) {
     DetailTable const table = kind_info(batch.kind[row]).table;
     if (table == DetailTable::kCollectives)
-      collectives.push_back(std::get<DetailColumn<CollectiveDetail>>(batch.details)[detail_rows[row]]);
+      collectives.push_back(
+          std::get<DetailColumn<CollectiveDetail>>(batch.details)[detail_rows[row]]);
     if (table != DetailTable::kKernels) continue;
-    KernelDetail const& kernel = std::get<DetailColumn<KernelDetail>>(batch.details)[detail_rows[row]];
+    KernelDetail const& kernel =
+        std::get<DetailColumn<KernelDetail>>(batch.details)[detail_rows[row]];
     bool const turns = is_matched(row) && can_carry(kernel, matches.at(batch.correlation[row]));
     if (!turns) {
       kernels.push_back(kernel);
@@ -217,26 +243,32 @@ void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
 
 /// The value that all have, else `unknown`.
 template <class Value>
-Value common(std::span<CollectiveDetail const> calls, Value CollectiveDetail::*member, Value unknown) {
+Value common(std::span<CollectiveDetail const> calls, Value CollectiveDetail::*member,
+             Value unknown) {
   Value const first = calls.front().*member;
-  bool const same = std::all_of(calls.begin(), calls.end(), [&](CollectiveDetail const& call) { return call.*member == first; });
+  bool const same = std::all_of(calls.begin(), calls.end(), [&](CollectiveDetail const& call) {
+    return call.*member == first;
+  });
   return same ? first : unknown;
 }
 
 bool is_all_to_all(std::span<CollectiveDetail const> calls) {
   auto const count = [&](CollectiveOp op) {
-    return std::count_if(calls.begin(), calls.end(), [&](CollectiveDetail const& call) { return call.op == op; });
+    return std::count_if(calls.begin(), calls.end(),
+                         [&](CollectiveDetail const& call) { return call.op == op; });
   };
   auto const participants = static_cast<ptrdiff_t>(calls.front().participants);
   ptrdiff_t const sends = count(CollectiveOp::kSend);
   // The part that stays is copied, in some libraries without a send and a receive.
-  return participants > 2 && sends == count(CollectiveOp::kReceive) && static_cast<size_t>(2 * sends) == calls.size() &&
+  return participants > 2 && sends == count(CollectiveOp::kReceive) &&
+         static_cast<size_t>(2 * sends) == calls.size() &&
          (sends == participants || sends == participants - 1);
 }
 
 }  // namespace
 
-uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks, Trace::Columns const& columns,
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
+                                   Trace::Columns const& columns,
                                    std::span<uint32_t const> track_begin) {
   std::vector<uint8_t> names(strings.size(), 0);
   bool any = false;
@@ -260,7 +292,8 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   CollectiveDetail result = calls.front();  // its sequence and plan stand for all
   if (calls.size() == 1) return result;
   bool const all_to_all = is_all_to_all(calls);
-  result.op = all_to_all ? CollectiveOp::kAllToAll : common(calls, &CollectiveDetail::op, CollectiveOp::kUnknown);
+  result.op = all_to_all ? CollectiveOp::kAllToAll
+                         : common(calls, &CollectiveDetail::op, CollectiveOp::kUnknown);
   result.communicator = common(calls, &CollectiveDetail::communicator, uint64_t{0});
   result.participants = common(calls, &CollectiveDetail::participants, uint32_t{0});
   result.rank = common(calls, &CollectiveDetail::rank, int32_t{-1});
@@ -270,7 +303,8 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   result.protocol = common(calls, &CollectiveDetail::protocol, CollectiveProtocol::kUnknown);
   result.bytes = result.gpu_wait_ns = result.peer_wait_ns = result.network_wait_ns = 0;
   for (CollectiveDetail const& call : calls) {
-    bool const counts = !all_to_all || call.op == CollectiveOp::kSend;  // the message is what is sent
+    bool const counts =
+        !all_to_all || call.op == CollectiveOp::kSend;  // the message is what is sent
     result.bytes += counts ? call.bytes : 0;
     result.channels = std::max(result.channels, call.channels);
     result.gpu_wait_ns += call.gpu_wait_ns;
@@ -280,11 +314,14 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   return result;
 }
 
-void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vector<EventBatch>>& batches) {
+void merge_collective_calls(std::span<Track const> tracks,
+                            std::vector<std::vector<EventBatch>>& batches) {
   Matches matches;
   std::vector<ThreadMerge> threads;
   for (size_t t = 0; t < tracks.size(); ++t) {
-    if (tracks[t].kind != TrackKind::kThread || std::none_of(batches[t].begin(), batches[t].end(), has_calls)) continue;
+    if (tracks[t].kind != TrackKind::kThread ||
+        std::none_of(batches[t].begin(), batches[t].end(), has_calls))
+      continue;
     threads.emplace_back(batches[t]).match(matches);
   }
   if (matches.empty()) return;

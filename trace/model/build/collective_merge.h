@@ -1,5 +1,6 @@
-// Which kernel carries a collective: from the calls that a communication library reports on the threads that enqueue them, never
-// from a kernel's name. The rule and why it holds: docs/design/decisions/0008-collective-kernels.md.
+// Which kernel carries a collective: from the calls that a communication library reports on the
+// threads that enqueue them, never from a kernel's name. The rule and why it holds:
+// docs/design/decisions/0008-collective-kernels.md.
 #pragma once
 
 #include <span>
@@ -11,23 +12,26 @@
 
 namespace stepscope::model {
 
-/// The calls of one plan were reported so long after their kernel's launch at most; a thread that is interrupted just there loses
-/// its match, a plan without a kernel does not take an older one.
+/// The calls of one plan were reported so long after their kernel's launch at most; a thread that
+/// is interrupted just there loses its match, a plan without a kernel does not take an older one.
 inline constexpr int64_t kMaxPlanDelayNs = 1'000'000;
 
-/// Turns the kernels that carry collective calls into collectives with the calls' details, and gives the calls their kernel's
-/// correlation. `batches` are the tracks' rows in any order. A call whose kernel is not found stays as it is; nothing changes
-/// when there are no calls.
-void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vector<EventBatch>>& batches);
+/// Turns the kernels that carry collective calls into collectives with the calls' details, and
+/// gives the calls their kernel's correlation. `batches` are the tracks' rows in any order. A call
+/// whose kernel is not found stays as it is; nothing changes when there are no calls.
+void merge_collective_calls(std::span<Track const> tracks,
+                            std::vector<std::vector<EventBatch>>& batches);
 
-/// Kernels that NCCL named as its own and that no call of it is known to run: they are shown as computation. After the merge. A
-/// name only tells that something is missing, never what it is.
+/// Kernels that NCCL named as its own and that no call of it is known to run: they are shown as
+/// computation. After the merge. A name only tells that something is missing, never what it is.
 /// `track_begin`: by track its first row, and the number of all rows.
-uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks, Trace::Columns const& columns,
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
+                                   Trace::Columns const& columns,
                                    std::span<uint32_t const> track_begin);
 
-/// What one kernel does that runs these calls (at least one): sums of bytes and waits; what the calls do not agree in is unknown.
-/// A send to and a receive from every participant are an all-to-all.
+/// What one kernel does that runs these calls (at least one): sums of bytes and waits; what the
+/// calls do not agree in is unknown. A send to and a receive from every participant are an
+/// all-to-all.
 CollectiveDetail combine(std::span<CollectiveDetail const> calls);
 
 }  // namespace stepscope::model

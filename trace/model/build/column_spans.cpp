@@ -8,9 +8,11 @@ namespace stepscope::model {
 
 bool are_in_order(std::span<int64_t const> start, std::span<int64_t const> dur) {
   if (start.empty()) return true;
-  // Of an impossible start the difference may wrap; where rows are sorted the first and the last tell that there is none.
+  // Of an impossible start the difference may wrap; where rows are sorted the first and the last
+  // tell that there is none.
   auto const is_impossible = [&](size_t i) {
-    return unsigned{static_cast<uint64_t>(dur[i]) > static_cast<uint64_t>(kMaxTime) - static_cast<uint64_t>(start[i])};
+    return unsigned{static_cast<uint64_t>(dur[i]) >
+                    static_cast<uint64_t>(kMaxTime) - static_cast<uint64_t>(start[i])};
   };
   if (start.front() < -kMaxTime || start.back() > kMaxTime || is_impossible(0) != 0) return false;
   // Without a branch a row; chunks, so that a disorder near the begin ends it.

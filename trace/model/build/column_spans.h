@@ -18,13 +18,13 @@ struct RowSpans {
 
   [[nodiscard]] size_t size() const { return start.size(); }
   [[nodiscard]] RowSpans part(size_t first, size_t count) const {
-    return {start.subspan(first, count), dur.subspan(first, count), name.subspan(first, count), kind.subspan(first, count),
-            correlation.subspan(first, count)};
+    return {start.subspan(first, count), dur.subspan(first, count), name.subspan(first, count),
+            kind.subspan(first, count), correlation.subspan(first, count)};
   }
 };
 
-/// Whether nothing has to be done to such rows of a track: they are in (start, −dur) order, no duration is negative, and their
-/// times are possible ones (kMaxTime).
+/// Whether nothing has to be done to such rows of a track: they are in (start, −dur) order, no
+/// duration is negative, and their times are possible ones (kMaxTime).
 bool are_in_order(std::span<int64_t const> start, std::span<int64_t const> dur);
 
 /// Whether a row may come directly before another of its track.

@@ -8,7 +8,8 @@ namespace {
 
 template <class Rows>
 void append(Rows const& from, size_t first, size_t last, Rows& to) {
-  to.insert(to.end(), from.begin() + static_cast<ptrdiff_t>(first), from.begin() + static_cast<ptrdiff_t>(last));
+  to.insert(to.end(), from.begin() + static_cast<ptrdiff_t>(first),
+            from.begin() + static_cast<ptrdiff_t>(last));
 }
 
 }  // namespace
@@ -23,7 +24,9 @@ void RowCopier::copy(size_t first, size_t last) {
   auto const begins = details_;
   pass_details_until(last);
   [&]<size_t... Table>(std::index_sequence<Table...>) {
-    (append(std::get<Table>(from_.details), begins[Table], details_[Table], std::get<Table>(to_.details)), ...);
+    (append(std::get<Table>(from_.details), begins[Table], details_[Table],
+            std::get<Table>(to_.details)),
+     ...);
   }
   (std::make_index_sequence<kDetailTableCount>());
 }

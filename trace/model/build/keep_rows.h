@@ -9,7 +9,8 @@
 
 namespace stepscope::model {
 
-/// Copies rows of a batch, details along with them, run by run: those that are kept mostly follow each other.
+/// Copies rows of a batch, details along with them, run by run: those that are kept mostly follow
+/// each other.
 class RowCopier {
  public:
   /// `from` must outlive this.
@@ -27,7 +28,8 @@ class RowCopier {
   std::array<size_t, kDetailTableCount> details_{};  ///< rows of each table that those own
 };
 
-/// The rows for which keep(row) is true, in their order, details along with them. Of some rows it is asked twice.
+/// The rows for which keep(row) is true, in their order, details along with them. Of some rows it
+/// is asked twice.
 template <class Keep>
 EventBatch keep_rows(EventBatch const& batch, Keep&& keep) {
   RowCopier copier(batch);

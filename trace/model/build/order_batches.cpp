@@ -14,7 +14,8 @@ namespace {
 
 using DetailRows = std::array<size_t, kDetailTableCount>;
 
-/// About so many rows of each batch are merged at once: small enough for the cache, and for all cores to have work.
+/// About so many rows of each batch are merged at once: small enough for the cache, and for all
+/// cores to have work.
 constexpr size_t kPieceRows = size_t{1} << 14U;
 
 /// Rows [first, last) of a sorted batch, and the detail rows that the first of them would own.
@@ -34,7 +35,8 @@ bool follow_each_other(std::vector<EventBatch> const& batches) {
   return true;
 }
 
-/// Times between which there are at most kPieceRows rows of each batch; ascending, the first is the first of all.
+/// Times between which there are at most kPieceRows rows of each batch; ascending, the first is the
+/// first of all.
 std::vector<int64_t> piece_begins(std::vector<EventBatch> const& batches) {
   std::vector<int64_t> begins;
   for (EventBatch const& batch : batches)
@@ -52,26 +54,33 @@ std::vector<Piece> cut(std::vector<EventBatch> const& batches) {
   std::transform(batches.begin(), batches.end(), waiting.begin(), [](EventBatch const& batch) {
     return Stretch{&batch, 0, 0, {}};
   });
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](Stretch const& a, Stretch const& b) { return a.batch->start.front() < b.batch->start.front(); });
+  std::stable_sort(waiting.begin(), waiting.end(), [](Stretch const& a, Stretch const& b) {
+    return a.batch->start.front() < b.batch->start.front();
+  });
   std::vector<Piece> pieces(begins.size());
   std::vector<Stretch> open;
   size_t next = 0;
   for (size_t i = 0; i < begins.size(); ++i) {
-    for (; next < waiting.size() && waiting[next].batch->start.front() <= begins[i]; ++next) open.push_back(waiting[next]);
+    for (; next < waiting.size() && waiting[next].batch->start.front() <= begins[i]; ++next)
+      open.push_back(waiting[next]);
     for (Stretch& stretch : open) {
       std::vector<int64_t> const& start = stretch.batch->start;
       auto const from = start.begin() + static_cast<ptrdiff_t>(stretch.first);
-      auto const to = i + 1 < begins.size() ? std::lower_bound(from, start.end(), begins[i + 1]) : start.end();
+      auto const to =
+          i + 1 < begins.size() ? std::lower_bound(from, start.end(), begins[i + 1]) : start.end();
       stretch.last = static_cast<size_t>(to - start.begin());
       if (stretch.first == stretch.last) continue;
       pieces[i].push_back(stretch);
-      auto const counts = count_details(std::span(stretch.batch->kind).subspan(stretch.first, stretch.last - stretch.first));
-      for (size_t table = 0; table < counts.size(); ++table) stretch.details[table] += counts[table];
+      auto const counts = count_details(
+          std::span(stretch.batch->kind).subspan(stretch.first, stretch.last - stretch.first));
+      for (size_t table = 0; table < counts.size(); ++table)
+        stretch.details[table] += counts[table];
       stretch.first = stretch.last;
     }
-    std::erase_if(open, [](Stretch const& stretch) { return stretch.first == stretch.batch->size(); });
-    std::sort(pieces[i].begin(), pieces[i].end(), [](Stretch const& a, Stretch const& b) { return a.batch < b.batch; });
+    std::erase_if(open,
+                  [](Stretch const& stretch) { return stretch.first == stretch.batch->size(); });
+    std::sort(pieces[i].begin(), pieces[i].end(),
+              [](Stretch const& a, Stretch const& b) { return a.batch < b.batch; });
   }
   return pieces;
 }
@@ -91,13 +100,15 @@ std::vector<MergedRow> merged_rows(Piece const& piece) {
   std::vector<ptrdiff_t> bounds = {0};
   for (uint32_t s = 0; s < piece.size(); ++s) {
     for (size_t row = piece[s].first; row < piece[s].last; ++row)
-      rows.push_back({piece[s].batch->start[row], piece[s].batch->dur[row], s, static_cast<uint32_t>(row)});
+      rows.push_back(
+          {piece[s].batch->start[row], piece[s].batch->dur[row], s, static_cast<uint32_t>(row)});
     bounds.push_back(static_cast<ptrdiff_t>(rows.size()));
   }
   while (bounds.size() > 2) {
     std::vector<ptrdiff_t> merged = {0};
     for (size_t i = 2; i < bounds.size(); i += 2) {
-      std::inplace_merge(rows.begin() + bounds[i - 2], rows.begin() + bounds[i - 1], rows.begin() + bounds[i]);
+      std::inplace_merge(rows.begin() + bounds[i - 2], rows.begin() + bounds[i - 1],
+                         rows.begin() + bounds[i]);
       merged.push_back(bounds[i]);
     }
     if (bounds.size() % 2 == 0) merged.push_back(bounds.back());
@@ -121,7 +132,9 @@ EventBatch merge(Piece const& piece) {
     out.correlation.push_back(from.correlation[keyed.row]);
     DetailTable const table = kind_info(out.kind.back()).table;
     if (table == DetailTable::kNone) continue;
-    copy_detail(from.details, table, static_cast<uint32_t>(next[keyed.stretch][static_cast<size_t>(table)]++), out.details);
+    copy_detail(from.details, table,
+                static_cast<uint32_t>(next[keyed.stretch][static_cast<size_t>(table)]++),
+                out.details);
   }
   return out;
 }
@@ -149,7 +162,8 @@ void order_batches(std::vector<std::vector<EventBatch>>& tracks) {
     Mixed& track = mixed[i];
     track.pieces = cut(*track.batches);
     track.merged.resize(track.pieces.size());
-    tbb::parallel_for(size_t{0}, track.pieces.size(), [&](size_t piece) { track.merged[piece] = merge(track.pieces[piece]); });
+    tbb::parallel_for(size_t{0}, track.pieces.size(),
+                      [&](size_t piece) { track.merged[piece] = merge(track.pieces[piece]); });
     *track.batches = std::move(track.merged);
   });
 }

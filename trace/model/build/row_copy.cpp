@@ -25,7 +25,8 @@ void append_row(Trace const& trace, uint32_t row, StringId name, EventBatch& bat
 ImportLog log_before_building(Trace const& trace) {
   ImportLog log = trace.log();
   for (Track const& track : trace.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
-  log.unmatched_launches = log.doubled_launches = log.unmatched_ops = log.negative_latencies = log.overlapping_slices = 0;
+  log.unmatched_launches = log.doubled_launches = log.unmatched_ops = log.negative_latencies =
+      log.overlapping_slices = 0;
   return log;
 }
 
@@ -35,7 +36,8 @@ Trace window_of(Trace const& trace, Interval window) {
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
   std::vector<StringId> names(trace.strings().size());
-  for (uint32_t id = 0; id < names.size(); ++id) names[id] = builder.intern(trace.text(StringId{id}));
+  for (uint32_t id = 0; id < names.size(); ++id)
+    names[id] = builder.intern(trace.text(StringId{id}));
 
   auto const is_inside = [&](uint32_t row) {
     int64_t const start = trace.start(row);

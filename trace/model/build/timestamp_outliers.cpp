@@ -18,7 +18,9 @@ int64_t sum(int64_t a, int64_t b) {
 
 struct Limits {
   int64_t first = 0, last = 0;
-  [[nodiscard]] bool has(int64_t start, int64_t dur) const { return start >= first && start <= last && sum(start, dur) <= last; }
+  [[nodiscard]] bool has(int64_t start, int64_t dur) const {
+    return start >= first && start <= last && sum(start, dur) <= last;
+  }
 };
 
 /// Samples that lie less than a day from their neighbours.
@@ -40,7 +42,8 @@ std::vector<Cluster> clusters_of(std::vector<int64_t> const& samples) {
 }
 
 /// The sorted starts of every n-th event.
-std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& tracks, size_t count) {
+std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& tracks,
+                                   size_t count) {
   constexpr size_t kMostSamples = size_t{1} << 16U;
   size_t const each = (count + kMostSamples - 1) / kMostSamples;
   std::vector<int64_t> samples;
@@ -57,7 +60,8 @@ std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& t
 
 /// Nothing: no event is far.
 std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& tracks) {
-  int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min(), longest = 0;
+  int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min(),
+          longest = 0;
   size_t count = 0;
   for (auto const& batches : tracks) {
     for (EventBatch const& batch : batches) {
@@ -74,8 +78,12 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
   std::vector<int64_t> const samples = sample_starts(tracks, count);
   std::vector<Cluster> const clusters = clusters_of(samples);
   // Many events at one time have lost theirs: they are no recording, however many they are.
-  auto const is_one_time = [&](Cluster const& c) { return samples[c.first] == samples[c.last - 1]; };
-  auto const is_recording = [&](Cluster const& c) { return c.size() * kPart > samples.size() && !is_one_time(c); };
+  auto const is_one_time = [&](Cluster const& c) {
+    return samples[c.first] == samples[c.last - 1];
+  };
+  auto const is_recording = [&](Cluster const& c) {
+    return c.size() * kPart > samples.size() && !is_one_time(c);
+  };
   Limits limits{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   int64_t low = limits.first, high = limits.last;
   for (Cluster const& cluster : clusters) {
@@ -85,7 +93,8 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
   }
   int64_t beyond = 0;
   if (low > high) return std::nullopt;
-  if (__builtin_sub_overflow(high, low, &beyond) || __builtin_mul_overflow(beyond, kTimes, &beyond)) return std::nullopt;
+  if (__builtin_sub_overflow(high, low, &beyond) || __builtin_mul_overflow(beyond, kTimes, &beyond))
+    return std::nullopt;
   beyond = std::max(beyond, kDayNs);
   limits.first = sum(low, -beyond);
   limits.last = sum(high, beyond);
@@ -101,9 +110,11 @@ uint64_t leave_out_timestamp_outliers(std::vector<std::vector<EventBatch>>& trac
   for (auto& batches : tracks) {
     for (EventBatch& batch : batches) {
       uint64_t count = 0;
-      for (size_t row = 0; row < batch.size(); ++row) count += limits->has(batch.start[row], batch.dur[row]) ? 0 : 1;
+      for (size_t row = 0; row < batch.size(); ++row)
+        count += limits->has(batch.start[row], batch.dur[row]) ? 0 : 1;
       if (count == 0) continue;
-      batch = keep_rows(batch, [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
+      batch = keep_rows(batch,
+                        [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
       far += count;
     }
   }

@@ -30,7 +30,8 @@ namespace {
 /// By kind: whether it is one of device ops. Bytes of a trace that are no kind have been refused.
 constexpr std::array<bool, kKindCount> kIsOp = [] {
   std::array<bool, kKindCount> is_op{};
-  for (size_t kind = 0; kind < is_op.size(); ++kind) is_op[kind] = kKindTable[kind].op_class != OpClass::kNone;
+  for (size_t kind = 0; kind < is_op.size(); ++kind)
+    is_op[kind] = kKindTable[kind].op_class != OpClass::kNone;
   return is_op;
 }();
 
@@ -39,7 +40,8 @@ constexpr int8_t kNoKind = INT8_MIN;
 constexpr std::array<int8_t, 256> kTableOf = [] {
   std::array<int8_t, 256> table{};
   table.fill(kNoKind);
-  for (size_t kind = 0; kind < kKindCount; ++kind) table[kind] = static_cast<int8_t>(kKindTable[kind].table);
+  for (size_t kind = 0; kind < kKindCount; ++kind)
+    table[kind] = static_cast<int8_t>(kKindTable[kind].table);
   return table;
 }();
 
@@ -73,10 +75,13 @@ RowsWithId find_rows_with_id(Trace::Columns const& columns) {
 
 void check_consistent(EventBatch const& batch) {
   size_t const n = batch.size();
-  STEPSCOPE_CHECK(batch.dur.size() == n && batch.name.size() == n && batch.kind.size() == n && batch.correlation.size() == n);
+  STEPSCOPE_CHECK(batch.dur.size() == n && batch.name.size() == n && batch.kind.size() == n &&
+                  batch.correlation.size() == n);
   auto const expected = count_details(batch.kind);
   size_t index = 0;
-  std::apply([&](auto const&... table) { (STEPSCOPE_CHECK(table.size() == expected[index++]), ...); }, batch.details);
+  std::apply(
+      [&](auto const&... table) { (STEPSCOPE_CHECK(table.size() == expected[index++]), ...); },
+      batch.details);
 }
 
 struct Repairs {
@@ -102,7 +107,8 @@ Repairs repair_times(EventBatch& batch) {
 
 /// Moves what `part` finds in the batches to the end of a column, which has room for `count` more.
 template <class T, class Part>
-void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base::Column<T>& column, size_t count) {
+void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base::Column<T>& column,
+                 size_t count) {
   base::reserve_long(column, count);
   for (auto& batches : tracks) {
     for (EventBatch& batch : batches) {
@@ -112,13 +118,15 @@ void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base
   }
 }
 
-/// Correlation id → row. Ids are mostly given out one after the other: then a plain array finds a row in a nanosecond.
+/// Correlation id → row. Ids are mostly given out one after the other: then a plain array finds a
+/// row in a nanosecond.
 class CorrelationMap {
  public:
   /// Of rows with the lowest and highest id, `count` of them.
   CorrelationMap(uint64_t lowest, uint64_t highest, size_t count) : lowest_(lowest) {
     constexpr uint64_t kMaxSparsity = 8;
-    if (count > 0 && highest - lowest < kMaxSparsity * count) dense_.assign(highest - lowest + 1, EventId{});
+    if (count > 0 && highest - lowest < kMaxSparsity * count)
+      dense_.assign(highest - lowest + 1, EventId{});
   }
   /// False: the id has a row already, which stays.
   bool insert(uint64_t correlation, uint32_t row) {
@@ -143,7 +151,8 @@ class CorrelationMap {
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> sparse_;
 };
 
-/// Launches that share an id: ids of a program that began again, or calls within each other, of which the outer one counts.
+/// Launches that share an id: ids of a program that began again, or calls within each other, of
+/// which the outer one counts.
 class DoubledLaunches {
  public:
   explicit DoubledLaunches(Trace::Columns const& columns) : columns_(columns) {}
@@ -152,16 +161,19 @@ class DoubledLaunches {
     if (rows.empty()) rows.push_back(first);
     rows.push_back(row);
   }
-  /// To be called when all are there; returns how many are neither the first of their id nor within another.
+  /// To be called when all are there; returns how many are neither the first of their id nor within
+  /// another.
   uint64_t sort() {
     uint64_t others = 0;
     for (auto& [correlation, rows] : rows_of_) {
       std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
-        return std::pair(columns_.start[a], -columns_.dur[a]) < std::pair(columns_.start[b], -columns_.dur[b]);
+        return std::pair(columns_.start[a], -columns_.dur[a]) <
+               std::pair(columns_.start[b], -columns_.dur[b]);
       });
       auto outer = rows.begin();
       for (uint32_t const row : rows) {
-        if (columns_.start[row] < columns_.start[*outer] + columns_.dur[*outer] || row == *outer) continue;
+        if (columns_.start[row] < columns_.start[*outer] + columns_.dur[*outer] || row == *outer)
+          continue;
         *++outer = row;
         ++others;
       }
@@ -175,8 +187,9 @@ class DoubledLaunches {
     auto const found = rows_of_.find(columns_.correlation[op]);
     if (found == rows_of_.end()) return std::nullopt;
     std::vector<uint32_t> const& rows = found->second;
-    auto const behind = std::upper_bound(rows.begin(), rows.end(), columns_.start[op],
-                                         [&](int64_t start, uint32_t row) { return start < columns_.start[row]; });
+    auto const behind =
+        std::upper_bound(rows.begin(), rows.end(), columns_.start[op],
+                         [&](int64_t start, uint32_t row) { return start < columns_.start[row]; });
     return behind == rows.begin() ? rows.front() : *std::prev(behind);
   }
 
@@ -200,8 +213,8 @@ void TraceBuilder::update_track(TrackId id, Track track) {
 
 void TraceBuilder::add_device(Device device) {
   auto& devices = trace_.devices_;
-  auto const place =
-      std::lower_bound(devices.begin(), devices.end(), device.id, [](Device const& d, int32_t id) { return d.id < id; });
+  auto const place = std::lower_bound(devices.begin(), devices.end(), device.id,
+                                      [](Device const& d, int32_t id) { return d.id < id; });
   if (place != devices.end() && place->id == device.id) {
     *place = std::move(device);
   } else {
@@ -221,7 +234,9 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
   if (!batch.empty()) batches_[track.value].push_back(std::move(batch));
 }
 
-uint64_t TraceBuilder::leave_out_timestamp_outliers() { return model::leave_out_timestamp_outliers(batches_); }
+uint64_t TraceBuilder::leave_out_timestamp_outliers() {
+  return model::leave_out_timestamp_outliers(batches_);
+}
 
 void TraceBuilder::count_dropped() {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
@@ -244,7 +259,8 @@ RowSpans TraceBuilder::make_rows(std::span<uint32_t const> rows_of_tracks) {
   return {columns.start, columns.dur, columns.name, columns.kind, columns.correlation};
 }
 
-DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> const& counts, uint32_t wanted) {
+DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> const& counts,
+                                         uint32_t wanted) {
   own_details_ = wanted;
   uint32_t number = 0;
   auto const make = [&]<class Row>(DetailColumn<Row>& table) {
@@ -260,7 +276,8 @@ DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> c
 Trace TraceBuilder::finish_rows() && {
   count_dropped();
   note_unexplained_kernels();
-  tbb::parallel_invoke([&] { number_details(); }, [&] { add_tracks(); }, [&] { nest(); }, [&] { link_launches(); });
+  tbb::parallel_invoke([&] { number_details(); }, [&] { add_tracks(); }, [&] { nest(); },
+                       [&] { link_launches(); });
   return std::move(trace_);
 }
 
@@ -273,15 +290,17 @@ Trace TraceBuilder::finish() && {
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (calls_launch_ && trace_.log_.unmatched_ops > 0) link_calls();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
-    trace_.log_.notes.push_back(
-        base::count_sentence(moved, "events claim times beyond 73 years and were moved: the trace is damaged"));
+    trace_.log_.notes.push_back(base::count_sentence(
+        moved, "events claim times beyond 73 years and were moved: the trace is damaged"));
   return std::move(trace_);
 }
 
 void TraceBuilder::note_unexplained_kernels() {
-  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, trace_.columns_, trace_.track_begin_);
+  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, trace_.columns_,
+                                                   trace_.track_begin_);
   if (count == 0) return;
-  std::string_view const what = "kernels of NCCL are shown as computation: the calls that they run are not known";
+  std::string_view const what =
+      "kernels of NCCL are shown as computation: the calls that they run are not known";
   // The log may be that of a file which says it already, of other kernels when it is a part.
   std::erase_if(trace_.log_.notes, [&](std::string const& note) { return note.ends_with(what); });
   trace_.log_.notes.push_back(base::count_sentence(count, what));
@@ -301,7 +320,8 @@ void TraceBuilder::repair_and_order() {
   order_batches(batches_);
 }
 
-/// One column, or one table of details, at a time on each core; batches lose theirs as soon as it is copied.
+/// One column, or one table of details, at a time on each core; batches lose theirs as soon as it
+/// is copied.
 void TraceBuilder::build_columns() {
   auto& columns = trace_.columns_;
   size_t total = 0;
@@ -310,7 +330,8 @@ void TraceBuilder::build_columns() {
     for (EventBatch const& batch : batches_[track]) {
       total += batch.size();
       size_t number = 0;
-      std::apply([&](auto const&... table) { ((details[number++] += table.size()), ...); }, batch.details);
+      std::apply([&](auto const&... table) { ((details[number++] += table.size()), ...); },
+                 batch.details);
     }
     STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
     trace_.track_begin_.push_back(static_cast<uint32_t>(total));
@@ -335,8 +356,8 @@ void TraceBuilder::build_columns() {
   tasks.run([&] { add_tracks(); });
   [&]<size_t... Table>(std::index_sequence<Table...>) {
     (add(
-         [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); }, std::get<Table>(trace_.details_),
-         details[Table]),
+         [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); },
+         std::get<Table>(trace_.details_), details[Table]),
      ...);
   }
   (std::make_index_sequence<kDetailTableCount>());
@@ -368,7 +389,8 @@ void TraceBuilder::number_details() {
     while (last < count && kTableOf[static_cast<uint8_t>(kind[last])] == table) ++last;
     if (table < 0 || (own_details_ >> table & 1U) == 0) continue;
     uint32_t const row =
-        std::exchange(next[static_cast<size_t>(table)], next[static_cast<size_t>(table)] + static_cast<uint32_t>(last - first));
+        std::exchange(next[static_cast<size_t>(table)],
+                      next[static_cast<size_t>(table)] + static_cast<uint32_t>(last - first));
     std::iota(detail + first, detail + last, row);
   }
 }
@@ -377,7 +399,8 @@ void TraceBuilder::nest() {
   base::reserve_long(trace_.columns_.depth, trace_.columns_.start.size());
   trace_.columns_.depth.assign(trace_.columns_.start.size(), 0);
   std::vector<Nesting> of_track(trace_.tracks_.size());
-  tbb::parallel_for(size_t{0}, of_track.size(), [&](size_t track) { of_track[track] = nest(track); });
+  tbb::parallel_for(size_t{0}, of_track.size(),
+                    [&](size_t track) { of_track[track] = nest(track); });
   Nesting all;
   for (Nesting const& nesting : of_track) {
     all.first = std::min(all.first, nesting.first);
@@ -396,13 +419,16 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
   nesting.first = columns.start[first];
   int64_t const *const start = columns.start.data(), *const dur = columns.dur.data();
   EventKind const* const kind = columns.kind.data();
-  for (uint32_t row = first; row < last; ++row) nesting.last = std::max(nesting.last, start[row] + dur[row]);
-  if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops(columns, {first, last})) return nesting;
+  for (uint32_t row = first; row < last; ++row)
+    nesting.last = std::max(nesting.last, start[row] + dur[row]);
+  if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops(columns, {first, last}))
+    return nesting;
   int64_t stream_end = std::numeric_limits<int64_t>::min();
   for (uint32_t row = first; row < last; ++row) {
     int64_t const end = start[row] + dur[row];
     // What has no duration overlaps nothing. Without a branch a row.
-    unsigned const counts = unsigned{kIsOp[static_cast<size_t>(kind[row])]} & unsigned{end != start[row]};
+    unsigned const counts =
+        unsigned{kIsOp[static_cast<size_t>(kind[row])]} & unsigned{end != start[row]};
     nesting.overlapping += counts & unsigned{start[row] < stream_end};
     stream_end = counts != 0 ? std::max(stream_end, end) : stream_end;
   }
@@ -438,7 +464,8 @@ void TraceBuilder::link_launches() {
   CorrelationMap launches(lowest, highest, rows.launches.size());
   DoubledLaunches doubled(columns);
   for (uint32_t const row : rows.launches)
-    if (!launches.insert(correlation[row], row)) doubled.add(correlation[row], launches.find(correlation[row]).value, row);
+    if (!launches.insert(correlation[row], row))
+      doubled.add(correlation[row], launches.find(correlation[row]).value, row);
   trace_.log_.doubled_launches += doubled.sort();
   uint64_t unmatched_ops = 0, negative_latencies = 0;
   for (uint32_t const row : rows.ops) {
@@ -464,29 +491,34 @@ void TraceBuilder::link_launches() {
 
 namespace {
 
-/// "hipStreamWaitEvent", "hipLaunchHostFunc": enqueue nothing that a device computes; ROCm gives them the correlation of other
-/// work.
+/// "hipStreamWaitEvent", "hipLaunchHostFunc": enqueue nothing that a device computes; ROCm gives
+/// them the correlation of other work.
 bool enqueues_no_op(std::string_view call) {
-  auto const has = [call](std::string_view part) { return call.find(part) != std::string_view::npos; };
+  auto const has = [call](std::string_view part) {
+    return call.find(part) != std::string_view::npos;
+  };
   return has("WaitEvent") || has("HostFunc") || has("Synchronize") || has("Query");
 }
 
 }  // namespace
 
-/// A call with the correlation of a device op whose launch is not there is its launch, whatever its name is: of several with one
-/// correlation the first, which encloses the others.
+/// A call with the correlation of a device op whose launch is not there is its launch, whatever its
+/// name is: of several with one correlation the first, which encloses the others.
 void TraceBuilder::link_calls() {
   auto& columns = trace_.columns_;
   Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> calls;
   for_each_op_of(columns, all, [&](uint32_t row) {
-    if (columns.correlation[row] != 0 && !columns.link[row].valid()) calls.try_emplace(columns.correlation[row], UINT32_MAX);
+    if (columns.correlation[row] != 0 && !columns.link[row].valid())
+      calls.try_emplace(columns.correlation[row], UINT32_MAX);
   });
 
   for_each_row_of<EventKind::kApi>(columns, all, [&](uint32_t row) {
-    auto const place = columns.correlation[row] == 0 ? calls.end() : calls.find(columns.correlation[row]);
+    auto const place =
+        columns.correlation[row] == 0 ? calls.end() : calls.find(columns.correlation[row]);
     if (place == calls.end() || enqueues_no_op(trace_.strings_.text(columns.name[row]))) return;
-    if (place->second == UINT32_MAX || columns.start[row] < columns.start[place->second]) place->second = row;
+    if (place->second == UINT32_MAX || columns.start[row] < columns.start[place->second])
+      place->second = row;
   });
 
   for_each_op_of(columns, all, [&](uint32_t row) {
@@ -496,7 +528,8 @@ void TraceBuilder::link_calls() {
     columns.kind[call] = EventKind::kLaunch;
     columns.link[row].value = call;
     EventId& first_op = columns.link[call];
-    if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op.value = row;
+    if (!first_op.valid() || columns.start[row] < columns.start[first_op.value])
+      first_op.value = row;
     --trace_.log_.unmatched_ops;
     trace_.log_.negative_latencies += columns.start[row] < columns.start[call] ? 1 : 0;
   });

@@ -1,4 +1,5 @@
-// Collects events in any order and turns them into an immutable Trace: sorts, nests, links launches with device ops, checks.
+// Collects events in any order and turns them into an immutable Trace: sorts, nests, links launches
+// with device ops, checks.
 #pragma once
 
 #include <array>
@@ -31,33 +32,38 @@ class TraceBuilder {
 
   /// A batch that collects a track's events; add to it directly. Names must come from intern().
   EventBatch& events(TrackId track);
-  /// Appends a whole batch (consistent by construction of EventBatch; checked). Batches that are sorted and follow each other in
-  /// time are never sorted again.
+  /// Appends a whole batch (consistent by construction of EventBatch; checked). Batches that are
+  /// sorted and follow each other in time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
   /// Nobody will ask how deep events are nested: it is 0 then.
   void leave_out_depth() { has_depth_ = false; }
-  /// Of a tool whose calls are not all known by name: one with the correlation of a device op is the op's launch.
+  /// Of a tool whose calls are not all known by name: one with the correlation of a device op is
+  /// the op's launch.
   void take_calls_as_launches() { calls_launch_ = true; }
 
   /// No op is of a CUDA graph.
   void leave_out_graphs() { trace_.may_have_graphs_ = false; }
 
-  /// Events far from all others (timestamp_outliers.h), which are left out; the caller tells of them.
+  /// Events far from all others (timestamp_outliers.h), which are left out; the caller tells of
+  /// them.
   [[nodiscard]] uint64_t leave_out_timestamp_outliers();
 
-  /// Merges the calls of communication libraries with their kernels, sorts by (track, start, −dur), repairs negative durations,
-  /// computes depth and links, counts faults in the log. Tracks keep their ids. Events of equal key keep the order in which they
-  /// came.
+  /// Merges the calls of communication libraries with their kernels, sorts by (track, start, −dur),
+  /// repairs negative durations, computes depth and links, counts faults in the log. Tracks keep
+  /// their ids. Events of equal key keep the order in which they came.
   [[nodiscard]] Trace finish() &&;
 
-  /// In the place of batches, for who knows how many rows come and that they come in their order: room for so many of each track,
-  /// track after track. All of it is the caller's to write.
+  /// In the place of batches, for who knows how many rows come and that they come in their order:
+  /// room for so many of each track, track after track. All of it is the caller's to write.
   [[nodiscard]] RowSpans make_rows(std::span<uint32_t const> rows_of_tracks);
-  /// Room for the details of these rows, to be written too: the n-th row of a kind that has a table owns the table's n-th row.
-  /// Tables that are not wanted (bit t of `wanted` = table t) are not written: all their rows share one that says nothing.
-  [[nodiscard]] DetailTables& make_details(std::array<size_t, kDetailTableCount> const& counts, uint32_t wanted);
-  /// finish() of such rows: of each track are_in_order(), none of them a kCollectiveCall. What it is of batches with these rows.
+  /// Room for the details of these rows, to be written too: the n-th row of a kind that has a table
+  /// owns the table's n-th row. Tables that are not wanted (bit t of `wanted` = table t) are not
+  /// written: all their rows share one that says nothing.
+  [[nodiscard]] DetailTables& make_details(std::array<size_t, kDetailTableCount> const& counts,
+                                           uint32_t wanted);
+  /// finish() of such rows: of each track are_in_order(), none of them a kCollectiveCall. What it
+  /// is of batches with these rows.
   [[nodiscard]] Trace finish_rows() &&;
 
  private:

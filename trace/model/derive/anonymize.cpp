@@ -12,7 +12,8 @@
 namespace stepscope::model {
 namespace {
 
-/// Launches whose name has this are told apart: the ops of a graph share one launch (DEFINITIONS, "Idle causes").
+/// Launches whose name has this are told apart: the ops of a graph share one launch (DEFINITIONS,
+/// "Idle causes").
 constexpr std::string_view kGraphLaunch = "GraphLaunch";
 /// By names that begin so devices are known to be executed by the host's cores.
 constexpr std::string_view kHostDevice = "host";
@@ -40,7 +41,8 @@ class EventNames {
 
   StringId of(uint32_t row) {
     EventKind const kind = trace_.kind(row);
-    auto const op = kind == EventKind::kCollective ? trace_.detail<CollectiveDetail>(row).op : CollectiveOp::kUnknown;
+    auto const op = kind == EventKind::kCollective ? trace_.detail<CollectiveDetail>(row).op
+                                                   : CollectiveOp::kUnknown;
     auto const [known, is_new] = names_.try_emplace({trace_.columns().name[row].value, kind, op});
     if (is_new) known->second = builder_.intern(text(kind, op, trace_.name(row)));
     return known->second;
@@ -53,7 +55,8 @@ class EventNames {
     std::string text = pseudonyms_.of(info.name, name);
     if (text.empty()) return text;
     if (kind == EventKind::kCollective) return fmt::format("{} ({})", text, to_string(op));
-    if (info.op_class != OpClass::kNone) return fmt::format("{} ({})", text, class_name(info.op_class));
+    if (info.op_class != OpClass::kNone)
+      return fmt::format("{} ({})", text, class_name(info.op_class));
     if (kind == EventKind::kLaunch && name.find(kGraphLaunch) != std::string_view::npos)
       return fmt::format("{} ({})", text, kGraphLaunch);
     return text;
@@ -75,7 +78,9 @@ TraceInfo anonymous_info(TraceInfo const& info, Pseudonyms& pseudonyms, int64_t 
   result.whole_steps = info.whole_steps;
   if (has_origin(info)) result.origin_epoch_ns = info.origin_epoch_ns + epoch_shift_ns;
   for (auto const& [key, value] : info.facts) {
-    bool const is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+    bool const is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
+      return c >= '0' && c <= '9';
+    });
     if (key == kCores && is_number) result.facts.emplace_back(key, value);
   }
   return result;
@@ -98,7 +103,8 @@ Track anonymous_track(Track track, size_t number, Pseudonyms& pseudonyms) {
 }
 
 Device anonymous_device(Device device, Pseudonyms& pseudonyms) {
-  device.name = pseudonyms.of(device.name.starts_with(kHostDevice) ? "host-device" : "device", device.name);
+  device.name =
+      pseudonyms.of(device.name.starts_with(kHostDevice) ? "host-device" : "device", device.name);
   return device;
 }
 
@@ -121,14 +127,16 @@ Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_
   builder.info() = anonymous_info(trace.info(), pseudonyms, epoch_shift_ns);
   builder.log() = log_before_building(trace);
   builder.log().notes.clear();
-  for (Device const& device : trace.devices()) builder.add_device(anonymous_device(device, pseudonyms));
+  for (Device const& device : trace.devices())
+    builder.add_device(anonymous_device(device, pseudonyms));
   EventNames names(trace, pseudonyms, builder);
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     TrackId const track = builder.add_track(anonymous_track(trace.tracks()[t], t, pseudonyms));
     Trace::Rows const rows = trace.rows_of(track);
     EventBatch batch;
     batch.reserve(rows.size());
-    for (uint32_t row = rows.first; row < rows.last; ++row) append_row(trace, row, names.of(row), batch);
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      append_row(trace, row, names.of(row), batch);
     builder.append(track, std::move(batch));
   }
   return std::move(builder).finish();

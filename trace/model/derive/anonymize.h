@@ -1,4 +1,5 @@
-// Takes out of a trace what says whose it is: every text is replaced, times, sizes, kinds and structure stay.
+// Takes out of a trace what says whose it is: every text is replaced, times, sizes, kinds and
+// structure stay.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace stepscope::model {
 
-/// Names in place of texts: "range-1", "kernel-2", … The same text of the same sort gets the same one in every trace that uses
-/// the same Pseudonyms.
+/// Names in place of texts: "range-1", "kernel-2", … The same text of the same sort gets the same
+/// one in every trace that uses the same Pseudonyms.
 class Pseudonyms {
  public:
-  /// What an analysis reads in the name of a host range ("step 12", a loader's wait), in words that hold nothing else of it;
-  /// empty when it reads nothing.
+  /// What an analysis reads in the name of a host range ("step 12", a loader's wait), in words that
+  /// hold nothing else of it; empty when it reads nothing.
   using Meaning = std::function<std::string(std::string_view name)>;
   explicit Pseudonyms(Meaning meaning) : meaning_(std::move(meaning)) {}
 
@@ -32,10 +33,11 @@ class Pseudonyms {
   std::map<std::string, uint64_t> counts_;
 };
 
-/// The trace under pseudonyms: names of events, threads, streams, counters, devices and the host. Device ops say their class
-/// beside ("kernel-17 (compute)"), collectives their operation, launches whether they launch a graph: analyses read that. Command
-/// line, facts (but the number of cores) and notes are gone, thread ids are numbers from 1, the process id is the rank.
-/// `origin_epoch_ns` moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
+/// The trace under pseudonyms: names of events, threads, streams, counters, devices and the host.
+/// Device ops say their class beside ("kernel-17 (compute)"), collectives their operation, launches
+/// whether they launch a graph: analyses read that. Command line, facts (but the number of cores)
+/// and notes are gone, thread ids are numbers from 1, the process id is the rank. `origin_epoch_ns`
+/// moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
 Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns);
 
 }  // namespace stepscope::model

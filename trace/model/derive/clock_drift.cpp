@@ -9,7 +9,9 @@
 
 namespace stepscope::model {
 
-bool has_origin(TraceInfo const& info) { return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * kMaxTime; }
+bool has_origin(TraceInfo const& info) {
+  return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * kMaxTime;
+}
 
 std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes) {
   std::map<std::string, uint32_t> by_host;
@@ -30,8 +32,11 @@ Trace correct_drift(Trace const& trace, ClockDrift const& drift) {
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
   std::vector<StringId> names(trace.strings().size());
-  for (uint32_t id = 0; id < names.size(); ++id) names[id] = builder.intern(trace.strings().text(StringId{id}));
-  auto const corrected = [&](int64_t instant) { return std::clamp(drift.corrected(instant), -kMaxTime, kMaxTime); };
+  for (uint32_t id = 0; id < names.size(); ++id)
+    names[id] = builder.intern(trace.strings().text(StringId{id}));
+  auto const corrected = [&](int64_t instant) {
+    return std::clamp(drift.corrected(instant), -kMaxTime, kMaxTime);
+  };
   for (Track const& track : trace.tracks()) {
     TrackId const id = builder.add_track(track);
     Trace::Rows const rows = trace.rows_of(id);

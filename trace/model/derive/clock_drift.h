@@ -1,4 +1,5 @@
-// A clock that runs at another speed than the one it is compared with, and a trace whose times are corrected for that.
+// A clock that runs at another speed than the one it is compared with, and a trace whose times are
+// corrected for that.
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,8 @@ namespace stepscope::model {
 
 /// Maps instants to instants, linear and never backwards: what met before meets after.
 struct ClockDrift {
-  double rate = 0;       ///< how much faster time passes on the corrected clock, per ns; within ±kMostRate
+  double rate =
+      0;  ///< how much faster time passes on the corrected clock, per ns; within ±kMostRate
   int64_t pivot_ns = 0;  ///< the instant that stays
 
   static constexpr double kMostRate = 1e-2;  ///< a hundred times what the worst quartz does
@@ -30,10 +32,12 @@ struct ClockDrift {
 
 /// Whether the trace says when it began, and says something possible.
 bool has_origin(TraceInfo const& info);
-/// Beside processes: which clock recorded them, from 0. Those of one host share one; who does not name a host has its own.
+/// Beside processes: which clock recorded them, from 0. Those of one host share one; who does not
+/// name a host has its own.
 std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes);
 
-/// The trace as its clock would have recorded it without drift: starts and ends are mapped, durations follow. O(events).
+/// The trace as its clock would have recorded it without drift: starts and ends are mapped,
+/// durations follow. O(events).
 Trace correct_drift(Trace const& trace, ClockDrift const& drift);
 
 }  // namespace stepscope::model

@@ -42,27 +42,33 @@ struct Series {
   bool is_unsure = false;
 };
 
-/// How two series, of which the first is as long at least, lie to each other when the second is moved by so many places.
+/// How two series, of which the first is as long at least, lie to each other when the second is
+/// moved by so many places.
 class Comparison {
  public:
   Comparison(Series const& reference, Series const& other) : other_(other) {
-    for (size_t i = 0; i < reference.ends.size(); ++i) by_end_.emplace_back(reference.ends[i], static_cast<int64_t>(i));
+    for (size_t i = 0; i < reference.ends.size(); ++i)
+      by_end_.emplace_back(reference.ends[i], static_cast<int64_t>(i));
     reference_ = reference.ends;
     std::sort(by_end_.begin(), by_end_.end());
   }
   /// Between the ends of the reference, which has two at least.
   [[nodiscard]] int64_t period() const {
     std::vector<int64_t> gaps;
-    for (size_t i = 1; i < by_end_.size(); ++i) gaps.push_back(by_end_[i].first - by_end_[i - 1].first);
+    for (size_t i = 1; i < by_end_.size(); ++i)
+      gaps.push_back(by_end_[i].first - by_end_[i - 1].first);
     return median(gaps);
   }
   /// By which those of the other end nearest to those of the reference.
   [[nodiscard]] int64_t best_shift() const {
     std::vector<int64_t> shifts;
-    for_samples([&](size_t place, int64_t end) { shifts.push_back(nearest(end) - static_cast<int64_t>(place)); });
+    for_samples([&](size_t place, int64_t end) {
+      shifts.push_back(nearest(end) - static_cast<int64_t>(place));
+    });
     return median(shifts);
   }
-  /// Median time between the ends of those that are one then; the most that there is when they are less than half of the other.
+  /// Median time between the ends of those that are one then; the most that there is when they are
+  /// less than half of the other.
   [[nodiscard]] int64_t distance(int64_t shift) const {
     std::vector<int64_t> distances;
     size_t looked_at = 0;
@@ -72,7 +78,8 @@ class Comparison {
       if (there >= 0 && there < static_cast<int64_t>(reference_.size()))
         distances.push_back(std::abs(reference_[static_cast<size_t>(there)] - end));
     });
-    return 2 * distances.size() < looked_at ? std::numeric_limits<int64_t>::max() : median(distances);
+    return 2 * distances.size() < looked_at ? std::numeric_limits<int64_t>::max()
+                                            : median(distances);
   }
 
  private:
@@ -89,7 +96,8 @@ class Comparison {
     auto const behind = std::lower_bound(by_end_.begin(), by_end_.end(), std::pair(end, INT64_MIN));
     if (behind == by_end_.begin()) return behind->second;
     auto const before = std::prev(behind);
-    return behind == by_end_.end() || end - before->first <= behind->first - end ? before->second : behind->second;
+    return behind == by_end_.end() || end - before->first <= behind->first - end ? before->second
+                                                                                 : behind->second;
   }
   static int64_t median(std::vector<int64_t>& values) {
     if (values.empty()) return std::numeric_limits<int64_t>::max();
@@ -103,11 +111,14 @@ class Comparison {
   std::vector<std::pair<int64_t, int64_t>> by_end_;  ///< (end, place)
 };
 
-/// Between steps that both devices number, by how many places the other's first collective lies behind the reference's.
-std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording const& of_reference, Series const& other,
-                                      DeviceRecording const& of_other) {
-  auto const count = static_cast<int64_t>(reference.ends.size()), other_count = static_cast<int64_t>(other.ends.size());
-  if (of_reference.steps <= 0 || of_other.steps <= 0 || count % of_reference.steps != 0 || other_count % of_other.steps != 0)
+/// Between steps that both devices number, by how many places the other's first collective lies
+/// behind the reference's.
+std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording const& of_reference,
+                                      Series const& other, DeviceRecording const& of_other) {
+  auto const count = static_cast<int64_t>(reference.ends.size()),
+             other_count = static_cast<int64_t>(other.ends.size());
+  if (of_reference.steps <= 0 || of_other.steps <= 0 || count % of_reference.steps != 0 ||
+      other_count % of_other.steps != 0)
     return std::nullopt;
   int64_t const each = count / of_reference.steps;
   if (each != other_count / of_other.steps) return std::nullopt;
@@ -115,11 +126,14 @@ std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording c
   if (__builtin_sub_overflow(of_other.first_step, of_reference.first_step, &steps_later) ||
       __builtin_mul_overflow(steps_later, each, &places))
     places = of_other.first_step > of_reference.first_step ? count : -other_count;
-  return std::clamp(places, -other_count, count);  // beside each other is far enough for those that have nothing in common
+  return std::clamp(
+      places, -other_count,
+      count);  // beside each other is far enough for those that have nothing in common
 }
 
-/// Sets the other's shift. Steps tell it; else times do, where one clock told them; clocks of different hosts are believed only
-/// where the order cannot be right, and only when they agree well: any two lie within half a period.
+/// Sets the other's shift. Steps tell it; else times do, where one clock told them; clocks of
+/// different hosts are believed only where the order cannot be right, and only when they agree
+/// well: any two lie within half a period.
 void place(Series const& reference, Series& other, std::span<DeviceRecording const> recordings) {
   DeviceRecording const nothing;
   bool const is_known = reference.device < recordings.size() && other.device < recordings.size();
@@ -136,7 +150,8 @@ void place(Series const& reference, Series& other, std::span<DeviceRecording con
   Comparison const comparison(reference, other);
   constexpr int64_t kOfOneClock = 4, kOfSeveral = 16, kMuchBetter = 4;
   int64_t const near = comparison.period() / (is_one_clock ? kOfOneClock : kOfSeveral);
-  int64_t const best = comparison.best_shift(), at_best = comparison.distance(best), unmoved = comparison.distance(0);
+  int64_t const best = comparison.best_shift(), at_best = comparison.distance(best),
+                unmoved = comparison.distance(0);
   if (at_best <= near && at_best < unmoved / kMuchBetter)
     other.shift = best;
   else
@@ -160,8 +175,9 @@ struct SameKind {
 /// Moves the series of a kind so that their places are those of the collectives.
 void place_all(std::vector<Series>& series, std::span<DeviceRecording const> recordings) {
   if (series.size() < 2) return;
-  auto const longest = std::max_element(series.begin(), series.end(),
-                                        [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
+  auto const longest = std::max_element(
+      series.begin(), series.end(),
+      [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
   int64_t first = 0;
   for (Series& each : series) {
     if (&each != &*longest) place(*longest, each, recordings);
@@ -200,7 +216,8 @@ class Matcher {
   explicit Matcher(Collectives const& collectives) : collectives_(collectives) {
     std::optional<uint32_t> last;
     collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t) {
-      if (identity.communicator != 0 && identity.sequence != 0) with_sequence_.insert(identity.communicator);
+      if (identity.communicator != 0 && identity.sequence != 0)
+        with_sequence_.insert(identity.communicator);
       devices_ += device != last ? 1 : 0;
       last = device;
     });
@@ -252,9 +269,11 @@ class Matcher {
     return entries;
   }
 
-  /// Most devices have the same kinds in the same order: the one that followed the last one is looked at first.
+  /// Most devices have the same kinds in the same order: the one that followed the last one is
+  /// looked at first.
   uint32_t find_kind(MatchKey const& key) {
-    uint32_t const expected = last_kind_ == SameKind::kNone ? SameKind::kNone : kinds_[last_kind_].follower;
+    uint32_t const expected =
+        last_kind_ == SameKind::kNone ? SameKind::kNone : kinds_[last_kind_].follower;
     if (expected != SameKind::kNone && kinds_[expected].key == key) return last_kind_ = expected;
     auto const [known, is_new] = kind_of_.try_emplace(key, static_cast<uint32_t>(kinds_.size()));
     if (is_new) {
@@ -295,24 +314,30 @@ class Matcher {
   }
 
   /// Nothing: cannot be matched.
-  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveIdentity const& identity, uint32_t window) {
+  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveIdentity const& identity,
+                                               uint32_t window) {
     auto const tag = [&](Numbering numbering, CollectiveOp op) {
-      uint64_t const of_window = numbering == Numbering::kSequence ? 0 : uint64_t{window & kMostWindow} << 32U;
+      uint64_t const of_window =
+          numbering == Numbering::kSequence ? 0 : uint64_t{window & kMostWindow} << 32U;
       return static_cast<uint64_t>(numbering) << 56U | of_window | static_cast<uint64_t>(op);
     };
     bool const has_sequence = with_sequence_.contains(identity.communicator);
     bool const is_pair = is_point_to_point(identity.op);
     // A communicator's first collective may have the number 0.
     if (has_sequence && (identity.sequence != 0 || !is_pair))
-      return MatchKey{identity.communicator, tag(Numbering::kSequence, CollectiveOp::kUnknown), identity.sequence, 0};
+      return MatchKey{identity.communicator, tag(Numbering::kSequence, CollectiveOp::kUnknown),
+                      identity.sequence, 0};
     if (is_pair) {
       if (identity.rank < 0 || identity.peer < 0) return std::nullopt;
       bool const sends = identity.op == CollectiveOp::kSend;
       auto const from = static_cast<uint64_t>(sends ? identity.rank : identity.peer);
       auto const to = static_cast<uint64_t>(sends ? identity.peer : identity.rank);
-      return MatchKey{identity.communicator, tag(Numbering::kOrderOfPair, CollectiveOp::kSend), from << 32U | to, identity.bytes};
+      return MatchKey{identity.communicator, tag(Numbering::kOrderOfPair, CollectiveOp::kSend),
+                      from << 32U | to, identity.bytes};
     }
-    if (identity.communicator == 0 && identity.participants != 0 && identity.participants < devices_) return std::nullopt;
+    if (identity.communicator == 0 && identity.participants != 0 &&
+        identity.participants < devices_)
+      return std::nullopt;
     return MatchKey{identity.communicator, tag(Numbering::kOrder, identity.op), 0, identity.bytes};
   }
 
@@ -332,7 +357,8 @@ struct InOneList {
   [[nodiscard]] size_t size() const { return all.size(); }
   template <class Visit>
   void for_each(Visit visit) const {
-    for (DeviceCollective const& each : all) visit(each.device, identity_of(*each.detail), each.end_ns);
+    for (DeviceCollective const& each : all)
+      visit(each.device, identity_of(*each.detail), each.end_ns);
   }
 };
 
@@ -346,7 +372,8 @@ struct ByDevice {
   template <class Visit>
   void for_each(Visit visit) const {
     for (uint32_t device = 0; device < devices.size(); ++device)
-      for (RecordedCollective const& each : devices[device]) visit(device, each.identity, each.end_ns);
+      for (RecordedCollective const& each : devices[device])
+        visit(device, each.identity, each.end_ns);
   }
 };
 
@@ -360,11 +387,13 @@ void DeviceRecording::set_steps(std::vector<int64_t> indices) {
 
 void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans) {
   std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> of_devices;
-  for (size_t d = 0; d < spans.size(); ++d) of_devices[{spans[d].rank, spans[d].device}].push_back(d);
+  for (size_t d = 0; d < spans.size(); ++d)
+    of_devices[{spans[d].rank, spans[d].device}].push_back(d);
   size_t const windows = of_devices.empty() ? 0 : of_devices.begin()->second.size();
   bool has_several = false, are_as_many = true;
   for (auto& [device, own] : of_devices) {
-    std::sort(own.begin(), own.end(), [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
+    std::sort(own.begin(), own.end(),
+              [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
     has_several = has_several || own.size() > 1;
     are_as_many = are_as_many && own.size() == windows;
     // Two at once are two recordings of one window.
@@ -380,7 +409,8 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
   }
   std::vector<size_t> by_time(spans.size());
   std::iota(by_time.begin(), by_time.end(), size_t{0});
-  std::sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
+  std::sort(by_time.begin(), by_time.end(),
+            [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
   uint32_t window = 0;
   int64_t end = INT64_MAX;
   for (size_t const d : by_time) {
@@ -391,7 +421,8 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
 }
 
 CollectiveIdentity identity_of(CollectiveDetail const& detail) {
-  return {detail.bytes, detail.communicator, detail.sequence, detail.op, detail.participants, detail.rank, detail.peer};
+  return {detail.bytes,        detail.communicator, detail.sequence, detail.op,
+          detail.participants, detail.rank,         detail.peer};
 }
 
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
@@ -400,8 +431,9 @@ std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const>
   return Matcher(list).match(recordings);
 }
 
-std::vector<CollectiveMatch> match_collectives(std::span<std::vector<RecordedCollective> const> devices,
-                                               std::span<DeviceRecording const> recordings) {
+std::vector<CollectiveMatch> match_collectives(
+    std::span<std::vector<RecordedCollective> const> devices,
+    std::span<DeviceRecording const> recordings) {
   ByDevice const list{devices};
   return Matcher(list).match(recordings);
 }

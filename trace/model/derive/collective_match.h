@@ -1,6 +1,7 @@
-// Which collectives on different devices are one (DEFINITIONS, "Communication"): those with the same communicator and sequence
-// number; without a number, the n-th of the same communicator, op and bytes on each, counted from where both record. A send is
-// matched with its receive: without a number, the n-th from one rank to another with the n-th that this one receives from it.
+// Which collectives on different devices are one (DEFINITIONS, "Communication"): those with the
+// same communicator and sequence number; without a number, the n-th of the same communicator, op
+// and bytes on each, counted from where both record. A send is matched with its receive: without a
+// number, the n-th from one rank to another with the n-th that this one receives from it.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +40,10 @@ struct RecordedCollective {
 /// From where a device's process records: it may have begun later than others.
 struct DeviceRecording {
   uint32_t clock = 0;                 ///< devices of one clock have comparable times
-  int64_t first_step = 0, steps = 0;  ///< lowest index of its annotated steps, and how many there are; 0 steps: not annotated
-  uint32_t window = 0;                ///< below 2^20; collectives without number are matched within one window alone
+  int64_t first_step = 0, steps = 0;  ///< lowest index of its annotated steps, and how many there
+                                      ///< are; 0 steps: not annotated
+  uint32_t window =
+      0;  ///< below 2^20; collectives without number are matched within one window alone
 
   /// Of the indices of all its steps; each may be there several times.
   void set_steps(std::vector<int64_t> indices);
@@ -51,25 +54,29 @@ struct RecordedSpan {
   Interval when;
   int32_t rank = -1, device = 0;
 };
-/// Numbers the windows of a profiler that recorded one device several times, one after the other: the n-th of each device is the
-/// n-th of all if they have as many, else those that overlap are one. All 0 where no device has several. `spans`: beside
-/// `recordings`.
+/// Numbers the windows of a profiler that recorded one device several times, one after the other:
+/// the n-th of each device is the n-th of all if they have as many, else those that overlap are
+/// one. All 0 where no device has several. `spans`: beside `recordings`.
 void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans);
 
 struct CollectiveMatch {
-  uint32_t collective = 0;  ///< the same for all participants; from 0, in the order in which they are first seen
-  uint64_t number = 0;      ///< the sequence, or the order where there is none
-  bool is_unsure = false;   ///< it is alone because devices have different numbers of them, and nothing tells which are one
+  uint32_t collective =
+      0;  ///< the same for all participants; from 0, in the order in which they are first seen
+  uint64_t number = 0;     ///< the sequence, or the order where there is none
+  bool is_unsure = false;  ///< it is alone because devices have different numbers of them, and
+                           ///< nothing tells which are one
 };
 
-/// Beside `collectives`: the devices' one after the other, each device's by start. `recordings`: by device; empty: nothing is
-/// known, all began at once. What cannot be matched is alone: a send or receive without number of which it is not known who takes
-/// part; a collective of an unknown communicator that has fewer participants than there are devices, so that there must be
-/// several communicators; is_unsure. O(n log n).
+/// Beside `collectives`: the devices' one after the other, each device's by start. `recordings`: by
+/// device; empty: nothing is known, all began at once. What cannot be matched is alone: a send or
+/// receive without number of which it is not known who takes part; a collective of an unknown
+/// communicator that has fewer participants than there are devices, so that there must be several
+/// communicators; is_unsure. O(n log n).
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
                                                std::span<DeviceRecording const> recordings = {});
 /// The same of those of each device, by its number: beside all of them, device by device.
-std::vector<CollectiveMatch> match_collectives(std::span<std::vector<RecordedCollective> const> devices,
-                                               std::span<DeviceRecording const> recordings = {});
+std::vector<CollectiveMatch> match_collectives(
+    std::span<std::vector<RecordedCollective> const> devices,
+    std::span<DeviceRecording const> recordings = {});
 
 }  // namespace stepscope::model

@@ -55,15 +55,16 @@ class OutlineMaker {
     columns.depth.reserve(rows);
     columns.track.reserve(rows);
   }
-  static void copy_row(Trace::Columns const& from, DetailTables const& details, uint32_t row, std::span<uint32_t const> rows,
-                       Trace& trace) {
+  static void copy_row(Trace::Columns const& from, DetailTables const& details, uint32_t row,
+                       std::span<uint32_t const> rows, Trace& trace) {
     Trace::Columns& to = trace.columns_;
     to.start.push_back(from.start[row]);
     to.dur.push_back(from.dur[row]);
     to.name.push_back(from.name[row]);
     to.kind.push_back(from.kind[row]);
     to.correlation.push_back(from.correlation[row]);
-    to.detail.push_back(copy_detail(details, kind_info(from.kind[row]).table, from.detail[row], trace.details_));
+    to.detail.push_back(
+        copy_detail(details, kind_info(from.kind[row]).table, from.detail[row], trace.details_));
     to.link.push_back(moved(from.link[row], rows));
     to.depth.push_back(from.depth[row]);
     to.track.push_back(from.track[row]);
@@ -71,7 +72,9 @@ class OutlineMaker {
   static EventId moved(EventId link, std::span<uint32_t const> rows) {
     if (!link.valid()) return link;
     auto const place = std::lower_bound(rows.begin(), rows.end(), link.value);
-    return place != rows.end() && *place == link.value ? EventId{static_cast<uint32_t>(place - rows.begin())} : EventId{};
+    return place != rows.end() && *place == link.value
+               ? EventId{static_cast<uint32_t>(place - rows.begin())}
+               : EventId{};
   }
 };
 
@@ -84,8 +87,12 @@ TraceHead head_of(Trace const& trace) {
 
 void replace_head(Trace& trace, TraceHead const& head) { OutlineMaker::replace_head(trace, head); }
 
-void complete_outline(Trace& outline, Trace const& whole) { OutlineMaker::complete(outline, whole); }
+void complete_outline(Trace& outline, Trace const& whole) {
+  OutlineMaker::complete(outline, whole);
+}
 
-Trace outline_of(Trace whole, std::span<uint32_t const> rows) { return OutlineMaker::make(std::move(whole), rows); }
+Trace outline_of(Trace whole, std::span<uint32_t const> rows) {
+  return OutlineMaker::make(std::move(whole), rows);
+}
 
 }  // namespace stepscope::model

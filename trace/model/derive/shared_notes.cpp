@@ -51,7 +51,9 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
 
   for (auto const& [shape, seen] : by_shape) {
     SharedNote& note = shared[seen.place];
-    if (seen.is_alike_alone) note.text += fmt::format(" (the numbers of rank {}; the others differ in numbers)", note.ranks[0]);
+    if (seen.is_alike_alone)
+      note.text +=
+          fmt::format(" (the numbers of rank {}; the others differ in numbers)", note.ranks[0]);
     std::sort(note.ranks.begin(), note.ranks.end());
     note.ranks.erase(std::unique(note.ranks.begin(), note.ranks.end()), note.ranks.end());
   }
@@ -67,8 +69,9 @@ std::string rank_list(std::vector<int32_t> const& ranks) {
     size_t last = first;
     while (last + 1 < ranks.size() && int64_t{ranks[last + 1]} == int64_t{ranks[last]} + 1) ++last;
     text += runs == 0 ? (ranks.size() == 1 ? "rank " : "ranks ") : ", ";
-    text += first == last ? fmt::format("{}", ranks[first])
-                          : fmt::format("{}{}{}", ranks[first], last == first + 1 ? ", " : "–", ranks[last]);
+    text += first == last
+                ? fmt::format("{}", ranks[first])
+                : fmt::format("{}{}{}", ranks[first], last == first + 1 ? ", " : "–", ranks[last]);
     first = last + 1;
   }
   return text;

@@ -1,4 +1,5 @@
-// The notes of many processes, each once: processes of a job say the same, or the same but for its numbers, about their files.
+// The notes of many processes, each once: processes of a job say the same, or the same but for its
+// numbers, about their files.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct ProcessNotes {
 };
 
 struct SharedNote {
-  std::string text;            ///< of the first process that says it; tells where the others' numbers differ
+  std::string text;  ///< of the first process that says it; tells where the others' numbers differ
   std::vector<int32_t> ranks;  ///< that say it, ascending, each once
   size_t process = 0;          ///< the first one, its place among all
   size_t processes = 0;        ///< how many say it

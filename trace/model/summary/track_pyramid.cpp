@@ -23,7 +23,8 @@ int64_t share_before(int64_t total, int64_t begin, int64_t end, int64_t time) {
 template <class T, class Sum>
 void cumulate(std::vector<T> const& values, std::vector<Sum>& before) {
   before.assign(values.size() + 1, 0);
-  for (size_t i = 0; i < values.size(); ++i) before[i + 1] = before[i] + static_cast<Sum>(values[i]);
+  for (size_t i = 0; i < values.size(); ++i)
+    before[i + 1] = before[i] + static_cast<Sum>(values[i]);
 }
 
 }  // namespace
@@ -60,7 +61,8 @@ TrackPyramid::TrackPyramid(TrackSummary summary) : summary_(std::move(summary)) 
 size_t TrackPyramid::bin_at(int64_t time) const {
   if (time >= summary_.end) return summary_.size();
   auto const after = std::upper_bound(summary_.begin.begin(), summary_.begin.end(), time);
-  return after == summary_.begin.begin() ? 0 : static_cast<size_t>(after - summary_.begin.begin()) - 1;
+  return after == summary_.begin.begin() ? 0
+                                         : static_cast<size_t>(after - summary_.begin.begin()) - 1;
 }
 
 TrackPyramid::Extremes TrackPyramid::extremes(size_t first, size_t last) const {
@@ -80,13 +82,15 @@ TrackPyramid::Extremes TrackPyramid::extremes(size_t first, size_t last) const {
 int64_t TrackPyramid::starts_before(size_t bin, int64_t time) const {
   auto const before = static_cast<int64_t>(starts_before_[bin]);
   if (bin == summary_.size()) return before;
-  return before + share_before(summary_.starts[bin], summary_.begin[bin], summary_.bin_end(bin), time);
+  return before +
+         share_before(summary_.starts[bin], summary_.begin[bin], summary_.bin_end(bin), time);
 }
 
 uint64_t TrackPyramid::starts(int64_t begin, int64_t end) const {
   STEPSCOPE_CHECK(begin <= end);
   if (summary_.size() == 0) return 0;
-  return static_cast<uint64_t>(starts_before(bin_at(end), end) - starts_before(bin_at(begin), begin));
+  return static_cast<uint64_t>(starts_before(bin_at(end), end) -
+                               starts_before(bin_at(begin), begin));
 }
 
 std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count) const {
@@ -101,14 +105,18 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
   };
   auto const border_at = [&](size_t i) {
     auto const time =
-        static_cast<int64_t>(begin + static_cast<Wide>(end - begin) * static_cast<int64_t>(i) / static_cast<int64_t>(count));
+        static_cast<int64_t>(begin + static_cast<Wide>(end - begin) * static_cast<int64_t>(i) /
+                                         static_cast<int64_t>(count));
     Border border{bin_at(time), {}, 0, time};
     size_t const bin = border.bin;
     auto const share = [&](int64_t total) {
-      return bin < summary_.size() ? share_before(total, summary_.begin[bin], summary_.bin_end(bin), time) : 0;
+      return bin < summary_.size()
+                 ? share_before(total, summary_.begin[bin], summary_.bin_end(bin), time)
+                 : 0;
     };
     for (size_t c = 0; c < kOpClassCount; ++c)
-      border.busy[c] = busy_before_[c][bin] + share(bin < summary_.size() ? summary_.busy[c][bin] : 0);
+      border.busy[c] =
+          busy_before_[c][bin] + share(bin < summary_.size() ? summary_.busy[c][bin] : 0);
     border.starts = starts_before(bin, time);
     return border;
   };
@@ -117,10 +125,12 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
     Border const right = border_at(i + 1);
     ViewBin& view_bin = bins[i];
     for (size_t c = 0; c < kOpClassCount; ++c) view_bin.busy_ns[c] = right.busy[c] - left.busy[c];
-    view_bin.starts = static_cast<uint32_t>(std::min<int64_t>(right.starts - left.starts, UINT32_MAX));
+    view_bin.starts =
+        static_cast<uint32_t>(std::min<int64_t>(right.starts - left.starts, UINT32_MAX));
     bool const cuts_last = right.bin < summary_.size() && right.time > summary_.begin[right.bin];
     bool const before_first = right.time <= summary_.begin.front();
-    Extremes const found = before_first ? Extremes{} : extremes(left.bin, right.bin + (cuts_last ? 1 : 0));
+    Extremes const found =
+        before_first ? Extremes{} : extremes(left.bin, right.bin + (cuts_last ? 1 : 0));
     view_bin.depth = found.depth;
     view_bin.longest_ns = found.longest;
     view_bin.longest_name = found.longest_name;
@@ -134,7 +144,8 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
 int64_t TrackPyramid::resolution(int64_t begin, int64_t end) const {
   int64_t widest = 0;
   for (size_t bin = bin_at(begin); bin < summary_.size() && summary_.begin[bin] < end; ++bin)
-    if (summary_.starts[bin] > 0) widest = std::max(widest, summary_.bin_end(bin) - summary_.begin[bin]);
+    if (summary_.starts[bin] > 0)
+      widest = std::max(widest, summary_.bin_end(bin) - summary_.begin[bin]);
   return widest;
 }
 

@@ -13,7 +13,8 @@ constexpr int64_t kNever = INT64_MIN / 2;
 /// OpClass of every kind, so that a row costs one look-up.
 constexpr std::array<uint8_t, kKindCount> kClassOfKind = [] {
   std::array<uint8_t, kKindCount> classes{};
-  for (size_t kind = 0; kind < classes.size(); ++kind) classes[kind] = static_cast<uint8_t>(kKindTable[kind].op_class);
+  for (size_t kind = 0; kind < classes.size(); ++kind)
+    classes[kind] = static_cast<uint8_t>(kKindTable[kind].op_class);
   return classes;
 }();
 
@@ -22,7 +23,8 @@ class Summarizer {
  public:
   explicit Summarizer(size_t events) { summary_.begin.reserve(events / kEventsPerBin + 2); }
 
-  /// Adds rows from `first` on that are of one class and belong into one bin; returns the first one behind them.
+  /// Adds rows from `first` on that are of one class and belong into one bin; returns the first one
+  /// behind them.
   size_t add_run(EventView const& events, std::span<uint16_t const> depth, size_t first) {
     if (summary_.begin.empty()) open(events.start[first]);
     if (started_ >= kMinEventsPerBin) close_before(events.start[first]);
@@ -47,7 +49,8 @@ class Summarizer {
   }
 
  private:
-  /// Adds rows from `row` on, before `end`, that are of the first one's class and, when `kMayClose`, belong into the open bin.
+  /// Adds rows from `row` on, before `end`, that are of the first one's class and, when
+  /// `kMayClose`, belong into the open bin.
   template <bool kMayClose>
   size_t add_rows(EventView const& events, size_t row, size_t end) {
     if (row == end) return row;
@@ -61,13 +64,16 @@ class Summarizer {
     int64_t longest = longest_;
     size_t longest_row = end;
     size_t const first = row;
-    for (; row < end && (kinds[row] == kinds[first] || kClassOfKind[static_cast<size_t>(kinds[row])] == op_class); ++row) {
+    for (; row < end && (kinds[row] == kinds[first] ||
+                         kClassOfKind[static_cast<size_t>(kinds[row])] == op_class);
+         ++row) {
       int64_t const start = starts[row];
-      if (kMayClose && closes_before(start, row > first ? starts[row - 1] : last_start_, std::max(covered_until_, covered),
-                                     started_ + (row - first)))
+      if (kMayClose && closes_before(start, row > first ? starts[row - 1] : last_start_,
+                                     std::max(covered_until_, covered), started_ + (row - first)))
         break;
       int64_t const dur = durs[row];
-      // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are taken out when it closes.
+      // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are
+      // taken out when it closes.
       busy += std::max<int64_t>(0, start + dur - std::max(start, covered));
       covered = std::max(covered, start + dur);
       // No branch: which row is the longest so far cannot be guessed.
@@ -86,13 +92,19 @@ class Summarizer {
     return row;
   }
   /// Until when something runs, as far as the events so far tell.
-  static int64_t pause_begin(int64_t last_start, int64_t covered_until) { return std::max(covered_until, last_start + 1); }
-  /// The pause before `start` is as long as the bin before it. (What is compared is seldom true, so that the processor guesses
-  /// it.)
-  [[nodiscard]] bool is_long_pause(int64_t begin, int64_t start) const { return start - begin >= begin - summary_.begin.back(); }
-  [[nodiscard]] bool closes_before(int64_t start, int64_t last_start, int64_t covered_until, size_t started) const {
+  static int64_t pause_begin(int64_t last_start, int64_t covered_until) {
+    return std::max(covered_until, last_start + 1);
+  }
+  /// The pause before `start` is as long as the bin before it. (What is compared is seldom true, so
+  /// that the processor guesses it.)
+  [[nodiscard]] bool is_long_pause(int64_t begin, int64_t start) const {
+    return start - begin >= begin - summary_.begin.back();
+  }
+  [[nodiscard]] bool closes_before(int64_t start, int64_t last_start, int64_t covered_until,
+                                   size_t started) const {
     // Events of one start stay in one bin.
-    return is_long_pause(pause_begin(last_start, covered_until), start) || (started >= kEventsPerBin && start != last_start);
+    return is_long_pause(pause_begin(last_start, covered_until), start) ||
+           (started >= kEventsPerBin && start != last_start);
   }
   void close_before(int64_t start) {
     if (!closes_before(start, last_start_, covered_until_, started_)) return;
@@ -113,7 +125,8 @@ class Summarizer {
       busy_[c] = beyond;
     }
     summary_.starts.push_back(started_);
-    summary_.depth.push_back(static_cast<uint16_t>(started_ == 0 ? 0 : std::min(depth_ + 1, int{UINT16_MAX})));
+    summary_.depth.push_back(
+        static_cast<uint16_t>(started_ == 0 ? 0 : std::min(depth_ + 1, int{UINT16_MAX})));
     summary_.longest.push_back(longest_);
     summary_.longest_name.push_back(longest_name_);
     summary_.low.push_back(samples_ > 0 ? low_ : 0);
@@ -127,7 +140,8 @@ class Summarizer {
 
   TrackSummary summary_;
   std::array<int64_t, kOpClassCount> busy_{};  ///< of the open bin, what reaches beyond it included
-  std::array<int64_t, kOpClassCount> covered_{kNever, kNever, kNever, kNever};  ///< until when, by class
+  std::array<int64_t, kOpClassCount> covered_{kNever, kNever, kNever,
+                                              kNever};  ///< until when, by class
   int64_t covered_until_ = kNever, last_start_ = 0;
   uint32_t started_ = 0, samples_ = 0;
   uint16_t depth_ = 0;

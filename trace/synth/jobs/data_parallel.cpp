@@ -15,21 +15,25 @@ constexpr uint32_t kBlocksPerBucket = 4;
 constexpr uint64_t kBucketBytes = 25U << 20;
 constexpr uint64_t kActivationBytes = 48U << 20;
 
-std::string block_name(uint32_t block) { return fmt::format("layer{}.{}", block / 4 + 1, block % 4); }
+std::string block_name(uint32_t block) {
+  return fmt::format("layer{}.{}", block / 4 + 1, block % 4);
+}
 /// Later stages have smaller images and more channels: their blocks take somewhat longer.
 int32_t permille_of(uint32_t block) { return static_cast<int32_t>(800 + block / 4 * 120); }
 
 void all_reduce_bucket(ProgramBuilder& program, int32_t ranks, uint32_t bucket) {
   CollectiveSpec spec;
   spec.stream = program.comm_stream("all-reduce");
-  // The first layers have fewer parameters: two sizes, so that latency and bandwidth can be told apart.
+  // The first layers have fewer parameters: two sizes, so that latency and bandwidth can be told
+  // apart.
   spec.bytes = bucket == 0 ? kBucketBytes / 4 : kBucketBytes;
   spec.communicator = kWorldCommunicator;
   spec.participants = static_cast<uint32_t>(ranks);
   program.collective(spec);
 }
 
-/// A block's gradients in a tuned job, by its stage of the network: as ResNet-50's grow, four blocks a stage.
+/// A block's gradients in a tuned job, by its stage of the network: as ResNet-50's grow, four
+/// blocks a stage.
 uint64_t gradients_of(Job const& job, uint32_t block) {
   constexpr std::array<uint64_t, 4> kBytes = {220'000, 1'200'000, 7'000'000, 15'000'000};
   double const times = job.amount(FaultType::kNoOverlap, 1);

@@ -51,10 +51,12 @@ void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
     Process::Outcome& outcome = outcomes.emplace_back();
     outcome.peers_launched = arrival.rank == launches.last_rank ? launches.second : launches.last;
     outcome.begin = arrival.offer.begin;
-    if (arrival.offer.rendezvous) outcome.begin = std::max(outcome.begin, launches.last + kRendezvousNs);
+    if (arrival.offer.rendezvous)
+      outcome.begin = std::max(outcome.begin, launches.last + kRendezvousNs);
     last_begin = std::max(last_begin, outcome.begin);
   }
-  int64_t const end = last_begin + random_.vary(meeting.front().offer.spec->transfer_ns, kTransferJitterPermille);
+  int64_t const end =
+      last_begin + random_.vary(meeting.front().offer.spec->transfer_ns, kTransferJitterPermille);
   int64_t transfer = INT64_MAX;
   for (Process::Outcome& outcome : outcomes) {
     outcome.end = end + random_.vary(kEndSkewNs, 1000);

@@ -1,5 +1,6 @@
-// Lets the ranks meet in their collectives: each begins where its stream is free, all end together one transfer after the last
-// has come, give or take the microseconds by which ends differ on real links.
+// Lets the ranks meet in their collectives: each begins where its stream is free, all end together
+// one transfer after the last has come, give or take the microseconds by which ends differ on real
+// links.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,12 @@ namespace stepscope::synth {
 
 class Exchange {
  public:
-  Exchange(uint32_t meetings, uint64_t seed) : meetings_(meetings), random_(hash_of(seed, 0xE8C4)) {}
+  Exchange(uint32_t meetings, uint64_t seed)
+      : meetings_(meetings), random_(hash_of(seed, 0xE8C4)) {}
 
   void begin_step();
-  /// Takes what the streams of a rank offer, and concludes every meeting that is complete with it, on all its participants.
+  /// Takes what the streams of a rank offer, and concludes every meeting that is complete with it,
+  /// on all its participants.
   void settle(std::span<Process> processes, size_t rank);
 
  private:

@@ -24,14 +24,16 @@ struct Group {
   int32_t rank;  ///< within it; −1 = the process's own
 };
 Group group_of(Job const& job, int32_t rank) {
-  bool const has_groups = job.is_tuned() && job.ranks > kExpertGroup && job.ranks % kExpertGroup == 0;
+  bool const has_groups =
+      job.is_tuned() && job.ranks > kExpertGroup && job.ranks % kExpertGroup == 0;
   if (!has_groups) return {0, 1, job.ranks, -1};
-  return {static_cast<uint32_t>(rank / kExpertGroup), static_cast<uint32_t>(job.ranks / kExpertGroup), kExpertGroup,
-          rank % kExpertGroup};
+  return {static_cast<uint32_t>(rank / kExpertGroup),
+          static_cast<uint32_t>(job.ranks / kExpertGroup), kExpertGroup, rank % kExpertGroup};
 }
 
 /// `meanwhile`: what is computed while the tokens travel; may be empty.
-void all_to_all(ProgramBuilder& program, Group const& group, std::span<KernelSpec const> meanwhile) {
+void all_to_all(ProgramBuilder& program, Group const& group,
+                std::span<KernelSpec const> meanwhile) {
   CollectiveSpec spec;
   spec.stream = program.comm_stream("all-to-all");
   spec.kind = model::CollectiveOp::kAllToAll;
@@ -54,16 +56,18 @@ void all_reduce_bucket(ProgramBuilder& program, int32_t ranks) {
   program.collective(spec);
 }
 
-/// What the expert that all tokens pass computes while they travel, of a tuned job: the first product and the activation on the
-/// way to the others' experts, the second product on the way back.
+/// What the expert that all tokens pass computes while they travel, of a tuned job: the first
+/// product and the activation on the way to the others' experts, the second product on the way
+/// back.
 struct SharedExpert {
   std::span<KernelSpec const> first, second, second_backward, first_backward;
 };
 SharedExpert shared_expert(Job const& job) {
   if (!job.is_tuned()) return {};
-  constexpr size_t kSecond = 3, kSecondBackward = 2;  // where it begins among the kernels of a perceptron
-  return {mlp_forward().first(kSecond), mlp_forward().subspan(kSecond), mlp_backward().first(kSecondBackward),
-          mlp_backward().subspan(kSecondBackward)};
+  constexpr size_t kSecond = 3,
+                   kSecondBackward = 2;  // where it begins among the kernels of a perceptron
+  return {mlp_forward().first(kSecond), mlp_forward().subspan(kSecond),
+          mlp_backward().first(kSecondBackward), mlp_backward().subspan(kSecondBackward)};
 }
 
 void forward_layer(ProgramBuilder& program, Job const& job, Group const& group, uint32_t layer) {
@@ -96,7 +100,8 @@ ProgramBuilder program_of(Job const& job, int32_t rank, model::StringTable& stri
   program.begin_step(true);
   program.begin_phase("forward");
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
-    activations.push_back(program.allocate(kExpertActivationBytes, model::MemoryPurpose::kActivations));
+    activations.push_back(
+        program.allocate(kExpertActivationBytes, model::MemoryPurpose::kActivations));
     forward_layer(program, job, group, layer);
   }
   program.kernels(loss_kernels());

@@ -17,7 +17,8 @@ constexpr std::array kPatterns = {
 std::span<Pattern const> patterns() { return kPatterns; }
 
 Pattern const* find_pattern(std::string_view name) {
-  auto const found = std::find_if(kPatterns.begin(), kPatterns.end(), [&](Pattern const& p) { return p.name == name; });
+  auto const found = std::find_if(kPatterns.begin(), kPatterns.end(),
+                                  [&](Pattern const& p) { return p.name == name; });
   return found == kPatterns.end() ? nullptr : &*found;
 }
 

@@ -1,4 +1,5 @@
-// How the ranks of a made run share the work: THE list of patterns, each a function that writes the ranks' programs.
+// How the ranks of a made run share the work: THE list of patterns, each a function that writes the
+// ranks' programs.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,18 @@
 
 namespace stepscope::synth {
 
-/// A data-parallel convolutional network: gradients are summed in buckets while the backward pass goes on.
+/// A data-parallel convolutional network: gradients are summed in buckets while the backward pass
+/// goes on.
 Schedule data_parallel(Job const& job, model::StringTable& strings);
-/// A transformer in one stage a rank, one forward and one backward in turn (1F1B; Narayanan et al., PipeDream-2BW, 2021), 8
-/// micro-batches: where a stage waits for its neighbours is the bubble.
+/// A transformer in one stage a rank, one forward and one backward in turn (1F1B; Narayanan et al.,
+/// PipeDream-2BW, 2021), 8 micro-batches: where a stage waits for its neighbours is the bubble.
 Schedule pipeline(Job const& job, model::StringTable& strings);
-/// A transformer with experts spread over the ranks: tokens travel to them and back by all-to-all, in unequal shares. In a tuned
-/// job an expert that all tokens pass computes meanwhile.
+/// A transformer with experts spread over the ranks: tokens travel to them and back by all-to-all,
+/// in unequal shares. In a tuned job an expert that all tokens pass computes meanwhile.
 Schedule mixture_of_experts(Job const& job, model::StringTable& strings);
 
-/// Ranks that exchange tokens with each other in a tuned mixture of experts of at least twice as many.
+/// Ranks that exchange tokens with each other in a tuned mixture of experts of at least twice as
+/// many.
 inline constexpr int32_t kExpertGroup = 4;
 
 struct Pattern {

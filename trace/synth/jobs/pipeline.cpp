@@ -11,8 +11,10 @@ namespace {
 
 constexpr uint32_t kMicroBatches = 8;
 constexpr uint32_t kLayersPerStage = 4;
-constexpr int32_t kPermille = 300;              // a micro-batch is smaller than the batch that the kernels' durations are of
-constexpr uint64_t kBoundaryBytes = 32U << 20;  // activations, or their gradients, between two stages
+constexpr int32_t kPermille =
+    300;  // a micro-batch is smaller than the batch that the kernels' durations are of
+constexpr uint64_t kBoundaryBytes = 32U
+                                    << 20;  // activations, or their gradients, between two stages
 constexpr uint64_t kStageActivationBytes = 192U << 20;  // of one micro-batch in one stage
 constexpr uint64_t kStageParameterBytes = 600U << 20;
 
@@ -39,7 +41,8 @@ class Stage {
   void forward(uint32_t batch) {
     program_.begin_phase("forward");
     if (stage_ > 0) receive(stage_ - 1, batch, false);
-    activations_.push_back(program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
+    activations_.push_back(
+        program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
     for (uint32_t layer = 0; layer < kLayersPerStage; ++layer) {
       program_.begin_layer(layer_name(layer));
       program_.kernels(attention_forward(), kPermille);
@@ -66,23 +69,27 @@ class Stage {
 
   /// `boundary` b lies between stages b and b + 1; gradients travel backward over it.
   void receive(int32_t boundary, uint32_t batch, bool gradients) {
-    CollectiveSpec const spec =
-        crossing(boundary, gradients, model::CollectiveOp::kReceive, gradients ? "receive from next" : "receive from previous");
+    CollectiveSpec const spec = crossing(boundary, gradients, model::CollectiveOp::kReceive,
+                                         gradients ? "receive from next" : "receive from previous");
     program_.meet(spec, meeting(boundary, batch, gradients));
     program_.await(spec.stream);
   }
   void send(int32_t boundary, uint32_t batch, bool gradients) {
-    program_.meet(crossing(boundary, gradients, model::CollectiveOp::kSend, gradients ? "send to previous" : "send to next"),
+    program_.meet(crossing(boundary, gradients, model::CollectiveOp::kSend,
+                           gradients ? "send to previous" : "send to next"),
                   meeting(boundary, batch, gradients));
   }
 
-  CollectiveSpec crossing(int32_t boundary, bool gradients, model::CollectiveOp op, std::string_view stream) {
+  CollectiveSpec crossing(int32_t boundary, bool gradients, model::CollectiveOp op,
+                          std::string_view stream) {
     CollectiveSpec spec;
     spec.stream = program_.comm_stream(stream);
     spec.kind = op;
     spec.bytes = kBoundaryBytes;
-    spec.communicator = kWorldCommunicator + 1 + 2 * static_cast<uint64_t>(boundary) + (gradients ? 1 : 0);
-    // The bubble is what a healthy pipeline loses: without it messages are there when they are wanted.
+    spec.communicator =
+        kWorldCommunicator + 1 + 2 * static_cast<uint64_t>(boundary) + (gradients ? 1 : 0);
+    // The bubble is what a healthy pipeline loses: without it messages are there when they are
+    // wanted.
     bool const waits = job_.happens || !job_.is_about(FaultType::kNone);
     spec.participants = waits ? 2 : 1;
     spec.rank = stage_ - boundary;
@@ -107,7 +114,8 @@ class Stage {
 
 Schedule pipeline(Job const& job, model::StringTable& strings) {
   Schedule schedule;
-  for (int32_t stage = 0; stage < job.ranks; ++stage) schedule.programs.push_back(Stage(job, stage, strings).build());
+  for (int32_t stage = 0; stage < job.ranks; ++stage)
+    schedule.programs.push_back(Stage(job, stage, strings).build());
   schedule.meetings = static_cast<uint32_t>(job.ranks - 1) * 2 * kMicroBatches + 1;
   return schedule;
 }

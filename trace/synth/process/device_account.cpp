@@ -29,7 +29,8 @@ void add_parts(TimeTruth const& part, TimeTruth& whole) {
 
 std::string_view to_string(IdleCause cause) {
   constexpr std::array<std::string_view, kIdleCauseCount> kNames = {
-      "allocation", "sync", "input", "dependency", "peer", "launch_starved", "launch_latency", "unexplained"};
+      "allocation", "sync",           "input",          "dependency",
+      "peer",       "launch_starved", "launch_latency", "unexplained"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -47,7 +48,9 @@ TimeTruth DeviceAccount::finish_step(int64_t begin) {
   add_parts(step, total_);
   if (is_first_step_) total_.window.begin = first_op;
   total_.window.end = window.end;
-  for (Interval const& gap : model::subtract({{is_first_step_ ? begin : covered_until_, window.end}}, busy)) explain(gap, step);
+  for (Interval const& gap :
+       model::subtract({{is_first_step_ ? begin : covered_until_, window.end}}, busy))
+    explain(gap, step);
   is_first_step_ = false;
   covered_until_ = window.end;
   forget_step();
@@ -85,8 +88,10 @@ TimeTruth DeviceAccount::split(Interval window, IntervalSet& busy) const {
 DeviceAccount::NextOp DeviceAccount::op_at(int64_t instant) {
   NextOp next;
   for (Stream& stream : streams_) {
-    while (stream.next_op < stream.ops.size() && stream.ops[stream.next_op].when.begin < instant) ++stream.next_op;
-    if (stream.next_op == stream.ops.size() || stream.ops[stream.next_op].when.begin != instant) continue;
+    while (stream.next_op < stream.ops.size() && stream.ops[stream.next_op].when.begin < instant)
+      ++stream.next_op;
+    if (stream.next_op == stream.ops.size() || stream.ops[stream.next_op].when.begin != instant)
+      continue;
     OpRecord const& op = stream.ops[stream.next_op];
     if (next.op == nullptr || op.launch_end < next.op->launch_end) next = {&op, &stream};
   }
@@ -94,17 +99,23 @@ DeviceAccount::NextOp DeviceAccount::op_at(int64_t instant) {
 }
 
 bool DeviceAccount::is_start_latency(Interval gap, NextOp const& next) const {
-  auto const touches = [&](IntervalSet const& set, size_t first) { return first < set.size() && set[first].begin < gap.end; };
-  return gap.length() < kLaunchLatencyLimitNs && next.op->launch_end <= gap.begin && next.op->peers_launched <= gap.begin &&
-         !touches(allocations_, next_allocation_) && !touches(next.stream->holds, next.stream->next_hold);
+  auto const touches = [&](IntervalSet const& set, size_t first) {
+    return first < set.size() && set[first].begin < gap.end;
+  };
+  return gap.length() < kLaunchLatencyLimitNs && next.op->launch_end <= gap.begin &&
+         next.op->peers_launched <= gap.begin && !touches(allocations_, next_allocation_) &&
+         !touches(next.stream->holds, next.stream->next_hold);
 }
 
 void DeviceAccount::explain(Interval gap, TimeTruth& step) {
   NextOp const next = op_at(gap.end);
   STEPSCOPE_CHECK(next.op != nullptr);
-  while (next_allocation_ < allocations_.size() && allocations_[next_allocation_].end <= gap.begin) ++next_allocation_;
+  while (next_allocation_ < allocations_.size() && allocations_[next_allocation_].end <= gap.begin)
+    ++next_allocation_;
   for (Stream& stream : streams_)
-    while (stream.next_hold < stream.holds.size() && stream.holds[stream.next_hold].end <= gap.begin) ++stream.next_hold;
+    while (stream.next_hold < stream.holds.size() &&
+           stream.holds[stream.next_hold].end <= gap.begin)
+      ++stream.next_hold;
   if (is_start_latency(gap, next)) {
     add_idle(IdleCause::kLaunchLatency, {gap}, step);
     return;
@@ -122,7 +133,9 @@ void DeviceAccount::explain(Interval gap, TimeTruth& step) {
     take(IdleCause::kPeer, {{launched, std::max(launched, next.op->peers_launched)}}, after, step);
   take(IdleCause::kLaunchStarved, {before}, before, step);
   for (Interval const& left : rest_)
-    add_idle(left.length() < kLaunchLatencyLimitNs ? IdleCause::kLaunchLatency : IdleCause::kUnexplained, {left}, step);
+    add_idle(
+        left.length() < kLaunchLatencyLimitNs ? IdleCause::kLaunchLatency : IdleCause::kUnexplained,
+        {left}, step);
 }
 
 void DeviceAccount::take(IdleCause cause, IntervalSet const& set, Interval bound, TimeTruth& step) {
@@ -136,7 +149,8 @@ void DeviceAccount::add_idle(IdleCause cause, IntervalSet const& when, TimeTruth
   auto const index = static_cast<size_t>(cause);
   for (Interval const& part : when) {
     step.idle_ns[index] += std::max<int64_t>(0, part.end - std::max(part.begin, step.window.begin));
-    total_.idle_ns[index] += std::max<int64_t>(0, part.end - std::max(part.begin, total_.window.begin));
+    total_.idle_ns[index] +=
+        std::max<int64_t>(0, part.end - std::max(part.begin, total_.window.begin));
   }
 }
 

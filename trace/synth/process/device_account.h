@@ -1,5 +1,5 @@
-// Keeps the truth of one device while it is simulated: why each of its ops could not begin earlier is known here at first hand,
-// not read back from events.
+// Keeps the truth of one device while it is simulated: why each of its ops could not begin earlier
+// is known here at first hand, not read back from events.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class DeviceAccount {
  public:
   explicit DeviceAccount(size_t streams) : streams_(streams) {}
 
-  /// Ops and holds of a stream come in order of time, none before the step's begin; so do the host's calls.
+  /// Ops and holds of a stream come in order of time, none before the step's begin; so do the
+  /// host's calls.
   void add_op(uint32_t stream, OpRecord const& op) { streams_[stream].ops.push_back(op); }
   /// An event of this device keeps the stream from going on.
   void add_hold(uint32_t stream, model::Interval when) { streams_[stream].holds.push_back(when); }
@@ -32,7 +33,8 @@ class DeviceAccount {
   void add_sync(model::Interval when) { syncs_.push_back(when); }
   void add_input(model::Interval when) { inputs_.push_back(when); }
 
-  /// How the device spent the step that the host began at `begin`; every op so far belongs to it. Begins the next step.
+  /// How the device spent the step that the host began at `begin`; every op so far belongs to it.
+  /// Begins the next step.
   TimeTruth finish_step(int64_t begin);
   /// From the first op to the last of all steps so far.
   [[nodiscard]] TimeTruth const& total() const { return total_; }

@@ -7,14 +7,17 @@ namespace stepscope::synth {
 namespace {
 
 constexpr uint64_t kSmallestSegment = 256ULL << 20;
-constexpr uint64_t kSegmentUnit = 2ULL << 20;     // what the driver gives
-constexpr uint64_t kReservedStep = 512ULL << 20;  // without a cache: memory is taken in such portions
+constexpr uint64_t kSegmentUnit = 2ULL << 20;  // what the driver gives
+constexpr uint64_t kReservedStep = 512ULL
+                                   << 20;  // without a cache: memory is taken in such portions
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 
-uint64_t DeviceMemory::reserved() const { return caches_ ? segments_ : round_up(peak_, kReservedStep); }
+uint64_t DeviceMemory::reserved() const {
+  return caches_ ? segments_ : round_up(peak_, kReservedStep);
+}
 
 void DeviceMemory::add_allocated(uint64_t bytes) {
   allocated_ += bytes;

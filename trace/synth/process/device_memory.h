@@ -1,6 +1,6 @@
-// The memory of a made device. In a tuned job by an allocator that caches, as frameworks have one: it asks the driver for
-// segments, cuts blocks from them and gives nothing back. Else no address is used twice, and what is reserved is the peak,
-// rounded up.
+// The memory of a made device. In a tuned job by an allocator that caches, as frameworks have one:
+// it asks the driver for segments, cuts blocks from them and gives nothing back. Else no address is
+// used twice, and what is reserved is the peak, rounded up.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// THE list of faults that `stepscope synth --fault` makes, each alone in its job and in every step: what its amount is, and which
-// finding must name it.
+// THE list of faults that `stepscope synth --fault` makes, each alone in its job and in every step:
+// what its amount is, and which finding must name it.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ struct FaultKind {
 };
 std::span<FaultKind const> fault_kinds();
 
-/// The rule whose finding comes first in a job of the pattern that has the fault; empty where there is none. A healthy pipeline
-/// of many stages has its bubble.
+/// The rule whose finding comes first in a job of the pattern that has the fault; empty where there
+/// is none. A healthy pipeline of many stages has its bubble.
 std::string_view finding_of(FaultKind const& kind, std::string_view pattern, int32_t ranks);
 
 /// One of them, so much of it.

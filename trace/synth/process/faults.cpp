@@ -11,7 +11,8 @@ constexpr int64_t kCostNs = 5'000'000;  // a quarter of a step: visible, and no 
 constexpr int64_t kCostPermille = 250;  // by which it varies
 
 // Places in the cycle. The first steps are healthy: they are warm-up to an analyzer.
-constexpr int64_t kInputStep = 3, kSyncStep = 5, kStarvedStep = 7, kAllocationStep = 10, kDependencyStep = 12, kPeerStep = 15;
+constexpr int64_t kInputStep = 3, kSyncStep = 5, kStarvedStep = 7, kAllocationStep = 10,
+                  kDependencyStep = 12, kPeerStep = 15;
 
 // The faults of --fault.
 constexpr int64_t kLatenessPermille = 50;  // by which what comes late varies
@@ -75,7 +76,8 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
       return injected(IdleCause::kDependency, cost_ns, reads_input);
     case kPeerStep: {
       if (job.ranks < 2) return {};
-      StepFaults faults = injected(is_victim ? IdleCause::kLaunchStarved : IdleCause::kPeer, cost_ns, true);
+      StepFaults faults =
+          injected(is_victim ? IdleCause::kLaunchStarved : IdleCause::kPeer, cost_ns, true);
       faults.rendezvous = true;
       faults.late = is_victim;
       return faults;
@@ -83,13 +85,15 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
     default:
       break;
   }
-  bool const is_slow = place >= kFirstStragglerStep && place <= kLastStragglerStep && rank == straggler_of(job.seed, job.ranks);
+  bool const is_slow = place >= kFirstStragglerStep && place <= kLastStragglerStep &&
+                       rank == straggler_of(job.seed, job.ranks);
   return slow_kernels(kStragglerPermille, is_slow);
 }
 
 StepFaults of_fault(Job const& job, int64_t step, int32_t rank, bool reads_input) {
   double const amount = job.fault->amount;
-  int64_t const late_ns = vary(static_cast<int64_t>(amount * 1e6), kLatenessPermille, hash_of(job.seed, step, 0xC057));
+  int64_t const late_ns =
+      vary(static_cast<int64_t>(amount * 1e6), kLatenessPermille, hash_of(job.seed, step, 0xC057));
   switch (job.fault->kind->type) {
     case FaultType::kInput:
       return injected(IdleCause::kInput, late_ns, reads_input);
@@ -98,7 +102,8 @@ StepFaults of_fault(Job const& job, int64_t step, int32_t rank, bool reads_input
     case FaultType::kStraggler:
       return slow_kernels(in_permille(amount), rank == rank_of_fault(job));
     case FaultType::kOutliers:
-      return busy_host(HostWorkKind::kCheckpoint, late_ns, step % kCheckpointEvery == kCheckpointEvery - 1 && rank == 0);
+      return busy_host(HostWorkKind::kCheckpoint, late_ns,
+                       step % kCheckpointEvery == kCheckpointEvery - 1 && rank == 0);
     case FaultType::kWarmup:
       return busy_host(HostWorkKind::kCompile, kCompileNs, step < static_cast<int64_t>(amount));
     case FaultType::kThrottling: {
@@ -116,17 +121,20 @@ StepFaults of_fault(Job const& job, int64_t step, int32_t rank, bool reads_input
 }  // namespace
 
 int32_t straggler_of(uint64_t seed, int32_t ranks) {
-  return ranks < 2 ? -1 : static_cast<int32_t>(hash_of(seed, 0x57A6) % static_cast<uint64_t>(ranks));
+  return ranks < 2 ? -1
+                   : static_cast<int32_t>(hash_of(seed, 0x57A6) % static_cast<uint64_t>(ranks));
 }
 
 int32_t rank_of_fault(Job const& job) {
-  if (job.is_about(FaultType::kLateRank) || job.is_about(FaultType::kStraggler)) return straggler_of(job.seed, job.ranks);
+  if (job.is_about(FaultType::kLateRank) || job.is_about(FaultType::kStraggler))
+    return straggler_of(job.seed, job.ranks);
   return job.is_about(FaultType::kOutliers) ? 0 : -1;
 }
 
 StepFaults faults_of(Job const& job, int64_t step, int32_t rank, bool reads_input) {
   if (!job.is_tuned()) return of_cycle(job, step, rank, reads_input);
-  if (job.is_about(FaultType::kImbalance)) return unequal_work(job, rank == victim(job.seed, step, job.ranks));
+  if (job.is_about(FaultType::kImbalance))
+    return unequal_work(job, rank == victim(job.seed, step, job.ranks));
   return job.happens ? of_fault(job, step, rank, reads_input) : StepFaults{};
 }
 
@@ -134,7 +142,8 @@ int64_t expert_permille(Job const& job, int64_t step, int32_t layer, int32_t ran
   auto const random = hash_of(job.seed, step, layer, rank);
   constexpr uint64_t kSpread = 900;
   constexpr uint64_t kBalancedSpread = 60;
-  return job.is_tuned() ? 970 + static_cast<int64_t>(random % kBalancedSpread) : 600 + static_cast<int64_t>(random % kSpread);
+  return job.is_tuned() ? 970 + static_cast<int64_t>(random % kBalancedSpread)
+                        : 600 + static_cast<int64_t>(random % kSpread);
 }
 
 }  // namespace stepscope::synth

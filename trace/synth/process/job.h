@@ -11,9 +11,10 @@ namespace stepscope::synth {
 struct Job {
   int32_t ranks = 1;
   uint64_t seed = 1;
-  std::optional<Fault>
-      fault;            ///< none: a job that could be better, with the cycle of faults (faults.h); else a good one but for it
-  bool happens = true;  ///< false: the same job without its fault, what its cost is measured against
+  std::optional<Fault> fault;  ///< none: a job that could be better, with the cycle of faults
+                               ///< (faults.h); else a good one but for it
+  bool happens =
+      true;  ///< false: the same job without its fault, what its cost is measured against
 
   /// Copies ahead, overlaps, runs on mixed precision: nothing is lost but by its fault.
   [[nodiscard]] bool is_tuned() const { return fault.has_value(); }
@@ -21,7 +22,9 @@ struct Job {
   /// The fault is of that type, and it happens.
   [[nodiscard]] bool has(FaultType type) const { return happens && is_about(type); }
   /// Of a fault of that type, whether it happens or not.
-  [[nodiscard]] double amount(FaultType type, double otherwise) const { return is_about(type) ? fault->amount : otherwise; }
+  [[nodiscard]] double amount(FaultType type, double otherwise) const {
+    return is_about(type) ? fault->amount : otherwise;
+  }
 };
 
 }  // namespace stepscope::synth

@@ -1,4 +1,5 @@
-// What a fault of the job makes of a kernel of its layers: pieces, a slower one without tensor cores, one of few blocks.
+// What a fault of the job makes of a kernel of its layers: pieces, a slower one without tensor
+// cores, one of few blocks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct ChangedKernel {
   KernelSpec spec;
   int64_t dur_ns;
 };
-/// The kernels that the job runs in place of one that usually takes `usual_ns`: itself, where the fault is none of kernels.
+/// The kernels that the job runs in place of one that usually takes `usual_ns`: itself, where the
+/// fault is none of kernels.
 std::vector<ChangedKernel> change_kernel(Job const& job, KernelSpec const& spec, int64_t usual_ns);
 
 }  // namespace stepscope::synth

@@ -1,5 +1,5 @@
-// The kernels that made runs consist of, by layer type, named as a profiler of real training shows them. Durations are those of
-// an A100-class device, rounded.
+// The kernels that made runs consist of, by layer type, named as a profiler of real training shows
+// them. Durations are those of an A100-class device, rounded.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@ namespace stepscope::synth {
 
 std::span<KernelSpec const> convolution_forward();
 std::span<KernelSpec const> convolution_backward();
-/// The same network in bfloat16 on a device of the H100 class: every matrix product on tensor cores.
+/// The same network in bfloat16 on a device of the H100 class: every matrix product on tensor
+/// cores.
 std::span<KernelSpec const> mixed_convolution_forward();
 std::span<KernelSpec const> mixed_convolution_backward();
 std::span<KernelSpec const> attention_forward();

@@ -17,8 +17,9 @@ using model::OpClass;
 using model::TrackKind;
 
 constexpr int64_t kRunBeginNs = 3'000'000;
-constexpr int64_t kLatestOriginNs = 1'000'000;                 // processes of a job start within so long
-constexpr int64_t kOriginEpochNs = 1'767'225'600'000'000'000;  // 2026-01-01: a made run has no date of its own
+constexpr int64_t kLatestOriginNs = 1'000'000;  // processes of a job start within so long
+constexpr int64_t kOriginEpochNs =
+    1'767'225'600'000'000'000;  // 2026-01-01: a made run has no date of its own
 constexpr int32_t kRanksPerHost = 8;
 constexpr double kIdleWatts = 90, kBusyWatts = 310;
 constexpr std::string_view kClockName = "SM clock (MHz)";
@@ -35,12 +36,15 @@ std::vector<model::Track> tracks_of(Process::Setup const& setup) {
     tracks.push_back({TrackKind::kStream, stream.name, number++, 0, stream.kind, 0});
   tracks.push_back({TrackKind::kCounter, "GPU utilization (%)", 0, 0, {}, 0});
   tracks.push_back({TrackKind::kCounter, "power (W)", 1, 0, {}, 0});
-  if (setup.job->is_tuned()) tracks.push_back({TrackKind::kCounter, std::string(kClockName), kClockCounter, 0, {}, 0});
+  if (setup.job->is_tuned())
+    tracks.push_back({TrackKind::kCounter, std::string(kClockName), kClockCounter, 0, {}, 0});
   return tracks;
 }
 
 int64_t origin_offset(Process::Setup const& setup) {
-  return setup.rank == 0 ? 0 : static_cast<int64_t>(hash_of(setup.job->seed, setup.rank, 0x0FF5) % kLatestOriginNs);
+  return setup.rank == 0
+             ? 0
+             : static_cast<int64_t>(hash_of(setup.job->seed, setup.rank, 0x0FF5) % kLatestOriginNs);
 }
 
 model::Device device_of(Job const& job) {
@@ -89,14 +93,17 @@ base::Expected<Process> Process::create(Setup const& setup) {
   info.origin_epoch_ns = kOriginEpochNs + origin_offset(setup);
   info.facts = {{"seed", fmt::format("{}", setup.job->seed)}};
   if (setup.job->has(FaultType::kPythonFrames)) info.facts.emplace_back("with_stack", "1");
-  auto file = setup.folder.empty() ? RankFile::create_nowhere(tracks_of(setup))
-                                   : RankFile::create(path_of(setup), info, device_of(*setup.job), tracks_of(setup),
-                                                      *setup.strings, setup.block_rows);
+  auto file = setup.folder.empty()
+                  ? RankFile::create_nowhere(tracks_of(setup))
+                  : RankFile::create(path_of(setup), info, device_of(*setup.job), tracks_of(setup),
+                                     *setup.strings, setup.block_rows);
   if (!file) return base::fail_with(file);
   return Process(setup, std::move(*file));
 }
 
-std::string Process::path_of(Setup const& setup) { return fmt::format("{}/rank-{}.stepscope", setup.folder, setup.rank); }
+std::string Process::path_of(Setup const& setup) {
+  return fmt::format("{}/rank-{}.stepscope", setup.folder, setup.rank);
+}
 
 Process::Process(Setup const& setup, RankFile file)
     : setup_(setup),
@@ -135,7 +142,8 @@ base::Expected<void> Process::finish() {
 bool Process::advance() {
   auto const& actions = setup_.program->step;
   while (next_action_ < actions.size()) {
-    if (!std::visit([&](auto const& action) { return play(action); }, actions[next_action_])) return false;
+    if (!std::visit([&](auto const& action) { return play(action); }, actions[next_action_]))
+      return false;
     ++next_action_;
   }
   return true;
@@ -155,7 +163,8 @@ std::optional<Process::Offer> Process::offer(uint32_t stream_number) {
   QueuedCollective& head = stream.queue.front();
   head.offered = true;
   hold(stream_number, std::max(stream.end, head.launch.end), head.ready, kComputeStream);
-  return Offer{head.spec, earliest(stream, head.launch), head.launch.end, faults_.rendezvous && head.spec->can_rendezvous};
+  return Offer{head.spec, earliest(stream, head.launch), head.launch.end,
+               faults_.rendezvous && head.spec->can_rendezvous};
 }
 
 void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
@@ -166,12 +175,20 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
   CollectiveSpec const& spec = *head.spec;
   uint64_t const sequence = static_cast<uint64_t>(step_) * spec.per_step + spec.place + 1;
   bool const is_size_told = !setup_.job->has(FaultType::kUnsizedBuckets);
-  model::CollectiveDetail const detail{
-      is_size_told ? spec.bytes : 0,           spec.communicator, sequence, spec.kind, spec.participants,
-      spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
+  model::CollectiveDetail const detail{is_size_told ? spec.bytes : 0,
+                                       spec.communicator,
+                                       sequence,
+                                       spec.kind,
+                                       spec.participants,
+                                       spec.rank < 0 ? setup_.rank : spec.rank,
+                                       spec.peer};
   int64_t const dur = outcome.end - outcome.begin;
-  stream_events(stream_number).add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation, detail);
-  account_.add_op(stream_number, {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});
+  stream_events(stream_number)
+      .add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation,
+           detail);
+  account_.add_op(
+      stream_number,
+      {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});
   account_.add_wait({outcome.begin, outcome.end - outcome.transfer_ns});
   stream.end = outcome.end;
   meeting_end_[spec.meeting] = outcome.end;
@@ -202,8 +219,9 @@ Process::LaunchCall Process::launch(model::StringId name) {
 Process::LaunchCall Process::add_launch(model::StringId name, int64_t end) {
   ++correlation_;
   Job const& job = *setup_.job;
-  bool const is_lost = job.has(FaultType::kLostRecords) &&
-                       static_cast<double>(hash_of(job.seed, setup_.rank, correlation_) % 100) < job.fault->amount;
+  bool const is_lost =
+      job.has(FaultType::kLostRecords) &&
+      static_cast<double>(hash_of(job.seed, setup_.rank, correlation_) % 100) < job.fault->amount;
   if (is_lost) {
     ++dropped_launches_;
   } else {
@@ -243,8 +261,10 @@ model::StringId Process::name_of(HostWorkKind work) const {
   return setup_.names->garbage;
 }
 
-void Process::memory_call(BlockSpec const& block, uint64_t address, MemoryOp op, model::StringId name, int64_t dur_ns) {
-  model::MemoryDetail const detail{address, block.bytes, memory_.allocated(), memory_.reserved(), 0, op, block.purpose};
+void Process::memory_call(BlockSpec const& block, uint64_t address, MemoryOp op,
+                          model::StringId name, int64_t dur_ns) {
+  model::MemoryDetail const detail{address, block.bytes, memory_.allocated(), memory_.reserved(),
+                                   0,       op,          block.purpose};
   thread().add(EventKind::kMemory, at(now_), dur_ns, name, 0, detail);
   account_.add_allocation({now_, now_ + dur_ns});
   now_ += dur_ns;
@@ -260,15 +280,18 @@ void Process::load_batch(int64_t until, bool late) {
   events.add(EventKind::kRange, at(begin), dur, setup_.names->load_batch);
   events.add(EventKind::kRange, at(begin), read, setup_.names->read);
   events.add(EventKind::kRange, at(begin + read), decode, setup_.names->decode);
-  events.add(EventKind::kRange, at(begin + read + decode), dur - read - decode, setup_.names->augment);
+  events.add(EventKind::kRange, at(begin + read + decode), dur - read - decode,
+             setup_.names->augment);
   loader_free_ = until;
 }
 
-model::EventBatch& Process::stream_events(uint32_t stream) { return file_.events(kFirstStreamTrack + stream); }
+model::EventBatch& Process::stream_events(uint32_t stream) {
+  return file_.events(kFirstStreamTrack + stream);
+}
 
 int64_t Process::earliest(Stream const& stream, LaunchCall const& call) {
-  return std::max({call.end + random_.vary(kStartLatencyNs, 300), stream.end + random_.vary(kNextKernelNs, 300),
-                   stream.held_until + kWakeNs});
+  return std::max({call.end + random_.vary(kStartLatencyNs, 300),
+                   stream.end + random_.vary(kNextKernelNs, 300), stream.held_until + kWakeNs});
 }
 
 void Process::hold(uint32_t stream_number, int64_t from, int64_t until, uint32_t source_stream) {
@@ -277,21 +300,26 @@ void Process::hold(uint32_t stream_number, int64_t from, int64_t until, uint32_t
   if (until <= from) return;
   int32_t const source = kFirstStreamNumber + static_cast<int32_t>(source_stream);
   stream_events(stream_number)
-      .add(EventKind::kStreamWait, at(from), until - from, setup_.names->stream_wait, 0, model::StreamWaitDetail{0, source});
+      .add(EventKind::kStreamWait, at(from), until - from, setup_.names->stream_wait, 0,
+           model::StreamWaitDetail{0, source});
   stream.held_until = until;
   account_.add_hold(stream_number, {from, until});
 }
 
 void Process::sample_clock() {
-  double const clock = faults_.throttled ? kFullClockMhz * 1000 / static_cast<double>(faults_.permille) : kFullClockMhz;
+  double const clock = faults_.throttled
+                           ? kFullClockMhz * 1000 / static_cast<double>(faults_.permille)
+                           : kFullClockMhz;
   uint32_t const track = kFirstStreamTrack + stream_count() + kClockCounter;
-  file_.events(track).add(EventKind::kSample, at(now_), 0, setup_.names->clock, 0, model::SampleDetail{clock});
+  file_.events(track).add(EventKind::kSample, at(now_), 0, setup_.names->clock, 0,
+                          model::SampleDetail{clock});
 }
 
 void Process::sample_counters(TimeTruth const& step) {
   auto const first = kFirstStreamTrack + stream_count();
   double const busy = static_cast<double>(step.busy_ns) / static_cast<double>(step.window.length());
-  file_.events(first).add(EventKind::kSample, at(now_), 0, setup_.names->utilization, 0, model::SampleDetail{busy * 100});
+  file_.events(first).add(EventKind::kSample, at(now_), 0, setup_.names->utilization, 0,
+                          model::SampleDetail{busy * 100});
   file_.events(first + 1).add(EventKind::kSample, at(now_), 0, setup_.names->power, 0,
                               model::SampleDetail{kIdleWatts + busy * kBusyWatts});
 }

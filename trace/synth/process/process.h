@@ -1,5 +1,6 @@
-// One rank of a made run: a launching thread, a loader thread and a device with its streams. It plays its program step by step,
-// writes the events and keeps the truth. What needs other ranks (when a collective begins and ends) is told by its caller.
+// One rank of a made run: a launching thread, a loader thread and a device with its streams. It
+// plays its program step by step, writes the events and keeps the truth. What needs other ranks
+// (when a collective begins and ends) is told by its caller.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,11 @@ namespace stepscope::synth {
 /// Names of events that are not in the program.
 struct CommonNames {
   CommonNames(Job const& job, model::StringTable& strings);
-  model::StringId step, launch_kernel, launch_copy, launch_collective, synchronize, event_wait, stream_wait, input_wait, allocate,
-      free, cache_allocate, cache_free, load_batch, read, decode, augment, garbage, late, utilization, power;
-  model::StringId elsewhere, checkpoint, compile, clock;  ///< of tuned jobs alone: others do not have them in their table
+  model::StringId step, launch_kernel, launch_copy, launch_collective, synchronize, event_wait,
+      stream_wait, input_wait, allocate, free, cache_allocate, cache_free, load_batch, read, decode,
+      augment, garbage, late, utilization, power;
+  model::StringId elsewhere, checkpoint, compile,
+      clock;  ///< of tuned jobs alone: others do not have them in their table
 };
 
 /// What a rank did in all, counted as the analyzer counts.
@@ -62,9 +65,11 @@ class Process {
   static base::Expected<Process> create(Setup const& setup);
 
   void begin_step(int64_t step, StepFaults const& faults);
-  /// Plays on until the step's last action (true) or one that waits for a collective without an outcome (false).
+  /// Plays on until the step's last action (true) or one that waits for a collective without an
+  /// outcome (false).
   bool advance();
-  /// The collective at the head of the stream, once; nothing while there is none or it was offered before.
+  /// The collective at the head of the stream, once; nothing while there is none or it was offered
+  /// before.
   std::optional<Offer> offer(uint32_t stream);
   /// How the collective at the head of the stream went.
   void conclude(uint32_t stream, Outcome const& outcome);
@@ -131,12 +136,14 @@ class Process {
   LaunchCall launch(model::StringId name);
   /// Adds a launch call that lasts until `end`, or counts it as dropped.
   LaunchCall add_launch(model::StringId name, int64_t end);
-  void synchronize(int64_t until, model::SyncDetail const& detail = {model::SyncKind::kDevice, 0, -1});
+  void synchronize(int64_t until,
+                   model::SyncDetail const& detail = {model::SyncKind::kDevice, 0, -1});
   /// When everything that was launched is over; nothing while that is not known.
   [[nodiscard]] std::optional<int64_t> all_done() const;
   [[nodiscard]] model::StringId name_of(HostWorkKind work) const;
   /// Tells of what memory_ has just done.
-  void memory_call(BlockSpec const& block, uint64_t address, model::MemoryOp op, model::StringId name, int64_t dur_ns);
+  void memory_call(BlockSpec const& block, uint64_t address, model::MemoryOp op,
+                   model::StringId name, int64_t dur_ns);
   void load_batch(int64_t until, bool late);
   Copy queued_copy(RunCopy const& action);
   Copy blocking_copy(RunCopy const& action);
@@ -168,7 +175,7 @@ class Process {
   DeviceMemory memory_;
   std::vector<uint64_t> block_address_;
   std::vector<std::pair<uint64_t, BlockSpec>> churned_;  ///< of the last step, with their addresses
-  int64_t loader_free_ = 0;                              ///< when the loader handed over its last batch
+  int64_t loader_free_ = 0;  ///< when the loader handed over its last batch
   Counts counts_;
   uint64_t dropped_launches_ = 0;
 };

@@ -1,4 +1,5 @@
-// How a rank plays each kind of action. True: it is done; false: it needs the outcome of a collective first.
+// How a rank plays each kind of action. True: it is done; false: it needs the outcome of a
+// collective first.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -36,12 +37,14 @@ bool Process::play(RunKernel const& action) {
   close();
   now_ += kBetweenOpsNs;
   int64_t dur = random_.vary(action.dur_ns, kKernelJitterPermille);
-  if (action.expert >= 0) dur = dur * expert_permille(*setup_.job, step_, action.expert, setup_.rank) / 1000;
+  if (action.expert >= 0)
+    dur = dur * expert_permille(*setup_.job, step_, action.expert, setup_.rank) / 1000;
   dur = dur * faults_.permille / 1000;
   Stream& stream = streams_[action.stream];
   int64_t const begin = earliest(stream, call);
   stream.end = begin + dur;
-  stream_events(action.stream).add(EventKind::kKernel, at(begin), dur, action.name, call.correlation, action.detail);
+  stream_events(action.stream)
+      .add(EventKind::kKernel, at(begin), dur, action.name, call.correlation, action.detail);
   account_.add_op(action.stream, {{begin, stream.end}, OpClass::kCompute, call.end, 0});
   ++counts_.kernels;
   return true;
@@ -58,8 +61,10 @@ bool Process::play(RunCopy const& action) {
   now_ += kAfterLaunchNs;
   close();
   stream.end = begin + dur;
-  model::CopyDetail const detail{action.bytes, action.direction, 0, static_cast<uint8_t>(action.pinned ? 1 : 0)};
-  stream_events(action.stream).add(EventKind::kMemcpy, at(begin), dur, action.name, call.correlation, detail);
+  model::CopyDetail const detail{action.bytes, action.direction, 0,
+                                 static_cast<uint8_t>(action.pinned ? 1 : 0)};
+  stream_events(action.stream)
+      .add(EventKind::kMemcpy, at(begin), dur, action.name, call.correlation, detail);
   account_.add_op(action.stream, {{begin, stream.end}, OpClass::kCopy, call.end, 0});
   ++counts_.copies;
   return true;
@@ -71,7 +76,8 @@ Process::Copy Process::queued_copy(RunCopy const& action) {
   return {begin, random_.vary(action.dur_ns, kKernelJitterPermille), call};
 }
 
-/// The device begins when the first bytes are staged, the call ends with the copy: it blocks as a sync does.
+/// The device begins when the first bytes are staged, the call ends with the copy: it blocks as a
+/// sync does.
 Process::Copy Process::blocking_copy(RunCopy const& action) {
   int64_t const begin = earliest(streams_[action.stream], {0, now_ + kStagingNs});
   int64_t const dur = random_.vary(action.dur_ns, kKernelJitterPermille);
@@ -120,7 +126,8 @@ bool Process::play(JoinCollective const& action) {
   now_ += kAfterLaunchNs;
   close();
   now_ += kBetweenOpsNs;
-  // As PyTorch's process groups do it: the collective's stream waits for what was launched on the compute stream before.
+  // As PyTorch's process groups do it: the collective's stream waits for what was launched on the
+  // compute stream before.
   streams_[spec.stream].queue.push_back({&spec, call, streams_[kComputeStream].end, false});
   return true;
 }
@@ -137,14 +144,16 @@ bool Process::play(AwaitCollective const& action) {
 bool Process::play(Allocate const& action) {
   BlockSpec const& block = setup_.program->blocks[action.block];
   block_address_[action.block] = memory_.allocate(block.bytes);
-  memory_call(block, block_address_[action.block], MemoryOp::kAllocate, setup_.names->cache_allocate, kCachedAllocationNs);
+  memory_call(block, block_address_[action.block], MemoryOp::kAllocate,
+              setup_.names->cache_allocate, kCachedAllocationNs);
   return true;
 }
 
 bool Process::play(Free const& action) {
   BlockSpec const& block = setup_.program->blocks[action.block];
   memory_.free(block_address_[action.block], block.bytes);
-  memory_call(block, block_address_[action.block], MemoryOp::kFree, setup_.names->cache_free, kCachedAllocationNs);
+  memory_call(block, block_address_[action.block], MemoryOp::kFree, setup_.names->cache_free,
+              kCachedAllocationNs);
   return true;
 }
 
@@ -153,13 +162,15 @@ bool Process::play(CallDriver const& action) {
   int64_t const dur = random_.vary(action.dur_ns, kHostWorkJitterPermille);
   if (!action.free) {
     block_address_[action.block] = memory_.allocate_of_driver(block.bytes);
-    memory_call(block, block_address_[action.block], MemoryOp::kAllocate, setup_.names->allocate, dur);
+    memory_call(block, block_address_[action.block], MemoryOp::kAllocate, setup_.names->allocate,
+                dur);
     return true;
   }
   auto const done = all_done();
   if (!done) return false;
   memory_.free_to_driver(block_address_[action.block], block.bytes);
-  memory_call(block, block_address_[action.block], MemoryOp::kFree, setup_.names->free, std::max<int64_t>(0, *done - now_) + dur);
+  memory_call(block, block_address_[action.block], MemoryOp::kFree, setup_.names->free,
+              std::max<int64_t>(0, *done - now_) + dur);
   return true;
 }
 
@@ -169,7 +180,8 @@ bool Process::play(Churn const& action) {
   auto const allocate = [&](uint64_t bytes, uint64_t behind) {
     BlockSpec const block{bytes, model::MemoryPurpose::kWorkspace};
     uint64_t const address = memory_.allocate(bytes, behind);
-    memory_call(block, address, MemoryOp::kAllocate, setup_.names->cache_allocate, kCachedAllocationNs);
+    memory_call(block, address, MemoryOp::kAllocate, setup_.names->cache_allocate,
+                kCachedAllocationNs);
     return std::pair(address, block);
   };
   std::vector<std::pair<uint64_t, BlockSpec>> next;
@@ -187,13 +199,15 @@ bool Process::play(Churn const& action) {
 bool Process::play(Synchronize const& action) {
   if (action.of_compute) {
     int64_t const end = streams_[kComputeStream].end;
-    synchronize(std::max(now_ + kShortestSyncNs, end + random_.vary(kSyncReturnNs, kHostJitterPermille) + action.late_ns),
+    synchronize(std::max(now_ + kShortestSyncNs,
+                         end + random_.vary(kSyncReturnNs, kHostJitterPermille) + action.late_ns),
                 {model::SyncKind::kStream, 0, kFirstStreamNumber});
     return true;
   }
   auto const done = all_done();
   if (!done) return false;
-  synchronize(std::max(now_ + kShortestSyncNs, *done + random_.vary(kSyncReturnNs, kHostJitterPermille) + action.late_ns));
+  synchronize(std::max(now_ + kShortestSyncNs,
+                       *done + random_.vary(kSyncReturnNs, kHostJitterPermille) + action.late_ns));
   return true;
 }
 
@@ -201,7 +215,8 @@ bool Process::play(AwaitInput const& /*action*/) {
   bool const late = faults_.cause == IdleCause::kInput;
   int64_t const begin = now_;
   spend(EventKind::kInputWait, setup_.names->input_wait,
-        random_.vary(setup_.job->is_tuned() ? kReadyInputNs : kInputWaitNs, kHostJitterPermille) + (late ? faults_.cost_ns : 0));
+        random_.vary(setup_.job->is_tuned() ? kReadyInputNs : kInputWaitNs, kHostJitterPermille) +
+            (late ? faults_.cost_ns : 0));
   account_.add_input({begin, now_});
   load_batch(now_, late);
   return true;
@@ -210,13 +225,16 @@ bool Process::play(AwaitInput const& /*action*/) {
 bool Process::play(FaultPoint const& /*action*/) {
   if (faults_.rendezvous) return true;
   if (faults_.cause == IdleCause::kSync) synchronize(now_ + faults_.cost_ns);
-  if (faults_.cause == IdleCause::kLaunchStarved) spend(EventKind::kRange, name_of(faults_.work), faults_.cost_ns);
+  if (faults_.cause == IdleCause::kLaunchStarved)
+    spend(EventKind::kRange, name_of(faults_.work), faults_.cost_ns);
   if (faults_.cause == IdleCause::kAllocation) {
     BlockSpec const block{kFaultBytes, model::MemoryPurpose::kWorkspace};
     uint64_t const address = memory_.allocate_of_driver(block.bytes);
-    memory_call(block, address, MemoryOp::kAllocate, setup_.names->allocate, faults_.cost_ns * 3 / 4);
+    memory_call(block, address, MemoryOp::kAllocate, setup_.names->allocate,
+                faults_.cost_ns * 3 / 4);
     memory_.free_to_driver(address, block.bytes);
-    memory_call(block, address, MemoryOp::kFree, setup_.names->free, faults_.cost_ns - faults_.cost_ns * 3 / 4);
+    memory_call(block, address, MemoryOp::kFree, setup_.names->free,
+                faults_.cost_ns - faults_.cost_ns * 3 / 4);
   }
   return true;
 }

@@ -1,5 +1,6 @@
-// What one rank does in every step, as a list of actions: the patterns write such lists, Process plays them. Collectives are
-// meetings: an action of each participant, which ends when all have come.
+// What one rank does in every step, as a list of actions: the patterns write such lists, Process
+// plays them. Collectives are meetings: an action of each participant, which ends when all have
+// come.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace stepscope::synth {
 
-/// A kernel as profilers show it: the framework's operation around the launch, the symbol, its usual duration.
+/// A kernel as profilers show it: the framework's operation around the launch, the symbol, its
+/// usual duration.
 struct KernelSpec {
   std::string_view op;
   std::string_view name;
@@ -29,7 +31,8 @@ struct StreamSpec {
 /// Of every made device.
 inline constexpr uint64_t kCapacityBytes = 80ULL << 30;
 
-/// Positions in Program::streams that every program has; those of collectives and of more work follow.
+/// Positions in Program::streams that every program has; those of collectives and of more work
+/// follow.
 inline constexpr uint32_t kComputeStream = 0, kCopyStream = 1, kFirstCommStream = 2;
 
 struct CollectiveSpec {
@@ -39,14 +42,15 @@ struct CollectiveSpec {
   model::CollectiveOp kind = model::CollectiveOp::kAllReduce;
   uint64_t bytes = 0;
   uint64_t communicator = 0;
-  uint32_t place = 0;           ///< among the collectives of the communicator in a step
-  uint32_t per_step = 1;        ///< how many those are
-  uint32_t participants = 0;    ///< ranks that meet
-  int32_t rank = -1;            ///< in the communicator; −1 = the process's own
-  int32_t peer = -1;            ///< of a send or receive
-  int64_t transfer_ns = 0;      ///< from the last arrival to the end
-  bool is_slow_part = false;    ///< crosses the links of the faults `slow-pair`, `slow-group`
-  bool can_rendezvous = false;  ///< in steps of the fault `peer` it starts only once all participants are launched
+  uint32_t place = 0;         ///< among the collectives of the communicator in a step
+  uint32_t per_step = 1;      ///< how many those are
+  uint32_t participants = 0;  ///< ranks that meet
+  int32_t rank = -1;          ///< in the communicator; −1 = the process's own
+  int32_t peer = -1;          ///< of a send or receive
+  int64_t transfer_ns = 0;    ///< from the last arrival to the end
+  bool is_slow_part = false;  ///< crosses the links of the faults `slow-pair`, `slow-group`
+  bool can_rendezvous =
+      false;  ///< in steps of the fault `peer` it starts only once all participants are launched
 };
 
 struct BlockSpec {
@@ -75,7 +79,8 @@ struct RunCopy {
   uint32_t stream;
   bool pinned;  ///< else the call returns when the copy is over
 };
-/// The compute stream goes on after what the copy stream was given; in steps of the fault `dependency` later.
+/// The compute stream goes on after what the copy stream was given; in steps of the fault
+/// `dependency` later.
 struct AwaitCopy {};
 /// One stream goes on after what another one was given.
 struct AwaitStream {
@@ -101,18 +106,20 @@ struct Allocate {
 struct Free {
   uint32_t block;
 };
-/// Device memory is asked of the driver and, with `free`, given back: then the call waits for the device first.
+/// Device memory is asked of the driver and, with `free`, given back: then the call waits for the
+/// device first.
 struct CallDriver {
   uint32_t block;
   bool free;
   int64_t dur_ns;
 };
-/// Blocks of so much together that live for a step, each somewhat larger than a step before and followed by a small one that
-/// stays: what they leave is always a little too small.
+/// Blocks of so much together that live for a step, each somewhat larger than a step before and
+/// followed by a small one that stays: what they leave is always a little too small.
 struct Churn {
   uint64_t bytes;
 };
-/// The host waits for everything it has launched, or for the compute stream alone, and comes back so much later than usual.
+/// The host waits for everything it has launched, or for the compute stream alone, and comes back
+/// so much later than usual.
 struct Synchronize {
   int64_t late_ns = 0;
   bool of_compute = false;
@@ -124,8 +131,9 @@ struct FaultPoint {};
 /// Where the late rank of the fault `peer` pauses: the device is idle here.
 struct LateEntry {};
 
-using Action = std::variant<BeginRange, EndRange, RunKernel, RunCopy, AwaitCopy, AwaitStream, HostWork, JoinCollective,
-                            AwaitCollective, Allocate, Free, CallDriver, Churn, Synchronize, AwaitInput, FaultPoint, LateEntry>;
+using Action = std::variant<BeginRange, EndRange, RunKernel, RunCopy, AwaitCopy, AwaitStream,
+                            HostWork, JoinCollective, AwaitCollective, Allocate, Free, CallDriver,
+                            Churn, Synchronize, AwaitInput, FaultPoint, LateEntry>;
 
 struct Program {
   std::vector<StreamSpec> streams;
@@ -140,7 +148,9 @@ struct Program {
 struct Schedule {
   std::vector<Program> programs;  ///< one for all ranks, or one a rank
   uint32_t meetings = 0;          ///< in a step
-  [[nodiscard]] Program const& of(int32_t rank) const { return programs[programs.size() == 1 ? 0 : static_cast<size_t>(rank)]; }
+  [[nodiscard]] Program const& of(int32_t rank) const {
+    return programs[programs.size() == 1 ? 0 : static_cast<size_t>(rank)];
+  }
 };
 
 }  // namespace stepscope::synth

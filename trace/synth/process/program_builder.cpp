@@ -32,12 +32,15 @@ constexpr uint32_t kAllocatingLayer = 9;
 constexpr uint64_t kDriverBlockBytes = 256U << 20;
 
 /// Half a device wide.
-constexpr KernelSpec kBranchKernel{"branch",
-                                   "void branch_kernel<__nv_bfloat16, 64>(BranchParams)",
-                                   100'000,
-                                   {4U << 20, 2e9, kMultiprocessors / 2, 1, 1, 256, 1, 1, 64, 32'768}};
+constexpr KernelSpec kBranchKernel{
+    "branch",
+    "void branch_kernel<__nv_bfloat16, 64>(BranchParams)",
+    100'000,
+    {4U << 20, 2e9, kMultiprocessors / 2, 1, 1, 256, 1, 1, 64, 32'768}};
 
-int64_t to_ns(double amount, int64_t unit_ns) { return static_cast<int64_t>(amount * static_cast<double>(unit_ns)); }
+int64_t to_ns(double amount, int64_t unit_ns) {
+  return static_cast<int64_t>(amount * static_cast<double>(unit_ns));
+}
 
 std::string_view call_name(CollectiveOp op) {
   switch (op) {
@@ -53,8 +56,9 @@ std::string_view call_name(CollectiveOp op) {
 }
 
 std::string_view kernel_name(CollectiveOp op) {
-  return op == CollectiveOp::kAllReduce ? "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-                                        : "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
+  return op == CollectiveOp::kAllReduce
+             ? "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+             : "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
 }
 
 }  // namespace
@@ -76,8 +80,8 @@ void ProgramBuilder::begin_layer(std::string_view name) {
   act(CallDriver{block, true, ns - ns * 3 / 4});
 }
 
-/// Two kernels, each for half of the device, of which none needs the other's result. On the default stream and another one they
-/// run one after the other, and what follows waits for both.
+/// Two kernels, each for half of the device, of which none needs the other's result. On the default
+/// stream and another one they run one after the other, and what follows waits for both.
 void ProgramBuilder::branch() {
   bool const serialized = job_.has(kSerializedStreams);
   uint32_t const side = stream("branch", StreamKind::kCompute);
@@ -115,18 +119,23 @@ void ProgramBuilder::kernels(std::span<KernelSpec const> specs, int32_t permille
   }
 }
 
-void ProgramBuilder::kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expert, uint32_t stream) {
-  if (in_layer_ && job_.has(kHostBound)) act(HostWork{strings_.intern("module hooks"), to_ns(job_.fault->amount, kNsPerUs)});
+void ProgramBuilder::kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expert,
+                            uint32_t stream) {
+  if (in_layer_ && job_.has(kHostBound))
+    act(HostWork{strings_.intern("module hooks"), to_ns(job_.fault->amount, kNsPerUs)});
   if (in_layer_ && job_.has(kPythonFrames)) {
-    HostWork const frame{strings_.intern("torch/nn/modules/module.py(1501): _call_impl"), kPythonFrameNs};
+    HostWork const frame{strings_.intern("torch/nn/modules/module.py(1501): _call_impl"),
+                         kPythonFrameNs};
     for (int64_t i = 0; i < static_cast<int64_t>(job_.fault->amount); ++i) act(frame);
   }
-  act(RunKernel{strings_.intern(spec.op), strings_.intern(spec.name), dur_ns, expert, stream, spec.detail});
+  act(RunKernel{strings_.intern(spec.op), strings_.intern(spec.name), dur_ns, expert, stream,
+                spec.detail});
 }
 
 uint32_t ProgramBuilder::stream(std::string_view name, StreamKind kind) {
   auto& streams = program_.streams;
-  auto const found = std::find_if(streams.begin(), streams.end(), [&](StreamSpec const& stream) { return stream.name == name; });
+  auto const found = std::find_if(streams.begin(), streams.end(),
+                                  [&](StreamSpec const& stream) { return stream.name == name; });
   auto const number = static_cast<uint32_t>(std::distance(streams.begin(), found));
   if (number == streams.size()) streams.push_back({std::string(name), kind});
   return number;
@@ -157,14 +166,16 @@ int64_t ProgramBuilder::transfer_ns(CollectiveSpec const& spec) const {
   uint64_t const shares = model::collective_op_info(spec.kind).bus_shares;
   if (shares > 0) bytes = shares * bytes * (n - 1) / n;
   auto transfer = static_cast<int64_t>(bytes / link_.bytes_per_ns);
-  if (job_.has(kSlowLink) || job_.has(kMissingRanks) || ((job_.has(kSlowPair) || job_.has(kSlowGroup)) && spec.is_slow_part))
+  if (job_.has(kSlowLink) || job_.has(kMissingRanks) ||
+      ((job_.has(kSlowPair) || job_.has(kSlowGroup)) && spec.is_slow_part))
     transfer = static_cast<int64_t>(static_cast<double>(transfer) * 100 / job_.fault->amount);
   return (model::is_point_to_point(spec.kind) ? link_.alpha_ns / 2 : link_.alpha_ns) + transfer;
 }
 
 void ProgramBuilder::await(uint32_t stream) {
   auto const& all = program_.collectives;
-  auto const last = std::find_if(all.rbegin(), all.rend(), [&](CollectiveSpec const& spec) { return spec.stream == stream; });
+  auto const last = std::find_if(all.rbegin(), all.rend(),
+                                 [&](CollectiveSpec const& spec) { return spec.stream == stream; });
   if (last != all.rend()) act(AwaitCollective{last->meeting, stream});
 }
 
@@ -182,7 +193,8 @@ void ProgramBuilder::gradients(uint64_t bytes) {
     // Half of the parameters are the weights, half what stands beside them.
     auto const parameters = static_cast<uint64_t>(job_.fault->amount);
     uint64_t const weights = (parameters + 1) / 2;
-    for (uint64_t i = 0; i < parameters; ++i) all_reduce(i % 2 == 0 ? bytes / weights : kSmallParameter);
+    for (uint64_t i = 0; i < parameters; ++i)
+      all_reduce(i % 2 == 0 ? bytes / weights : kSmallParameter);
     return;
   }
   bucket_bytes_ += bytes;
@@ -211,12 +223,14 @@ void ProgramBuilder::copy_batch() {
   double const mib = job_.amount(kPageableCopies, job_.amount(kSerializedCopies, 0));
   uint64_t const bytes = mib > 0 ? static_cast<uint64_t>(mib * kBytesPerMib) : kBatchBytes;
   int64_t const dur_ns =
-      mib > 0 ? static_cast<int64_t>(static_cast<double>(bytes) / (pageable ? kPageableBytesPerNs : kPinnedBytesPerNs))
+      mib > 0 ? static_cast<int64_t>(static_cast<double>(bytes) /
+                                     (pageable ? kPageableBytesPerNs : kPinnedBytesPerNs))
               : kBatchCopyNs;
   uint32_t const stream = pageable || job_.has(kSerializedCopies) ? kComputeStream : kCopyStream;
   act(RunCopy{strings_.intern("aten::to"),
-              strings_.intern(pageable ? "Memcpy HtoD (Pageable -> Device)" : "Memcpy HtoD (Pinned -> Device)"), bytes,
-              model::CopyDirection::kHostToDevice, dur_ns, stream, !pageable});
+              strings_.intern(pageable ? "Memcpy HtoD (Pageable -> Device)"
+                                       : "Memcpy HtoD (Pinned -> Device)"),
+              bytes, model::CopyDirection::kHostToDevice, dur_ns, stream, !pageable});
 }
 
 void ProgramBuilder::begin_step(bool reads_input) {
@@ -270,7 +284,8 @@ void ProgramBuilder::fill_memory() {
   uint64_t used = 0;
   for (BlockSpec const& block : program_.resident) used += block.bytes;
   for (BlockSpec const& block : program_.blocks) used += block.bytes;
-  auto const wanted = static_cast<uint64_t>(job_.fault->amount / 100 * static_cast<double>(kCapacityBytes));
+  auto const wanted =
+      static_cast<uint64_t>(job_.fault->amount / 100 * static_cast<double>(kCapacityBytes));
   if (wanted > used) program_.resident.push_back({wanted - used, MemoryPurpose::kActivations});
 }
 

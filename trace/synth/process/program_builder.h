@@ -1,5 +1,6 @@
-// Writes a Program action by action, and what every pattern's step has in common: input at its begin, gradient norm, optimizer
-// and loss at its end. What is wrong with the job's programs is put into them here, so that patterns need not know of it.
+// Writes a Program action by action, and what every pattern's step has in common: input at its
+// begin, gradient norm, optimizer and loss at its end. What is wrong with the job's programs is put
+// into them here, so that patterns need not know of it.
 #pragma once
 
 #include <optional>
@@ -35,8 +36,11 @@ class ProgramBuilder {
   void kernels(std::span<KernelSpec const> specs, int32_t permille = 1000, int32_t expert = -1);
 
   /// The stream of that name, added when it is new.
-  uint32_t comm_stream(std::string_view name) { return stream(name, model::StreamKind::kCommunication); }
-  /// `spec` without names, meeting, place in its communicator and time: those are set here. Left out where a rank is alone.
+  uint32_t comm_stream(std::string_view name) {
+    return stream(name, model::StreamKind::kCommunication);
+  }
+  /// `spec` without names, meeting, place in its communicator and time: those are set here. Left
+  /// out where a rank is alone.
   void collective(CollectiveSpec spec);
   /// The same where every one of the groups has its own.
   void collective_of_group(CollectiveSpec spec, uint32_t group, uint32_t groups);
@@ -45,7 +49,8 @@ class ProgramBuilder {
   /// The compute stream goes on after the last collective of the stream, if there was one.
   void await(uint32_t stream);
 
-  /// A layer's gradients are there: they are summed over the ranks when there are enough for a bucket.
+  /// A layer's gradients are there: they are summed over the ranks when there are enough for a
+  /// bucket.
   void gradients(uint64_t bytes);
   /// The last bucket.
   void end_backward();
@@ -54,17 +59,20 @@ class ProgramBuilder {
   uint32_t allocate(uint64_t bytes, model::MemoryPurpose purpose);
   void free_block(uint32_t number) { act(Free{number}); }
 
-  /// Input, the host's faults, the batch's copy to the device. Without `reads_input` only the faults.
+  /// Input, the host's faults, the batch's copy to the device. Without `reads_input` only the
+  /// faults.
   void begin_step(bool reads_input);
-  /// Gradient norm, optimizer, the loss to the host. `norm_meeting`: of the all-reduce of the norm; none where every rank has the
-  /// whole norm.
+  /// Gradient norm, optimizer, the loss to the host. `norm_meeting`: of the all-reduce of the norm;
+  /// none where every rank has the whole norm.
   void end_step(std::optional<uint32_t> norm_meeting);
 
   [[nodiscard]] uint32_t meetings() const { return next_meeting_; }
   Program finish(uint64_t parameter_bytes) &&;
 
  private:
-  void begin(std::string_view name, model::EventKind kind) { act(BeginRange{strings_.intern(name), kind}); }
+  void begin(std::string_view name, model::EventKind kind) {
+    act(BeginRange{strings_.intern(name), kind});
+  }
   void act(Action action) { program_.step.push_back(action); }
   uint32_t stream(std::string_view name, model::StreamKind kind);
   void kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expert, uint32_t stream);

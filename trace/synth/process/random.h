@@ -1,12 +1,13 @@
-// Numbers that look random and are the same on every machine: integers only, nothing from the standard library's distributions,
-// whose results each implementation chooses for itself.
+// Numbers that look random and are the same on every machine: integers only, nothing from the
+// standard library's distributions, whose results each implementation chooses for itself.
 #pragma once
 
 #include <cstdint>
 
 namespace stepscope::synth {
 
-/// splitmix64's mixing of 64 bits (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// splitmix64's mixing of 64 bits (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
 constexpr uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -21,7 +22,8 @@ constexpr uint64_t hash_of(uint64_t seed, Places... places) {
   return hash;
 }
 
-/// Moves `value` by at most `permille` of itself up or down, evenly; 0 ≤ value ≤ 2^36, permille ≤ 1000.
+/// Moves `value` by at most `permille` of itself up or down, evenly; 0 ≤ value ≤ 2^36, permille ≤
+/// 1000.
 constexpr int64_t vary(int64_t value, int64_t permille, uint64_t random) {
   int64_t const span = value * permille / 1000;
   auto const sixteen_bits = static_cast<int64_t>(random >> 48);

@@ -1,5 +1,5 @@
-// The trace file of one made rank: events are added track by track and written block by block, so that a run of any size needs
-// the memory of a few blocks and of its summaries.
+// The trace file of one made rank: events are added track by track and written block by block, so
+// that a run of any size needs the memory of a few blocks and of its summaries.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,20 @@ namespace stepscope::synth {
 
 class RankFile {
  public:
-  /// Creates `path`, which must not exist. At most `block_rows` events of a track are held at the end of a step.
-  static base::Expected<RankFile> create(std::string const& path, model::TraceInfo const& info, model::Device const& device,
-                                         std::vector<model::Track> const& tracks, model::StringTable const& strings,
-                                         size_t block_rows);
+  /// Creates `path`, which must not exist. At most `block_rows` events of a track are held at the
+  /// end of a step.
+  static base::Expected<RankFile> create(std::string const& path, model::TraceInfo const& info,
+                                         model::Device const& device,
+                                         std::vector<model::Track> const& tracks,
+                                         model::StringTable const& strings, size_t block_rows);
 
   /// One that forgets its events.
   static base::Expected<RankFile> create_nowhere(std::vector<model::Track> tracks);
 
   /// The track's events that are not written yet, by start.
   model::EventBatch& events(uint32_t track) { return pending_[track].events; }
-  /// Writes the tracks whose next step might not fit into a block. No row before this call may be changed after it.
+  /// Writes the tracks whose next step might not fit into a block. No row before this call may be
+  /// changed after it.
   base::Expected<void> end_step();
   /// So many events of the track were not recorded.
   void set_dropped(uint32_t track, uint64_t count) { tracks_[track].dropped = count; }
@@ -44,7 +47,8 @@ class RankFile {
     size_t before_step = 0;       ///< rows of `events` that the last step found
     size_t longest_step = 0;      ///< most rows that a step added
   };
-  RankFile(std::optional<file::TraceWriter> writer, std::vector<model::Track> tracks, size_t block_rows);
+  RankFile(std::optional<file::TraceWriter> writer, std::vector<model::Track> tracks,
+           size_t block_rows);
   base::Expected<void> write(uint32_t track);
   void add_steps(model::TrackId track, model::EventBatch const& events);
 

@@ -1,5 +1,5 @@
-// What is true of a made run, as the simulation knows it: how each step of each device was spent (docs/reference/DEFINITIONS.md,
-// "Device time" and "Idle causes"). Times in ns of run time.
+// What is true of a made run, as the simulation knows it: how each step of each device was spent
+// (docs/reference/DEFINITIONS.md, "Device time" and "Idle causes"). Times in ns of run time.
 #pragma once
 
 #include <array>
@@ -11,7 +11,16 @@
 namespace stepscope::synth {
 
 /// The causes that occur in made runs, in the order in which DEFINITIONS tries them.
-enum class IdleCause : uint8_t { kAllocation, kSync, kInput, kDependency, kPeer, kLaunchStarved, kLaunchLatency, kUnexplained };
+enum class IdleCause : uint8_t {
+  kAllocation,
+  kSync,
+  kInput,
+  kDependency,
+  kPeer,
+  kLaunchStarved,
+  kLaunchLatency,
+  kUnexplained
+};
 inline constexpr size_t kIdleCauseCount = 8;
 /// "allocation", "sync", …: as `stepscope analyze --json` spells them.
 std::string_view to_string(IdleCause cause);

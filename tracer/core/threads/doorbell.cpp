@@ -12,7 +12,8 @@
 namespace stepscope::tracer {
 namespace {
 
-static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+static_assert(std::atomic<uint32_t>::is_always_lock_free &&
+              sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 

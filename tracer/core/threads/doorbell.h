@@ -1,5 +1,5 @@
-// One flag that a thread waits for. Ringing it takes no lock and allocates nothing, so that a signal handler may do it, and a
-// process that is forked meanwhile finds nothing locked.
+// One flag that a thread waits for. Ringing it takes no lock and allocates nothing, so that a
+// signal handler may do it, and a process that is forked meanwhile finds nothing locked.
 #pragma once
 
 #include <atomic>

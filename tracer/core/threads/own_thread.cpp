@@ -20,7 +20,8 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Encoding and compressing keep their memory on the heap; CUPTI and NVML, which our threads call, want some hundred KB.
+/// Encoding and compressing keep their memory on the heap; CUPTI and NVML, which our threads call,
+/// want some hundred KB.
 constexpr size_t kStackBytes = 1 << 20;
 /// What a stack that overflows runs into: more than any page.
 constexpr size_t kGuardBytes = 64 << 10;
@@ -28,14 +29,18 @@ constexpr size_t kGuardBytes = 64 << 10;
 constexpr size_t kLinkBytes = 4 << 10;
 constexpr size_t kAllBytes = kGuardBytes + kStackBytes + kLinkBytes;
 
-/// A stack of our own, which stays until free_stacks() or the process's end; null when there is no memory. The C library would
-/// give us one that a thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB)
-/// go on using what their threads had there.
+/// A stack of our own, which stays until free_stacks() or the process's end; null when there is no
+/// memory. The C library would give us one that a thread of the program has left. After a fork that
+/// is no memory of nobody: libraries of the program (oneTBB) go on using what their threads had
+/// there.
 void* make_stack() {
-  void* const memory = ::mmap(nullptr, kAllBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  void* const memory = ::mmap(nullptr, kAllBytes, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   void* const stack = static_cast<char*>(memory) + kGuardBytes;
-  ::munlock(stack, kStackBytes + kLinkBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
+  ::munlock(
+      stack,
+      kStackBytes + kLinkBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
   if (::mprotect(stack, kStackBytes + kLinkBytes, PROT_READ | PROT_WRITE) == 0) return stack;
   ::munmap(memory, kAllBytes);
   return nullptr;
@@ -43,9 +48,11 @@ void* make_stack() {
 
 /// Else the thread's number. The kernel writes the first when the thread ends, however it does.
 constexpr uint32_t kGone = 0, kNotBegun = UINT32_MAX;
-static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+static_assert(std::atomic<uint32_t>::is_always_lock_free &&
+              sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-/// Stacks of this process, each linked from the page behind it. A forked child leaves those of its parent alone.
+/// Stacks of this process, each linked from the page behind it. A forked child leaves those of its
+/// parent alone.
 struct StackLink {
   StackLink* next;
   void* stack;
@@ -55,7 +62,8 @@ struct StackLink {
 std::atomic<StackLink*> stacks{nullptr};
 
 StackLink* make_link(void* stack) {
-  return new (static_cast<char*>(stack) + kStackBytes) StackLink{nullptr, stack, ::getpid(), kNotBegun};
+  return new (static_cast<char*>(stack) + kStackBytes)
+      StackLink{nullptr, stack, ::getpid(), kNotBegun};
 }
 
 void remember_stack(StackLink* link) {
@@ -73,11 +81,13 @@ struct Start {
 };
 
 /// Not private to the process, as the kernel's own wake-up is none.
-void wake_all(std::atomic<uint32_t>& life) { ::syscall(SYS_futex, &life, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+void wake_all(std::atomic<uint32_t>& life) {
+  ::syscall(SYS_futex, &life, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
 
-/// In place of the word behind the thread's handle, which nothing waits for: the thread is detached. Who waits is woken by a
-/// thread that needs no further turn to end, so that the process can end at once. Returns the thread's number; kGone where a
-/// sandbox refuses.
+/// In place of the word behind the thread's handle, which nothing waits for: the thread is
+/// detached. Who waits is woken by a thread that needs no further turn to end, so that the process
+/// can end at once. Returns the thread's number; kGone where a sandbox refuses.
 uint32_t tell_end_by(std::atomic<uint32_t>& life) {
   long const thread = ::syscall(SYS_set_tid_address, &life);
   if (thread <= 0) return kGone;
@@ -102,7 +112,8 @@ void* run_thread(void* argument) {
   return nullptr;
 }
 
-/// Signals are blocked before the thread is there: a mask is inherited, and none may arrive in between.
+/// Signals are blocked before the thread is there: a mask is inherited, and none may arrive in
+/// between.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -139,7 +150,9 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
   }
   ::pthread_attr_destroy(&attributes);
   if (reason != 0) free_stack(stack);
-  if (reason != 0) return base::fail("no thread could be started ({}), raise the limit of threads", std::strerror(reason));
+  if (reason != 0)
+    return base::fail("no thread could be started ({}), raise the limit of threads",
+                      std::strerror(reason));
   [[maybe_unused]] Start* const handed_over = argument.release();
   remember_stack(link);
   return OwnThread(&link->life);
@@ -159,7 +172,8 @@ void OwnThread::join() const {
 }
 
 bool OwnThread::wait_until_gone(std::chrono::nanoseconds timeout) const {
-  constexpr int64_t kLongestNs = 100'000'000;  // the kernel wakes one thread, which wakes all others unless it ends meanwhile
+  constexpr int64_t kLongestNs =
+      100'000'000;  // the kernel wakes one thread, which wakes all others unless it ends meanwhile
   int64_t const end = monotonic_ns() + timeout.count();
   auto const waiting = static_cast<uint32_t>(::syscall(SYS_gettid));
   for (uint32_t state = life_->load(std::memory_order_acquire); state != kGone;) {

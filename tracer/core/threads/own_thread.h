@@ -1,8 +1,8 @@
-// A thread of the tracer's own inside of somebody's program: no signal of the program is handled there, and its stack is small,
-// because the program may have a limit of addresses (ulimit -v).
+// A thread of the tracer's own inside of somebody's program: no signal of the program is handled
+// there, and its stack is small, because the program may have a limit of addresses (ulimit -v).
 //
-// The kernel tells when it is gone: a join by its handle is not safe where libraries of the program detach or join handles of
-// threads that their process had before it forked.
+// The kernel tells when it is gone: a join by its handle is not safe where libraries of the program
+// detach or join handles of threads that their process had before it forked.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ namespace stepscope::tracer {
 
 class OwnThread {
  public:
-  /// Starts `run` on a thread of that name (a literal of 15 characters at most), with every signal blocked. Errors: the system
-  /// gives no thread.
+  /// Starts `run` on a thread of that name (a literal of 15 characters at most), with every signal
+  /// blocked. Errors: the system gives no thread.
   static base::Expected<OwnThread> start(char const* name, std::function<void()> run);
 
-  /// Gives the memory of their stacks back, which stays for as long as the process lives otherwise. Only where the caller is the
-  /// only thread of the process.
+  /// Gives the memory of their stacks back, which stays for as long as the process lives otherwise.
+  /// Only where the caller is the only thread of the process.
   static void free_stacks();
 
   /// Waits until the thread has ended; what `run` did is visible then.

@@ -28,7 +28,8 @@ bool close_all(int kept, unsigned flags) {
   return kept <= 0 || ::syscall(kCloseRange, 0U, static_cast<unsigned>(kept - 1), 0U) == 0;
 }
 
-/// Before Linux 5.9. Raw calls: sanitizers must not believe that these are the program's descriptors.
+/// Before Linux 5.9. Raw calls: sanitizers must not believe that these are the program's
+/// descriptors.
 void close_one_by_one(int kept) {
   DIR* const list = ::opendir("/proc/thread-self/fd");
   if (list == nullptr) {
@@ -49,11 +50,14 @@ void close_one_by_one(int kept) {
 }  // namespace
 
 base::Expected<void> take_private_descriptors(int kept) {
-  // Both at once: no descriptor of the program behind `kept` is copied, so none has to be closed again.
+  // Both at once: no descriptor of the program behind `kept` is copied, so none has to be closed
+  // again.
   if (close_all(kept, kUnshareFirst)) return {};
   if (::unshare(CLONE_FILES) != 0)
-    return base::fail("the system gives the tracer no descriptors of its own ({}), allow close_range or unshare in its sandbox",
-                      std::strerror(errno));
+    return base::fail(
+        "the system gives the tracer no descriptors of its own ({}), allow close_range or unshare "
+        "in its sandbox",
+        std::strerror(errno));
   if (!close_all(kept, 0)) close_one_by_one(kept);
   return {};
 }

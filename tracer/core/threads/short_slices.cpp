@@ -45,11 +45,13 @@ ShortSlices::ShortSlices() {
   if (set_slice(kThisThread, attributes, kShortSliceNs)) before_ns_ = attributes.runtime_ns;
 }
 
-/// Only slices that a thread did not ask for follow the system's settings. So the usual ones are tried first.
+/// Only slices that a thread did not ask for follow the system's settings. So the usual ones are
+/// tried first.
 ShortSlices::~ShortSlices() {
   if (before_ns_ == 0) return;
   SchedulingAttributes attributes{};
-  if (!get_attributes(kThisThread, attributes) || !set_slice(kThisThread, attributes, kUsualSlice)) return;
+  if (!get_attributes(kThisThread, attributes) || !set_slice(kThisThread, attributes, kUsualSlice))
+    return;
   if (!get_attributes(kThisThread, attributes) || attributes.runtime_ns == before_ns_) return;
   set_slice(kThisThread, attributes, before_ns_);
 }

@@ -20,7 +20,8 @@ std::string ThreadNames::ask(int64_t thread_id, std::string_view known) {
 
 bool ThreadNames::lacks_a_name() const {
   std::lock_guard const lock(mutex_);
-  return std::any_of(asked_.begin(), asked_.end(), [this](int64_t thread) { return threads_.at(thread).name.empty(); });
+  return std::any_of(asked_.begin(), asked_.end(),
+                     [this](int64_t thread) { return threads_.at(thread).name.empty(); });
 }
 
 bool ThreadNames::has_asked() const {

@@ -1,5 +1,6 @@
-// Names of the program's threads, as the system knows them. To read one takes a descriptor, which only the file thread may open
-// (private_descriptors.h): the session's thread asks, and finds the answer a little later.
+// Names of the program's threads, as the system knows them. To read one takes a descriptor, which
+// only the file thread may open (private_descriptors.h): the session's thread asks, and finds the
+// answer a little later.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace stepscope::tracer {
 
 class ThreadNames {
  public:
-  /// A name is read so many times, about half a second apart: a thread names itself when it begins. Later the tracer opens
-  /// nothing any more, so that a sandbox that the program puts up then finds nothing to object to.
+  /// A name is read so many times, about half a second apart: a thread names itself when it begins.
+  /// Later the tracer opens nothing any more, so that a sandbox that the program puts up then finds
+  /// nothing to object to.
   static constexpr int kMaxReads = 4;
 
   /// The session's thread: the name as it was read last, else `known`; it is to be read again.

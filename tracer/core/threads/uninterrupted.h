@@ -1,10 +1,11 @@
-// Pieces of the tracer that a thread of the program must run to their end: it holds a lock of ours there, or has counted itself
-// somewhere. Neither a cancellation nor a jump out of a signal handler may end the thread's call in between, since other threads
-// would wait for it for ever.
+// Pieces of the tracer that a thread of the program must run to their end: it holds a lock of ours
+// there, or has counted itself somewhere. Neither a cancellation nor a jump out of a signal handler
+// may end the thread's call in between, since other threads would wait for it for ever.
 //
-// A cancellation unwinds the stack, at any instruction where the program asks for that (PTHREAD_CANCEL_ASYNCHRONOUS). A function
-// that cleans up or catches ends the program then, unless it was just calling. So callbacks have plain frames, and what cleans up
-// is called through here: the cancellation that waited happens in this frame, which has nothing to clean up.
+// A cancellation unwinds the stack, at any instruction where the program asks for that
+// (PTHREAD_CANCEL_ASYNCHRONOUS). A function that cleans up or catches ends the program then, unless
+// it was just calling. So callbacks have plain frames, and what cleans up is called through here:
+// the cancellation that waited happens in this frame, which has nothing to clean up.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ template <class Call>
   return call();
 }
 
-/// Runs `call`, which throws nothing; a request to cancel the calling thread waits until it has returned.
+/// Runs `call`, which throws nothing; a request to cancel the calling thread waits until it has
+/// returned.
 template <class Call>
 auto not_cancelled(Call const& call) -> decltype(call()) {
   int before = PTHREAD_CANCEL_ENABLE;
@@ -39,7 +41,8 @@ auto not_cancelled(Call const& call) -> decltype(call()) {
   }
 }
 
-/// While it lives signals of the calling thread wait, but for those of faults. Two system calls: not for what every event does.
+/// While it lives signals of the calling thread wait, but for those of faults. Two system calls:
+/// not for what every event does.
 class SignalsWait {
  public:
   SignalsWait() {
@@ -55,7 +58,8 @@ class SignalsWait {
   /// As the kernel has it: bit s - 1 of signal s.
   using KernelMask = uint64_t;
   /// A fault ends the program at once when its signal is blocked; the C library needs 32 and 33.
-  static constexpr std::array kNeverHeld = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, 32, 33};
+  static constexpr std::array kNeverHeld = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+                                            SIGTRAP, SIGSYS, 32,     33};
 
   KernelMask before_ = 0;
 };

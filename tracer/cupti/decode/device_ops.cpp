@@ -16,10 +16,13 @@ namespace {
 using model::CopyDirection;
 
 /// By CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names compare.
-constexpr std::array<std::string_view, 8> kMemoryNames = {"Unknown", "Pageable", "Pinned",        "Device",
-                                                          "Array",   "Managed",  "Device Static", "Managed Static"};
+constexpr std::array<std::string_view, 8> kMemoryNames = {
+    "Unknown", "Pageable", "Pinned",        "Device",
+    "Array",   "Managed",  "Device Static", "Managed Static"};
 
-std::string_view memory_name(uint32_t kind) { return kMemoryNames[kind < kMemoryNames.size() ? kind : 0]; }
+std::string_view memory_name(uint32_t kind) {
+  return kMemoryNames[kind < kMemoryNames.size() ? kind : 0];
+}
 
 bool is_pinned(uint8_t source, uint8_t target) {
   return source == CUPTI_ACTIVITY_MEMORY_KIND_PINNED || target == CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
@@ -39,15 +42,18 @@ uint32_t positive(int32_t value) { return value < 0 ? 0 : static_cast<uint32_t>(
 }  // namespace
 
 template <class Record>
-std::optional<DeviceOps::Times> DeviceOps::times(Record const& record, RecordClock const& clock, TraceStore& store) {
-  // 0: CUPTI had no room on the device for the times, or was asked for the record before the op had ended.
+std::optional<DeviceOps::Times> DeviceOps::times(Record const& record, RecordClock const& clock,
+                                                 TraceStore& store) {
+  // 0: CUPTI had no room on the device for the times, or was asked for the record before the op had
+  // ended.
   if (record.start != 0 && record.end != 0) [[likely]] {
     Times const result = {clock.to_trace_ns(record.start), clock.to_trace_ns(record.end)};
     if (clock.is_possible(result.start_ns, result.end_ns)) [[likely]]
       return result;
   }
   ++untimed_;
-  ++untimed_of_track_[streams_.find(record.deviceId, record.contextId, record.streamId, store).id.value];
+  ++untimed_of_track_[streams_.find(record.deviceId, record.contextId, record.streamId, store)
+                          .id.value];
   return {};
 }
 
@@ -61,8 +67,8 @@ void DeviceOps::end_round(TraceStore& store) {
 }
 
 template <class Record, class Detail>
-void DeviceOps::add_op(Record const& record, model::EventKind kind, model::StringId name, Detail const& detail,
-                       Times const& times, TraceStore& store) {
+void DeviceOps::add_op(Record const& record, model::EventKind kind, model::StringId name,
+                       Detail const& detail, Times const& times, TraceStore& store) {
   TrackRef const& track = streams_.find(record.deviceId, record.contextId, record.streamId, store);
   add_row(track, store, kind, times.start_ns, times.end_ns, name, record.correlationId, detail);
 }
@@ -83,7 +89,8 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
   return kernel.occupancy_percent;
 }
 
-void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock, TraceStore& store) {
+void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
+                           TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
@@ -95,46 +102,57 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
   detail.block_y = positive(record.blockY);
   detail.block_z = positive(record.blockZ);
   detail.registers_per_thread = record.registersPerThread;
-  detail.shared_memory_bytes = positive(record.staticSharedMemory) + positive(record.dynamicSharedMemory);
+  detail.shared_memory_bytes =
+      positive(record.staticSharedMemory) + positive(record.dynamicSharedMemory);
   detail.graph = record.graphId;
   detail.graph_node = record.graphNodeId;
   uint32_t const threads = detail.block_x * detail.block_y * detail.block_z;
-  detail.occupancy_percent = occupancy(
-      kernel, {threads, detail.registers_per_thread, detail.shared_memory_bytes, record.sharedMemoryExecuted}, record.deviceId);
+  detail.occupancy_percent = occupancy(kernel,
+                                       {threads, detail.registers_per_thread,
+                                        detail.shared_memory_bytes, record.sharedMemoryExecuted},
+                                       record.deviceId);
   add_op(record, model::EventKind::kKernel, kernel.name, detail, *when, store);
 }
 
-void DeviceOps::add_memcpy(MemcpyRecord const& record, RecordClock const& clock, TraceStore& store) {
+void DeviceOps::add_memcpy(MemcpyRecord const& record, RecordClock const& clock,
+                           TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
   model::CopyDetail detail = copy_detail(record);
   detail.direction = model::copy_kind(record.copyKind).direction;
   detail.pinned = static_cast<uint8_t>(is_pinned(record.srcKind, record.dstKind));
-  add_op(record, model::EventKind::kMemcpy, copy_name(record.copyKind, record.srcKind, record.dstKind, store), detail, *when,
-         store);
+  add_op(record, model::EventKind::kMemcpy,
+         copy_name(record.copyKind, record.srcKind, record.dstKind, store), detail, *when, store);
 }
 
-void DeviceOps::add_peer_copy(PeerCopyRecord const& record, RecordClock const& clock, TraceStore& store) {
+void DeviceOps::add_peer_copy(PeerCopyRecord const& record, RecordClock const& clock,
+                              TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
   model::CopyDetail detail = copy_detail(record);
   detail.direction = CopyDirection::kPeerToPeer;
-  detail.peer_device = static_cast<int32_t>(record.dstDeviceId != record.deviceId ? record.dstDeviceId : record.srcDeviceId);
-  add_op(record, model::EventKind::kMemcpy, copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, record.srcKind, record.dstKind, store),
-         detail, *when, store);
+  detail.peer_device = static_cast<int32_t>(
+      record.dstDeviceId != record.deviceId ? record.dstDeviceId : record.srcDeviceId);
+  add_op(record, model::EventKind::kMemcpy,
+         copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, record.srcKind, record.dstKind, store), detail,
+         *when, store);
 }
 
-void DeviceOps::add_memset(MemsetRecord const& record, RecordClock const& clock, TraceStore& store) {
+void DeviceOps::add_memset(MemsetRecord const& record, RecordClock const& clock,
+                           TraceStore& store) {
   auto const when = times(record, clock, store);
   if (!when) return;
-  add_op(record, model::EventKind::kMemset, fill_name(record.memoryKind, store), copy_detail(record), *when, store);
+  add_op(record, model::EventKind::kMemset, fill_name(record.memoryKind, store),
+         copy_detail(record), *when, store);
 }
 
-model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t target, TraceStore& store) {
-  auto const [place, is_new] = copy_names_.try_emplace(uint32_t{copy} << 16 | uint32_t{source} << 8 | target);
+model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t target,
+                                     TraceStore& store) {
+  auto const [place, is_new] =
+      copy_names_.try_emplace(uint32_t{copy} << 16 | uint32_t{source} << 8 | target);
   if (is_new)
-    place->second =
-        store.intern(fmt::format("Memcpy {} ({} -> {})", model::copy_kind(copy).name, memory_name(source), memory_name(target)));
+    place->second = store.intern(fmt::format("Memcpy {} ({} -> {})", model::copy_kind(copy).name,
+                                             memory_name(source), memory_name(target)));
   return place->second;
 }
 

@@ -14,8 +14,9 @@
 
 namespace stepscope::tracer {
 
-// The oldest layouts that CUPTI 12 writes. Later versions add fields behind them (record_layouts.cpp holds them to it), so what
-// is read through these is there whichever version wrote the record.
+// The oldest layouts that CUPTI 12 writes. Later versions add fields behind them
+// (record_layouts.cpp holds them to it), so what is read through these is there whichever version
+// wrote the record.
 using KernelRecord = CUpti_ActivityKernel8;
 using MemcpyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
@@ -35,7 +36,8 @@ class DeviceOps {
 
   /// All buffers that were there are decoded.
   void end_round(TraceStore& store);
-  /// Ops that CUPTI could not time, and that are not in the trace therefore. They count as dropped from their streams.
+  /// Ops that CUPTI could not time, and that are not in the trace therefore. They count as dropped
+  /// from their streams.
   [[nodiscard]] uint64_t untimed() const { return untimed_; }
 
  private:
@@ -45,8 +47,8 @@ class DeviceOps {
   template <class Record>
   std::optional<Times> times(Record const& record, RecordClock const& clock, TraceStore& store);
   template <class Record, class Detail>
-  void add_op(Record const& record, model::EventKind kind, model::StringId name, Detail const& detail, Times const& times,
-              TraceStore& store);
+  void add_op(Record const& record, model::EventKind kind, model::StringId name,
+              Detail const& detail, Times const& times, TraceStore& store);
   uint8_t occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32_t device);
   model::StringId copy_name(uint8_t copy, uint8_t source, uint8_t target, TraceStore& store);
   model::StringId fill_name(uint16_t memory, TraceStore& store);

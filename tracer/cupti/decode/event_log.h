@@ -14,16 +14,18 @@ struct EventPlace {
   uint32_t context = 0, stream = 0;
 };
 
-/// CUDA numbers calls in their order, process-wide: the record that a wait means is the last one with a smaller number. The
-/// writer thread's.
+/// CUDA numbers calls in their order, process-wide: the record that a wait means is the last one
+/// with a smaller number. The writer thread's.
 class EventLog {
  public:
   void add(uint32_t event, EventPlace const& place) {
-    if (events_.size() >= kMaxEvents) events_.clear();  // a program that makes an event a step for hours
+    if (events_.size() >= kMaxEvents)
+      events_.clear();  // a program that makes an event a step for hours
     History& history = events_[event];
     history.places[history.next++ % history.places.size()] = place;
   }
-  /// The last record of `event` before the call with that correlation; one with correlation 0 when there is none.
+  /// The last record of `event` before the call with that correlation; one with correlation 0 when
+  /// there is none.
   [[nodiscard]] EventPlace find(uint32_t event, uint64_t before) const {
     EventPlace last;
     auto const found = events_.find(event);
@@ -35,7 +37,8 @@ class EventLog {
 
  private:
   static constexpr size_t kMaxEvents = 1 << 16;
-  /// Records kept of each event: buffers of several threads come out of order, but not by many records of one event.
+  /// Records kept of each event: buffers of several threads come out of order, but not by many
+  /// records of one event.
   static constexpr size_t kKept = 8;
   struct History {
     std::array<EventPlace, kKept> places{};

@@ -40,8 +40,8 @@ struct Overhead {
   std::string_view name;
   EventKind kind = EventKind::kOverhead;
 };
-/// What CUPTI and the driver did on the program's account. What CUDA itself does is no cost of the profiler: it is there without
-/// one.
+/// What CUPTI and the driver did on the program's account. What CUDA itself does is no cost of the
+/// profiler: it is there without one.
 Overhead overhead_of(CUpti_ActivityOverheadKind kind) {
   switch (static_cast<uint32_t>(kind)) {  // newer numbers than the header's come, too
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
@@ -81,11 +81,15 @@ std::string_view external_name(CUpti_ExternalCorrelationKind of) {
   }
 }
 
-/// Rounds for which an external id waits for its call: a driver call waits for the runtime call around it, which may come late.
+/// Rounds for which an external id waits for its call: a driver call waits for the runtime call
+/// around it, which may come late.
 constexpr int kExternalIdRounds = 3;
 
-/// Columns of details have 32 bits. Streams of a device's second and later contexts do not fit: better none than another one.
-int32_t number_in_detail(int64_t stream) { return stream <= INT32_MAX ? static_cast<int32_t>(stream) : -1; }
+/// Columns of details have 32 bits. Streams of a device's second and later contexts do not fit:
+/// better none than another one.
+int32_t number_in_detail(int64_t stream) {
+  return stream <= INT32_MAX ? static_cast<int32_t>(stream) : -1;
+}
 
 /// Removes those for which done(value) is true; done() may change the others.
 template <class T, class Done>
@@ -110,11 +114,14 @@ TrackRef HostCalls::track(uint32_t thread, TraceStore& store) {
   return no_thread_;
 }
 
-bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clock, TraceStore& store) {
+bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clock,
+                         TraceStore& store) {
   bool const is_driver = record.kind == CUPTI_ACTIVITY_KIND_DRIVER;
-  auto const& function =
-      functions_.find(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid, store);
-  if (function.api_class == ApiClass::kNoise || (is_driver && function.api_class == ApiClass::kOther)) return false;
+  auto const& function = functions_.find(
+      is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid, store);
+  if (function.api_class == ApiClass::kNoise ||
+      (is_driver && function.api_class == ApiClass::kOther))
+    return false;
   Call call;
   call.start_ns = clock.to_trace_ns(record.start);
   call.end_ns = clock.to_trace_ns(record.end);
@@ -127,7 +134,8 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
   call.thread = record.threadId;
   call.correlation = record.correlationId;
   call.sync = function.sync;
-  call.kind = record.returnValue == 0 ? kind_of(function.api_class) : EventKind::kApi;  // a call that failed did nothing
+  call.kind = record.returnValue == 0 ? kind_of(function.api_class)
+                                      : EventKind::kApi;  // a call that failed did nothing
   first_call_ns_ = std::min(first_call_ns_, call.start_ns);
   if (is_driver) {
     driver_calls_[call.thread].waiting.push_back(call);
@@ -138,15 +146,19 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
   return call.kind == EventKind::kLaunch;
 }
 
-/// The runtime does its work by calls of the driver, which end before it: they have been recorded already and are the same call.
+/// The runtime does its work by calls of the driver, which end before it: they have been recorded
+/// already and are the same call.
 void HostCalls::settle_driver_calls(Call& runtime_call, TraceStore& store) {
   auto const found = driver_calls_.find(runtime_call.thread);
   if (found == driver_calls_.end()) return;
-  // It came so late that its driver call was taken for one of the program's own: one launch is enough.
-  if (found->second.last_correlation == runtime_call.correlation) runtime_call.kind = EventKind::kApi;
+  // It came so late that its driver call was taken for one of the program's own: one launch is
+  // enough.
+  if (found->second.last_correlation == runtime_call.correlation)
+    runtime_call.kind = EventKind::kApi;
   std::vector<Call>& calls = found->second.waiting;
   std::erase_if(calls, [&](Call const& call) {
-    bool const is_same = call.correlation == runtime_call.correlation || call.end_ns <= runtime_call.end_ns;
+    bool const is_same =
+        call.correlation == runtime_call.correlation || call.end_ns <= runtime_call.end_ns;
     return is_same && call.start_ns >= runtime_call.start_ns;
   });
   // What began before the runtime call is no part of it or of a later one.
@@ -172,8 +184,8 @@ void HostCalls::add_external_ids(Call const& call, TraceStore& store) {
     model::RangeDetail detail;
     detail.payload_type = model::NumberType::kUnsigned;
     detail.payload = known->second.id;
-    add_row(track(call.thread, store), store, EventKind::kAnnotatedMark, call.start_ns, call.start_ns,
-            store.intern(external_name(known->second.of)), call.correlation, detail);
+    add_row(track(call.thread, store), store, EventKind::kAnnotatedMark, call.start_ns,
+            call.start_ns, store.intern(external_name(known->second.of)), call.correlation, detail);
   }
   external_ids_.erase(first, last);
 }
@@ -184,7 +196,8 @@ void HostCalls::add(Call const& call, TraceStore& store) {
   if (call.kind == EventKind::kSync || call.kind == EventKind::kMemory)
     waiting_calls_.push_back(call);
   else
-    add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name, call.correlation);
+    add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name,
+            call.correlation);
 }
 
 void HostCalls::add_sync(SyncRecord const& record) {
@@ -194,7 +207,8 @@ void HostCalls::add_sync(SyncRecord const& record) {
     syncs_[record.correlationId] = {record};
 }
 
-void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& clock, TraceStore& store) {
+void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& clock,
+                             TraceStore& store) {
   int64_t const start_ns = clock.to_trace_ns(record.start);
   int64_t const end_ns = clock.to_trace_ns(record.end);
   if (!clock.is_possible(start_ns, end_ns)) {
@@ -202,10 +216,11 @@ void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& cl
     return;
   }
   if (!capture_cutoff_.is_inside(start_ns)) return;
-  bool const has_thread = record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
+  bool const has_thread =
+      record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
   Overhead const overhead = overhead_of(record.overheadKind);
-  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, overhead.kind, start_ns, end_ns,
-          store.intern(overhead.name), 0);
+  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, overhead.kind,
+          start_ns, end_ns, store.intern(overhead.name), 0);
 }
 
 model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {
@@ -220,8 +235,10 @@ model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {
     if (source.correlation != 0) context = source.context;
   }
   detail.device = streams_.device_of(context);
-  if (detail.sync != SyncKind::kDevice && stream != CUPTI_SYNCHRONIZATION_INVALID_VALUE && detail.device >= 0)
-    detail.stream = number_in_detail(streams_.stream_number(static_cast<uint32_t>(detail.device), context, stream));
+  if (detail.sync != SyncKind::kDevice && stream != CUPTI_SYNCHRONIZATION_INVALID_VALUE &&
+      detail.device >= 0)
+    detail.stream = number_in_detail(
+        streams_.stream_number(static_cast<uint32_t>(detail.device), context, stream));
   return detail;
 }
 
@@ -229,29 +246,33 @@ bool HostCalls::add_with_details(Call const& call, TraceStore& store) {
   if (call.kind == EventKind::kSync) {
     auto const found = syncs_.find(call.correlation);
     if (found == syncs_.end() && !call.is_old) return false;
-    // CUPTI 13.0 wrote no record of cudaDeviceSynchronize(): then the name says what there is to say.
-    model::SyncDetail const detail =
-        found == syncs_.end() ? model::SyncDetail{.sync = call.sync} : sync_detail(found->second.record);
+    // CUPTI 13.0 wrote no record of cudaDeviceSynchronize(): then the name says what there is to
+    // say.
+    model::SyncDetail const detail = found == syncs_.end() ? model::SyncDetail{.sync = call.sync}
+                                                           : sync_detail(found->second.record);
     if (found != syncs_.end()) syncs_.erase(found);
-    add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name, call.correlation, detail);
+    add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name,
+            call.correlation, detail);
     return true;
   }
   auto const found = memory_.find(call.correlation);
   if (found == memory_.end()) {
     if (!call.is_old) return false;
     // It allocated nothing: cudaFree(nullptr), say.
-    add_row(track(call.thread, store), store, EventKind::kApi, call.start_ns, call.end_ns, call.name, call.correlation);
+    add_row(track(call.thread, store), store, EventKind::kApi, call.start_ns, call.end_ns,
+            call.name, call.correlation);
     return true;
   }
-  add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name, call.correlation,
-          found->second.detail);
+  add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name,
+          call.correlation, found->second.detail);
   memory_.erase(found);
   return true;
 }
 
 void HostCalls::apply_memory_records(RecordClock const& clock) {
-  std::stable_sort(memory_records_.begin(), memory_records_.end(),
-                   [](MemoryRecord const& a, MemoryRecord const& b) { return a.timestamp < b.timestamp; });
+  std::stable_sort(
+      memory_records_.begin(), memory_records_.end(),
+      [](MemoryRecord const& a, MemoryRecord const& b) { return a.timestamp < b.timestamp; });
   for (MemoryRecord const& record : memory_records_) {
     int64_t const time_ns = clock.to_trace_ns(record.timestamp);
     memory_.emplace(record.correlationId, Memory{account_.apply(record), time_ns, false});
@@ -263,7 +284,8 @@ void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
     SyncRecord const& record = wait.record;
     CaptureCutoff::Side const side = capture_cutoff_.side_of(record.correlationId);
-    if (side != CaptureCutoff::Side::kInside) return side == CaptureCutoff::Side::kBehind || std::exchange(wait.is_old, true);
+    if (side != CaptureCutoff::Side::kInside)
+      return side == CaptureCutoff::Side::kBehind || std::exchange(wait.is_old, true);
     EventPlace const source = events_.find(record.cudaEventId, record.correlationId);
     int32_t const device = streams_.device_of(record.contextId);
     if ((source.correlation == 0 || device < 0) && !std::exchange(wait.is_old, true)) return false;
@@ -275,10 +297,11 @@ void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
     detail.source_correlation = source.correlation;
     if (source.correlation != 0) detail.source_device = streams_.device_of(source.context);
     if (detail.source_device >= 0)
-      detail.source_stream =
-          number_in_detail(streams_.stream_number(static_cast<uint32_t>(detail.source_device), source.context, source.stream));
-    add_row(streams_.find(static_cast<uint32_t>(device), record.contextId, record.streamId, store), store, EventKind::kStreamWait,
-            clock.to_trace_ns(record.start), clock.to_trace_ns(record.end), store.intern("stream wait"), record.correlationId,
+      detail.source_stream = number_in_detail(streams_.stream_number(
+          static_cast<uint32_t>(detail.source_device), source.context, source.stream));
+    add_row(streams_.find(static_cast<uint32_t>(device), record.contextId, record.streamId, store),
+            store, EventKind::kStreamWait, clock.to_trace_ns(record.start),
+            clock.to_trace_ns(record.end), store.intern("stream wait"), record.correlationId,
             detail);
     return true;
   });
@@ -311,14 +334,17 @@ void HostCalls::drop_old_details(TraceStore& store) {
   std::erase_if(syncs_, [](auto const& sync) { return sync.second.is_old; });
   for (auto& [correlation, sync] : syncs_) sync.is_old = true;
   for (auto& [correlation, memory] : memory_) {
-    // Before calls are recorded only the account is kept; later, memory that no call of ours asked for is shown where it can be.
+    // Before calls are recorded only the account is kept; later, memory that no call of ours asked
+    // for is shown where it can be.
     if (!memory.is_old || memory.time_ns < first_call_ns_) continue;
     if (capture_cutoff_.side_of(correlation) != CaptureCutoff::Side::kInside) continue;
     add_row(track(kNoThread, store), store, EventKind::kMemory, memory.time_ns, memory.time_ns,
-            store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"), correlation, memory.detail);
+            store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"),
+            correlation, memory.detail);
   }
   // Of calls that are left out.
-  std::erase_if(external_ids_, [](auto const& external) { return external.second.rounds >= kExternalIdRounds; });
+  std::erase_if(external_ids_,
+                [](auto const& external) { return external.second.rounds >= kExternalIdRounds; });
   for (auto& [correlation, external] : external_ids_) ++external.rounds;
   std::erase_if(memory_, [](auto const& memory) { return memory.second.is_old; });
   for (auto& [correlation, memory] : memory_) memory.is_old = true;
@@ -333,7 +359,8 @@ void HostCalls::end_round(RecordClock const& clock, TraceStore& store) {
 }
 
 void HostCalls::finish(RecordClock const& clock, TraceStore& store) {
-  // What comes now grows old, and is then let go; a driver call may have to wait for its details once more.
+  // What comes now grows old, and is then let go; a driver call may have to wait for its details
+  // once more.
   for (int round = 0; round < 4; ++round) end_round(clock, store);
 }
 

@@ -1,5 +1,5 @@
-// Calls of the CUDA APIs: records → rows on the tracks of their threads. What CUPTI says of one call in several records (the
-// call, the wait or the allocation that it was) becomes one row.
+// Calls of the CUDA APIs: records → rows on the tracks of their threads. What CUPTI says of one
+// call in several records (the call, the wait or the allocation that it was) becomes one row.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,18 @@ using EventRecord = CUpti_ActivityCudaEvent;
 using OverheadRecord = CUpti_ActivityOverhead;
 using ExternalRecord = CUpti_ActivityExternalCorrelation;
 
-/// The writer thread's. A round is all buffers that were there when it began; records of one call lie at most one round apart.
+/// The writer thread's. A round is all buffers that were there when it began; records of one call
+/// lie at most one round apart.
 class HostCalls {
  public:
-  /// What begins behind the end of the window is left out; `capture_cutoff` learns the numbers of calls.
-  HostCalls(CuptiApi const& api, Workarounds const& workarounds, StreamTracks& streams, CaptureCutoff& capture_cutoff)
-      : functions_(api), workarounds_(workarounds), streams_(streams), capture_cutoff_(capture_cutoff) {}
+  /// What begins behind the end of the window is left out; `capture_cutoff` learns the numbers of
+  /// calls.
+  HostCalls(CuptiApi const& api, Workarounds const& workarounds, StreamTracks& streams,
+            CaptureCutoff& capture_cutoff)
+      : functions_(api),
+        workarounds_(workarounds),
+        streams_(streams),
+        capture_cutoff_(capture_cutoff) {}
 
   /// Whether the call is a launch that worked, in the window.
   bool add_call(CUpti_ActivityAPI const& record, RecordClock const& clock, TraceStore& store);
@@ -43,7 +49,8 @@ class HostCalls {
   void add_pool(PoolRecord const& record) { account_.apply(record); }
   void add_overhead(OverheadRecord const& record, RecordClock const& clock, TraceStore& store);
 
-  /// What the program, or a runtime in it, calls its work in which the call was made; comes before the call.
+  /// What the program, or a runtime in it, calls its work in which the call was made; comes before
+  /// the call.
   void add_external(ExternalRecord const& record);
 
   void end_round(RecordClock const& clock, TraceStore& store);

@@ -11,7 +11,8 @@ namespace stepscope::tracer {
 std::string demangle(char const* name) {
   if (std::strncmp(name, "_Z", 2) != 0) return name;
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> const text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  std::unique_ptr<char, void (*)(void*)> const text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
   return status == 0 && text != nullptr ? std::string(text.get()) : std::string(name);
 }
 
@@ -20,7 +21,9 @@ KernelInfo& KernelNames::look_up(char const* name, TraceStore& store) {
   if (!is_new) return place->second;
   if (names_.size() >= kMaxNames) names_.clear();
   auto const [known, is_new_name] = names_.try_emplace(name == nullptr ? "" : name);
-  if (is_new_name) known->second = store.intern(known->first.empty() ? "unnamed kernel" : demangle(known->first.c_str()));
+  if (is_new_name)
+    known->second =
+        store.intern(known->first.empty() ? "unnamed kernel" : demangle(known->first.c_str()));
   place->second.name = known->second;
   return place->second;
 }

@@ -1,4 +1,5 @@
-// Names of kernels as people write them: demangled once, then found by the pointer that CUPTI gives for each kernel.
+// Names of kernels as people write them: demangled once, then found by the pointer that CUPTI gives
+// for each kernel.
 #pragma once
 
 #include <array>
@@ -35,14 +36,16 @@ class KernelNames {
     recent = {name, &kernel};
     return kernel;
   }
-  /// Pointers are not trusted for longer than a round of buffers: a module that was unloaded may have left its place to another.
+  /// Pointers are not trusted for longer than a round of buffers: a module that was unloaded may
+  /// have left its place to another.
   void forget_pointers() {
     by_pointer_.clear();
     recent_.fill({});
   }
 
  private:
-  /// Beyond this a program makes up kernels as it goes: what was learned is dropped, so that memory stays bounded.
+  /// Beyond this a program makes up kernels as it goes: what was learned is dropped, so that memory
+  /// stays bounded.
   static constexpr size_t kMaxNames = 1 << 16;
   /// Of texts that are allocated one by one.
   static constexpr size_t kAlignment = 16;

@@ -34,7 +34,9 @@ MemoryOp memory_op(CUpti_ActivityMemoryOperationType type) {
   return MemoryOp::kUnknown;
 }
 
-bool is_on_device(MemoryKind kind) { return kind != MemoryKind::kPinned && kind != MemoryKind::kPageable; }
+bool is_on_device(MemoryKind kind) {
+  return kind != MemoryKind::kPinned && kind != MemoryKind::kPageable;
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ void MemoryAccount::allocate(uint64_t address, Block const& block) {
 
 MemoryAccount::Block MemoryAccount::free(uint64_t address, Block const& claimed) {
   auto const found = live_.find(address);
-  if (found == live_.end()) return claimed;  // allocated before the capture began: was never counted
+  if (found == live_.end())
+    return claimed;  // allocated before the capture began: was never counted
   Block const block = found->second;
   live_.erase(found);
   Device& device = devices_[block.device];
@@ -65,9 +68,11 @@ model::MemoryDetail MemoryAccount::apply(MemoryRecord const& record) {
   detail.address = record.address;
   detail.op = memory_op(record.memoryOperationType);
   detail.memory = memory_kind(record.memoryKind);
-  bool const in_pool = record.memoryPoolConfig.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID;
+  bool const in_pool =
+      record.memoryPoolConfig.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID;
   if (in_pool) detail.pool = record.memoryPoolConfig.address;
-  Block block{record.bytes, is_on_device(detail.memory) ? static_cast<int32_t>(record.deviceId) : -1, in_pool};
+  Block block{record.bytes,
+              is_on_device(detail.memory) ? static_cast<int32_t>(record.deviceId) : -1, in_pool};
   if (detail.op == MemoryOp::kAllocate) allocate(record.address, block);
   if (detail.op == MemoryOp::kFree) block = free(record.address, block);
   detail.bytes = block.bytes;
@@ -79,13 +84,15 @@ model::MemoryDetail MemoryAccount::apply(MemoryRecord const& record) {
   auto const add = [](uint64_t sum, auto const& pool) { return sum + pool.second; };
   detail.allocated_bytes = device.allocated;
   // A pool's size may lag behind what was just taken from it.
-  detail.reserved_bytes =
-      std::max(device.allocated, std::accumulate(device.pools.begin(), device.pools.end(), device.outside_pools, add));
+  detail.reserved_bytes = std::max(
+      device.allocated,
+      std::accumulate(device.pools.begin(), device.pools.end(), device.outside_pools, add));
   return detail;
 }
 
 void MemoryAccount::apply(PoolRecord const& record) {
-  if (record.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) return;  // another process holds it
+  if (record.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
+    return;  // another process holds it
   auto& pools = devices_[static_cast<int32_t>(record.deviceId)].pools;
   if (record.memoryPoolOperationType == CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED)
     pools.erase(record.address);

@@ -1,5 +1,5 @@
-// What each device's memory holds, from CUPTI's records of allocations and frees: live bytes, and bytes held from the system
-// (pools hold more than is live).
+// What each device's memory holds, from CUPTI's records of allocations and frees: live bytes, and
+// bytes held from the system (pools hold more than is live).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ using PoolRecord = CUpti_ActivityMemoryPool2;
 /// Records must come in the order of their times. The writer thread's.
 class MemoryAccount {
  public:
-  /// The details of the call that made the record. Memory of the host counts on no device: its `device` is −1.
+  /// The details of the call that made the record. Memory of the host counts on no device: its
+  /// `device` is −1.
   model::MemoryDetail apply(MemoryRecord const& record);
   void apply(PoolRecord const& record);
 

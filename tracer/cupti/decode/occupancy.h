@@ -1,6 +1,7 @@
-// How full a kernel can make a multiprocessor: warps that fit at once by its registers, shared memory, warps and blocks, as part
-// of the most that the multiprocessor can hold. The definition of the CUDA Programming Guide ("Occupancy"), computed from the
-// limits that CUPTI gives of the device: an estimate, blocks that are not there or end early are not seen.
+// How full a kernel can make a multiprocessor: warps that fit at once by its registers, shared
+// memory, warps and blocks, as part of the most that the multiprocessor can hold. The definition of
+// the CUDA Programming Guide ("Occupancy"), computed from the limits that CUPTI gives of the
+// device: an estimate, blocks that are not there or end early are not seen.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct MultiprocessorLimits {
 
 struct BlockNeeds {
   uint32_t threads = 0, registers_per_thread = 0, shared_memory_bytes = 0;
-  uint32_t shared_memory_carveout_bytes = 0;  ///< what the driver gave the multiprocessor for this kernel; 0 = not known
+  uint32_t shared_memory_carveout_bytes =
+      0;  ///< what the driver gave the multiprocessor for this kernel; 0 = not known
 };
 
 /// 1 to 100; 0 = not known, or the block does not fit.

@@ -1,5 +1,5 @@
-// Which launches of the recorded window still run: those whose device op has not been recorded, and graphs whose nodes still
-// come.
+// Which launches of the recorded window still run: those whose device op has not been recorded, and
+// graphs whose nodes still come.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace stepscope::tracer {
 
-/// Records of launches and ops come in any order, those of a launch up to twice (the runtime's and the driver's). Remembers what
-/// the last rounds brought and what still runs, however long the window is. The writer thread's.
+/// Records of launches and ops come in any order, those of a launch up to twice (the runtime's and
+/// the driver's). Remembers what the last rounds brought and what still runs, however long the
+/// window is. The writer thread's.
 class PendingLaunches {
  public:
   void add_launch(uint32_t correlation) { launches_[correlation].is_launched = true; }
@@ -39,9 +40,11 @@ class PendingLaunches {
   [[nodiscard]] size_t size() const { return launches_.size(); }
 
  private:
-  /// Rounds without another node after which a graph counts as done: a buffer is handed over one round after its last op ended.
+  /// Rounds without another node after which a graph counts as done: a buffer is handed over one
+  /// round after its last op ended.
   static constexpr uint16_t kQuietRounds = 2;
-  /// Launches without any op: of a capture into a graph, of no bytes. Forgotten after a minute, so that they do not pile up.
+  /// Launches without any op: of a capture into a graph, of no bytes. Forgotten after a minute, so
+  /// that they do not pile up.
   static constexpr uint16_t kLostRounds = 600;
   struct Launch {
     bool is_launched = false;  ///< in the window

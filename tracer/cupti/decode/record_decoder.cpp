@@ -16,7 +16,8 @@ Record const& as(CUpti_Activity const& record) {
 }  // namespace
 
 template <class Record>
-void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
+void RecordDecoder::add_op(CUpti_Activity const& record,
+                           void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
                            RecordClock const& clock, TraceStore& store) {
   auto const& op = as<Record>(record);
   CaptureCutoff::Side const side = capture_cutoff_.side_of(op.correlationId);
@@ -32,11 +33,14 @@ void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(
 
 /// With its name: that is CUPTI's memory, which may be gone by then.
 template <class Record>
-void RecordDecoder::add_waiting_op(Record const& op, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&)) {
+void RecordDecoder::add_waiting_op(Record const& op,
+                                   void (DeviceOps::*add)(Record const&, RecordClock const&,
+                                                          TraceStore&)) {
   std::optional<std::string> name;
   if constexpr (std::is_same_v<Record, KernelRecord>)
     if (op.name != nullptr) name = op.name;
-  auto write = [this, add, op, name = std::move(name)](RecordClock const& clock, TraceStore& store) {
+  auto write = [this, add, op, name = std::move(name)](RecordClock const& clock,
+                                                       TraceStore& store) {
     Record copy = op;
     if constexpr (std::is_same_v<Record, KernelRecord>) copy.name = name ? name->c_str() : nullptr;
     add_op(reinterpret_cast<CUpti_Activity const&>(copy), add, clock, store);
@@ -45,12 +49,14 @@ void RecordDecoder::add_waiting_op(Record const& op, void (DeviceOps::*add)(Reco
 }
 
 /// Before pointers to names are forgotten, as those of the copies are valid here only.
-void RecordDecoder::decide_waiting_ops(RecordClock const& clock, TraceStore& store, bool is_last_round) {
+void RecordDecoder::decide_waiting_ops(RecordClock const& clock, TraceStore& store,
+                                       bool is_last_round) {
   for (WaitingOp& op : std::exchange(waiting_ops_, {})) {
     CaptureCutoff::Side const side = capture_cutoff_.side_of(op.correlation);
     if (side == CaptureCutoff::Side::kInside) {
       op.add(clock, store);
-    } else if (side == CaptureCutoff::Side::kUnknown && !is_last_round && !std::exchange(op.is_old, true)) {
+    } else if (side == CaptureCutoff::Side::kUnknown && !is_last_round &&
+               !std::exchange(op.is_old, true)) {
       waiting_ops_.push_back(std::move(op));
     }
   }
@@ -63,8 +69,9 @@ void RecordDecoder::add_device(DeviceRecord const& record, TraceStore& store) {
   auto const& bytes = is_mig ? record.migUuid.bytes : record.uuid.bytes;
   DeviceRegistry::Uuid uuid{};
   std::copy(std::begin(bytes), std::end(bytes), uuid.begin());
-  devices_->add_device(static_cast<int32_t>(record.id), uuid,
-                       is_mig ? DeviceRegistry::UuidOf::kMigInstance : DeviceRegistry::UuidOf::kGpu);
+  devices_->add_device(
+      static_cast<int32_t>(record.id), uuid,
+      is_mig ? DeviceRegistry::UuidOf::kMigInstance : DeviceRegistry::UuidOf::kGpu);
 }
 
 void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore& store) {
@@ -72,7 +79,8 @@ void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore&
   uses_device(record.deviceId);
 }
 
-/// By a context that was made while we looked, or by an op: no record comes of one that was there before us.
+/// By a context that was made while we looked, or by an op: no record comes of one that was there
+/// before us.
 void RecordDecoder::uses_device(uint32_t device) {
   if (devices_ == nullptr || device == last_device_) [[likely]]
     return;
@@ -80,7 +88,8 @@ void RecordDecoder::uses_device(uint32_t device) {
   if (used_devices_.insert(device).second) devices_->add_context(static_cast<int32_t>(device));
 }
 
-void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store) {
+void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock const& clock,
+                                  TraceStore& store) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -94,7 +103,8 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       auto const& call = as<CUpti_ActivityAPI>(record);
-      if (calls_.add_call(call, clock, store) && counts_launches_) launches_.add_launch(call.correlationId);
+      if (calls_.add_call(call, clock, store) && counts_launches_)
+        launches_.add_launch(call.correlationId);
       return;
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
@@ -115,7 +125,8 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
       return calls_.add_external(as<ExternalRecord>(record));
     case CUPTI_ACTIVITY_KIND_STREAM:
     case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
-      return;  // a stream gets its track from its first op; the others come along and say nothing that a row could hold
+      return;  // a stream gets its track from its first op; the others come along and say nothing
+               // that a row could hold
     default:
       ++store.log.unknown_events;
   }
@@ -126,7 +137,8 @@ void RecordDecoder::decode(std::span<uint8_t> buffer, RecordClock const& clock, 
   CUptiResult result = CUPTI_SUCCESS;
   while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS)
     decode_record(*record, clock, store);
-  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) ++store.log.unknown_events;  // where the next record begins is not known
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED)
+    ++store.log.unknown_events;  // where the next record begins is not known
 }
 
 void RecordDecoder::end_round(RecordClock const& clock, TraceStore& store) {

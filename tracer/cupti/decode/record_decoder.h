@@ -1,4 +1,5 @@
-// Buffers of CUPTI's activity records → rows. A pure function of the records and the clock: whoever made them, at whatever time.
+// Buffers of CUPTI's activity records → rows. A pure function of the records and the clock: whoever
+// made them, at whatever time.
 #pragma once
 
 #include <cstddef>
@@ -26,30 +27,37 @@ namespace stepscope::tracer {
 /// Records' threads must have the system's numbers. The writer thread's.
 class RecordDecoder {
  public:
-  /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`: is told of devices and contexts
-  /// where there is one. It and the api outlive the decoder.
-  RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {}, DeviceRegistry* devices = nullptr)
-      : api_(api), counts_launches_(counts_launches), devices_(devices), calls_(api, workarounds, streams_, capture_cutoff_) {}
+  /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`: is
+  /// told of devices and contexts where there is one. It and the api outlive the decoder.
+  RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {},
+                DeviceRegistry* devices = nullptr)
+      : api_(api),
+        counts_launches_(counts_launches),
+        devices_(devices),
+        calls_(api, workarounds, streams_, capture_cutoff_) {}
   RecordDecoder(RecordDecoder const&) = delete;
   RecordDecoder& operator=(RecordDecoder const&) = delete;
 
-  /// A buffer as CUPTI completed it. What is cut or unknown is counted; nothing behind its end is read.
+  /// A buffer as CUPTI completed it. What is cut or unknown is counted; nothing behind its end is
+  /// read.
   void decode(std::span<uint8_t> buffer, RecordClock const& clock, TraceStore& store);
   void decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store);
   /// The program named the stream, before or after its first op.
   void name_stream(uint32_t context, uint32_t stream, std::string name, TraceStore& store) {
     streams_.name(context, stream, std::move(name), store);
   }
-  /// All buffers that were there at one moment are decoded: what records of different buffers say of one call is put together.
+  /// All buffers that were there at one moment are decoded: what records of different buffers say
+  /// of one call is put together.
   void end_round(RecordClock const& clock, TraceStore& store);
   /// After the last buffer.
   void finish(RecordClock const& clock, TraceStore& store);
 
-  /// The window has ended at that trace time: what the host begins later, and device work of it, is left out from now on.
+  /// The window has ended at that trace time: what the host begins later, and device work of it, is
+  /// left out from now on.
   void end_window_at(int64_t time_ns) { capture_cutoff_.set(time_ns); }
   [[nodiscard]] bool window_has_ended() const { return capture_cutoff_.is_known(); }
-  /// As of the last round: launches in the window whose device op was not recorded, yet, and graphs of which nodes may still
-  /// come.
+  /// As of the last round: launches in the window whose device op was not recorded, yet, and graphs
+  /// of which nodes may still come.
   [[nodiscard]] size_t outstanding_launches() const { return launches_.count(); }
   /// Device ops that CUPTI could not time: they are not in the trace.
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
@@ -66,10 +74,12 @@ class RecordDecoder {
   void add_context(CUpti_ActivityContext const& record, TraceStore& store);
   void uses_device(uint32_t device);
   template <class Record>
-  void add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
+  void add_op(CUpti_Activity const& record,
+              void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
               RecordClock const& clock, TraceStore& store);
   template <class Record>
-  void add_waiting_op(Record const& op, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&));
+  void add_waiting_op(Record const& op,
+                      void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&));
   void decide_waiting_ops(RecordClock const& clock, TraceStore& store, bool is_last_round);
 
   CuptiApi const& api_;

@@ -1,5 +1,6 @@
-// Holds the toolkit's headers to what the decoder relies on: from one version to the next CUPTI only adds fields behind the
-// others. So a record can be read through its oldest layout, whichever CUPTI from 12.0 to this toolkit's wrote it.
+// Holds the toolkit's headers to what the decoder relies on: from one version to the next CUPTI
+// only adds fields behind the others. So a record can be read through its oldest layout, whichever
+// CUPTI from 12.0 to this toolkit's wrote it.
 #include <array>
 #include <cstddef>
 
@@ -29,10 +30,11 @@ constexpr std::array kKernelFields = {offsetof(Record, registersPerThread),
                                       offsetof(Record, graphId),
                                       offsetof(Record, sharedMemoryExecuted)};
 template <class Record>
-constexpr std::array kCopyFields = {offsetof(Record, copyKind), offsetof(Record, srcKind),     offsetof(Record, dstKind),
-                                    offsetof(Record, bytes),    offsetof(Record, start),       offsetof(Record, end),
-                                    offsetof(Record, deviceId), offsetof(Record, contextId),   offsetof(Record, streamId),
-                                    offsetof(Record, graphId),  offsetof(Record, graphNodeId), offsetof(Record, correlationId)};
+constexpr std::array kCopyFields = {
+    offsetof(Record, copyKind), offsetof(Record, srcKind),     offsetof(Record, dstKind),
+    offsetof(Record, bytes),    offsetof(Record, start),       offsetof(Record, end),
+    offsetof(Record, deviceId), offsetof(Record, contextId),   offsetof(Record, streamId),
+    offsetof(Record, graphId),  offsetof(Record, graphNodeId), offsetof(Record, correlationId)};
 template <class Record>
 constexpr std::array kMemoryFields = {offsetof(Record, memoryOperationType),
                                       offsetof(Record, memoryKind),
@@ -43,8 +45,9 @@ constexpr std::array kMemoryFields = {offsetof(Record, memoryOperationType),
                                       offsetof(Record, deviceId),
                                       offsetof(Record, memoryPoolConfig)};
 template <class Record>
-constexpr std::array kPoolFields = {offsetof(Record, memoryPoolOperationType), offsetof(Record, memoryPoolType),
-                                    offsetof(Record, deviceId), offsetof(Record, address), offsetof(Record, size)};
+constexpr std::array kPoolFields = {offsetof(Record, memoryPoolOperationType),
+                                    offsetof(Record, memoryPoolType), offsetof(Record, deviceId),
+                                    offsetof(Record, address), offsetof(Record, size)};
 template <class Record>
 constexpr std::array kDeviceFields = {offsetof(Record, globalMemorySize),
                                       offsetof(Record, numMultiprocessors),
@@ -60,16 +63,19 @@ constexpr std::array kDeviceFields = {offsetof(Record, globalMemorySize),
                                       offsetof(Record, numThreadsPerWarp),
                                       offsetof(Record, computeCapabilityMajor)};
 template <class Record>
-constexpr std::array kContextFields = {offsetof(Record, contextId), offsetof(Record, deviceId), offsetof(Record, nullStreamId)};
+constexpr std::array kContextFields = {offsetof(Record, contextId), offsetof(Record, deviceId),
+                                       offsetof(Record, nullStreamId)};
 template <class Record>
-constexpr std::array kOverheadFields = {offsetof(Record, overheadKind), offsetof(Record, objectKind), offsetof(Record, objectId),
+constexpr std::array kOverheadFields = {offsetof(Record, overheadKind),
+                                        offsetof(Record, objectKind), offsetof(Record, objectId),
                                         offsetof(Record, start), offsetof(Record, end)};
 template <class Record>
-constexpr std::array kEventFields = {offsetof(Record, correlationId), offsetof(Record, contextId), offsetof(Record, streamId),
-                                     offsetof(Record, eventId)};
+constexpr std::array kEventFields = {offsetof(Record, correlationId), offsetof(Record, contextId),
+                                     offsetof(Record, streamId), offsetof(Record, eventId)};
 template <class Record>
-constexpr std::array kSyncFields = {offsetof(Record, type),          offsetof(Record, start),     offsetof(Record, end),
-                                    offsetof(Record, correlationId), offsetof(Record, contextId), offsetof(Record, streamId),
+constexpr std::array kSyncFields = {offsetof(Record, type),       offsetof(Record, start),
+                                    offsetof(Record, end),        offsetof(Record, correlationId),
+                                    offsetof(Record, contextId),  offsetof(Record, streamId),
                                     offsetof(Record, cudaEventId)};
 
 static_assert(kKernelFields<KernelRecord> == kKernelFields<CUpti_ActivityKernel9>);

@@ -84,7 +84,8 @@ void decode_detail(DeviceSchema schema, FieldReader& fields, DeviceEvent& event)
       break;
     default:
       event.kind = model::EventKind::kStreamWait;
-      event.detail = model::StreamWaitDetail{fields.get<int32_t>("source_device", -1), fields.get<int32_t>("source_stream", -1)};
+      event.detail = model::StreamWaitDetail{fields.get<int32_t>("source_device", -1),
+                                             fields.get<int32_t>("source_stream", -1)};
       break;
   }
 }
@@ -119,7 +120,8 @@ std::optional<DeviceEvent> decode_device_range(uint64_t schema_id, FieldReader f
   }
 }
 
-std::optional<model::Device> decode_device_mark(uint64_t schema_id, FieldReader fields, std::string_view name) {
+std::optional<model::Device> decode_device_mark(uint64_t schema_id, FieldReader fields,
+                                                std::string_view name) {
   if (static_cast<DeviceSchema>(schema_id) != DeviceSchema::kDevice) return {};
   model::Device device;
   device.id = fields.get<int32_t>("device");
@@ -130,7 +132,8 @@ std::optional<model::Device> decode_device_mark(uint64_t schema_id, FieldReader 
   return device;
 }
 
-std::optional<model::Track> decode_stream_mark(uint64_t schema_id, FieldReader fields, std::string_view name) {
+std::optional<model::Track> decode_stream_mark(uint64_t schema_id, FieldReader fields,
+                                               std::string_view name) {
   if (static_cast<DeviceSchema>(schema_id) != DeviceSchema::kStream) return {};
   model::Track track;
   track.kind = model::TrackKind::kStream;

@@ -1,4 +1,5 @@
-// The domain "stepscope.device": payload → kind of event, where it ran, and its details (docs/reference/DEVICE_EVENTS.md).
+// The domain "stepscope.device": payload → kind of event, where it ran, and its details
+// (docs/reference/DEVICE_EVENTS.md).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 namespace stepscope::tracer {
 
 /// The details of an event; monostate for kinds without a detail table.
-using Detail = std::variant<std::monostate, model::StepDetail, model::KernelDetail, model::CopyDetail, model::CollectiveDetail,
-                            model::StreamWaitDetail, model::SyncDetail, model::MemoryDetail, model::RangeDetail>;
+using Detail = std::variant<std::monostate, model::StepDetail, model::KernelDetail,
+                            model::CopyDetail, model::CollectiveDetail, model::StreamWaitDetail,
+                            model::SyncDetail, model::MemoryDetail, model::RangeDetail>;
 
 struct DeviceEvent {
   model::EventKind kind = model::EventKind::kRange;
@@ -30,8 +32,10 @@ struct DeviceEvent {
 std::optional<DeviceEvent> decode_device_range(uint64_t schema_id, FieldReader fields);
 
 /// A mark that says that a device or a stream exists.
-std::optional<model::Device> decode_device_mark(uint64_t schema_id, FieldReader fields, std::string_view name);
-std::optional<model::Track> decode_stream_mark(uint64_t schema_id, FieldReader fields, std::string_view name);
+std::optional<model::Device> decode_device_mark(uint64_t schema_id, FieldReader fields,
+                                                std::string_view name);
+std::optional<model::Track> decode_stream_mark(uint64_t schema_id, FieldReader fields,
+                                               std::string_view name);
 
 /// "weights" → kWeights, …; what is no category is kOther.
 model::MemoryPurpose memory_purpose(std::string_view category);

@@ -39,7 +39,8 @@ void read_payloads(WordReader& words, std::vector<PayloadView>& payloads) {
     auto const bytes = static_cast<uint32_t>(sizes);
     auto const data = words.take(words_for(bytes));
     if (!words.ok()) return;
-    payloads.push_back({schema, std::as_bytes(data).data(), bytes, static_cast<uint32_t>(sizes >> 32)});
+    payloads.push_back(
+        {schema, std::as_bytes(data).data(), bytes, static_cast<uint32_t>(sizes >> 32)});
   }
 }
 

@@ -1,4 +1,5 @@
-// Record bytes → the parts of an event. Checks every length: a record that does not fit its own words is no record.
+// Record bytes → the parts of an event. Checks every length: a record that does not fit its own
+// words is no record.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Record {
   std::vector<PayloadView> payloads;  ///< kept between calls to save allocations
 };
 
-/// Fills `record` from the words of one record (header.words of them). False when they contradict themselves.
+/// Fills `record` from the words of one record (header.words of them). False when they contradict
+/// themselves.
 bool read_record(std::span<uint64_t const> words, Record& record);
 
 }  // namespace stepscope::tracer

@@ -1,5 +1,6 @@
-// The layout of binary payloads as programs register it (nvtxPayloadSchemaRegister), and reading fields by name from untrusted
-// bytes: a program with more fields, or in another order, works as well.
+// The layout of binary payloads as programs register it (nvtxPayloadSchemaRegister), and reading
+// fields by name from untrusted bytes: a program with more fields, or in another order, works as
+// well.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct Schema {
   uint64_t static_bytes = 0;  ///< 0 = unknown
 };
 
-/// Reads the fields of one payload. Fields that the schema lacks or that lie outside the bytes give the fallback.
+/// Reads the fields of one payload. Fields that the schema lacks or that lie outside the bytes give
+/// the fallback.
 class FieldReader {
  public:
   FieldReader(Schema const& schema, base::ByteSpan bytes) : schema_(schema), bytes_(bytes) {}
@@ -37,9 +39,12 @@ class FieldReader {
   template <class T>
   requires std::is_arithmetic_v<T> T get(std::string_view name, T fallback = {}) {
     SchemaField const* const field = find(name);
-    if (field == nullptr || field->offset > bytes_.size() || field->bytes > bytes_.size() - field->offset) return fallback;
+    if (field == nullptr || field->offset > bytes_.size() ||
+        field->bytes > bytes_.size() - field->offset)
+      return fallback;
     std::byte const* const at = bytes_.data() + field->offset;
-    if (field->type == ScalarType::kReal) return static_cast<T>(field->bytes == 4 ? load<float>(at) : load<double>(at));
+    if (field->type == ScalarType::kReal)
+      return static_cast<T>(field->bytes == 4 ? load<float>(at) : load<double>(at));
     uint64_t raw = 0;
     std::memcpy(&raw, at, field->bytes);  // little-endian
     unsigned const unused_bits = 64U - 8U * field->bytes;

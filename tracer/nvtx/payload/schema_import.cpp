@@ -79,13 +79,17 @@ std::optional<TypeLayout> scalar_layout(uint64_t type) {
 }
 
 /// Nothing when the entry's size cannot be told.
-std::optional<TypeLayout> entry_layout(nvtxPayloadSchemaEntry_t const& entry, FindSchema const& find) {
-  if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0) return TypeLayout{sizeof(void*), alignof(void*), {}};
-  if (entry.type >= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING && entry.type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32) {
+std::optional<TypeLayout> entry_layout(nvtxPayloadSchemaEntry_t const& entry,
+                                       FindSchema const& find) {
+  if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0)
+    return TypeLayout{sizeof(void*), alignof(void*), {}};
+  if (entry.type >= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING &&
+      entry.type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32) {
     // A text with a length lies in the struct, one without is a pointer.
     if (entry.arrayOrUnionDetail == 0) return TypeLayout{sizeof(char*), alignof(char*), {}};
-    return entry.type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8 ? std::optional(TypeLayout{entry.arrayOrUnionDetail, 1, {}})
-                                                              : std::nullopt;
+    return entry.type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8
+               ? std::optional(TypeLayout{entry.arrayOrUnionDetail, 1, {}})
+               : std::nullopt;
   }
   std::optional<TypeLayout> layout = scalar_layout(entry.type);
   if (!layout) {
@@ -112,11 +116,14 @@ Schema import_schema(nvtxPayloadSchemaAttr_t const& attributes, FindSchema const
   auto const has = [&](uint64_t field) { return (attributes.fieldMask & field) != 0; };
   Schema schema;
   if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME)) schema.name = clipped(attributes.name);
-  if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE)) schema.static_bytes = attributes.payloadStaticSize;
+  if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE))
+    schema.static_bytes = attributes.payloadStaticSize;
   if (!has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES) || attributes.entries == nullptr) return schema;
-  if (attributes.type != NVTX_PAYLOAD_SCHEMA_TYPE_STATIC) return schema;  // other layouts depend on the data
-  uint64_t const pack = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT) && attributes.packAlign != 0 ? attributes.packAlign
-                                                                                                   : alignof(std::max_align_t);
+  if (attributes.type != NVTX_PAYLOAD_SCHEMA_TYPE_STATIC)
+    return schema;  // other layouts depend on the data
+  uint64_t const pack = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT) && attributes.packAlign != 0
+                            ? attributes.packAlign
+                            : alignof(std::max_align_t);
   uint64_t end = 0;
   bool end_known = true;
   size_t const count = std::min(attributes.numEntries, kMaxEntries);
@@ -133,7 +140,8 @@ Schema import_schema(nvtxPayloadSchemaAttr_t const& attributes, FindSchema const
     if (!layout) continue;
     end = offset + layout->bytes;
     if (layout->scalar)
-      schema.fields.push_back({clipped(entry.name), offset, static_cast<uint8_t>(layout->bytes), *layout->scalar});
+      schema.fields.push_back(
+          {clipped(entry.name), offset, static_cast<uint8_t>(layout->bytes), *layout->scalar});
   }
   if (schema.static_bytes == 0 && end_known) schema.static_bytes = end;
   return schema;

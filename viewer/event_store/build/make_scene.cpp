@@ -22,7 +22,8 @@
 namespace stepscope::viewer {
 namespace {
 
-constexpr analyzer::Interval kAlways{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+constexpr analyzer::Interval kAlways{std::numeric_limits<int64_t>::min(),
+                                     std::numeric_limits<int64_t>::max()};
 
 GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
   auto const* const gaps = analysis.gaps.of(ref);
@@ -71,7 +72,9 @@ class TreeBuilder {
     scene_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(scene_.nodes.size() - 1);
   }
-  void close(uint32_t node) { scene_.nodes[node].subtree_end = static_cast<uint32_t>(scene_.nodes.size()); }
+  void close(uint32_t node) {
+    scene_.nodes[node].subtree_end = static_cast<uint32_t>(scene_.nodes.size());
+  }
 
   void add_device(uint32_t rank, int32_t device, std::vector<uint32_t> const& tracks) {
     model::Trace const& trace = scene_.trace(rank);
@@ -79,7 +82,8 @@ class TreeBuilder {
     Node& added = scene_.nodes[node];
     added.label = fmt::format("Device {}", device);
     for (model::Device const& known : trace.devices())
-      if (known.id == device && !known.name.empty()) added.label += " · " + printable_name(known.name, kMaxNote);
+      if (known.id == device && !known.name.empty())
+        added.label += " · " + printable_name(known.name, kMaxNote);
 
     analyzer::DeviceRef const ref{static_cast<int32_t>(rank), device};
     auto const& facts = scene_.analysis.devices;
@@ -88,20 +92,22 @@ class TreeBuilder {
     if (added.device) show_device(scene_, added, *added.device);
     added.streams = tracks;
     if (!scene_.far)
-      added.segments =
-          Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin, gaps_of(scene_.analysis, ref), kAlways));
+      added.segments = Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin,
+                                                gaps_of(scene_.analysis, ref), kAlways));
 
     // Streams first, counters last: rows of communicators stand between.
     std::vector<uint32_t> sorted = tracks;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
       model::Track const& left = trace.tracks()[a];
       model::Track const& right = trace.tracks()[b];
-      return std::tuple(left.kind, left.stream_kind, left.id) < std::tuple(right.kind, right.stream_kind, right.id);
+      return std::tuple(left.kind, left.stream_kind, left.id) <
+             std::tuple(right.kind, right.stream_kind, right.id);
     });
 
     std::optional<uint32_t> const index = scene_.nodes[node].device;
-    auto const counters = std::find_if(sorted.begin(), sorted.end(),
-                                       [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
+    auto const counters = std::find_if(sorted.begin(), sorted.end(), [&](uint32_t track) {
+      return trace.tracks()[track].kind == model::TrackKind::kCounter;
+    });
     for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
     if (scene_.far) {
       add_out_of_core_communicators(node, ref);
@@ -152,12 +158,14 @@ class TreeBuilder {
   void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
     auto found = communicator_lanes(scene_.trace(rank), tracks);
     if (streams_tell_apart(found)) {
-      for (CommunicatorLanes const& each : found) note_members(device_node, each.of, members_.label(scene_.run, each.of));
+      for (CommunicatorLanes const& each : found)
+        note_members(device_node, each.of, members_.label(scene_.run, each.of));
       return;
     }
     CommunicatorLabels labels;
     for (size_t i = 0; i < std::min(found.size(), kMostCommunicators); ++i) {
-      Node& node = open_communicator(rank, found[i].of, labels.next(members_.label(scene_.run, found[i].of)));
+      Node& node = open_communicator(rank, found[i].of,
+                                     labels.next(members_.label(scene_.run, found[i].of)));
       node.lane_count = static_cast<uint32_t>(found[i].lanes.size());
       node.lanes = std::move(found[i].lanes);
     }
@@ -168,7 +176,8 @@ class TreeBuilder {
     auto const* const found = scene_.far->communicators(ref);
     if (found == nullptr) return;
     if (streams_tell_apart(*found)) {
-      for (OutOfCoreCommunicator const& each : *found) note_members(device_node, each.of, each.label);
+      for (OutOfCoreCommunicator const& each : *found)
+        note_members(device_node, each.of, each.label);
       return;
     }
     auto const rank = static_cast<uint32_t>(ref.rank_index);
@@ -193,7 +202,8 @@ class TreeBuilder {
     std::map<std::string, int> counts_;
   };
 
-  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until the next node.
+  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until
+  /// the next node.
   Node& open_communicator(uint32_t rank, Communicator const& of, std::string label) {
     uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
     Node& node = scene_.nodes[index];
@@ -204,11 +214,13 @@ class TreeBuilder {
     return node;
   }
 
-  /// The only stream of a communicator says whose it is. The device's node is the last one that is open.
+  /// The only stream of a communicator says whose it is. The device's node is the last one that is
+  /// open.
   void note_members(uint32_t device_node, Communicator const& of, std::string const& label) {
     for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
       Node& node = scene_.nodes[i];
-      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty()) node.note = label;
+      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty())
+        node.note = label;
     }
   }
 
@@ -263,7 +275,8 @@ void find_extent_in_files(Scene& scene) {
   scene.origin = range.begin;
   int64_t const length = scene.to_view(range.end);
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
-  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) scene.events += scene.far->rank(rank).events;
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank)
+    scene.events += scene.far->rank(rank).events;
 }
 
 void add_nodes(Scene& scene) {
@@ -275,8 +288,10 @@ void add_nodes(Scene& scene) {
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     Node const& node = scene.nodes[i];
     if (node.kind == NodeKind::kRank) scene.rank_nodes.push_back(i);
-    if (node.kind == NodeKind::kRank) scene.track_nodes[node.rank].resize(scene.trace(node.rank).tracks().size(), Scene::kNoNode);
-    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter;
+    if (node.kind == NodeKind::kRank)
+      scene.track_nodes[node.rank].resize(scene.trace(node.rank).tracks().size(), Scene::kNoNode);
+    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
+                          node.kind == NodeKind::kCounter;
     if (is_track) scene.track_nodes[node.rank][node.track] = i;
   }
   scene.rows_cache = std::make_shared<ShownRowsCache>();
@@ -305,11 +320,13 @@ Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin) {
 void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve) {
   node.device = device;
   auto const& memory = scene.analysis.devices[device].memory;
-  if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
+  if (memory.peak_allocated_bytes)
+    node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
   node.curve = std::move(curve);
 }
 
-std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis,
+std::vector<Scene::Participation> find_participations(model::Run const& run,
+                                                      analyzer::Analysis const& analysis,
                                                       bool is_out_of_core) {
   std::vector<Scene::Participation> result;
   auto const& all = analysis.collectives;
@@ -319,12 +336,13 @@ std::vector<Scene::Participation> find_participations(model::Run const& run, ana
       auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
       int64_t const offset = run.ranks[rank].offset_ns;
       // Rows of a trace that did not stay in memory say nothing.
-      result.push_back(
-          {rank, is_out_of_core ? 0 : participant.row, i, participant.track.value, add(participant.when.begin, add(~offset, 1))});
+      result.push_back({rank, is_out_of_core ? 0 : participant.row, i, participant.track.value,
+                        add(participant.when.begin, add(~offset, 1))});
     }
 
   std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
-    if (is_out_of_core) return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
+    if (is_out_of_core)
+      return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
     return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row);
   });
   return result;
@@ -367,7 +385,8 @@ std::vector<uint32_t> rebuild_nodes(Scene& scene) {
 }
 
 ViewState initial_view(Scene const& scene) {
-  // Up to this many ranks are shown open; with more, the first one is, and the others are one line each.
+  // Up to this many ranks are shown open; with more, the first one is, and the others are one line
+  // each.
   static constexpr size_t kOpenRanks = 8;
   ViewState state;
   state.window = {0, static_cast<double>(scene.length)};
@@ -392,19 +411,23 @@ analyzer::CollectiveStats const* Scene::collective_of(Selection const& event) co
   auto const key_of = [&](Participation const& p) {
     return has_rows ? std::tuple(p.rank, p.row, int64_t{0}) : std::tuple(p.rank, p.track, p.start);
   };
-  auto const wanted =
-      has_rows ? std::tuple(event.rank, *place->row, int64_t{0}) : std::tuple(event.rank, place->track, place->start);
-  auto const found = std::partition_point(participations.begin(), participations.end(),
-                                          [&](Participation const& p) { return key_of(p) < wanted; });
+  auto const wanted = has_rows ? std::tuple(event.rank, *place->row, int64_t{0})
+                               : std::tuple(event.rank, place->track, place->start);
+  auto const found =
+      std::partition_point(participations.begin(), participations.end(),
+                           [&](Participation const& p) { return key_of(p) < wanted; });
   if (found == participations.end() || key_of(*found) != wanted) return nullptr;
   return &analysis.collectives[found->collective];
 }
 
-uint64_t Scene::event_count(uint32_t rank, uint32_t track) const { return store->event_count(*this, rank, track); }
+uint64_t Scene::event_count(uint32_t rank, uint32_t track) const {
+  return store->event_count(*this, rank, track);
+}
 
 uint64_t Scene::event_count(uint32_t rank) const {
   uint64_t count = 0;
-  for (uint32_t track = 0; track < trace(rank).tracks().size(); ++track) count += event_count(rank, track);
+  for (uint32_t track = 0; track < trace(rank).tracks().size(); ++track)
+    count += event_count(rank, track);
   return count;
 }
 
@@ -439,10 +462,12 @@ std::optional<uint32_t> Scene::node_of_track(uint32_t rank, uint32_t track) cons
 }
 
 std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
-  if (ref.rank_index < 0 || static_cast<size_t>(ref.rank_index) >= rank_nodes.size()) return std::nullopt;
+  if (ref.rank_index < 0 || static_cast<size_t>(ref.rank_index) >= rank_nodes.size())
+    return std::nullopt;
   uint32_t const rank = rank_nodes[static_cast<size_t>(ref.rank_index)];
   // A rank's devices are the first of its children.
-  for (uint32_t i = rank + 1; i < nodes[rank].subtree_end && nodes[i].kind == NodeKind::kDevice; i = nodes[i].subtree_end)
+  for (uint32_t i = rank + 1; i < nodes[rank].subtree_end && nodes[i].kind == NodeKind::kDevice;
+       i = nodes[i].subtree_end)
     if (nodes[i].device && analysis.devices[*nodes[i].device].ref == ref) return i;
   return std::nullopt;
 }
@@ -455,7 +480,8 @@ std::optional<uint32_t> Scene::node_of(analyzer::Finding::Evidence const& eviden
 }
 
 std::optional<uint32_t> Scene::node_of(Selection const& selection) const {
-  if (selection.what == Selection::What::kGap) return node_of_device(analysis.gaps[selection.index].ref);
+  if (selection.what == Selection::What::kGap)
+    return node_of_device(analysis.gaps[selection.index].ref);
   auto const place = store->place_of(*this, selection);
   return place ? node_of_track(selection.rank, place->track) : std::nullopt;
 }

@@ -16,7 +16,8 @@ PathLine path_in_memory(Scene const& scene, std::stop_token const& stop) {
   std::vector<analyzer::DeviceOps> const devices = analyzer::index_devices(scene.run);
   analyzer::HostSteps steps = analyzer::find_host_steps(scene.run);
   if (steps.source == analyzer::StepSource::kNone) analyzer::detect_steps(devices, steps);
-  analyzer::CriticalPathInput input{devices, steps, scene.analysis.collectives, scene.analysis.devices, scene.analysis.steps};
+  analyzer::CriticalPathInput input{devices, steps, scene.analysis.collectives,
+                                    scene.analysis.devices, scene.analysis.steps};
   input.wants_slack = false;
   input.stop = stop;
   std::vector<analyzer::PathPiece> found;
@@ -26,7 +27,8 @@ PathLine path_in_memory(Scene const& scene, std::stop_token const& stop) {
   std::vector<PathLine::Piece> pieces;
   for (analyzer::PathPiece const& piece : found)
     if (piece.rank_index >= 0)
-      if (auto const placed = places.place(piece, scene.trace(static_cast<uint32_t>(piece.rank_index))))
+      if (auto const placed =
+              places.place(piece, scene.trace(static_cast<uint32_t>(piece.rank_index))))
         pieces.push_back(*placed);
   return line_of(std::move(pieces));
 }

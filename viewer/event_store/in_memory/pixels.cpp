@@ -6,22 +6,28 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Samples of a pixel that are looked at: at 10 samples a second and 500 pixels enough for all of three hours.
+/// Samples of a pixel that are looked at: at 10 samples a second and 500 pixels enough for all of
+/// three hours.
 constexpr size_t kMostSamplesOfPixel = 256;
 
 }  // namespace
 
-std::vector<CounterPixel> counter_pixels_in_memory(Curve const& curve, TimeWindow window, size_t count, int64_t length) {
+std::vector<CounterPixel> counter_pixels_in_memory(Curve const& curve, TimeWindow window,
+                                                   size_t count, int64_t length) {
   std::vector<CounterPixel> pixels(count);
   size_t at = 0;  // of the first sample after the pixel's begin
   for (size_t i = 0; i < count; ++i) {
-    double const begin = window.begin + window.span() * static_cast<double>(i) / static_cast<double>(count);
-    double const end = window.begin + window.span() * static_cast<double>(i + 1) / static_cast<double>(count);
+    double const begin =
+        window.begin + window.span() * static_cast<double>(i) / static_cast<double>(count);
+    double const end =
+        window.begin + window.span() * static_cast<double>(i + 1) / static_cast<double>(count);
     if (begin > static_cast<double>(length)) break;
     auto const after = [&](double time) {
-      return static_cast<size_t>(std::partition_point(curve.time.begin() + static_cast<std::ptrdiff_t>(at), curve.time.end(),
-                                                      [&](int64_t t) { return static_cast<double>(t) <= time; }) -
-                                 curve.time.begin());
+      return static_cast<size_t>(
+          std::partition_point(curve.time.begin() + static_cast<std::ptrdiff_t>(at),
+                               curve.time.end(),
+                               [&](int64_t t) { return static_cast<double>(t) <= time; }) -
+          curve.time.begin());
     };
 
     at = after(begin);
@@ -41,14 +47,17 @@ std::vector<CounterPixel> counter_pixels_in_memory(Curve const& curve, TimeWindo
   return pixels;
 }
 
-std::vector<StripPiece> device_strip_in_memory(Segments const& segments, TimeWindow window, float width) {
+std::vector<StripPiece> device_strip_in_memory(Segments const& segments, TimeWindow window,
+                                               float width) {
   std::vector<StripPiece> pieces;
   auto at = segments.begin();
   for (float x = 0; x < width; ++x) {
     // What is in the middle of a pixel stands for it: of a whole step no more can be seen.
-    auto const time = window.begin + (static_cast<double>(x) + 0.5) / static_cast<double>(width) * window.span();
-    at = std::partition_point(at, segments.end(),
-                              [&](Segment const& segment) { return static_cast<double>(segment.end) <= time; });
+    auto const time =
+        window.begin + (static_cast<double>(x) + 0.5) / static_cast<double>(width) * window.span();
+    at = std::partition_point(at, segments.end(), [&](Segment const& segment) {
+      return static_cast<double>(segment.end) <= time;
+    });
     if (at == segments.end()) break;
     if (static_cast<double>(at->begin) > time) continue;
 

@@ -10,13 +10,15 @@
 namespace stepscope::viewer {
 namespace {
 
-RangeStatistics::DeviceSplit split_of(Scene const& scene, uint32_t index, int64_t begin, int64_t end) {
+RangeStatistics::DeviceSplit split_of(Scene const& scene, uint32_t index, int64_t begin,
+                                      int64_t end) {
   auto const& segments = scene.nodes[index].segments;
   RangeStatistics::DeviceSplit split;
   split.node = index;
   split.outside = end - begin;
 
-  auto segment = std::partition_point(segments.begin(), segments.end(), [&](Segment const& s) { return s.end <= begin; });
+  auto segment = std::partition_point(segments.begin(), segments.end(),
+                                      [&](Segment const& s) { return s.end <= begin; });
   for (; segment != segments.end() && segment->begin < end; ++segment) {
     int64_t const inside = std::min(segment->end, end) - std::max(segment->begin, begin);
     split.time[static_cast<size_t>(segment->paint)] += inside;
@@ -35,14 +37,15 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
   int64_t const shift = scene.shift(node.rank);
 
   for (Lane const& lane : node.lanes) {
-    auto row =
-        std::partition_point(lane.rows.begin(), lane.rows.end(), [&](uint32_t r) { return trace.end(r) + shift <= begin; });
+    auto row = std::partition_point(lane.rows.begin(), lane.rows.end(),
+                                    [&](uint32_t r) { return trace.end(r) + shift <= begin; });
     for (; row != lane.rows.end() && columns.start[*row] + shift < end; ++row) {
       if (!model::is_device_op(columns.kind[*row])) continue;
       RangeStatistics::Op& op = by_name[columns.name[*row].value];
       op.paint = paint_of(columns.kind[*row]);
       op.count += 1;
-      op.total += std::min(trace.end(*row) + shift, end) - std::max(columns.start[*row] + shift, begin);
+      op.total +=
+          std::min(trace.end(*row) + shift, end) - std::max(columns.start[*row] + shift, begin);
       ++op_count;
     }
   }
@@ -50,7 +53,8 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
 
 }  // namespace
 
-RangeStatistics statistics_in_memory(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
+RangeStatistics statistics_in_memory(Scene const& scene, TimeWindow range,
+                                     std::stop_token const& stop) {
   RangeStatistics result;
   result.range = range;
   auto const length = static_cast<double>(scene.length);
@@ -83,9 +87,11 @@ RangeStatistics statistics_in_memory(Scene const& scene, TimeWindow range, std::
   return result;
 }
 
-std::vector<int64_t> durations_in_memory(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
+std::vector<int64_t> durations_in_memory(Scene const& scene, HistogramKey const& key,
+                                         std::stop_token const& stop) {
   std::vector<int64_t> durations;
-  if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size()) return durations;
+  if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size())
+    return durations;
 
   model::Trace const& trace = scene.trace(static_cast<uint32_t>(key.ref.rank_index));
   std::vector<char> wanted(trace.strings().size());
@@ -94,11 +100,14 @@ std::vector<int64_t> durations_in_memory(Scene const& scene, HistogramKey const&
 
   auto const& columns = trace.columns();
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    if (trace.tracks()[t].kind != model::TrackKind::kStream || trace.tracks()[t].device != key.ref.device) continue;
+    if (trace.tracks()[t].kind != model::TrackKind::kStream ||
+        trace.tracks()[t].device != key.ref.device)
+      continue;
     if (stop.stop_requested()) return {};
     auto const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (wanted[columns.name[row].value] != 0 && model::is_device_op(columns.kind[row])) durations.push_back(columns.dur[row]);
+      if (wanted[columns.name[row].value] != 0 && model::is_device_op(columns.kind[row]))
+        durations.push_back(columns.dur[row]);
   }
   return durations;
 }

@@ -27,31 +27,37 @@ using base::Expected;
 struct OutOfCoreAnalysis::Shared {
   OutOfCoreRun::Sources sources;
   bool wants_sample = false;
-  std::shared_ptr<run_loading::ReadingProgress> progress = std::make_shared<run_loading::ReadingProgress>();
+  std::shared_ptr<run_loading::ReadingProgress> progress =
+      std::make_shared<run_loading::ReadingProgress>();
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Expected<Result>> result;  ///< under the mutex
 
   Expected<Result> analyze() {
     // One that cannot be read keeps its place: ranks are known by their number.
-    auto files = run_loading::StreamedFiles::open(sources, {run_loading::Unreadable::kWithoutEvents, true, progress});
+    auto files = run_loading::StreamedFiles::open(
+        sources, {run_loading::Unreadable::kWithoutEvents, true, progress});
     if (!files) return base::fail_with(files);
     auto analysis = files->analyze();
     if (!analysis) return base::fail_with(analysis);
     model::Run const& outline = files->outline();
     if (!analyzer::has_marked_steps(outline))
-      analysis->integrity.notes.emplace_back("no step is marked, and in a run of this size steps are not detected");
+      analysis->integrity.notes.emplace_back(
+          "no step is marked, and in a run of this size steps are not detected");
     Result made{std::move(*analysis), {}, {}, {}, {}, {}};
     made.participations = find_participations(outline, made.analysis, true);
-    made.communicators = find_out_of_core_communicators(outline, made.analysis, made.participations);
+    made.communicators =
+        find_out_of_core_communicators(outline, made.analysis, made.participations);
     auto const& devices = made.analysis.gaps.devices();
     std::vector<GapGrid> grids(devices.size());
     tbb::parallel_for(size_t{0}, devices.size(), [&](size_t i) { grids[i] = GapGrid(devices[i]); });
-    for (size_t i = 0; i < devices.size(); ++i) made.gap_grids.emplace(devices[i].ref(), std::move(grids[i]));
+    for (size_t i = 0; i < devices.size(); ++i)
+      made.gap_grids.emplace(devices[i].ref(), std::move(grids[i]));
     int64_t const origin = import::time_range(*sources).begin;
     made.memory_curves.resize(made.analysis.devices.size());
-    tbb::parallel_for(size_t{0}, made.memory_curves.size(),
-                      [&](size_t i) { made.memory_curves[i] = memory_curve(made.analysis.devices[i].memory, origin); });
+    tbb::parallel_for(size_t{0}, made.memory_curves.size(), [&](size_t i) {
+      made.memory_curves[i] = memory_curve(made.analysis.devices[i].memory, origin);
+    });
     if (wants_sample) made.sample = analyzer::sample_run(outline, made.analysis);
     return made;
   }
@@ -61,7 +67,8 @@ struct OutOfCoreAnalysis::Shared {
     try {
       made = analyze();
     } catch (std::bad_alloc const&) {
-      made = base::fail("the analysis does not fit into memory, open a part of the run (stepscope slice)");
+      made = base::fail(
+          "the analysis does not fit into memory, open a part of the run (stepscope slice)");
     }
     // The processes that were read are gone: a program that lives long gives their memory back.
     base::give_back_freed_memory();
@@ -71,7 +78,8 @@ struct OutOfCoreAnalysis::Shared {
   }
 };
 
-OutOfCoreAnalysis::OutOfCoreAnalysis(OutOfCoreRun::Sources sources, bool wants_sample) : shared_(std::make_shared<Shared>()) {
+OutOfCoreAnalysis::OutOfCoreAnalysis(OutOfCoreRun::Sources sources, bool wants_sample)
+    : shared_(std::make_shared<Shared>()) {
   shared_->sources = std::move(sources);
   shared_->wants_sample = wants_sample;
   std::thread([shared = shared_, detached = std::make_shared<DetachedThread>()]() mutable {
@@ -91,7 +99,8 @@ std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result resu
   scene.is_analyzed = true;
   std::vector<uint32_t> nodes_now = rebuild_nodes(scene);
   std::map<analyzer::DeviceRef, uint32_t> index_of;
-  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i) index_of.emplace(scene.analysis.devices[i].ref, i);
+  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
+    index_of.emplace(scene.analysis.devices[i].ref, i);
   Node const* of = nullptr;
   for (Node& node : scene.nodes) {
     if (node.kind == NodeKind::kDevice) {

@@ -1,4 +1,5 @@
-// The analysis of a run that is not in memory, beside the frames: process by process, as `stepscope analyze` does it.
+// The analysis of a run that is not in memory, beside the frames: process by process, as `stepscope
+// analyze` does it.
 #pragma once
 
 #include <memory>
@@ -39,11 +40,13 @@ class OutOfCoreAnalysis {
 
  private:
   struct Shared;
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+  std::shared_ptr<Shared>
+      shared_;  ///< with the thread, which outlives this when nobody waits for it
 };
 
-/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of communicators come with it:
-/// returns for each node where it is now (rebase_view.h has one that takes a view along).
+/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of
+/// communicators come with it: returns for each node where it is now (rebase_view.h has one that
+/// takes a view along).
 std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result);
 
 }  // namespace stepscope::viewer

@@ -1,5 +1,5 @@
-// Goes through all events of tracks block by block, keeping none: for what counts or looks for events of a run that memory should
-// not hold. About 10 ns an event on a core.
+// Goes through all events of tracks block by block, keeping none: for what counts or looks for
+// events of a run that memory should not hold. About 10 ns an event on a core.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,19 @@
 
 namespace stepscope::viewer {
 
-/// Which blocks are looked at: those that may have events of these kinds that touch [begin, end), trace time.
+/// Which blocks are looked at: those that may have events of these kinds that touch [begin, end),
+/// trace time.
 struct ScanWindow {
   int64_t begin = std::numeric_limits<int64_t>::min(), end = std::numeric_limits<int64_t>::max();
   uint64_t kinds = UINT64_MAX;  ///< bit k = kind k
 
   [[nodiscard]] bool is_all_time() const {
-    return begin == std::numeric_limits<int64_t>::min() && end == std::numeric_limits<int64_t>::max();
+    return begin == std::numeric_limits<int64_t>::min() &&
+           end == std::numeric_limits<int64_t>::max();
   }
 };
-std::vector<file::IndexEntry> blocks_of(import::TraceSource const& source, uint32_t track, ScanWindow const& window);
+std::vector<file::IndexEntry> blocks_of(import::TraceSource const& source, uint32_t track,
+                                        ScanWindow const& window);
 
 struct ScannedEvent {
   int64_t start = 0, dur = 0;  ///< trace time
@@ -38,13 +41,15 @@ struct ScanBuffers {
 
 /// Calls visit(row, ScannedEvent) for the rows of a decoded block that are of the window.
 template <class Visit>
-void scan_rows(import::TraceSource const& source, model::EventBatch const& batch, ScanWindow const& window, Visit visit) {
+void scan_rows(import::TraceSource const& source, model::EventBatch const& batch,
+               ScanWindow const& window, Visit visit) {
   model::ClockDrift const& drift = source.drift();
   for (size_t row = 0; row < batch.size(); ++row) {
     if ((window.kinds >> static_cast<unsigned>(batch.kind[row]) & 1) == 0) continue;
     // What a damaged file claims beyond is moved, as reading does.
     int64_t start = std::clamp(batch.start[row], -model::kMaxTime, model::kMaxTime);
-    int64_t end = std::min(start + std::clamp<int64_t>(batch.dur[row], 0, model::kMaxTime), model::kMaxTime);
+    int64_t end =
+        std::min(start + std::clamp<int64_t>(batch.dur[row], 0, model::kMaxTime), model::kMaxTime);
     if (!drift.is_none()) {
       start = drift.corrected(start);
       end = drift.corrected(end);
@@ -54,15 +59,17 @@ void scan_rows(import::TraceSource const& source, model::EventBatch const& batch
   }
 }
 
-/// Calls visit(ScannedEvent) for the events of a block that are of the window. A damaged block has none.
+/// Calls visit(ScannedEvent) for the events of a block that are of the window. A damaged block has
+/// none.
 template <class Visit>
-void scan_block(import::TraceSource const& source, file::IndexEntry const& block, ScanWindow const& window, ScanBuffers& buffers,
-                Visit visit) {
+void scan_block(import::TraceSource const& source, file::IndexEntry const& block,
+                ScanWindow const& window, ScanBuffers& buffers, Visit visit) {
   file::ColumnSelection columns;
   columns.correlation = false;
   columns.tables = 0;
   if (!source.file()->decode_block(block, columns, buffers.decoder, buffers.batch)) return;
-  scan_rows(source, buffers.batch, window, [&](size_t, ScannedEvent const& event) { visit(event); });
+  scan_rows(source, buffers.batch, window,
+            [&](size_t, ScannedEvent const& event) { visit(event); });
 }
 
 /// What of a block is looked for.
@@ -72,11 +79,13 @@ struct WantedNames {
   bool are_counted = false;
 };
 
-/// Calls visit(ScannedEvent), without a name, for the events of a block that are of the window and have a wanted name, in their
-/// order. A block without such names is not decoded. A damaged one has none.
+/// Calls visit(ScannedEvent), without a name, for the events of a block that are of the window and
+/// have a wanted name, in their order. A block without such names is not decoded. A damaged one has
+/// none.
 template <class Visit, class Count>
-void scan_named(import::TraceSource const& source, file::IndexEntry const& block, ScanWindow const& window,
-                WantedNames const& wanted, ScanBuffers& buffers, Visit visit, Count count) {
+void scan_named(import::TraceSource const& source, file::IndexEntry const& block,
+                ScanWindow const& window, WantedNames const& wanted, ScanBuffers& buffers,
+                Visit visit, Count count) {
   auto const named = source.file()->mark_names(block, wanted.by_id, buffers.decoder, buffers.marks);
   if (!named || *named == 0) return;
   bool const is_every_kind = (block.header.kinds & ~window.kinds) == 0;

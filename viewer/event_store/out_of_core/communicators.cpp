@@ -12,7 +12,8 @@ namespace {
 
 using Numbers = std::unordered_map<uint64_t, uint32_t>;  ///< of a device: communicator → its place
 
-/// Finds where an event belongs without a look into the maps as long as it is where the one before it was.
+/// Finds where an event belongs without a look into the maps as long as it is where the one before
+/// it was.
 struct Place {
   analyzer::DeviceRef ref;
   std::vector<OutOfCoreCommunicator>* all = nullptr;
@@ -20,24 +21,28 @@ struct Place {
 };
 
 /// Without labels, and without what only rows need.
-std::map<analyzer::DeviceRef, Numbers> find_communicators(model::Run const& run, analyzer::Analysis const& analysis,
-                                                          std::span<Scene::Participation const> sorted,
-                                                          OutOfCoreCommunicators& result) {
+std::map<analyzer::DeviceRef, Numbers> find_communicators(
+    model::Run const& run, analyzer::Analysis const& analysis,
+    std::span<Scene::Participation const> sorted, OutOfCoreCommunicators& result) {
   std::map<analyzer::DeviceRef, Numbers> numbers;
   Place at;
   for (Scene::Participation const& each : sorted) {
     analyzer::CollectiveStats const& facts = analysis.collectives[each.collective];
     if (facts.communicator == 0) continue;
-    analyzer::DeviceRef const ref{static_cast<int32_t>(each.rank), run.ranks[each.rank].trace.tracks()[each.track].device};
+    analyzer::DeviceRef const ref{static_cast<int32_t>(each.rank),
+                                  run.ranks[each.rank].trace.tracks()[each.track].device};
     if (at.all == nullptr || !(at.ref == ref)) at = {ref, &result[ref], &numbers[ref]};
-    auto const number = at.numbers->try_emplace(facts.communicator, static_cast<uint32_t>(at.all->size())).first->second;
+    auto const number =
+        at.numbers->try_emplace(facts.communicator, static_cast<uint32_t>(at.all->size()))
+            .first->second;
     if (number == at.all->size()) {
       at.all->emplace_back();
       at.all->back().of.id = facts.communicator;
     }
     Communicator& of = (*at.all)[number].of;
     // A message has two, whatever the communicator has.
-    if (of.participants == 0 && !model::is_point_to_point(facts.op)) of.participants = facts.expected_participants;
+    if (of.participants == 0 && !model::is_point_to_point(facts.op))
+      of.participants = facts.expected_participants;
     if (of.tracks == 0 || of.last_track != each.track) ++of.tracks;
     of.last_track = each.track;
   }
@@ -52,7 +57,8 @@ struct RowEvents {
 
 /// Of the devices that need rows.
 std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
-                                      std::map<analyzer::DeviceRef, Numbers> const& numbers, OutOfCoreCommunicators& result) {
+                                      std::map<analyzer::DeviceRef, Numbers> const& numbers,
+                                      OutOfCoreCommunicators& result) {
   std::vector<RowEvents> rows;
   std::map<analyzer::DeviceRef, size_t> first_row;
   for (auto& [ref, all] : result) {
@@ -68,15 +74,17 @@ std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis 
       if (first == first_row.end()) continue;
       int64_t const offset = run.ranks[static_cast<size_t>(participant.ref.rank_index)].offset_ns;
       auto const number = numbers.at(participant.ref).at(facts.communicator);
-      rows[first->second + number].times.emplace_back(add(participant.when.begin, add(~offset, 1)), participant.when.length());
+      rows[first->second + number].times.emplace_back(add(participant.when.begin, add(~offset, 1)),
+                                                      participant.when.length());
     }
   }
   return rows;
 }
 
 void summarize_row(RowEvents& row) {
-  std::sort(row.times.begin(), row.times.end(),
-            [](auto const& a, auto const& b) { return std::tuple(a.first, b.second) < std::tuple(b.first, a.second); });
+  std::sort(row.times.begin(), row.times.end(), [](auto const& a, auto const& b) {
+    return std::tuple(a.first, b.second) < std::tuple(b.first, a.second);
+  });
   std::vector<int64_t> start, dur;
   std::vector<uint16_t> depth;
   FreeLanes lanes;
@@ -103,8 +111,9 @@ void summarize_row(RowEvents& row) {
 
 }  // namespace
 
-OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run, analyzer::Analysis const& analysis,
-                                                      std::span<Scene::Participation const> sorted) {
+OutOfCoreCommunicators find_out_of_core_communicators(
+    model::Run const& run, analyzer::Analysis const& analysis,
+    std::span<Scene::Participation const> sorted) {
   OutOfCoreCommunicators result;
   auto const numbers = find_communicators(run, analysis, sorted, result);
   CommunicatorMembers const members(analysis);

@@ -1,5 +1,5 @@
-// The communicators of the devices of a run that is not in memory, from what its analysis matched, and how full each one's row is
-// from afar.
+// The communicators of the devices of a run that is not in memory, from what its analysis matched,
+// and how full each one's row is from afar.
 #pragma once
 
 #include <map>
@@ -26,9 +26,10 @@ struct OutOfCoreCommunicator {
 /// In the order of their first collectives.
 using OutOfCoreCommunicators = std::map<analyzer::DeviceRef, std::vector<OutOfCoreCommunicator>>;
 
-/// `run`: the analysis'; its events are not looked at. `sorted`: all, as find_participations() makes them of a far run.
-/// O(n log n) in the participations.
-OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run, analyzer::Analysis const& analysis,
+/// `run`: the analysis'; its events are not looked at. `sorted`: all, as find_participations()
+/// makes them of a far run. O(n log n) in the participations.
+OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run,
+                                                      analyzer::Analysis const& analysis,
                                                       std::span<Scene::Participation const> sorted);
 
 }  // namespace stepscope::viewer

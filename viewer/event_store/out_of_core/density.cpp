@@ -8,16 +8,19 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Cells of the finest grid: about one a bin, so that below their width a screen holds few bins; bounded for the sake of memory.
+/// Cells of the finest grid: about one a bin, so that below their width a screen holds few bins;
+/// bounded for the sake of memory.
 constexpr size_t kLeastCells = 256, kMostCells = size_t{1} << 17;
 
-/// Adds what lies in [from, until), `value` evenly spread, to the columns that it touches: visit(column, share of the column).
+/// Adds what lies in [from, until), `value` evenly spread, to the columns that it touches:
+/// visit(column, share of the column).
 template <class Visit>
 void spread(double from, double until, size_t count, Visit visit) {
   auto const last = static_cast<double>(count);
   from = std::max(from, 0.0);
   until = std::min(until, last);
-  for (auto column = static_cast<size_t>(std::min(from, last)); column < count && static_cast<double>(column) < until; ++column) {
+  for (auto column = static_cast<size_t>(std::min(from, last));
+       column < count && static_cast<double>(column) < until; ++column) {
     auto const left = std::max(from, static_cast<double>(column));
     auto const right = std::min(until, static_cast<double>(column + 1));
     visit(column, static_cast<float>(right - left));
@@ -25,12 +28,15 @@ void spread(double from, double until, size_t count, Visit visit) {
 }
 
 /// Every bin of the summary that touches the columns.
-void add_bins(model::TrackSummary const& summary, double begin, double pixel, std::vector<DensityColumn>& columns) {
+void add_bins(model::TrackSummary const& summary, double begin, double pixel,
+              std::vector<DensityColumn>& columns) {
   if (summary.size() == 0) return;
   double const end = begin + pixel * static_cast<double>(columns.size());
-  auto const after = std::partition_point(summary.begin.begin(), summary.begin.end(),
-                                          [&](int64_t time) { return static_cast<double>(time) <= begin; });
-  size_t bin = after == summary.begin.begin() ? 0 : static_cast<size_t>(after - summary.begin.begin()) - 1;
+  auto const after =
+      std::partition_point(summary.begin.begin(), summary.begin.end(),
+                           [&](int64_t time) { return static_cast<double>(time) <= begin; });
+  size_t bin =
+      after == summary.begin.begin() ? 0 : static_cast<size_t>(after - summary.begin.begin()) - 1;
   for (; bin < summary.size() && static_cast<double>(summary.begin[bin]) < end; ++bin) {
     double const from = (static_cast<double>(summary.begin[bin]) - begin) / pixel;
     double const until = (static_cast<double>(summary.bin_end(bin)) - begin) / pixel;
@@ -76,7 +82,8 @@ DensityGrid::DensityGrid(Summaries summaries) {
   double begin = 0, end = 0;
   for (model::TrackSummary const* const summary : summaries) {
     if (summary->size() == 0) continue;
-    auto const first = static_cast<double>(summary->begin.front()), last = static_cast<double>(summary->end);
+    auto const first = static_cast<double>(summary->begin.front()),
+               last = static_cast<double>(summary->end);
     begin = bins == 0 ? first : std::min(begin, first);
     end = bins == 0 ? last : std::max(end, last);
     bins += summary->size();
@@ -85,17 +92,20 @@ DensityGrid::DensityGrid(Summaries summaries) {
   size_t const count = std::clamp(std::bit_ceil(bins), kLeastCells, kMostCells);
   double const width = EvenCells<Cell>::width_of(begin, end, count);
   std::vector<DensityColumn> columns(count);
-  for (model::TrackSummary const* const summary : summaries) add_bins(*summary, begin, width, columns);
+  for (model::TrackSummary const* const summary : summaries)
+    add_bins(*summary, begin, width, columns);
   std::vector<Cell> finest;
   finest.reserve(count);
   for (DensityColumn const& column : columns) finest.push_back(cell_of(column));
   cells_ = EvenCells<Cell>(begin, width, std::move(finest), join);
 }
 
-void DensityGrid::add_columns(Summaries summaries, double begin, double pixel, std::vector<DensityColumn>& columns) const {
+void DensityGrid::add_columns(Summaries summaries, double begin, double pixel,
+                              std::vector<DensityColumn>& columns) const {
   if (cells_.empty() || !(pixel > 0)) return;
   if (pixel < cells_.width()) {
-    for (model::TrackSummary const* const summary : summaries) add_bins(*summary, begin, pixel, columns);
+    for (model::TrackSummary const* const summary : summaries)
+      add_bins(*summary, begin, pixel, columns);
     return;
   }
   // A pixel touches five of them at most.
@@ -113,10 +123,13 @@ void DensityGrid::add_columns(Summaries summaries, double begin, double pixel, s
       Cell const& cell = cells[at];
       // Of the first and the last one a part.
       auto share = 1.0F;
-      if (at == first) share -= static_cast<float>(std::max(from, 0.0) - static_cast<double>(first));
-      if (at + 1 == last) share -= static_cast<float>(static_cast<double>(last) - std::min(until, count));
+      if (at == first)
+        share -= static_cast<float>(std::max(from, 0.0) - static_cast<double>(first));
+      if (at + 1 == last)
+        share -= static_cast<float>(static_cast<double>(last) - std::min(until, count));
       float const part = share * of_pixel / kFull;
-      for (size_t c = 0; c < cell.busy.size(); ++c) into.busy[c] += static_cast<float>(cell.busy[c]) * part;
+      for (size_t c = 0; c < cell.busy.size(); ++c)
+        into.busy[c] += static_cast<float>(cell.busy[c]) * part;
       into.starts += cell.starts * share;
       into.depth = std::max(into.depth, cell.depth);
     }

@@ -1,6 +1,7 @@
-// How full every pixel of a track is, or of all streams of a device, from summaries alone: what is drawn of events that are not
-// in memory. Zoomed out, from grids of even cells of which each is half as fine as the one below; zoomed in, from the summary's
-// bins. O(pixels + bins finer than a cell), whatever the number of events.
+// How full every pixel of a track is, or of all streams of a device, from summaries alone: what is
+// drawn of events that are not in memory. Zoomed out, from grids of even cells of which each is
+// half as fine as the one below; zoomed in, from the summary's bins. O(pixels + bins finer than a
+// cell), whatever the number of events.
 #pragma once
 
 #include <array>
@@ -15,10 +16,11 @@ namespace stepscope::viewer {
 
 /// A pixel's time on one track, or on several together.
 struct DensityColumn {
-  std::array<float, model::kOpClassCount> busy{};  ///< share of the pixel's time, index = OpClass; of several tracks the sum
-  float starts = 0;                                ///< events that start in it; a bin that a border cuts is taken as even
-  uint16_t depth = 0;                              ///< most events open at once in the bins that touch it
-  bool known = false;                              ///< the track was recorded here: idle where nothing is busy
+  std::array<float, model::kOpClassCount>
+      busy{};          ///< share of the pixel's time, index = OpClass; of several tracks the sum
+  float starts = 0;    ///< events that start in it; a bin that a border cuts is taken as even
+  uint16_t depth = 0;  ///< most events open at once in the bins that touch it
+  bool known = false;  ///< the track was recorded here: idle where nothing is busy
 };
 
 /// Immutable; read from any thread.
@@ -26,12 +28,14 @@ class DensityGrid {
  public:
   using Summaries = std::span<model::TrackSummary const* const>;
   DensityGrid() = default;
-  /// Of tracks of a process. A class that is busy on several of them at once is busy once, where a cell tells it.
+  /// Of tracks of a process. A class that is busy on several of them at once is busy once, where a
+  /// cell tells it.
   explicit DensityGrid(Summaries summaries);
 
-  /// Adds pixel i = [begin + i·pixel, begin + (i + 1)·pixel), trace time, to columns[i]. `summaries`: those of which this was
-  /// made.
-  void add_columns(Summaries summaries, double begin, double pixel, std::vector<DensityColumn>& columns) const;
+  /// Adds pixel i = [begin + i·pixel, begin + (i + 1)·pixel), trace time, to columns[i].
+  /// `summaries`: those of which this was made.
+  void add_columns(Summaries summaries, double begin, double pixel,
+                   std::vector<DensityColumn>& columns) const;
   [[nodiscard]] size_t bytes() const { return cells_.bytes(); }
 
  private:

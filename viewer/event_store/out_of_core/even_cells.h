@@ -1,5 +1,5 @@
-// A stretch of time in even cells, in levels of which each is half as fine as the one below: what is asked of any piece of it is
-// found in a few cells.
+// A stretch of time in even cells, in levels of which each is half as fine as the one below: what
+// is asked of any piece of it is found in a few cells.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,11 @@ class EvenCells {
   };
 
   EvenCells() = default;
-  /// From `begin` on; `width`: of the finest, of which there are a power of two. `join`: makes a cell of two that lie beside each
-  /// other.
+  /// From `begin` on; `width`: of the finest, of which there are a power of two. `join`: makes a
+  /// cell of two that lie beside each other.
   template <class Join>
-  EvenCells(double begin, double width, std::vector<Cell> finest, Join join) : begin_(begin), width_(width) {
+  EvenCells(double begin, double width, std::vector<Cell> finest, Join join)
+      : begin_(begin), width_(width) {
     levels_.push_back(std::move(finest));
     while (levels_.back().size() > 1) {
       std::vector<Cell> const& below = levels_.back();
@@ -40,7 +41,8 @@ class EvenCells {
   [[nodiscard]] double begin() const { return begin_; }
   /// Of the finest.
   [[nodiscard]] double width() const { return width_; }
-  /// The coarsest level whose cells are no wider than `most`; the finest where all are. Not of an empty one.
+  /// The coarsest level whose cells are no wider than `most`; the finest where all are. Not of an
+  /// empty one.
   [[nodiscard]] Level level(double most) const {
     size_t level = 0;
     double width = width_;

@@ -1,5 +1,6 @@
-// A run that memory should not hold: of every track its pyramid, from the files' own summaries, and the events themselves only
-// of what is looked at (tiles.h). What is drawn costs what the screen holds, whatever the number of events.
+// A run that memory should not hold: of every track its pyramid, from the files' own summaries, and
+// the events themselves only of what is looked at (tiles.h). What is drawn costs what the screen
+// holds, whatever the number of events.
 #pragma once
 
 #include <map>
@@ -21,8 +22,8 @@
 
 namespace stepscope::viewer {
 
-/// Runs of more events are opened from afar: so many take a gigabyte as they are drawn near (116 bytes an event), and are read,
-/// analyzed and arranged in some seconds.
+/// Runs of more events are opened from afar: so many take a gigabyte as they are drawn near (116
+/// bytes an event), and are read, analyzed and arranged in some seconds.
 inline constexpr uint64_t kMostNearEvents = uint64_t{8} << 20;
 /// Of events that were read, together: a quarter of what a run of any size may take.
 inline constexpr size_t kMostTileBytes = size_t{256} << 20;
@@ -44,10 +45,12 @@ struct OutOfCoreTrack {
 /// What is drawn of a device in one strip.
 struct OutOfCoreDevice {
   int32_t device = 0;
-  std::vector<uint32_t> streams;      ///< those of its tracks that have events
-  std::vector<uint32_t> collectives;  ///< those of its streams that may have collectives, never none
+  std::vector<uint32_t> streams;  ///< those of its tracks that have events
+  std::vector<uint32_t>
+      collectives;  ///< those of its streams that may have collectives, never none
   /// Of all its streams together. Made when it is first drawn.
-  [[nodiscard]] DensityGrid const& grid(std::span<model::TrackSummary const* const> summaries) const;
+  [[nodiscard]] DensityGrid const& grid(
+      std::span<model::TrackSummary const* const> summaries) const;
 
  private:
   std::unique_ptr<std::once_flag> grid_made_ = std::make_unique<std::once_flag>();
@@ -68,35 +71,45 @@ struct OutOfCoreRank {
 class OutOfCoreRun {
  public:
   using Sources = std::shared_ptr<import::RunSources const>;
-  OutOfCoreRun(Sources sources, std::vector<OutOfCoreRank> ranks) : sources_(std::move(sources)), ranks_(std::move(ranks)) {}
+  OutOfCoreRun(Sources sources, std::vector<OutOfCoreRank> ranks)
+      : sources_(std::move(sources)), ranks_(std::move(ranks)) {}
 
   [[nodiscard]] import::RunSources const& sources() const { return *sources_; }
   [[nodiscard]] Sources const& shared_sources() const { return sources_; }
   [[nodiscard]] OutOfCoreRank const& rank(uint32_t rank) const { return ranks_[rank]; }
-  [[nodiscard]] OutOfCoreTrack const& track(uint32_t rank, uint32_t track) const { return *ranks_[rank].tracks[track]; }
+  [[nodiscard]] OutOfCoreTrack const& track(uint32_t rank, uint32_t track) const {
+    return *ranks_[rank].tracks[track];
+  }
   /// One that has events.
   [[nodiscard]] OutOfCoreDevice const& device(analyzer::DeviceRef ref) const;
   [[nodiscard]] bool has_kind(uint32_t rank, model::EventKind kind) const;
   /// Events that start in [begin, end), trace time; bins that a border cuts are taken as even.
   [[nodiscard]] uint64_t starts(uint32_t rank, uint32_t track, int64_t begin, int64_t end) const;
-  /// Pixels of a track of a process, or of all streams of one of its devices; `begin`: trace time of the first, `pixel`: ns.
-  [[nodiscard]] std::vector<DensityColumn> columns(uint32_t rank, std::span<uint32_t const> tracks, double begin, double pixel,
-                                                   size_t count) const;
+  /// Pixels of a track of a process, or of all streams of one of its devices; `begin`: trace time
+  /// of the first, `pixel`: ns.
+  [[nodiscard]] std::vector<DensityColumn> columns(uint32_t rank, std::span<uint32_t const> tracks,
+                                                   double begin, double pixel, size_t count) const;
 
   /// Beside the analysis' gaps of devices.
-  void take_gap_grids(std::map<analyzer::DeviceRef, GapGrid> grids) { gap_grids_ = std::move(grids); }
+  void take_gap_grids(std::map<analyzer::DeviceRef, GapGrid> grids) {
+    gap_grids_ = std::move(grids);
+  }
   /// Of a device that has gaps.
-  [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const { return gap_grids_.at(ref); }
+  [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const {
+    return gap_grids_.at(ref);
+  }
 
   void take_communicators(OutOfCoreCommunicators all) {
     communicators_ = std::make_shared<OutOfCoreCommunicators const>(std::move(all));
   }
   /// Of a device; null: none are known.
-  [[nodiscard]] std::vector<OutOfCoreCommunicator> const* communicators(analyzer::DeviceRef ref) const;
+  [[nodiscard]] std::vector<OutOfCoreCommunicator> const* communicators(
+      analyzer::DeviceRef ref) const;
 
-  /// From now on events are read; what was read before is forgotten, and what is being read is not waited for. `gaps`: the
-  /// analysis', null before it is there; must outlive this.
-  void read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes = kMostTileBytes);
+  /// From now on events are read; what was read before is forgotten, and what is being read is not
+  /// waited for. `gaps`: the analysis', null before it is there; must outlive this.
+  void read_tiles(int64_t origin, analyzer::IdleGaps const* gaps,
+                  size_t most_bytes = kMostTileBytes);
   [[nodiscard]] TileStore& tiles() const { return *tiles_; }
   /// A selected event in what was read.
   [[nodiscard]] std::optional<Scene::EventAt> find(Selection const& selection) const;
@@ -106,11 +119,12 @@ class OutOfCoreRun {
   std::vector<OutOfCoreRank> ranks_;
   std::map<analyzer::DeviceRef, GapGrid> gap_grids_;
   std::shared_ptr<OutOfCoreCommunicators const> communicators_;  ///< with the tiles' threads
-  std::unique_ptr<TileStore> tiles_;                             // last, as the next: their threads look at the others
-  std::unique_ptr<TileStore> last_tiles_;                        // of a call before
+  std::unique_ptr<TileStore> tiles_;       // last, as the next: their threads look at the others
+  std::unique_ptr<TileStore> last_tiles_;  // of a call before
 };
 
-/// Opens what memory should not hold: pyramids of all tracks, steps. Errors: those of reading a file without summaries.
+/// Opens what memory should not hold: pyramids of all tracks, steps. Errors: those of reading a
+/// file without summaries.
 base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun::Sources sources);
 /// The processes as a run without events.
 base::Expected<model::Run> run_without_events(import::RunSources const& sources);
@@ -121,6 +135,7 @@ struct TileFacts {
   std::shared_ptr<OutOfCoreCommunicators const> communicators;
 };
 /// The events of a process that a wish names.
-std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request, TileFacts const& facts);
+std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request,
+                                      TileFacts const& facts);
 
 }  // namespace stepscope::viewer

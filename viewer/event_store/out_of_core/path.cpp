@@ -21,9 +21,10 @@ uint64_t events_in(Scene const& scene, model::Interval when) {
   return events;
 }
 
-/// Halves a piece of view time until each part has few enough events. An instant that has more, which memory would not hold, is
-/// left out.
-void add_stretches(Scene const& scene, model::Interval when, uint64_t most_events, std::vector<model::Interval>& stretches) {
+/// Halves a piece of view time until each part has few enough events. An instant that has more,
+/// which memory would not hold, is left out.
+void add_stretches(Scene const& scene, model::Interval when, uint64_t most_events,
+                   std::vector<model::Interval>& stretches) {
   if (events_in(scene, when) <= most_events) return stretches.push_back(when);
   if (when.length() <= 1) return;
   int64_t const middle = when.begin + when.length() / 2;
@@ -35,12 +36,14 @@ void add_stretches(Scene const& scene, model::Interval when, uint64_t most_event
 int64_t around_stretches(analyzer::Analysis const& analysis) {
   int64_t longest = 0;
   for (analyzer::StepStats const& step : analysis.steps)
-    if (!step.warmup) longest = std::max({longest, step.window.length(), step.host_window.length()});
+    if (!step.warmup)
+      longest = std::max({longest, step.window.length(), step.host_window.length()});
   return longest;
 }
 
 /// The pieces on the rows where they are drawn.
-std::vector<PathLine::Piece> placed(PathPlaces const& places, analyzer::PathOfStretch const& found) {
+std::vector<PathLine::Piece> placed(PathPlaces const& places,
+                                    analyzer::PathOfStretch const& found) {
   std::vector<PathLine::Piece> pieces;
   for (analyzer::PathPiece const& of : found.pieces) {
     if (of.rank_index < 0) continue;
@@ -54,10 +57,12 @@ std::vector<PathLine::Piece> placed(PathPlaces const& places, analyzer::PathOfSt
 
 }  // namespace
 
-void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop, uint64_t most_stretch_events) {
+void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop,
+                        uint64_t most_stretch_events) {
   if (!scene.analysis.critical_path) return;
   import::RunSources const& sources = scene.far->sources();
-  auto const read_window = [&](size_t rank, model::Interval window) -> base::Expected<model::RankTrace> {
+  auto const read_window = [&](size_t rank,
+                               model::Interval window) -> base::Expected<model::RankTrace> {
     auto read = run_loading::read_path_window(sources.ranks[rank], window);
     // As in the analysis, it is left out.
     if (!read) return model::RankTrace();
@@ -65,13 +70,15 @@ void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token cons
   };
   analyzer::StreamedRun const run{scene.run, {}, read_window};
   PathPlaces const places(scene);
-  int64_t const least = scene.events > kMostPathPieces ? scene.length / static_cast<int64_t>(kMostPathPieces) : 0;
+  int64_t const least =
+      scene.events > kMostPathPieces ? scene.length / static_cast<int64_t>(kMostPathPieces) : 0;
   int64_t const step = around_stretches(scene.analysis);
   std::vector<model::Interval> stretches;
   // What ends with the run is in it.
   add_stretches(scene, {0, add(scene.length, 1)}, most_stretch_events, stretches);
   for (size_t i = 0; i < stretches.size(); ++i) {
-    model::Interval const stretch{add(stretches[i].begin, scene.origin), add(stretches[i].end, scene.origin)};
+    model::Interval const stretch{add(stretches[i].begin, scene.origin),
+                                  add(stretches[i].end, scene.origin)};
     int64_t const around = step > 0 ? std::min(step, stretch.length()) : stretch.length() / 4;
     auto const found = analyzer::find_path_of_stretch(run, scene.analysis, stretch, around, stop);
     if (stop.stop_requested()) return;

@@ -13,7 +13,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Read beyond the view at each side, as a share of it: moving on finds them there. And how much of that must be left.
+/// Read beyond the view at each side, as a share of it: moving on finds them there. And how much of
+/// that must be left.
 constexpr double kReadAhead = 0.5, kMustBeAhead = 0.125;
 /// Of one process at once: a tenth of a second of reading on one core.
 constexpr uint64_t kMostTileEvents = 192 * 1024;
@@ -21,35 +22,44 @@ constexpr uint64_t kMostTileEvents = 192 * 1024;
 constexpr int64_t kAroundSelection = 20'000'000;
 constexpr uint64_t kMostAroundSelection = 32 * 1024;
 
-std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank, std::span<uint32_t const> tracks, TimeWindow window,
+std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank,
+                                      std::span<uint32_t const> tracks, TimeWindow window,
                                       float width) {
   auto const count = static_cast<size_t>(std::max(width, 0.0F));
   double const pixel = window.span() / static_cast<double>(width);
-  return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)), pixel, count);
+  return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)),
+                            pixel, count);
 }
 
 /// Of a device or of a communicator.
-int32_t device_of(Scene const& scene, Node const& node) { return scene.trace(node.rank).tracks()[node.streams.front()].device; }
+int32_t device_of(Scene const& scene, Node const& node) {
+  return scene.trace(node.rank).tracks()[node.streams.front()].device;
+}
 
-std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node, TimeWindow window, float width) {
+std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node,
+                                                   TimeWindow window, float width) {
   std::vector<DensityColumn> columns(static_cast<size_t>(std::max(width, 0.0F)));
-  auto const* const all = scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
+  auto const* const all =
+      scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
   if (all == nullptr) return columns;
-  auto const of =
-      std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) { return each.of.id == node.communicator; });
+  auto const of = std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) {
+    return each.of.id == node.communicator;
+  });
   if (of == all->end()) return columns;
   model::TrackSummary const* const summary = &of->summary;
-  of->grid.add_columns(std::span(&summary, 1), window.begin - static_cast<double>(scene.shift(node.rank)),
+  of->grid.add_columns(std::span(&summary, 1),
+                       window.begin - static_cast<double>(scene.shift(node.rank)),
                        window.span() / static_cast<double>(width), columns);
   return columns;
 }
 
-/// What a pixel of a device is: `column` has all its streams. What is hidden behind what is known to the analysis alone: here
-/// communication and copies are taken as hidden as little as possible.
+/// What a pixel of a device is: `column` has all its streams. What is hidden behind what is known
+/// to the analysis alone: here communication and copies are taken as hidden as little as possible.
 StripPiece piece_of(DensityColumn const& column) {
   float const compute = std::min(column.busy[static_cast<size_t>(model::OpClass::kCompute)], 1.0F);
   float const comm = std::min(column.busy[static_cast<size_t>(model::OpClass::kComm)], 1 - compute);
-  float const copy = std::min(column.busy[static_cast<size_t>(model::OpClass::kCopy)], 1 - compute - comm);
+  float const copy =
+      std::min(column.busy[static_cast<size_t>(model::OpClass::kCopy)], 1 - compute - comm);
   float const idle = 1 - compute - comm - copy;
   StripPiece piece;
   float most = compute;
@@ -65,13 +75,16 @@ StripPiece piece_of(DensityColumn const& column) {
   return piece;
 }
 
-/// Takes tracks as long as memory holds them: those that are seen first, then those with few events first.
-void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events, TileRequest& request) {
+/// Takes tracks as long as memory holds them: those that are seen first, then those with few events
+/// first.
+void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events,
+                   TileRequest& request) {
   std::vector<std::tuple<bool, uint64_t, uint32_t>> all;
   OutOfCoreRank const& rank = far.rank(request.rank);
   for (uint32_t t = 0; t < rank.tracks.size(); ++t)
     if (rank.tracks[t]->events > 0)
-      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end), t);
+      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end),
+                       t);
   std::sort(all.begin(), all.end());
   for (auto const& [is_unseen, events, track] : all) {
     if (request.events + events > most_events) continue;
@@ -84,7 +97,9 @@ void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint
 /// What surrounds a selected event, unless it was read.
 std::optional<TileRequest> request_around(Scene const& scene, Selection const& selection) {
   OutOfCoreRun const& far = *scene.far;
-  if (selection.rank >= scene.run.ranks.size() || selection.track >= far.rank(selection.rank).tracks.size()) return std::nullopt;
+  if (selection.rank >= scene.run.ranks.size() ||
+      selection.track >= far.rank(selection.rank).tracks.size())
+    return std::nullopt;
   TileRequest request;
   request.rank = selection.rank;
   request.need_begin = selection.start;
@@ -97,9 +112,11 @@ std::optional<TileRequest> request_around(Scene const& scene, Selection const& s
     all.tracks.clear();
     choose_tracks(far, {selection.track}, kMostAroundSelection, all);
     if (!std::binary_search(all.tracks.begin(), all.tracks.end(), selection.track)) continue;
-    bool const is_whole = all.tracks.size() == static_cast<size_t>(std::count_if(
-                                                   far.rank(request.rank).tracks.begin(), far.rank(request.rank).tracks.end(),
-                                                   [](auto const& track) { return track->events > 0; }));
+    bool const is_whole =
+        all.tracks.size() ==
+        static_cast<size_t>(std::count_if(far.rank(request.rank).tracks.begin(),
+                                          far.rank(request.rank).tracks.end(),
+                                          [](auto const& track) { return track->events > 0; }));
     if (is_whole || around == 1) return all;
   }
   return request;
@@ -108,7 +125,8 @@ std::optional<TileRequest> request_around(Scene const& scene, Selection const& s
 }  // namespace
 
 int64_t clamped_time(double time) {
-  return static_cast<int64_t>(std::clamp(time, -static_cast<double>(model::kMaxTime), static_cast<double>(model::kMaxTime)));
+  return static_cast<int64_t>(std::clamp(time, -static_cast<double>(model::kMaxTime),
+                                         static_cast<double>(model::kMaxTime)));
 }
 
 model::Interval trace_window(Scene const& scene, uint32_t rank, double begin, double end) {
@@ -128,7 +146,8 @@ std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWind
   auto tile = scene.far->tiles().find(node.rank, node.streams.front(), when.begin, when.end);
   if (!tile) return nullptr;
   int32_t const device = device_of(scene, node);
-  bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device) : tile->communicators.contains(device);
+  bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device)
+                                                      : tile->communicators.contains(device);
   return has_all ? tile : nullptr;
 }
 
@@ -151,23 +170,29 @@ Curve const* known_curve(Tile const* tile, uint32_t track, double begin) {
   return !curve.time.empty() && static_cast<double>(curve.time.front()) <= begin ? &curve : nullptr;
 }
 
-std::vector<DensityColumn> density_of(Scene const& scene, uint32_t index, TimeWindow window, float width) {
+std::vector<DensityColumn> density_of(Scene const& scene, uint32_t index, TimeWindow window,
+                                      float width) {
   Node const& node = scene.nodes[index];
-  if (node.kind == NodeKind::kCommunicator) return columns_of_communicator(scene, node, window, width);
+  if (node.kind == NodeKind::kCommunicator)
+    return columns_of_communicator(scene, node, window, width);
   return columns_of(scene, node.rank, std::array{node.track}, window, width);
 }
 
-std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWindow window, float width) {
+std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWindow window,
+                                     float width) {
   Node const& node = scene.nodes[index];
   std::vector<StripPiece> pieces;
   if (width < 1) return pieces;
-  std::vector<DensityColumn> const columns = columns_of(scene, node.rank, node.streams, window, width);
+  std::vector<DensityColumn> const columns =
+      columns_of(scene, node.rank, node.streams, window, width);
   double const pixel = window.span() / static_cast<double>(width);
   auto const begin = window.begin + static_cast<double>(scene.origin);
-  analyzer::DeviceGaps const* gaps = node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
+  analyzer::DeviceGaps const* gaps =
+      node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   size_t const first = gaps == nullptr ? 0 : scene.analysis.gaps.first_of(gaps->ref());
   std::vector<GapGrid::Longest> longest;
-  if (gaps != nullptr) longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
+  if (gaps != nullptr)
+    longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     StripPiece piece = piece_of(columns[i]);
     bool const has_gap = i < longest.size() && longest[i].gap != GapGrid::kNone;
@@ -177,8 +202,10 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
     if (has_gap && !columns[i].known) piece.idle = true;
     if (has_gap && static_cast<double>(longest[i].length) >= kAlmostHalf * pixel) {
       analyzer::Interval const when = gaps->when(longest[i].gap);
-      double const from = std::max((static_cast<double>(when.begin) - begin) / pixel, static_cast<double>(i));
-      double const until = std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
+      double const from =
+          std::max((static_cast<double>(when.begin) - begin) / pixel, static_cast<double>(i));
+      double const until =
+          std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
       if (until - from >= 0.5) piece.idle = true;
     }
     if (piece.idle && has_gap) {
@@ -188,8 +215,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
     piece.x0 = static_cast<float>(i);
     piece.x1 = piece.x0 + 1;
     StripPiece* const last = pieces.empty() ? nullptr : &pieces.back();
-    if (last != nullptr && last->x1 == piece.x0 && last->paint == piece.paint && last->idle == piece.idle &&
-        last->gap == piece.gap) {
+    if (last != nullptr && last->x1 == piece.x0 && last->paint == piece.paint &&
+        last->idle == piece.idle && last->gap == piece.gap) {
       last->x1 = piece.x1;
     } else {
       pieces.push_back(piece);
@@ -198,7 +225,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   return pieces;
 }
 
-std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selection> const& selection, TimeWindow window,
+std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selection> const& selection,
+                                      TimeWindow window,
                                       std::map<uint32_t, std::set<uint32_t>> const& shown) {
   std::vector<TileRequest> requests;
   if (selection && selection->what == Selection::What::kEvent)
@@ -210,8 +238,10 @@ std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selectio
   for (auto const& [rank, tracks] : shown) {
     TileRequest request;
     request.rank = rank;
-    model::Interval const need = trace_window(scene, rank, window.begin - kMustBeAhead * span, window.end + kMustBeAhead * span);
-    model::Interval const read = trace_window(scene, rank, window.begin - kReadAhead * span, window.end + kReadAhead * span);
+    model::Interval const need = trace_window(scene, rank, window.begin - kMustBeAhead * span,
+                                              window.end + kMustBeAhead * span);
+    model::Interval const read =
+        trace_window(scene, rank, window.begin - kReadAhead * span, window.end + kReadAhead * span);
     if (need.length() <= 1) continue;
     request.need_begin = need.begin;
     request.need_end = need.end;

@@ -14,13 +14,16 @@
 namespace stepscope::viewer {
 namespace {
 
-/// The first look is at few blocks, because the next event is near, most of the time; each further one at twice as many.
+/// The first look is at few blocks, because the next event is near, most of the time; each further
+/// one at twice as many.
 constexpr size_t kMostBlocksAtOnce = 64;
 
 /// Where a row stands on its track.
 struct RowPlace {
   int64_t start = 0, dur = 0;
-  friend bool operator<(RowPlace const& a, RowPlace const& b) { return a.start != b.start ? a.start < b.start : a.dur > b.dur; }
+  friend bool operator<(RowPlace const& a, RowPlace const& b) {
+    return a.start != b.start ? a.start < b.start : a.dur > b.dur;
+  }
   friend bool operator==(RowPlace const&, RowPlace const&) = default;
 };
 
@@ -37,7 +40,8 @@ std::vector<TimedBlock> blocks_of_track(import::TraceSource const& source, uint3
   for (file::IndexEntry const& entry : blocks_of(source, track, {})) {
     int64_t const first = std::clamp(entry.header.min_start, -model::kMaxTime, model::kMaxTime);
     int64_t const last = std::clamp(entry.header.max_end, -model::kMaxTime, model::kMaxTime);
-    blocks.push_back({entry, source.drift().corrected(first) - kSlackNs, source.drift().corrected(last) + kSlackNs});
+    blocks.push_back({entry, source.drift().corrected(first) - kSlackNs,
+                      source.drift().corrected(last) + kSlackNs});
   }
   return blocks;
 }
@@ -55,19 +59,25 @@ class SameNameSearch {
   SameNameFound find() {
     if (!find_name()) return {};
     bool const forward = key_.direction > 0;
-    std::erase_if(blocks_, [&](TimedBlock const& b) { return forward ? b.last < here_.start : b.first > here_.start; });
-    std::sort(blocks_.begin(), blocks_.end(),
-              [&](TimedBlock const& a, TimedBlock const& b) { return forward ? a.first < b.first : a.last > b.last; });
+    std::erase_if(blocks_, [&](TimedBlock const& b) {
+      return forward ? b.last < here_.start : b.first > here_.start;
+    });
+    std::sort(blocks_.begin(), blocks_.end(), [&](TimedBlock const& a, TimedBlock const& b) {
+      return forward ? a.first < b.first : a.last > b.last;
+    });
     size_t count = 1;
     for (size_t first = 0; first < blocks_.size() && !stop_.stop_requested();) {
       // The blocks that follow begin behind what was found.
-      if (best_ && (forward ? blocks_[first].first > best_->start : blocks_[first].last < best_->start)) break;
+      if (best_ &&
+          (forward ? blocks_[first].first > best_->start : blocks_[first].last < best_->start))
+        break;
       look_at(first, std::min(count, blocks_.size() - first));
       first += count;
       count = std::min(2 * count, kMostBlocksAtOnce);
     }
     if (stop_.stop_requested() || !best_) return {};
-    return {Selection{Selection::What::kEvent, key_.from.rank, Selection::kAnyDepth, key_.from.track, best_->start, best_->dur}};
+    return {Selection{Selection::What::kEvent, key_.from.rank, Selection::kAnyDepth,
+                      key_.from.track, best_->start, best_->dur}};
   }
 
  private:
@@ -133,7 +143,8 @@ class SameNameSearch {
 
 }  // namespace
 
-SameNameFound find_same_name_in_files(Scene const& scene, SameNameKey const& key, std::stop_token const& stop) {
+SameNameFound find_same_name_in_files(Scene const& scene, SameNameKey const& key,
+                                      std::stop_token const& stop) {
   auto const& ranks = scene.far->sources().ranks;
   if (key.from.what != Selection::What::kEvent || key.from.rank >= ranks.size()) return {};
   if (key.from.track >= ranks[key.from.rank].source.tracks().size()) return {};

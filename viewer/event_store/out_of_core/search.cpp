@@ -14,7 +14,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Blocks that are looked at between two looks at what was found: some ms on every core. The first ones are few.
+/// Blocks that are looked at between two looks at what was found: some ms on every core. The first
+/// ones are few.
 constexpr size_t kFirstBlocks = 64, kMostBlocks = 1024;
 
 struct SearchJob {
@@ -43,8 +44,9 @@ uint64_t matching_kinds(Query const& query) {
 }
 
 void sort_by_time(Scene const& scene, std::vector<Selection>& hits) {
-  std::stable_sort(hits.begin(), hits.end(),
-                   [&](Selection const& a, Selection const& b) { return scene.when(a).begin < scene.when(b).begin; });
+  std::stable_sort(hits.begin(), hits.end(), [&](Selection const& a, Selection const& b) {
+    return scene.when(a).begin < scene.when(b).begin;
+  });
 }
 
 /// Whether any event of the block may be as long as the query wants, by the track's summary.
@@ -56,7 +58,8 @@ bool may_be_long_enough(OutOfCoreRun const& far, SearchJob const& job, Query con
   int64_t const begin = drift.corrected(job.block.header.min_start) - kRoundingNs;
   int64_t const end = drift.corrected(job.block.header.max_end) + kRoundingNs;
   if (begin > end) return true;
-  int64_t const longest = far.track(job.rank, job.block.header.track).pyramid.view(begin, end, 1).front().longest_ns;
+  int64_t const longest =
+      far.track(job.rank, job.block.header.track).pyramid.view(begin, end, 1).front().longest_ns;
   return static_cast<double>(longest) * (1 + 2 * model::ClockDrift::kMostRate) + kRoundingNs >=
          static_cast<double>(query.least_ns);
 }
@@ -64,14 +67,19 @@ bool may_be_long_enough(OutOfCoreRun const& far, SearchJob const& job, Query con
 class OutOfCoreSearch {
  public:
   OutOfCoreSearch(Scene const& scene, Query const& query, std::stop_token const& stop)
-      : scene_(scene), far_(*scene.far), query_(query), stop_(stop), window_{.kinds = matching_kinds(query)} {
+      : scene_(scene),
+        far_(*scene.far),
+        query_(query),
+        stop_(stop),
+        window_{.kinds = matching_kinds(query)} {
     is_any_duration_ = query.least_ns <= 0 && query.most_ns == std::numeric_limits<int64_t>::max();
   }
 
   SearchHits find(SearchFeed* feed) {
     find_jobs();
     size_t count = kFirstBlocks;
-    for (size_t first = 0; first < jobs_.size(); first += count, count = std::min(2 * count, kMostBlocks)) {
+    for (size_t first = 0; first < jobs_.size();
+         first += count, count = std::min(2 * count, kMostBlocks)) {
       count = std::min(count, jobs_.size() - first);
       look_at(std::span(jobs_).subspan(first, count));
       if (stop_.stop_requested()) return {};
@@ -90,15 +98,19 @@ class OutOfCoreSearch {
     size_t const ranks = far_.sources().ranks.size();
     matches_.resize(ranks);
     tbb::parallel_for(size_t{0}, ranks, [&](size_t rank) {
-      bool const is_wanted = !query_.rank || scene_.trace(static_cast<uint32_t>(rank)).info().rank == *query_.rank;
-      if (is_wanted && !stop_.stop_requested()) matches_[rank] = matching_texts(far_.sources().ranks[rank].source, query_);
+      bool const is_wanted =
+          !query_.rank || scene_.trace(static_cast<uint32_t>(rank)).info().rank == *query_.rank;
+      if (is_wanted && !stop_.stop_requested())
+        matches_[rank] = matching_texts(far_.sources().ranks[rank].source, query_);
     });
     for (uint32_t rank = 0; rank < ranks; ++rank) {
-      if (std::find(matches_[rank].begin(), matches_[rank].end(), 1) == matches_[rank].end()) continue;
+      if (std::find(matches_[rank].begin(), matches_[rank].end(), 1) == matches_[rank].end())
+        continue;
       import::TraceSource const& source = far_.sources().ranks[rank].source;
       for (uint32_t track = 0; track < source.tracks().size(); ++track)
         for (file::IndexEntry& block : blocks_of(source, track, window_))
-          if (SearchJob job{rank, block}; may_be_long_enough(far_, job, query_)) jobs_.push_back(job);
+          if (SearchJob job{rank, block}; may_be_long_enough(far_, job, query_))
+            jobs_.push_back(job);
     }
   }
 
@@ -109,7 +121,8 @@ class OutOfCoreSearch {
       if (!stop_.stop_requested()) look_into(jobs[i], room, of_job[i]);
     });
     for (JobHits const& of : of_job) {
-      auto const kept = static_cast<std::ptrdiff_t>(std::min<size_t>(of.hits.size(), kMaxSearchHits - found_.hits.size()));
+      auto const kept = static_cast<std::ptrdiff_t>(
+          std::min<size_t>(of.hits.size(), kMaxSearchHits - found_.hits.size()));
       found_.hits.insert(found_.hits.end(), of.hits.begin(), of.hits.begin() + kept);
       found_.total += of.total;
     }
@@ -121,12 +134,12 @@ class OutOfCoreSearch {
       if (!query_.matches_duration(event.dur)) return;
       ++found.total;
       if (found.hits.size() < room)
-        found.hits.push_back(
-            {Selection::What::kEvent, job.rank, Selection::kAnyDepth, job.block.header.track, event.start, event.dur});
+        found.hits.push_back({Selection::What::kEvent, job.rank, Selection::kAnyDepth,
+                              job.block.header.track, event.start, event.dur});
     };
     WantedNames const wanted{matches_[job.rank], room == 0 && is_any_duration_};
-    scan_named(far_.sources().ranks[job.rank].source, job.block, window_, wanted, buffers_.local(), visit,
-               [&](size_t count) { found.total += count; });
+    scan_named(far_.sources().ranks[job.rank].source, job.block, window_, wanted, buffers_.local(),
+               visit, [&](size_t count) { found.total += count; });
   }
 
   Scene const& scene_;
@@ -143,7 +156,8 @@ class OutOfCoreSearch {
 
 }  // namespace
 
-SearchHits find_hits_in_files(Scene const& scene, Query const& query, std::stop_token const& stop, SearchFeed* feed) {
+SearchHits find_hits_in_files(Scene const& scene, Query const& query, std::stop_token const& stop,
+                              SearchFeed* feed) {
   return OutOfCoreSearch(scene, query, stop).find(feed);
 }
 

@@ -27,7 +27,8 @@ uint64_t device_kinds() {
 /// What the range has of one device.
 struct DeviceSums {
   RangeStatistics::DeviceSplit split;
-  std::unordered_map<uint32_t, RangeStatistics::Op> ops;  ///< by id of the file's texts; without names
+  std::unordered_map<uint32_t, RangeStatistics::Op>
+      ops;  ///< by id of the file's texts; without names
   uint64_t op_count = 0;
 };
 
@@ -38,7 +39,8 @@ void add_set(DeviceSums& sums, Paint paint, model::IntervalSet const& set) {
 }
 
 /// Idle time by its causes; before the analysis is there, all that is not busy has none.
-void add_idle(Scene const& scene, Node const& node, analyzer::Interval view, RangeStatistics::DeviceSplit& split) {
+void add_idle(Scene const& scene, Node const& node, analyzer::Interval view,
+              RangeStatistics::DeviceSplit& split) {
   if (!scene.is_analyzed) {
     split.time[static_cast<size_t>(Paint::kUnexplained)] = split.outside;
     split.idle = split.outside;
@@ -59,8 +61,8 @@ void add_idle(Scene const& scene, Node const& node, analyzer::Interval view, Ran
   }
 }
 
-DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view, ScanBuffers& buffers,
-                   std::stop_token const& stop) {
+DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view,
+                   ScanBuffers& buffers, std::stop_token const& stop) {
   Node const& node = scene.nodes[index];
   import::TraceSource const& source = scene.far->sources().ranks[node.rank].source;
   int64_t const back = add(~scene.shift(node.rank), 1);
@@ -74,8 +76,11 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view, 
       if (stop.stop_requested()) return sums;
       scan_block(source, block, window, buffers, [&](ScannedEvent const& event) {
         model::OpClass const op = model::kind_info(event.kind).op_class;
-        auto& into = op == model::OpClass::kCompute ? compute : op == model::OpClass::kComm ? communication : copy;
-        model::Interval const inside{std::max(event.start, window.begin), std::min(event.start + event.dur, window.end)};
+        auto& into = op == model::OpClass::kCompute ? compute
+                     : op == model::OpClass::kComm  ? communication
+                                                    : copy;
+        model::Interval const inside{std::max(event.start, window.begin),
+                                     std::min(event.start + event.dur, window.end)};
         into.push_back(inside);
         RangeStatistics::Op& sum = sums.ops[event.name];
         sum.paint = paint_of(event.kind);
@@ -86,7 +91,8 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view, 
     }
   auto const busy = model::unite(std::move(compute));
   auto const exposed_comm = model::subtract(model::unite(std::move(communication)), busy);
-  auto const exposed_copy = model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
+  auto const exposed_copy =
+      model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
   add_set(sums, Paint::kCompute, busy);
   add_set(sums, Paint::kCommunication, exposed_comm);
   add_set(sums, Paint::kCopy, exposed_copy);
@@ -96,12 +102,14 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view, 
 
 }  // namespace
 
-RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
+RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
+                                    std::stop_token const& stop) {
   RangeStatistics result;
   result.range = range;
   auto const length = static_cast<double>(scene.length);
-  analyzer::Interval const view{static_cast<int64_t>(std::clamp(std::round(range.begin), 0.0, length)),
-                                static_cast<int64_t>(std::clamp(std::round(range.end), 0.0, length))};
+  analyzer::Interval const view{
+      static_cast<int64_t>(std::clamp(std::round(range.begin), 0.0, length)),
+      static_cast<int64_t>(std::clamp(std::round(range.end), 0.0, length))};
   std::vector<uint32_t> devices;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)
     if (scene.nodes[i].kind == NodeKind::kDevice) devices.push_back(i);
@@ -115,7 +123,8 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range, std::s
   for (size_t i = 0; i < devices.size() && !stop.stop_requested(); ++i) {
     result.devices.push_back(sums[i].split);
     result.op_count += sums[i].op_count;
-    auto const texts = scene.far->sources().ranks[scene.nodes[devices[i]].rank].source.file()->texts();
+    auto const texts =
+        scene.far->sources().ranks[scene.nodes[devices[i]].rank].source.file()->texts();
     for (auto const& [id, op] : sums[i].ops) {
       std::string name = printable_name(id < texts.size() ? texts[id] : std::string_view());
       RangeStatistics::Op& into = joined[name];
@@ -129,14 +138,17 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range, std::s
   return result;
 }
 
-std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
+std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& key,
+                                        std::stop_token const& stop) {
   std::vector<int64_t> durations;
-  if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size()) return durations;
+  if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size())
+    return durations;
   auto const rank = static_cast<uint32_t>(key.ref.rank_index);
   import::TraceSource const& source = scene.far->sources().ranks[rank].source;
   auto const texts = source.file()->texts();
   std::vector<char> wanted(texts.size() + 1);  // the last: of names that are not known
-  for (size_t id = 0; id < texts.size(); ++id) wanted[id] = printable_name(texts[id]) == key.name ? 1 : 0;
+  for (size_t id = 0; id < texts.size(); ++id)
+    wanted[id] = printable_name(texts[id]) == key.name ? 1 : 0;
   ScanBuffers buffers;
   ScanWindow const window{.kinds = device_kinds()};
   for (uint32_t track = 0; track < source.tracks().size(); ++track) {
@@ -145,8 +157,8 @@ std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& 
     for (file::IndexEntry const& block : blocks_of(source, track, window)) {
       if (stop.stop_requested()) return {};
       scan_named(
-          source, block, window, {wanted}, buffers, [&](ScannedEvent const& event) { durations.push_back(event.dur); },
-          [](size_t) {});
+          source, block, window, {wanted}, buffers,
+          [&](ScannedEvent const& event) { durations.push_back(event.dur); }, [](size_t) {});
     }
   }
   return durations;

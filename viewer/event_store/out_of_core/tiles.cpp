@@ -9,19 +9,24 @@
 namespace stepscope::viewer {
 namespace {
 
-/// What is forgotten is freed at once when it is so much: single tiles would leave holes that nothing fits into.
+/// What is forgotten is freed at once when it is so much: single tiles would leave holes that
+/// nothing fits into.
 constexpr size_t kMostForgottenBytes = size_t{32} << 20;
 
 /// Whether what was read for one wish is what another one needs.
 bool answers(TileRequest const& read, TileRequest const& request) {
-  return read.rank == request.rank && read.begin <= request.need_begin && read.end >= request.need_end &&
-         std::includes(read.tracks.begin(), read.tracks.end(), request.tracks.begin(), request.tracks.end());
+  return read.rank == request.rank && read.begin <= request.need_begin &&
+         read.end >= request.need_end &&
+         std::includes(read.tracks.begin(), read.tracks.end(), request.tracks.begin(),
+                       request.tracks.end());
 }
 
 }  // namespace
 
 TileStore::TileStore(Read read, size_t most_bytes)
-    : read_(std::move(read)), most_bytes_(most_bytes), thread_([this](std::stop_token const& stop) { work(stop); }) {}
+    : read_(std::move(read)),
+      most_bytes_(most_bytes),
+      thread_([this](std::stop_token const& stop) { work(stop); }) {}
 
 TileStore::~TileStore() {
   thread_.request_stop();
@@ -79,8 +84,8 @@ void TileStore::begin_frame() {
 
 void TileStore::make_room() {
   while (bytes_ > most_bytes_ && !tiles_.empty()) {
-    auto const oldest =
-        std::min_element(tiles_.begin(), tiles_.end(), [](Kept const& a, Kept const& b) { return a.used < b.used; });
+    auto const oldest = std::min_element(
+        tiles_.begin(), tiles_.end(), [](Kept const& a, Kept const& b) { return a.used < b.used; });
     // All are looked at: the last one that came was too much.
     auto const victim = oldest->used + 1 >= frame_ ? tiles_.begin() : oldest;
     if (victim->used + 1 >= frame_) refused_.push_back(victim->tile->request);
@@ -114,18 +119,20 @@ void TileStore::want(std::vector<TileRequest> requests) {
   });
   std::lock_guard const lock(mutex_);
   std::erase_if(requests, [&](TileRequest const& request) {
-    bool const comes =
-        std::any_of(read_tiles_.begin(), read_tiles_.end(), [&](auto const& read) { return answers(read.first, request); });
+    bool const comes = std::any_of(read_tiles_.begin(), read_tiles_.end(),
+                                   [&](auto const& read) { return answers(read.first, request); });
     return comes || (reading_ && answers(*reading_, request));
   });
   queue_ = std::move(requests);
   if (!queue_.empty()) changed_.notify_all();
 }
 
-std::shared_ptr<Tile const> TileStore::find(uint32_t rank, uint32_t track, int64_t begin, int64_t end) {
+std::shared_ptr<Tile const> TileStore::find(uint32_t rank, uint32_t track, int64_t begin,
+                                            int64_t end) {
   Kept* found = nullptr;
   for (Kept& kept : tiles_) {
-    if (kept.tile->request.rank != rank || !kept.tile->has(track) || !kept.tile->covers(begin, end)) continue;
+    if (kept.tile->request.rank != rank || !kept.tile->has(track) || !kept.tile->covers(begin, end))
+      continue;
     if (found == nullptr || kept.used > found->used) found = &kept;
   }
   if (found == nullptr) return nullptr;

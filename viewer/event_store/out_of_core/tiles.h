@@ -1,5 +1,5 @@
-// The events that are looked at of a run that is not in memory: pieces of a process's time, read beside the frames, kept until
-// others need the room.
+// The events that are looked at of a run that is not in memory: pieces of a process's time, read
+// beside the frames, kept until others need the room.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,8 @@
 
 namespace stepscope::viewer {
 
-/// What is asked for: the events of some tracks of a process in a piece of time, which need not be looked at as a whole.
+/// What is asked for: the events of some tracks of a process in a piece of time, which need not be
+/// looked at as a whole.
 struct TileRequest {
   uint32_t rank = 0;
   std::vector<uint32_t> tracks;          ///< ascending
@@ -44,8 +45,12 @@ struct Tile {
   std::map<int32_t, std::vector<CommunicatorLanes>> communicators;
   size_t bytes = 0;  ///< that it takes, about
 
-  [[nodiscard]] bool covers(int64_t begin, int64_t end) const { return request.begin <= begin && request.end >= end; }
-  [[nodiscard]] bool has(uint32_t track) const { return track < tracks.size() && tracks[track].is_whole; }
+  [[nodiscard]] bool covers(int64_t begin, int64_t end) const {
+    return request.begin <= begin && request.end >= end;
+  }
+  [[nodiscard]] bool has(uint32_t track) const {
+    return track < tracks.size() && tracks[track].is_whole;
+  }
 };
 
 /// An event with all that belongs to it, text included, takes about so much in a tile.
@@ -62,15 +67,19 @@ class TileStore {
   TileStore(TileStore const&) = delete;
   TileStore& operator=(TileStore const&) = delete;
 
-  /// Forgets everything, and reads nothing more than what is being read, for which it does not wait.
+  /// Forgets everything, and reads nothing more than what is being read, for which it does not
+  /// wait.
   void retire();
-  /// Takes what was read, and forgets what was not looked at for longest where there is no room. Until the next call the tiles
-  /// are the same.
+  /// Takes what was read, and forgets what was not looked at for longest where there is no room.
+  /// Until the next call the tiles are the same.
   void begin_frame();
-  /// What this frame would like, the most urgent first; what only earlier ones wanted is not read any more.
+  /// What this frame would like, the most urgent first; what only earlier ones wanted is not read
+  /// any more.
   void want(std::vector<TileRequest> requests);
-  /// The tile that was looked at last among those that cover [begin, end) of a track, as a whole. Counts as a look.
-  [[nodiscard]] std::shared_ptr<Tile const> find(uint32_t rank, uint32_t track, int64_t begin, int64_t end);
+  /// The tile that was looked at last among those that cover [begin, end) of a track, as a whole.
+  /// Counts as a look.
+  [[nodiscard]] std::shared_ptr<Tile const> find(uint32_t rank, uint32_t track, int64_t begin,
+                                                 int64_t end);
   /// All of a process.
   template <class Visit>
   void each_of(uint32_t rank, Visit visit) const {
@@ -100,7 +109,8 @@ class TileStore {
   std::vector<std::shared_ptr<Tile const>> forgotten_;  ///< let go together
   size_t forgotten_bytes_ = 0;
   uint64_t frame_ = 1;
-  std::vector<TileRequest> refused_;  ///< cannot be read, or found no room: not tried again while they stay the same
+  std::vector<TileRequest>
+      refused_;  ///< cannot be read, or found no room: not tried again while they stay the same
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -1,5 +1,5 @@
-// Two runs' tracks one above the other, with the base's name above, the new run's between them, where lines join the steps of
-// both, and the legend of the colours by change below.
+// Two runs' tracks one above the other, with the base's name above, the new run's between them,
+// where lines join the steps of both, and the legend of the colours by change below.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -31,12 +31,15 @@ std::string alignment_words(RunPair& pair) {
   if (alignment.by == StepAlignment::By::kNothing || !pair.aligned())
     return "The first events are at the same place. " + why_no_pairs(pair);
   auto const& step = alignment.pairs[*pair.aligned()];
-  if (alignment.by == StepAlignment::By::kNumber) return fmt::format("Step {} begins at the same place", step.base_number);
-  return fmt::format("Step {} and step {} begin at the same place: no number in common, taken in their order", step.base_number,
-                     step.candidate_number);
+  if (alignment.by == StepAlignment::By::kNumber)
+    return fmt::format("Step {} begins at the same place", step.base_number);
+  return fmt::format(
+      "Step {} and step {} begin at the same place: no number in common, taken in their order",
+      step.base_number, step.candidate_number);
 }
 
-/// The run's name, left of what is drawn; a click brings it to the front. Background of the whole band.
+/// The run's name, left of what is drawn; a click brings it to the front. Background of the whole
+/// band.
 void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme theme) {
   Surface const& s = surface(theme);
   float const scale = ui_scale();
@@ -48,10 +51,12 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   if (in_front) list.AddRectFilled(corner, ImVec2(corner.x + 4 * scale, high.y), s.accent);
   ImGui::SetCursorScreenPos(corner);
   ImGui::PushID(static_cast<int>(side));
-  if (ImGui::InvisibleButton("side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
+  if (ImGui::InvisibleButton(
+          "side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
     pair.bring_to_front(side);
   Scene const& scene = pair.view(side).scene;
-  std::string const path = printable_name(pair.path(side).empty() ? scene.run.name : pair.path(side));
+  std::string const path =
+      printable_name(pair.path(side).empty() ? scene.run.name : pair.path(side));
   hint(fmt::format("{}: {}\n{}", side_name(side), path,
                    in_front ? "The panels show this run" : "Click to see this run in the panels"));
   ImGui::PopID();
@@ -61,7 +66,8 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   draw_text(list, ImVec2(x, top), in_front ? s.accent : s.text, side_name(side));
   x += ImGui::CalcTextSize("Base").x + 8 * scale;
   pop_bold();
-  draw_text(list, ImVec2(x, top), s.text, fit(printable_name(scene.run.name), corner.x + (kGutter - 8) * scale - x));
+  draw_text(list, ImVec2(x, top), s.text,
+            fit(printable_name(scene.run.name), corner.x + (kGutter - 8) * scale - x));
 }
 
 /// How both are put beside each other, and what a person can change of that.
@@ -95,7 +101,8 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.PushClipRect(low, high, true);
-  for (StepLink const& link : step_links(pair.alignment(), pair.aligned(), base, high.x - low.x, kLinkGap * scale)) {
+  for (StepLink const& link :
+       step_links(pair.alignment(), pair.aligned(), base, high.x - low.x, kLinkGap * scale)) {
     ImVec2 const from(std::round(low.x + link.base_x) + 0.5F, low.y);
     ImVec2 const to(std::round(low.x + link.candidate_x) + 0.5F, high.y);
     if (!link.is_aligned) {
@@ -104,12 +111,14 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
     }
     list.AddLine(from, to, s.accent, 2 * scale);
     auto const& step = pair.alignment().pairs[link.pair];
-    std::string const words = step.base_number == step.candidate_number
-                                  ? fmt::format("step {}", step.base_number)
-                                  : fmt::format("steps {} and {}", step.base_number, step.candidate_number);
+    std::string const words =
+        step.base_number == step.candidate_number
+            ? fmt::format("step {}", step.base_number)
+            : fmt::format("steps {} and {}", step.base_number, step.candidate_number);
     ImVec2 const size = ImGui::CalcTextSize(words.c_str());
     ImVec2 const at(std::round(to.x + 5 * scale), std::round((low.y + high.y - size.y) / 2));
-    list.AddRectFilled(ImVec2(at.x - 3 * scale, at.y - scale), ImVec2(at.x + size.x + 3 * scale, at.y + size.y + scale), s.header,
+    list.AddRectFilled(ImVec2(at.x - 3 * scale, at.y - scale),
+                       ImVec2(at.x + size.x + 3 * scale, at.y + size.y + scale), s.header,
                        3 * scale);
     draw_text(list, at, s.accent, words);
   }
@@ -124,7 +133,8 @@ void band_links(RunPair& pair, ImVec2 corner, float width, float room, Theme the
   draw_links(pair, pair.view(RunSide::kBase).state.window, low, high, theme);
   ImGui::SetCursorScreenPos(low);
   ImGui::InvisibleButton("share", ImVec2(std::max(high.x - low.x, 1.0F), kBand * scale));
-  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive())
+    ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
   if (ImGui::IsItemActive()) pair.share += ImGui::GetIO().MouseDelta.y / std::max(room, 1.0F);
   pair.share = std::clamp(pair.share, kLeastShare, 1 - kLeastShare);
 }
@@ -135,26 +145,32 @@ float rows_of_side(RunPair& pair, RunSide side, PathLine const* path, ImVec2 cor
   ImGui::SetCursorScreenPos(corner);
   ImGui::BeginChild(side == RunSide::kBase ? "base rows" : "new rows", size, false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
-  float const height = timeline(shown.scene, shown.state, path,
-                                {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
+  float const height = timeline(
+      shown.scene, shown.state, path,
+      {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
   // The click has just made the rows active, which else blocks that they are hovered.
-  ImGuiHoveredFlags const hovered = ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered)) pair.bring_to_front(side);
+  ImGuiHoveredFlags const hovered =
+      ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered))
+    pair.bring_to_front(side);
   ImGui::EndChild();
   return height;
 }
 
-/// On whose rows the mouse is; a drag stays where it began. `y`: of the mouse, `above`: what the base has of `height`.
+/// On whose rows the mouse is; a drag stays where it began. `y`: of the mouse, `above`: what the
+/// base has of `height`.
 std::optional<RunSide> pointed_side(RunPair& pair, float y, float above, float height) {
   for (RunSide const side : {RunSide::kBase, RunSide::kNew})
     if (pair.view(side).state.drag.mode != Drag::Mode::kNone) return side;
-  if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) || y < 0 || y >= height) return std::nullopt;
+  if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) || y < 0 || y >= height)
+    return std::nullopt;
   return y < above ? RunSide::kBase : RunSide::kNew;
 }
 
 }  // namespace
 
-float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, Outside* outside) {
+float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path,
+                         Outside* outside) {
   float const scale = ui_scale();
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
@@ -166,14 +182,16 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   band_name(pair, RunSide::kBase, corner, size.x, theme);
   band_tools(pair, outside, corner, size.x, theme);
   corner.y += kBand * scale;
-  float const base_rows = rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
+  float const base_rows =
+      rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
   corner.y += above;
   pair.follow();
   band_name(pair, RunSide::kNew, corner, size.x, theme);
   band_links(pair, corner, size.x, room, theme);
   corner.y += kBand * scale;
   float const candidate_rows =
-      rows_of_side(pair, RunSide::kNew, candidate_path, corner, ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
+      rows_of_side(pair, RunSide::kNew, candidate_path, corner,
+                   ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
   return pair.front_side() == RunSide::kBase ? base_rows : candidate_rows;
 }
 
@@ -196,12 +214,14 @@ void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
   x += ImGui::CalcTextSize(title).x + 10 * scale;
   float const cell = ImGui::CalcTextSize("<−50 %").x + 8 * scale;
   auto const first = static_cast<uint8_t>(ChangeMark::kFasterHalf);
-  for (uint8_t i = first; i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
+  for (uint8_t i = first;
+       i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
     auto const mark = static_cast<ChangeMark>(i);
     uint32_t const colour = mark_colour(mark, theme);
     list.AddRectFilled(ImVec2(x, top - scale), ImVec2(x + cell, top + size + 2 * scale), colour);
-    draw_text(list, ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top), text_on(colour),
-              mark_words(mark));
+    draw_text(list,
+              ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top),
+              text_on(colour), mark_words(mark));
     x += cell;
   }
   for (ChangeMark const mark : {ChangeMark::kNew, ChangeMark::kVanished, ChangeMark::kUnknown}) {

@@ -21,7 +21,8 @@ using analyzer::KernelChange;
 using analyzer::Metric;
 using analyzer::MetricFamily;
 
-/// Parts of less than this share of the base's step are summed up, as in the text of `stepscope compare`.
+/// Parts of less than this share of the base's step are summed up, as in the text of `stepscope
+/// compare`.
 constexpr double kLeastShownPart = 0.001;
 constexpr size_t kLongestWords = 2000;  ///< bytes of a sentence that is shown
 
@@ -42,14 +43,18 @@ void change_cell(std::string const& value, uint32_t colour) {
   text_right(value, colour);
 }
 
-void say(std::string const& words, uint32_t colour) { text_wrapped(printable_name(words, kLongestWords), colour); }
+void say(std::string const& words, uint32_t colour) {
+  text_wrapped(printable_name(words, kLongestWords), colour);
+}
 
 void verdict_lines(RunPair& pair, Comparison const& comparison, Theme theme) {
   push_bold();
   say(reports::headline(comparison), verdict_colour(comparison.verdict, theme));
   pop_bold();
   if (pair.is_same_run())
-    say("Base and new are the same recording: whatever differs here would be a fault of the comparison.", surface(theme).warning);
+    say("Base and new are the same recording: whatever differs here would be a fault of the "
+        "comparison.",
+        surface(theme).warning);
   if (comparison.differences.empty()) return;
   ImGui::Spacing();
   heading("Not the same on both sides");
@@ -65,10 +70,13 @@ void why_table(Comparison const& comparison, Theme theme) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::abs(static_cast<double>(parts[a])) > std::abs(static_cast<double>(parts[b]));
   });
-  auto const change = static_cast<double>(comparison.candidate.mean_ns) - static_cast<double>(comparison.base.mean_ns);
-  double const least = std::max(kLeastShownPart * static_cast<double>(comparison.base.mean_ns), 1.0);
+  auto const change = static_cast<double>(comparison.candidate.mean_ns) -
+                      static_cast<double>(comparison.base.mean_ns);
+  double const least =
+      std::max(kLeastShownPart * static_cast<double>(comparison.base.mean_ns), 1.0);
   ImGui::Spacing();
-  heading(fmt::format("Why: the {} of the mean step, split without rest", reports::signed_duration(change)));
+  heading(fmt::format("Why: the {} of the mean step, split without rest",
+                      reports::signed_duration(change)));
   if (!ImGui::BeginTable("why", 2, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthFixed, 84 * ui_scale());
   ImGui::TableSetupColumn("part", ImGuiTableColumnFlags_WidthStretch);
@@ -84,9 +92,11 @@ void why_table(Comparison const& comparison, Theme theme) {
     auto const part = static_cast<analyzer::ChangePart>(i);
     std::string const reason = reports::change_part_reason(comparison, part);
     ImGui::TableNextRow();
-    change_cell(reports::signed_duration(ns), mark_colour(ns < 0 ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth, theme));
+    change_cell(reports::signed_duration(ns),
+                mark_colour(ns < 0 ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth, theme));
     ImGui::TableNextColumn();
-    say(reports::change_part_label(part, parts[i]) + (reason.empty() ? "" : ": " + reason), surface(theme).text);
+    say(reports::change_part_label(part, parts[i]) + (reason.empty() ? "" : ": " + reason),
+        surface(theme).text);
   }
   if (has_rest) {
     ImGui::TableNextRow();
@@ -103,12 +113,14 @@ std::string query_of_class(Metric const& metric) {
   if (metric.family != MetricFamily::kPart) return {};
   auto const is = [&](analyzer::StepPart part) { return metric.name == analyzer::to_string(part); };
   if (is(analyzer::StepPart::kCompute)) return "kind:kernel";
-  if (is(analyzer::StepPart::kCommunication) || is(analyzer::StepPart::kWaiting)) return "kind:collective";
+  if (is(analyzer::StepPart::kCommunication) || is(analyzer::StepPart::kWaiting))
+    return "kind:collective";
   return is(analyzer::StepPart::kCopies) ? "kind:memcpy" : "";
 }
 
 std::string amount_of(Metric const& metric, double value) {
-  if (metric.family == MetricFamily::kMemory) return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
+  if (metric.family == MetricFamily::kMemory)
+    return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
   return base::format_duration(std::llround(std::clamp(value, -9e18, 9e18)));
 }
 
@@ -126,16 +138,20 @@ std::string interval_of(Metric const& metric) {
 }
 
 /// The name of a line, which can be clicked where it has a query.
-void change_name_cell(RunPair& pair, std::string const& name, std::string const& query, int id, Theme theme) {
+void change_name_cell(RunPair& pair, std::string const& name, std::string const& query, int id,
+                      Theme theme) {
   ImGui::TableNextColumn();
   ImGui::PushID(id);
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
   bool const is_searched = !query.empty() && pair.front().state.search.text == query;
-  if (ImGui::Selectable("##change", is_searched, ImGuiSelectableFlags_SpanAllColumns) && !query.empty()) pair.highlight(query);
+  if (ImGui::Selectable("##change", is_searched, ImGuiSelectableFlags_SpanAllColumns) &&
+      !query.empty())
+    pair.highlight(query);
   hint(query.empty() ? name : name + "\nA click lets these ops stand out in both runs");
   ImGui::PopID();
-  draw_text(*ImGui::GetWindowDrawList(), at, query.empty() ? surface(theme).text_dim : surface(theme).text, shown);
+  draw_text(*ImGui::GetWindowDrawList(), at,
+            query.empty() ? surface(theme).text_dim : surface(theme).text, shown);
 }
 
 /// What the table is sorted by; the order that the comparison has where nobody asked for another.
@@ -146,7 +162,8 @@ struct SortedBy {
 SortedBy sorted_by() {
   ImGuiTableSortSpecs const* const specs = ImGui::TableGetSortSpecs();
   if (specs == nullptr || specs->SpecsCount == 0) return {};
-  return {specs->Specs[0].ColumnIndex, specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending};
+  return {specs->Specs[0].ColumnIndex,
+          specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending};
 }
 
 /// `key(row, column)`: a number; names are sorted by `name(row)`.
@@ -163,18 +180,21 @@ void sort_changes(std::vector<Row>& rows, Name name, Number number) {
   });
 }
 
-constexpr ImGuiTableFlags kChangeTable = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Sortable |
-                                         ImGuiTableFlags_SortTristate | ImGuiTableFlags_SizingFixedFit |
-                                         ImGuiTableFlags_Resizable;
+constexpr ImGuiTableFlags kChangeTable = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY |
+                                         ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate |
+                                         ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable;
 
 void number_column(char const* title, float width, bool is_default = false) {
   ImGui::TableSetupColumn(title,
-                          ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending |
+                          ImGuiTableColumnFlags_WidthFixed |
+                              ImGuiTableColumnFlags_PreferSortDescending |
                               (is_default ? ImGuiTableColumnFlags_DefaultSort : 0),
                           width * ui_scale());
 }
 
-double relative_change(double change, double of) { return of > 0 ? change / of : change > 0 ? HUGE_VAL : 0; }
+double relative_change(double change, double of) {
+  return of > 0 ? change / of : change > 0 ? HUGE_VAL : 0;
+}
 
 struct KernelLine {
   size_t index = 0;  ///< of Comparison::kernels
@@ -192,7 +212,9 @@ double kernel_number(KernelChange const& kernel, Metric const* call, int column)
     case 5:
       return kernel.candidate_calls;
     case 6:
-      return call == nullptr ? 0 : relative_change(call->change.candidate_mean - call->change.base_mean, call->change.base_mean);
+      return call == nullptr ? 0
+                             : relative_change(call->change.candidate_mean - call->change.base_mean,
+                                               call->change.base_mean);
     default:
       return std::abs(kernel.candidate_ns - kernel.base_ns);
   }
@@ -217,7 +239,9 @@ void call_cell(KernelChange const& kernel, Metric const* call, Theme theme) {
     text_coloured("not compared", surface(theme).text_dim);
     hint("Calls are compared of kernels that both runs tell apart by their names");
   } else {
-    text(fmt::format("{} {}", reports::signed_share(call->change.candidate_mean - call->change.base_mean, call->change.base_mean),
+    text(fmt::format("{} {}",
+                     reports::signed_share(call->change.candidate_mean - call->change.base_mean,
+                                           call->change.base_mean),
                      reports::verdict_word(*call)));
     hint(fmt::format("A call: {} → {}; 95 % interval {}", amount_of(*call, call->change.base_mean),
                      amount_of(*call, call->change.candidate_mean), interval_of(*call)));
@@ -246,8 +270,11 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
     lines.push_back({i, metric ? &comparison.metrics[*metric] : nullptr});
   }
   sort_changes(
-      lines, [&](KernelLine const& line) { return std::string_view(comparison.kernels[line.index].name); },
-      [&](KernelLine const& line, int column) { return kernel_number(comparison.kernels[line.index], line.call, column); });
+      lines,
+      [&](KernelLine const& line) { return std::string_view(comparison.kernels[line.index].name); },
+      [&](KernelLine const& line, int column) {
+        return kernel_number(comparison.kernels[line.index], line.call, column);
+      });
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(lines.size()));
   while (clipper.Step())
@@ -257,13 +284,15 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
       double const change = kernel.candidate_ns - kernel.base_ns;
       ImGui::TableNextRow();
       std::string const name = kernel_words(kernel);
-      change_name_cell(pair, name, kernel.name.empty() ? "" : query_for(name), static_cast<int>(line.index), theme);
+      change_name_cell(pair, name, kernel.name.empty() ? "" : query_for(name),
+                       static_cast<int>(line.index), theme);
       uint32_t const colour = surface(theme).text;
       change_cell(base::format_duration(std::llround(kernel.base_ns)), colour);
       change_cell(base::format_duration(std::llround(kernel.candidate_ns)), colour);
       change_cell(reports::signed_duration(change), colour);
       change_cell(reports::signed_share(change, kernel.base_ns), colour);
-      change_cell(calls_of(kernel), kernel.base_calls == kernel.candidate_calls ? surface(theme).text_dim : colour);
+      change_cell(calls_of(kernel),
+                  kernel.base_calls == kernel.candidate_calls ? surface(theme).text_dim : colour);
       call_cell(kernel, line.call, theme);
     }
   ImGui::EndTable();
@@ -271,7 +300,8 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
 
 double range_change_number(analyzer::RangeChange const& range, int column) {
   double const change = range.candidate_ns - range.base_ns;
-  std::array const numbers = {0.0, range.base_ns, range.candidate_ns, change, range.base_ns > 0 ? change / range.base_ns : 0};
+  std::array const numbers = {0.0, range.base_ns, range.candidate_ns, change,
+                              range.base_ns > 0 ? change / range.base_ns : 0};
   return numbers[static_cast<size_t>(column)];
 }
 
@@ -323,7 +353,8 @@ double metric_number(Metric const& metric, int column) {
 }
 
 /// The numbers of some families; the comparison's order where no other is asked for.
-void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const* id, char const* title, Theme theme) {
+void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const* id,
+                   char const* title, Theme theme) {
   if (!ImGui::BeginTable(id, 7, kChangeTable)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthStretch);
@@ -342,13 +373,15 @@ void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const
     ImGui::TableNextRow();
     uint32_t const colour = surface(theme).text;
     double const change = metric->change.candidate_mean - metric->change.base_mean;
-    change_name_cell(pair, printable_name(reports::metric_label(*metric)), query_of_class(*metric), line++, theme);
+    change_name_cell(pair, printable_name(reports::metric_label(*metric)), query_of_class(*metric),
+                     line++, theme);
     change_cell(amount_of(*metric, metric->change.base_mean), colour);
     change_cell(amount_of(*metric, metric->change.candidate_mean), colour);
     change_cell(change_of(*metric), colour);
     change_cell(reports::signed_share(change, metric->change.base_mean), colour);
     change_cell(interval_of(*metric), surface(theme).text_dim);
-    change_cell(std::string(reports::verdict_word(*metric)), verdict_colour(metric->verdict, theme));
+    change_cell(std::string(reports::verdict_word(*metric)),
+                verdict_colour(metric->verdict, theme));
   }
   ImGui::EndTable();
 }
@@ -356,9 +389,11 @@ void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const
 std::vector<Metric const*> metrics_of(Comparison const& comparison, bool of_collectives) {
   std::vector<Metric const*> metrics;
   for (Metric const& metric : comparison.metrics) {
-    bool const is_class =
-        metric.family == MetricFamily::kStep || metric.family == MetricFamily::kPart || metric.family == MetricFamily::kMemory;
-    if (of_collectives ? metric.family == MetricFamily::kCollective : is_class) metrics.push_back(&metric);
+    bool const is_class = metric.family == MetricFamily::kStep ||
+                          metric.family == MetricFamily::kPart ||
+                          metric.family == MetricFamily::kMemory;
+    if (of_collectives ? metric.family == MetricFamily::kCollective : is_class)
+      metrics.push_back(&metric);
   }
   return metrics;
 }
@@ -369,10 +404,12 @@ void table_choice(RunPair& pair, bool of_hosts, Theme theme) {
     char const* name;
   };
   for (Choice const choice : {Choice{ChangeTable::kKernels, of_hosts ? "By range" : "By kernel"},
-                              Choice{ChangeTable::kClasses, "By class"}, Choice{ChangeTable::kCollectives, "Collectives"}}) {
+                              Choice{ChangeTable::kClasses, "By class"},
+                              Choice{ChangeTable::kCollectives, "Collectives"}}) {
     if (of_hosts && choice.table == ChangeTable::kCollectives) continue;
     bool const is_shown = pair.table == choice.table;
-    ImGui::PushStyleColor(ImGuiCol_Button, is_shown ? surface(theme).line_strong : surface(theme).background);
+    ImGui::PushStyleColor(ImGuiCol_Button,
+                          is_shown ? surface(theme).line_strong : surface(theme).background);
     if (ImGui::SmallButton(choice.name)) pair.table = choice.table;
     ImGui::PopStyleColor();
     ImGui::SameLine(0, 4 * ui_scale());
@@ -396,8 +433,10 @@ void change_tables(RunPair& pair, RunDifference const& difference, Theme theme) 
       return;
     case ChangeTable::kCollectives: {
       auto metrics = metrics_of(comparison, true);
-      if (metrics.empty()) return empty_state("No collective of one kind and size is in both runs.", theme);
-      metrics_table(pair, std::move(metrics), "collective changes", "Transfer of one, without waiting", theme);
+      if (metrics.empty())
+        return empty_state("No collective of one kind and size is in both runs.", theme);
+      metrics_table(pair, std::move(metrics), "collective changes",
+                    "Transfer of one, without waiting", theme);
       return;
     }
   }
@@ -426,7 +465,8 @@ void comparison_panel(RunPair& pair) {
   verdict_lines(pair, comparison, theme);
   why_table(comparison, theme);
   ImGui::Spacing();
-  for (std::string const& note : reports::comparison_notes(comparison)) say("• " + note, surface(theme).text_dim);
+  for (std::string const& note : reports::comparison_notes(comparison))
+    say("• " + note, surface(theme).text_dim);
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("changes", ImVec2(0, 0));

@@ -22,17 +22,26 @@
 namespace stepscope::viewer {
 namespace {
 
-enum RunColumn : size_t { kRunName, kRunDevices, kRunStep, kRunInterval, kRunEfficiency, kRunColumns };
-constexpr std::array<FactColumn, kRunColumns> kRunTable = {{{"Run", "", 0, 0},
-                                                            {"Devices", "", 54, 0},
-                                                            {"Step", "Mean step of all runs on so many devices", 58, 1},
-                                                            {"±", "Half of its 95 % interval", 62, 2},
-                                                            {"Efficiency", "Against the fewest devices", 66, 0}}};
+enum RunColumn : size_t {
+  kRunName,
+  kRunDevices,
+  kRunStep,
+  kRunInterval,
+  kRunEfficiency,
+  kRunColumns
+};
+constexpr std::array<FactColumn, kRunColumns> kRunTable = {
+    {{"Run", "", 0, 0},
+     {"Devices", "", 54, 0},
+     {"Step", "Mean step of all runs on so many devices", 58, 1},
+     {"±", "Half of its 95 % interval", 62, 2},
+     {"Efficiency", "Against the fewest devices", 66, 0}}};
 
 /// The last part of a path: "n8" of "/runs/n8/".
 std::string run_name(std::string const& path) {
   std::filesystem::path const whole(path);
-  std::filesystem::path const last = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  std::filesystem::path const last =
+      whole.has_filename() ? whole.filename() : whole.parent_path().filename();
   return printable_name(last.empty() ? path : last.string());
 }
 
@@ -47,13 +56,15 @@ analyzer::ScalingPoint const* point_of(ScalingView const* view, RunSeries::Membe
 
 double run_value(ScalingView const* view, RunSeries::Member const& run, size_t column) {
   analyzer::ScalingPoint const* const point = point_of(view, run);
-  if (column == kRunDevices) return static_cast<double>(run.sample ? analyzer::devices_of(*run.sample) : run.devices);
+  if (column == kRunDevices)
+    return static_cast<double>(run.sample ? analyzer::devices_of(*run.sample) : run.devices);
   if (column == kRunName) return 0;
   if (point == nullptr || !view->refusal.empty()) return std::nan("");
   if (column == kRunStep) return point->step_ns.value;
   if (column == kRunEfficiency) return point->efficiency.value;
   bool const is_known = point->step_ns.low && point->step_ns.high && point->step_ns.value > 0;
-  return is_known ? (*point->step_ns.high - *point->step_ns.low) / point->step_ns.value : std::nan("");
+  return is_known ? (*point->step_ns.high - *point->step_ns.low) / point->step_ns.value
+                  : std::nan("");
 }
 
 /// The runs of the series; a click puts one on the timeline. `view`: null before all are read.
@@ -66,16 +77,20 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Ou
   table.chosen = series.shown;
   table.can_click = outside != nullptr;
   table.name = [&](size_t row) { return run_name(series.runs[row].path); };
-  table.value = [&](size_t row, size_t column) { return run_value(view, series.runs[row], column); };
+  table.value = [&](size_t row, size_t column) {
+    return run_value(view, series.runs[row], column);
+  };
   table.text = [&](size_t row, size_t column) {
-    if (column == kRunInterval) return reports::half_interval(point_of(view, series.runs[row])->step_ns);
+    if (column == kRunInterval)
+      return reports::half_interval(point_of(view, series.runs[row])->step_ns);
     double const value = run_value(view, series.runs[row], column);
     if (column == kRunEfficiency) return base::format_share(value);
     return column == kRunStep ? duration_words(value) : count_words(value);
   };
   table.swatch = [&](size_t row) {
     uint32_t const of_shown = row == series.shown ? surface(theme).accent : surface(theme).line;
-    return std::optional<uint32_t>(series.runs[row].error.empty() ? of_shown : surface(theme).critical);
+    return std::optional<uint32_t>(series.runs[row].error.empty() ? of_shown
+                                                                  : surface(theme).critical);
   };
   table.more = [&](size_t row) {
     RunSeries::Member const& run = series.runs[row];
@@ -91,7 +106,8 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Ou
 enum LossColumn : size_t { kLossPart, kLossBar, kLossNs, kLossColumns };
 constexpr std::array<FactColumn, kLossColumns> kLossTable = {
     {{"Part", "", 0, 0},
-     {"From ideal", "From the ideal step to the measured one: each begins where the one before ends", 0, 1},
+     {"From ideal",
+      "From the ideal step to the measured one: each begins where the one before ends", 0, 1},
      {"Lost", "", 66, 0}}};
 
 /// The panel that shows what makes a part.
@@ -116,21 +132,26 @@ Tab tab_of(analyzer::LostPart part) {
   return Tab::kStatistics;
 }
 
-void draw_lost_bar(ScalingView::Waterfall const& waterfall, ScalingView::Bar const& bar, ImVec2 low, ImVec2 high, Theme theme) {
+void draw_lost_bar(ScalingView::Waterfall const& waterfall, ScalingView::Bar const& bar, ImVec2 low,
+                   ImVec2 high, Theme theme) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   float const scale = ui_scale();
-  double const span = std::max(static_cast<double>(waterfall.most_ns) - static_cast<double>(waterfall.least_ns), 1.0);
+  double const span = std::max(
+      static_cast<double>(waterfall.most_ns) - static_cast<double>(waterfall.least_ns), 1.0);
   auto const x = [&](int64_t ns) {
     double const share = (static_cast<double>(ns) - static_cast<double>(waterfall.least_ns)) / span;
     return low.x + static_cast<float>(share) * (high.x - low.x - 1);
   };
   // Where the step would end, and where it does.
-  for (auto const& [ns, colour] :
-       {std::pair(waterfall.ideal_ns, surface(theme).text_dim), std::pair(waterfall.step_ns, surface(theme).text)})
-    list.AddRectFilled(ImVec2(x(ns), low.y - 2 * scale), ImVec2(x(ns) + 1, high.y + 2 * scale), with_alpha(colour, 0.6F));
-  float const begin = x(std::min(bar.begin_ns, bar.end_ns)), end = x(std::max(bar.begin_ns, bar.end_ns));
+  for (auto const& [ns, colour] : {std::pair(waterfall.ideal_ns, surface(theme).text_dim),
+                                   std::pair(waterfall.step_ns, surface(theme).text)})
+    list.AddRectFilled(ImVec2(x(ns), low.y - 2 * scale), ImVec2(x(ns) + 1, high.y + 2 * scale),
+                       with_alpha(colour, 0.6F));
+  float const begin = x(std::min(bar.begin_ns, bar.end_ns)),
+              end = x(std::max(bar.begin_ns, bar.end_ns));
   // What is gained is an outline: no meaning hangs on colour alone.
-  ImVec2 const top(begin, low.y + 2 * scale), bottom(std::max(end, begin + 2 * scale), high.y - scale);
+  ImVec2 const top(begin, low.y + 2 * scale),
+      bottom(std::max(end, begin + 2 * scale), high.y - scale);
   uint32_t const colour = paint_colour(paint_of(bar.part), theme);
   if (bar.lost_ns >= 0)
     list.AddRectFilled(top, bottom, colour);
@@ -148,17 +169,20 @@ void pair_chooser(ScalingView const& view, ViewState& state, uint32_t shown) {
 }
 
 void waterfall_table(ScalingView const& view, ViewState& state) {
-  uint32_t const shown = std::min(state.panels.loss.value_or(view.whole()), static_cast<uint32_t>(view.waterfalls.size() - 1));
+  uint32_t const shown = std::min(state.panels.loss.value_or(view.whole()),
+                                  static_cast<uint32_t>(view.waterfalls.size() - 1));
   ScalingView::Waterfall const& waterfall = view.waterfalls[shown];
   ImGui::AlignTextToFramePadding();
   heading("Lost time");
   ImGui::SameLine();
   pair_chooser(view, state, shown);
-  auto const lost = static_cast<double>(waterfall.step_ns) - static_cast<double>(waterfall.ideal_ns);
-  text_coloured(fit(fmt::format("step {}, ideal {}: {}", base::format_duration(waterfall.step_ns),
-                                base::format_duration(waterfall.ideal_ns), reports::signed_duration(lost)),
-                    ImGui::GetContentRegionAvail().x),
-                surface(state.theme).text_dim);
+  auto const lost =
+      static_cast<double>(waterfall.step_ns) - static_cast<double>(waterfall.ideal_ns);
+  text_coloured(
+      fit(fmt::format("step {}, ideal {}: {}", base::format_duration(waterfall.step_ns),
+                      base::format_duration(waterfall.ideal_ns), reports::signed_duration(lost)),
+          ImGui::GetContentRegionAvail().x),
+      surface(state.theme).text_dim);
   if (waterfall.bars.empty()) {
     empty_state("Nothing is lost and nothing is gained.", state.theme);
     return;
@@ -169,9 +193,15 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
   table.rows = waterfall.bars.size();
   table.first_number = 2;
   table.name = [&](size_t row) { return waterfall.bars[row].label; };
-  table.swatch = [&](size_t row) { return std::optional(paint_colour(paint_of(waterfall.bars[row].part), state.theme)); };
-  table.value = [&](size_t row, size_t) { return static_cast<double>(waterfall.bars[row].lost_ns); };
-  table.text = [&](size_t row, size_t) { return reports::signed_duration(static_cast<double>(waterfall.bars[row].lost_ns)); };
+  table.swatch = [&](size_t row) {
+    return std::optional(paint_colour(paint_of(waterfall.bars[row].part), state.theme));
+  };
+  table.value = [&](size_t row, size_t) {
+    return static_cast<double>(waterfall.bars[row].lost_ns);
+  };
+  table.text = [&](size_t row, size_t) {
+    return reports::signed_duration(static_cast<double>(waterfall.bars[row].lost_ns));
+  };
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
     if (column != kLossBar) return false;
     draw_lost_bar(waterfall, waterfall.bars[row], low, high, state.theme);
@@ -182,13 +212,15 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
     return bar.meaning + (bar.reason.empty() ? "" : "\n" + bar.reason) +
            "\nclick: the panel that shows it for the run on the timeline";
   };
-  if (auto const clicked = fact_table(table, state.theme)) state.panels.tab = tab_of(waterfall.bars[*clicked].part);
+  if (auto const clicked = fact_table(table, state.theme))
+    state.panels.tab = tab_of(waterfall.bars[*clicked].part);
 }
 
 void notes_list(RunSeries const& series, ScalingView const& view, Theme theme) {
   for (RunSeries::Member const& run : series.runs)
     if (!run.error.empty())
-      text_wrapped(fmt::format("Not in the numbers: {}", printable_name(run.error)), surface(theme).warning);
+      text_wrapped(fmt::format("Not in the numbers: {}", printable_name(run.error)),
+                   surface(theme).warning);
   for (std::string const& note : view.notes) text_wrapped(note, surface(theme).text_dim);
 }
 
@@ -198,7 +230,8 @@ void refused(ScalingView const& view, ViewState& state) {
   text_wrapped(view.refusal, s.text);
   if (!view.is_kind_unclear) return;
   ImGui::Spacing();
-  if (ImGui::Button("Strong: a step does the same work")) state.panels.scaling = SayScaling::kStrong;
+  if (ImGui::Button("Strong: a step does the same work"))
+    state.panels.scaling = SayScaling::kStrong;
   ImGui::SameLine();
   if (ImGui::Button("Weak: each device does")) state.panels.scaling = SayScaling::kWeak;
 }
@@ -229,10 +262,10 @@ void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
 
 void still_reading(RunSeries const& series, ViewState const& state, Outside* outside) {
   auto const next = series.next();
-  text_coloured(
-      fmt::format("{} of {} runs are read{}", series.read(), series.runs.size(),
-                  next ? "; now " + printable_name(series.runs[*next].path) : "; the one on the timeline is being analyzed"),
-      surface(state.theme).text_dim);
+  text_coloured(fmt::format("{} of {} runs are read{}", series.read(), series.runs.size(),
+                            next ? "; now " + printable_name(series.runs[*next].path)
+                                 : "; the one on the timeline is being analyzed"),
+                surface(state.theme).text_dim);
   run_table(series, nullptr, state.theme, outside);
 }
 
@@ -241,8 +274,8 @@ void still_reading(RunSeries const& series, ViewState const& state, Outside* out
 void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside) {
   if (!scene.series) {
     empty_state(
-        "One run is open. Open runs on different numbers of devices together to see how they scale: stepscope view RUN1 RUN2 "
-        "RUN4 …, or "
+        "One run is open. Open runs on different numbers of devices together to see how they "
+        "scale: stepscope view RUN1 RUN2 RUN4 …, or "
         "the folder that stepscope run WORKLOAD --scale 1,2,4 makes (docs/guide/SCALING.md).",
         state.theme);
     return;
@@ -253,9 +286,10 @@ void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside)
   for (RunSeries::Member const& run : series.runs)
     if (run.sample) samples.push_back(run.sample);
   ScalingView const* const view =
-      memo.scaling.ask(state.panels.scaling, [samples, options = series.options](SayScaling say, std::stop_token const&) {
-        return scaling_view(samples, options, say);
-      });
+      memo.scaling.ask(state.panels.scaling,
+                       [samples, options = series.options](SayScaling say, std::stop_token const&) {
+                         return scaling_view(samples, options, say);
+                       });
   if (view == nullptr) return text_coloured("Comparing the runs…", surface(state.theme).text_dim);
   if (view->series.points.empty() || !view->refusal.empty()) {
     refused(*view, state);

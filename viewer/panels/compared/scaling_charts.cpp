@@ -30,7 +30,9 @@ struct DevicePlot {
   std::optional<size_t> pointed;  ///< under the mouse
 };
 
-double devices_of(ScalingPoint const& point) { return static_cast<double>(std::max<uint64_t>(point.devices, 1)); }
+double devices_of(ScalingPoint const& point) {
+  return static_cast<double>(std::max<uint64_t>(point.devices, 1));
+}
 
 DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter) {
   float const scale = ui_scale();
@@ -50,7 +52,8 @@ DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter)
   if (!made.is_drawn || !ImGui::IsItemHovered()) return made;
   float nearest = size.x;
   for (size_t p = 0; p < series.points.size(); ++p) {
-    float const distance = std::abs(made.plot.x(devices_of(series.points[p])) - ImGui::GetIO().MousePos.x);
+    float const distance =
+        std::abs(made.plot.x(devices_of(series.points[p])) - ImGui::GetIO().MousePos.x);
     if (distance >= nearest) continue;
     nearest = distance;
     made.pointed = p;
@@ -60,13 +63,14 @@ DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter)
 
 std::vector<PlotTick> device_ticks(ScalingSeries const& series) {
   std::vector<PlotTick> ticks;
-  for (ScalingPoint const& point : series.points) ticks.push_back({devices_of(point), base::format_count(point.devices)});
+  for (ScalingPoint const& point : series.points)
+    ticks.push_back({devices_of(point), base::format_count(point.devices)});
   return ticks;
 }
 
 /// A line through a value of every point.
-void draw_line(ImDrawList& list, Plot const& plot, ScalingSeries const& series, uint32_t colour, float width,
-               std::function<double(ScalingPoint const&)> const& value) {
+void draw_line(ImDrawList& list, Plot const& plot, ScalingSeries const& series, uint32_t colour,
+               float width, std::function<double(ScalingPoint const&)> const& value) {
   std::optional<ImVec2> before;
   for (ScalingPoint const& point : series.points) {
     double const y = value(point);
@@ -81,18 +85,21 @@ void draw_line(ImDrawList& list, Plot const& plot, ScalingSeries const& series, 
 }
 
 /// A point and its interval; `y`: from values to the plot's.
-void draw_estimate(ImDrawList& list, Plot const& plot, ScalingPoint const& point, Estimate const& estimate, uint32_t colour,
-                   double (*y)(double), bool is_pointed) {
+void draw_estimate(ImDrawList& list, Plot const& plot, ScalingPoint const& point,
+                   Estimate const& estimate, uint32_t colour, double (*y)(double),
+                   bool is_pointed) {
   float const scale = ui_scale();
   float const x = plot.x(devices_of(point));
-  if (estimate.low && estimate.high && std::isfinite(y(*estimate.low)) && std::isfinite(y(*estimate.high))) {
+  if (estimate.low && estimate.high && std::isfinite(y(*estimate.low)) &&
+      std::isfinite(y(*estimate.high))) {
     float const low = plot.y(y(*estimate.low)), high = plot.y(y(*estimate.high));
     list.AddLine(ImVec2(x, low), ImVec2(x, high), colour, 1.5F * scale);
     for (float const end : {low, high})
       list.AddLine(ImVec2(x - 3 * scale, end), ImVec2(x + 3 * scale, end), colour, 1.5F * scale);
   }
   if (std::isfinite(y(estimate.value)))
-    list.AddCircleFilled(ImVec2(x, plot.y(y(estimate.value))), (is_pointed ? 4.5F : 3.0F) * scale, colour, 16);
+    list.AddCircleFilled(ImVec2(x, plot.y(y(estimate.value))), (is_pointed ? 4.5F : 3.0F) * scale,
+                         colour, 16);
 }
 
 void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
@@ -100,10 +107,13 @@ void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
   ScalingPoint const& point = series.points[index];
   begin_tooltip();
   heading(reports::devices_text(point.devices));
-  text(fmt::format("{}, {}", base::format_count(point.runs.size(), "run"), base::format_count(point.steps, "step")));
-  text(fmt::format("step {} {}", duration_words(point.step_ns.value), reports::half_interval(point.step_ns)));
-  text(fmt::format("{} {}, {} times the work; ideal {}", reports::plain_number(point.throughput.value),
-                   reports::throughput_unit(series), reports::plain_number(point.speedup.value),
+  text(fmt::format("{}, {}", base::format_count(point.runs.size(), "run"),
+                   base::format_count(point.steps, "step")));
+  text(fmt::format("step {} {}", duration_words(point.step_ns.value),
+                   reports::half_interval(point.step_ns)));
+  text(fmt::format("{} {}, {} times the work; ideal {}",
+                   reports::plain_number(point.throughput.value), reports::throughput_unit(series),
+                   reports::plain_number(point.speedup.value),
                    reports::plain_number(devices_of(point) / devices_of(series.points.front()))));
   std::string const interval = reports::share_interval(point.efficiency);
   text(fmt::format("efficiency {}{}", base::format_share(point.efficiency.value),
@@ -111,7 +121,8 @@ void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     swatch(paint_colour(paint_of(factor), theme));
-    text(fmt::format("{}  {}", base::format_share(point.factors.of(factor)), reports::factor_words(factor).label));
+    text(fmt::format("{}  {}", base::format_share(point.factors.of(factor)),
+                     reports::factor_words(factor).label));
   }
   if (index > 0) text_coloured("click: what is lost up to here", surface(theme).text_dim);
   end_tooltip();
@@ -126,13 +137,15 @@ std::optional<size_t> finish_plot(ScalingView const& view, DevicePlot const& mad
 /// 1, 2, 5, 10, … as far as they lie within two logarithms of base 2.
 std::vector<PlotTick> logarithmic_ticks(double bottom, double top) {
   std::vector<PlotTick> ticks;
-  double const lowest = std::floor(bottom * std::log10(2.0)), highest = std::ceil(top * std::log10(2.0));
+  double const lowest = std::floor(bottom * std::log10(2.0)),
+               highest = std::ceil(top * std::log10(2.0));
   for (double power = lowest; power <= highest && ticks.size() < 64; ++power)
     for (double const digit : {1.0, 2.0, 5.0}) {
       double const value = digit * std::pow(10.0, power);
       double const at = std::log2(value);
       if (at >= bottom && at <= top)
-        ticks.push_back({at, value >= 1e6 ? fmt::format("{:.0e}", value) : fmt::format("{:g}", value)});
+        ticks.push_back(
+            {at, value >= 1e6 ? fmt::format("{:.0e}", value) : fmt::format("{:g}", value)});
     }
   return ticks;
 }
@@ -158,16 +171,19 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
   Surface const& s = surface(theme);
   heading("Throughput");
   ImGui::SameLine();
-  text_coloured(fit(fmt::format("{} · line: ideal", reports::throughput_unit(series)), ImGui::GetContentRegionAvail().x),
+  text_coloured(fit(fmt::format("{} · line: ideal", reports::throughput_unit(series)),
+                    ImGui::GetContentRegionAvail().x),
                 s.text_dim);
   DevicePlot made = begin_plot("throughput", series, 46);
   if (!made.is_drawn) return std::nullopt;
   Plot& plot = made.plot;
   double const of_one = series.points.front().throughput.value / devices_of(series.points.front());
   auto const ideal = [&](double devices) { return log2_of(of_one * devices); };
-  double least = ideal(devices_of(series.points.front())), most = ideal(devices_of(series.points.back()));
+  double least = ideal(devices_of(series.points.front())),
+         most = ideal(devices_of(series.points.back()));
   for (ScalingPoint const& point : series.points)
-    for (double const value : {point.throughput.value, point.throughput.low.value_or(0), point.throughput.high.value_or(0)})
+    for (double const value : {point.throughput.value, point.throughput.low.value_or(0),
+                               point.throughput.high.value_or(0)})
       if (double const y = log2_of(value); std::isfinite(y)) {
         least = std::min(least, y);
         most = std::max(most, y);
@@ -180,12 +196,14 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
   thin_ticks(y_ticks, plot);
   draw_axes(list, plot, device_ticks(series), y_ticks, theme);
   list.PushClipRect(plot.low, plot.high, true);
-  list.AddLine(ImVec2(plot.low.x, plot.y(ideal(plot.left))), ImVec2(plot.high.x, plot.y(ideal(plot.right))), s.text_dim,
-               1 * ui_scale());
+  list.AddLine(ImVec2(plot.low.x, plot.y(ideal(plot.left))),
+               ImVec2(plot.high.x, plot.y(ideal(plot.right))), s.text_dim, 1 * ui_scale());
   uint32_t const colour = paint_colour(Paint::kCompute, theme);
-  draw_line(list, plot, series, colour, 2, [](ScalingPoint const& point) { return log2_of(point.throughput.value); });
+  draw_line(list, plot, series, colour, 2,
+            [](ScalingPoint const& point) { return log2_of(point.throughput.value); });
   for (size_t p = 0; p < series.points.size(); ++p)
-    draw_estimate(list, plot, series.points[p], series.points[p].throughput, colour, log2_of, made.pointed == p);
+    draw_estimate(list, plot, series.points[p], series.points[p].throughput, colour, log2_of,
+                  made.pointed == p);
   list.PopClipRect();
   return finish_plot(view, made, theme);
 }
@@ -194,8 +212,8 @@ namespace {
 
 /// What each line of the chart stands for; the factor that broke first stands out.
 void factor_legend(ScalingView const& view, Theme theme) {
-  static constexpr std::array<char const*, analyzer::kScalingFactorCount> kShort = {"load balance", "communication",
-                                                                                    "orchestration", "computation"};
+  static constexpr std::array<char const*, analyzer::kScalingFactorCount> kShort = {
+      "load balance", "communication", "orchestration", "computation"};
   auto const entry = [&](uint32_t colour, char const* name, bool is_strong) {
     float const width = ImGui::CalcTextSize(name).x + 26 * ui_scale();
     if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
@@ -207,8 +225,8 @@ void factor_legend(ScalingView const& view, Theme theme) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     bool const is_broken = view.series.broken && view.series.broken->factor == factor;
     entry(paint_colour(paint_of(factor), theme), kShort[f], is_broken);
-    hint(fmt::format("{}: {}{}", reports::factor_words(factor).label, reports::factor_words(factor).meaning,
-                     is_broken ? "\nIt broke first." : ""));
+    hint(fmt::format("{}: {}{}", reports::factor_words(factor).label,
+                     reports::factor_words(factor).meaning, is_broken ? "\nIt broke first." : ""));
   }
   ImGui::NewLine();
 }
@@ -242,18 +260,22 @@ std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme) {
   plot.top = most + (most - plot.bottom) * 0.06;
   double const step = nice_step(plot.top - plot.bottom, 4);
   std::vector<PlotTick> y_ticks;
-  for (double value = std::ceil(plot.bottom / step) * step; value <= plot.top && y_ticks.size() < 64; value += step)
+  for (double value = std::ceil(plot.bottom / step) * step;
+       value <= plot.top && y_ticks.size() < 64; value += step)
     y_ticks.push_back({value, fmt::format("{:g} %", std::round(value * 1000) / 10)});
   thin_ticks(y_ticks, plot);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_axes(list, plot, device_ticks(series), y_ticks, theme);
   list.PushClipRect(plot.low, plot.high, true);
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
-    draw_line(list, plot, series, paint_colour(paint_of(static_cast<analyzer::ScalingFactor>(f)), theme), 1.5F,
+    draw_line(list, plot, series,
+              paint_colour(paint_of(static_cast<analyzer::ScalingFactor>(f)), theme), 1.5F,
               [f](ScalingPoint const& point) { return point.factors.by_factor[f]; });
-  draw_line(list, plot, series, s.text, 2.5F, [](ScalingPoint const& point) { return point.efficiency.value; });
+  draw_line(list, plot, series, s.text, 2.5F,
+            [](ScalingPoint const& point) { return point.efficiency.value; });
   for (size_t p = 0; p < series.points.size(); ++p)
-    draw_estimate(list, plot, series.points[p], series.points[p].efficiency, s.text, as_is, made.pointed == p);
+    draw_estimate(list, plot, series.points[p], series.points[p].efficiency, s.text, as_is,
+                  made.pointed == p);
   list.PopClipRect();
   return finish_plot(view, made, theme);
 }

@@ -1,4 +1,5 @@
-// The charts of the scaling panel. Each returns the point (index of ScalingSeries::points) that was clicked.
+// The charts of the scaling panel. Each returns the point (index of ScalingSeries::points) that was
+// clicked.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace stepscope::viewer {
 
-/// Work per second against the number of devices, both logarithmic, so that ideal is a straight line; with error bars.
+/// Work per second against the number of devices, both logarithmic, so that ideal is a straight
+/// line; with error bars.
 std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme);
 /// Efficiency with its error bars, and the factors that make it.
 std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme);

@@ -16,8 +16,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// A pair with its gap is at least so wide, in pixels: a bar a side and one between pairs. Where there is no room for all pairs
-/// the one with the longest step stands for several.
+/// A pair with its gap is at least so wide, in pixels: a bar a side and one between pairs. Where
+/// there is no room for all pairs the one with the longest step stands for several.
 constexpr float kThinnestPair = 3;
 /// Few pairs are not stretched over the whole width, at scale 1.
 constexpr float kWidestPair = 60;
@@ -27,39 +27,45 @@ constexpr float kBaseAlpha = 0.50F;
 struct PairSteps {
   analyzer::StepStats const* base;
   analyzer::StepStats const* candidate;
-  [[nodiscard]] int64_t longest() const { return std::max(base->time.window_ns, candidate->time.window_ns); }
+  [[nodiscard]] int64_t longest() const {
+    return std::max(base->time.window_ns, candidate->time.window_ns);
+  }
 };
 
 PairSteps steps_at_pair(RunPair& pair, size_t i) {
   StepAlignment::Pair const& of = pair.alignment().pairs[i];
-  return {&pair.view(RunSide::kBase).scene.analysis.steps[of.base_step], &pair.candidate().analysis.steps[of.candidate_step]};
+  return {&pair.view(RunSide::kBase).scene.analysis.steps[of.base_step],
+          &pair.candidate().analysis.steps[of.candidate_step]};
 }
 
 /// The split of one step, from the bottom up.
-void pair_bar(ImDrawList& list, analyzer::StepStats const& step, ImVec2 foot, float width, float height, float alpha,
-              Theme theme) {
+void pair_bar(ImDrawList& list, analyzer::StepStats const& step, ImVec2 foot, float width,
+              float height, float alpha, Theme theme) {
   auto const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
   float y = foot.y;
   for (SplitPart const& part : split_parts(step.time)) {
     if (part.time <= 0) continue;
     float const top = y - height * static_cast<float>(part.time) / total;
-    list.AddRectFilled(ImVec2(foot.x, std::round(top)), ImVec2(foot.x + width, std::round(y)),
-                       with_alpha(paint_colour(part.paint, theme), step.warmup ? alpha * 0.5F : alpha));
+    list.AddRectFilled(
+        ImVec2(foot.x, std::round(top)), ImVec2(foot.x + width, std::round(y)),
+        with_alpha(paint_colour(part.paint, theme), step.warmup ? alpha * 0.5F : alpha));
     y = top;
   }
 }
 
 std::string number_words(StepAlignment::Pair const& pair) {
-  return pair.base_number == pair.candidate_number ? fmt::format("Step {}", pair.base_number)
-                                                   : fmt::format("Steps {} and {}", pair.base_number, pair.candidate_number);
+  return pair.base_number == pair.candidate_number
+             ? fmt::format("Step {}", pair.base_number)
+             : fmt::format("Steps {} and {}", pair.base_number, pair.candidate_number);
 }
 
 void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
   PairSteps const steps = steps_at_pair(pair, index);
   begin_tooltip();
   bool const warmup = steps.base->warmup || steps.candidate->warmup;
-  heading(number_words(pair.alignment().pairs[index]) + (warmup ? " (warm-up: left out of statistics)" : ""));
+  heading(number_words(pair.alignment().pairs[index]) +
+          (warmup ? " (warm-up: left out of statistics)" : ""));
   if (ImGui::BeginTable("pair", 4, ImGuiTableFlags_SizingFixedFit)) {
     for (char const* title : {"", "base", "new", "change"}) {
       ImGui::TableNextColumn();
@@ -68,8 +74,9 @@ void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
     auto const row = [&](std::string_view name, int64_t base, int64_t candidate) {
       ImGui::TableNextColumn();
       text(name);
-      for (std::string const& value : {base::format_duration(base), base::format_duration(candidate),
-                                       reports::signed_duration(static_cast<double>(candidate) - static_cast<double>(base))}) {
+      for (std::string const& value :
+           {base::format_duration(base), base::format_duration(candidate),
+            reports::signed_duration(static_cast<double>(candidate) - static_cast<double>(base))}) {
         ImGui::TableNextColumn();
         text_right(value, surface(theme).text);
       }
@@ -78,7 +85,8 @@ void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
     auto const after = split_parts(steps.candidate->time);
     row("step", steps.base->time.window_ns, steps.candidate->time.window_ns);
     for (size_t i = 0; i < before.size(); ++i)
-      if (before[i].time != 0 || after[i].time != 0) row(paint_name(before[i].paint), before[i].time, after[i].time);
+      if (before[i].time != 0 || after[i].time != 0)
+        row(paint_name(before[i].paint), before[i].time, after[i].time);
     ImGui::EndTable();
   }
   text_coloured(fmt::format("{} and {}", describe(pair.view(RunSide::kBase).scene, steps.base->ref),
@@ -115,7 +123,9 @@ struct PairColumns {
   size_t pairs = 0, columns = 0;
   float width = 1;  ///< of a column
   [[nodiscard]] size_t first(size_t column) const { return column * pairs / columns; }
-  [[nodiscard]] size_t last(size_t column) const { return std::max(first(column + 1), first(column) + 1); }
+  [[nodiscard]] size_t last(size_t column) const {
+    return std::max(first(column + 1), first(column) + 1);
+  }
 };
 
 /// Of a column the pair with the longest step.
@@ -129,7 +139,8 @@ size_t shown_pair(RunPair& pair, PairColumns const& columns, size_t column) {
 void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, Theme theme) {
   float const scale = ui_scale();
   int64_t longest = 1;
-  for (size_t i = 0; i < columns.pairs; ++i) longest = std::max(longest, steps_at_pair(pair, i).longest());
+  for (size_t i = 0; i < columns.pairs; ++i)
+    longest = std::max(longest, steps_at_pair(pair, i).longest());
   float const height = columns.size.y - 8 * scale;
   float const bottom = columns.origin.y + columns.size.y - 2 * scale;
   float const gap = columns.width >= 6 * scale ? std::round(2 * scale) : 1;
@@ -138,18 +149,24 @@ void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, The
     size_t const shown = shown_pair(pair, columns, column);
     PairSteps const steps = steps_at_pair(pair, shown);
     float const x = columns.origin.x + std::round(static_cast<float>(column) * columns.width);
-    float const next = columns.origin.x + std::round(static_cast<float>(column + 1) * columns.width);
+    float const next =
+        columns.origin.x + std::round(static_cast<float>(column + 1) * columns.width);
     float const half = std::max(std::floor((next - x - gap) / 2), 1.0F);
     auto const high = [&](analyzer::StepStats const& step) {
-      return std::max(static_cast<float>(step.time.window_ns) / static_cast<float>(longest) * height, 1.0F);
+      return std::max(
+          static_cast<float>(step.time.window_ns) / static_cast<float>(longest) * height, 1.0F);
     };
     pair_bar(list, *steps.base, ImVec2(x, bottom), half, high(*steps.base), kBaseAlpha, theme);
-    pair_bar(list, *steps.candidate, ImVec2(x + half, bottom), half, high(*steps.candidate), 1, theme);
+    pair_bar(list, *steps.candidate, ImVec2(x + half, bottom), half, high(*steps.candidate), 1,
+             theme);
     StepAlignment::Pair const& of = pair.alignment().pairs[shown];
-    bool const in_view = static_cast<double>(of.base_end) > window.begin && static_cast<double>(of.base_begin) < window.end;
-    bool const is_aligned = pair.aligned() && *pair.aligned() >= columns.first(column) && *pair.aligned() < columns.last(column);
+    bool const in_view = static_cast<double>(of.base_end) > window.begin &&
+                         static_cast<double>(of.base_begin) < window.end;
+    bool const is_aligned = pair.aligned() && *pair.aligned() >= columns.first(column) &&
+                            *pair.aligned() < columns.last(column);
     if (in_view || is_aligned)
-      list.AddRectFilled(ImVec2(x, bottom - (is_aligned ? 2 * scale : 0)), ImVec2(x + 2 * half, bottom + 2 * scale),
+      list.AddRectFilled(ImVec2(x, bottom - (is_aligned ? 2 * scale : 0)),
+                         ImVec2(x + 2 * half, bottom + 2 * scale),
                          with_alpha(surface(theme).accent, is_aligned ? 1.0F : 0.6F));
   }
 }
@@ -160,14 +177,20 @@ std::string why_no_pairs(RunPair& pair) {
   for (RunSide const side : {RunSide::kBase, RunSide::kNew}) {
     Scene const& scene = pair.view(side).scene;
     char const* const name = side == RunSide::kBase ? "The base" : "The new run";
-    if (!scene.is_analyzed) return fmt::format("{}: {}", name, printable_name(scene.analysis_words));
+    if (!scene.is_analyzed)
+      return fmt::format("{}: {}", name, printable_name(scene.analysis_words));
     auto const& hosts = scene.analysis.hosts;
-    bool const has_thread_steps = std::any_of(hosts.begin(), hosts.end(), [](auto const& host) { return !host.steps.empty(); });
+    bool const has_thread_steps = std::any_of(hosts.begin(), hosts.end(),
+                                              [](auto const& host) { return !host.steps.empty(); });
     if (scene.analysis.steps.empty() && has_thread_steps)
-      return fmt::format("{} has steps of threads alone: Comparison shows what they take; only steps of devices are aligned.",
-                         name);
+      return fmt::format(
+          "{} has steps of threads alone: Comparison shows what they take; only steps of devices "
+          "are aligned.",
+          name);
     if (scene.analysis.steps.empty())
-      return fmt::format("{} has no steps: mark them with the annotation API or with NVTX ranges named \"step\".", name);
+      return fmt::format(
+          "{} has no steps: mark them with the annotation API or with NVTX ranges named \"step\".",
+          name);
   }
   return "The runs have no step in common.";
 }
@@ -183,16 +206,19 @@ void step_pairs(RunPair& pair, float height) {
   size_t const count = pair.alignment().pairs.size();
   pairs_caption(pair, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), theme);
   if (count == 0) {
-    draw_text(list, ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2), surface(theme).text_dim,
-              fit(why_no_pairs(pair), width - kGutter * scale));
+    draw_text(list,
+              ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
+              surface(theme).text_dim, fit(why_no_pairs(pair), width - kGutter * scale));
     return;
   }
   PairColumns columns;
   columns.origin = ImVec2(corner.x + kGutter * scale, corner.y);
   columns.size = ImVec2(std::max(width - (kGutter + 8) * scale, 1.0F), height);
   columns.pairs = count;
-  columns.columns = std::min(count, static_cast<size_t>(std::max(columns.size.x / kThinnestPair, 1.0F)));
-  columns.width = std::min(columns.size.x / static_cast<float>(columns.columns), kWidestPair * scale);
+  columns.columns =
+      std::min(count, static_cast<size_t>(std::max(columns.size.x / kThinnestPair, 1.0F)));
+  columns.width =
+      std::min(columns.size.x / static_cast<float>(columns.columns), kWidestPair * scale);
   draw_pairs(list, pair, columns, theme);
   float const x = ImGui::GetIO().MousePos.x - columns.origin.x;
   if (!hovered || x < 0 || x >= columns.width * static_cast<float>(columns.columns)) return;

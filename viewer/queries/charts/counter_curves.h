@@ -1,5 +1,5 @@
-// What counters say of a device over time, pixel by pixel: its clocks, power, temperature and utilization. The counters are those
-// from which the analysis makes TelemetryStats.
+// What counters say of a device over time, pixel by pixel: its clocks, power, temperature and
+// utilization. The counters are those from which the analysis makes TelemetryStats.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,18 @@ struct CounterCurve {
   double scale = 1;   ///< × a value of the node's curve = MHz, W, °C or per cent
   uint32_t node = 0;  ///< of the counter
 };
-/// Of a device (index into Analysis::devices), in the order in which they are shown; those that are drawn as curves. O(nodes).
+/// Of a device (index into Analysis::devices), in the order in which they are shown; those that are
+/// drawn as curves. O(nodes).
 std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device);
 /// What the analysis says of it over the device's window; none where it does not.
-std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetryStats const& telemetry, CounterCurve::What what);
+std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetryStats const& telemetry,
+                                                          CounterCurve::What what);
 /// "SM clock", "MHz".
 char const* counter_name(CounterCurve::What what);
 char const* counter_unit(CounterCurve::What what);
 
 /// `count` pixels over the window. Of very many samples in a pixel some are looked at, evenly.
-std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve, TimeWindow window, size_t count);
+std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve,
+                                         TimeWindow window, size_t count);
 
 }  // namespace stepscope::viewer

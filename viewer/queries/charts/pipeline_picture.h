@@ -10,9 +10,12 @@
 
 namespace stepscope::viewer {
 
-/// Of the step of median length of the first stage, when any stage was in it. View time. None: a stage has no such step.
-std::optional<TimeWindow> steady_step_of(Scene const& scene, analyzer::PipelineStats const& pipeline);
+/// Of the step of median length of the first stage, when any stage was in it. View time. None: a
+/// stage has no such step.
+std::optional<TimeWindow> steady_step_of(Scene const& scene,
+                                         analyzer::PipelineStats const& pipeline);
 /// A device's time in `width` pixels. O(width · log segments).
-std::vector<StripPiece> device_pieces(Scene const& scene, uint32_t node, TimeWindow window, float width);
+std::vector<StripPiece> device_pieces(Scene const& scene, uint32_t node, TimeWindow window,
+                                      float width);
 
 }  // namespace stepscope::viewer

@@ -11,7 +11,8 @@ using analyzer::CollectiveStats;
 /// View time of the first participant's begin.
 double first_begin(Scene const& scene, CollectiveStats const& facts) {
   int64_t begin = facts.participants.front().when.begin;
-  for (auto const& participant : facts.participants) begin = std::min(begin, participant.when.begin);
+  for (auto const& participant : facts.participants)
+    begin = std::min(begin, participant.when.begin);
   return static_cast<double>(scene.to_view(begin));
 }
 
@@ -28,12 +29,14 @@ std::vector<uint32_t> collectives_in(Scene const& scene, TimeWindow range) {
 }
 
 /// The row of every device; devices that take part in no collective of the range have none.
-std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const& chosen, uint32_t most_rows, WaitMatrix& grid,
+std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const& chosen,
+                                 uint32_t most_rows, WaitMatrix& grid,
                                  std::map<analyzer::DeviceRef, uint32_t> const& devices) {
   std::vector<char> used(scene.analysis.devices.size());
   for (uint32_t const index : chosen)
     for (auto const& participant : scene.analysis.collectives[index].participants)
-      if (auto const device = devices.find(participant.ref); device != devices.end()) used[device->second] = 1;
+      if (auto const device = devices.find(participant.ref); device != devices.end())
+        used[device->second] = 1;
   auto const count = static_cast<uint32_t>(std::count(used.begin(), used.end(), 1));
   uint32_t const rows = std::min(count, std::max(most_rows, 1U));
   std::vector<uint32_t> row_of(used.size(), WaitMatrix::kNone);
@@ -53,11 +56,13 @@ std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const
 WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_token const& stop) {
   WaitMatrix grid;
   std::map<analyzer::DeviceRef, uint32_t> devices;
-  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i) devices.emplace(scene.analysis.devices[i].ref, i);
+  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
+    devices.emplace(scene.analysis.devices[i].ref, i);
   std::vector<uint32_t> const chosen = collectives_in(scene, key.range);
   std::vector<uint32_t> const row_of = place_rows(scene, chosen, key.most_rows, grid, devices);
   grid.collectives = chosen.size();
-  grid.columns = static_cast<uint32_t>(std::min<size_t>(chosen.size(), std::max(key.most_columns, 1U)));
+  grid.columns =
+      static_cast<uint32_t>(std::min<size_t>(chosen.size(), std::max(key.most_columns, 1U)));
   grid.cells.resize(grid.rows.size() * grid.columns);
   for (size_t i = 0; i < chosen.size() && !stop.stop_requested(); ++i) {
     auto const column = static_cast<uint32_t>(i * grid.columns / chosen.size());

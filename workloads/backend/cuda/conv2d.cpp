@@ -1,5 +1,6 @@
-// Convolution layer of the CUDA backend by cuDNN, channels last; bias, ReLU and the bias' gradient are own kernels, which read
-// the result once. Only deterministic algorithms are used, those that cuDNN's heuristics put first.
+// Convolution layer of the CUDA backend by cuDNN, channels last; bias, ReLU and the bias' gradient
+// are own kernels, which read the result once. Only deterministic algorithms are used, those that
+// cuDNN's heuristics put first.
 // https://docs.nvidia.com/deeplearning/cudnn/backend/latest/api/cudnn-cnn-library.html
 #include <algorithm>
 #include <array>
@@ -12,7 +13,8 @@
 namespace stepscope::workloads::cuda {
 namespace {
 
-constexpr size_t kMaxWorkspaceBytes = size_t{1} << 30U;  // algorithms that want more are passed over
+constexpr size_t kMaxWorkspaceBytes = size_t{1}
+                                      << 30U;  // algorithms that want more are passed over
 
 /// Descriptors of one layer.
 class Descriptors {
@@ -31,7 +33,8 @@ class Descriptors {
   Descriptors& operator=(Descriptors const&) = delete;
 
   cudnnStatus_t create(Conv2dShape const& s, cudnnDataType_t type, cudnnMathType_t math) {
-    auto const n = static_cast<int>(s.batch), in = static_cast<int>(s.in_channels), out = static_cast<int>(s.out_channels);
+    auto const n = static_cast<int>(s.batch), in = static_cast<int>(s.in_channels),
+               out = static_cast<int>(s.out_channels);
     auto const kernel = static_cast<int>(s.kernel), padding = static_cast<int>(s.padding);
     auto const stride = static_cast<int>(s.stride);
     auto const size = [](int64_t value) { return static_cast<int>(value); };
@@ -45,10 +48,12 @@ class Descriptors {
     for (cudnnConvolutionDescriptor_t& pass : passes) step(dnn_.create_convolution(&pass));
     if (status != CUDNN_STATUS_SUCCESS) return status;
     step(dnn_.set_tensor(x, CUDNN_TENSOR_NHWC, type, n, in, size(s.height), size(s.width)));
-    step(dnn_.set_tensor(y, CUDNN_TENSOR_NHWC, type, n, out, size(s.out_height()), size(s.out_width())));
+    step(dnn_.set_tensor(y, CUDNN_TENSOR_NHWC, type, n, out, size(s.out_height()),
+                         size(s.out_width())));
     step(dnn_.set_filter(weights, type, CUDNN_TENSOR_NHWC, out, in, kernel, kernel));
     for (cudnnConvolutionDescriptor_t const pass : passes) {
-      step(dnn_.set_convolution(pass, padding, padding, stride, stride, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+      step(dnn_.set_convolution(pass, padding, padding, stride, stride, 1, 1,
+                                CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
       step(dnn_.set_math_type(pass, math));
     }
     return status;
@@ -56,7 +61,8 @@ class Descriptors {
 
   cudnnTensorDescriptor_t x = nullptr, y = nullptr;
   cudnnFilterDescriptor_t weights = nullptr;
-  std::array<cudnnConvolutionDescriptor_t, 3> passes = {};  ///< each gets the math type of its algorithm
+  std::array<cudnnConvolutionDescriptor_t, 3> passes =
+      {};  ///< each gets the math type of its algorithm
 
  private:
   Cudnn const& dnn_;
@@ -73,21 +79,24 @@ struct Candidate {
 template <class Algorithm>
 using Candidates = std::vector<Candidate<Algorithm>>;
 
-/// Deterministic algorithms that keep to the precision: cuDNN's suggestions, best first, and last the one that is there for every
-/// shape, by its documentation.
+/// Deterministic algorithms that keep to the precision: cuDNN's suggestions, best first, and last
+/// the one that is there for every shape, by its documentation.
 template <class Suggestion, size_t N, class Algorithm, class WorkspaceOf>
-Candidates<Algorithm> choose(std::array<Suggestion, N> const& suggestions, int count, Algorithm general, cudnnMathType_t asked,
+Candidates<Algorithm> choose(std::array<Suggestion, N> const& suggestions, int count,
+                             Algorithm general, cudnnMathType_t asked,
                              WorkspaceOf const& workspace_of) {
   constexpr size_t kMost = 3;  // their workspaces are reserved
   Candidates<Algorithm> candidates;
   auto const add = [&](Algorithm algorithm, cudnnMathType_t math) {
     size_t bytes = 0;
-    if (workspace_of(algorithm, math, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMaxWorkspaceBytes) return;
+    if (workspace_of(algorithm, math, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMaxWorkspaceBytes)
+      return;
     candidates.push_back({algorithm, math, bytes});
   };
   for (size_t i = 0; i < static_cast<size_t>(count) && candidates.size() < kMost; ++i) {
     Suggestion const& suggestion = suggestions[i];
-    if (suggestion.status != CUDNN_STATUS_SUCCESS || suggestion.determinism != CUDNN_DETERMINISTIC) continue;
+    if (suggestion.status != CUDNN_STATUS_SUCCESS || suggestion.determinism != CUDNN_DETERMINISTIC)
+      continue;
     // With any other math type float32 products may be those of TF32.
     add(suggestion.algo, asked == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : suggestion.mathType);
   }
@@ -102,7 +111,9 @@ struct Plan {
   Candidates<cudnnConvolutionBwdDataAlgo_t> data;
   Candidates<cudnnConvolutionBwdFilterAlgo_t> weights;
 
-  [[nodiscard]] bool complete() const { return !forward.empty() && !data.empty() && !weights.empty(); }
+  [[nodiscard]] bool complete() const {
+    return !forward.empty() && !data.empty() && !weights.empty();
+  }
   /// The workspace of every candidate fits.
   [[nodiscard]] size_t library_bytes() const {
     size_t most = 0;
@@ -123,32 +134,40 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
   if (precision == Precision::kBf16) math = CUDNN_TENSOR_OP_MATH;
   plan.descriptors = std::make_unique<Descriptors>(dnn);
   Descriptors& d = *plan.descriptors;
-  if (d.create(shape, plan.bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, math) != CUDNN_STATUS_SUCCESS) return plan;
+  if (d.create(shape, plan.bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, math) !=
+      CUDNN_STATUS_SUCCESS)
+    return plan;
   std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> forward = {};
   std::array<cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> data = {};
-  std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> weights = {};
+  std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> weights =
+      {};
   int count = 0;
-  dnn.find_forward(handle, d.x, d.weights, d.passes[kForward], d.y, forward.size(), &count, forward.data());
+  dnn.find_forward(handle, d.x, d.weights, d.passes[kForward], d.y, forward.size(), &count,
+                   forward.data());
   plan.forward = choose(forward, count, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math,
                         [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
                           dnn.set_math_type(d.passes[kForward], of_algorithm);
-                          return dnn.forward_workspace(handle, d.x, d.weights, d.passes[kForward], d.y, algorithm, bytes);
+                          return dnn.forward_workspace(handle, d.x, d.weights, d.passes[kForward],
+                                                       d.y, algorithm, bytes);
                         });
   count = 0;
-  dnn.find_backward_data(handle, d.weights, d.y, d.passes[kData], d.x, data.size(), &count, data.data());
+  dnn.find_backward_data(handle, d.weights, d.y, d.passes[kData], d.x, data.size(), &count,
+                         data.data());
   plan.data = choose(data, count, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math,
                      [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
                        dnn.set_math_type(d.passes[kData], of_algorithm);
-                       return dnn.backward_data_workspace(handle, d.weights, d.y, d.passes[kData], d.x, algorithm, bytes);
+                       return dnn.backward_data_workspace(handle, d.weights, d.y, d.passes[kData],
+                                                          d.x, algorithm, bytes);
                      });
   count = 0;
-  dnn.find_backward_weights(handle, d.x, d.y, d.passes[kWeights], d.weights, weights.size(), &count, weights.data());
-  plan.weights =
-      choose(weights, count, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, math,
-             [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
-               dnn.set_math_type(d.passes[kWeights], of_algorithm);
-               return dnn.backward_weights_workspace(handle, d.x, d.y, d.passes[kWeights], d.weights, algorithm, bytes);
-             });
+  dnn.find_backward_weights(handle, d.x, d.y, d.passes[kWeights], d.weights, weights.size(), &count,
+                            weights.data());
+  plan.weights = choose(weights, count, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, math,
+                        [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
+                          dnn.set_math_type(d.passes[kWeights], of_algorithm);
+                          return dnn.backward_weights_workspace(
+                              handle, d.x, d.y, d.passes[kWeights], d.weights, algorithm, bytes);
+                        });
   return plan;
 }
 
@@ -161,7 +180,8 @@ struct Sizes {
 
   /// Of bfloat16 copies of all three.
   [[nodiscard]] size_t copies_bytes() const {
-    return Arena::aligned(x * sizeof(Bf16)) + Arena::aligned(y * sizeof(Bf16)) + Arena::aligned(weights * sizeof(Bf16));
+    return Arena::aligned(x * sizeof(Bf16)) + Arena::aligned(y * sizeof(Bf16)) +
+           Arena::aligned(weights * sizeof(Bf16));
   }
 };
 
@@ -184,11 +204,14 @@ class CudaConv2d final : public Conv2d {
       void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().y : static_cast<void*>(y);
       auto done = run(plan_.forward, kForward, [&](auto const& chosen) {
-        return dnn_.forward(device_.cudnn(), &kOne, d_.x, in, d_.weights, by, d_.passes[kForward], chosen.algorithm,
-                            device_.workspace(), chosen.workspace_bytes, &kZero, d_.y, out);
+        return dnn_.forward(device_.cudnn(), &kOne, d_.x, in, d_.weights, by, d_.passes[kForward],
+                            chosen.algorithm, device_.workspace(), chosen.workspace_bytes, &kZero,
+                            d_.y, out);
       });
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
-      if (done && plan_.bf16) add_bias(stream, static_cast<Bf16 const*>(out), bias, y, rows, shape_.out_channels, shape_.relu);
+      if (done && plan_.bf16)
+        add_bias(stream, static_cast<Bf16 const*>(out), bias, y, rows, shape_.out_channels,
+                 shape_.relu);
       if (done && !plan_.bf16) add_bias(stream, y, bias, y, rows, shape_.out_channels, shape_.relu);
       return done;
     });
@@ -200,8 +223,9 @@ class CudaConv2d final : public Conv2d {
       void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().x : static_cast<void*>(dx);
       auto done = run(plan_.data, kData, [&](auto const& chosen) {
-        return dnn_.backward_data(device_.cudnn(), &kOne, d_.weights, by, d_.y, in, d_.passes[kData], chosen.algorithm,
-                                  device_.workspace(), chosen.workspace_bytes, &kZero, d_.x, out);
+        return dnn_.backward_data(device_.cudnn(), &kOne, d_.weights, by, d_.y, in,
+                                  d_.passes[kData], chosen.algorithm, device_.workspace(),
+                                  chosen.workspace_bytes, &kZero, d_.x, out);
       });
       if (done && plan_.bf16) to_float(stream, static_cast<Bf16 const*>(out), dx, sizes_.x);
       return done;
@@ -216,10 +240,12 @@ class CudaConv2d final : public Conv2d {
       void const* const by = input(stream, dy, copies().y, sizes_.y);
       void* const out = plan_.bf16 ? copies().weights : static_cast<void*>(d_weights);
       auto done = run(plan_.weights, kWeights, [&](auto const& chosen) {
-        return dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, in, d_.y, by, d_.passes[kWeights], chosen.algorithm,
-                                     device_.workspace(), chosen.workspace_bytes, &kZero, d_.weights, out);
+        return dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, in, d_.y, by,
+                                     d_.passes[kWeights], chosen.algorithm, device_.workspace(),
+                                     chosen.workspace_bytes, &kZero, d_.weights, out);
       });
-      if (done && plan_.bf16) to_float(stream, static_cast<Bf16 const*>(out), d_weights, sizes_.weights);
+      if (done && plan_.bf16)
+        to_float(stream, static_cast<Bf16 const*>(out), d_weights, sizes_.weights);
       return done;
     });
   }
@@ -235,7 +261,8 @@ class CudaConv2d final : public Conv2d {
     auto* const begin = static_cast<std::byte*>(device_.workspace()) + plan_.library_bytes();
     auto* const y = begin + Arena::aligned(sizes_.x * sizeof(Bf16));
     auto* const weights = y + Arena::aligned(sizes_.y * sizeof(Bf16));
-    return {reinterpret_cast<Bf16*>(begin), reinterpret_cast<Bf16*>(y), reinterpret_cast<Bf16*>(weights)};
+    return {reinterpret_cast<Bf16*>(begin), reinterpret_cast<Bf16*>(y),
+            reinterpret_cast<Bf16*>(weights)};
   }
   /// What cuDNN reads: the array, or its copy in bfloat16.
   void const* input(cudaStream_t stream, float const* from, Bf16* copy, size_t count) const {
@@ -252,8 +279,9 @@ class CudaConv2d final : public Conv2d {
       if (status == CUDNN_STATUS_SUCCESS) return {};
       // What cuDNN refuses in a capture it has done before, and does again.
       if (candidates.size() == 1 || device_.is_capturing()) {
-        return base::fail("cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
-                          dnn_.error_string(status));
+        return base::fail(
+            "cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
+            dnn_.error_string(status));
       }
       cudaGetLastError();  // of the refused one
       candidates.erase(candidates.begin());
@@ -265,8 +293,9 @@ class CudaConv2d final : public Conv2d {
         name.c_str(),
         [this] {
           Conv2dShape const& s = shape_;
-          return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}, stride {}", s.batch, s.height, s.width,
-                             s.in_channels, s.out_channels, s.kernel, s.padding, s.stride);
+          return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}, stride {}",
+                             s.batch, s.height, s.width, s.in_channels, s.out_channels, s.kernel,
+                             s.padding, s.stride);
         },
         work);
   }
@@ -282,19 +311,23 @@ class CudaConv2d final : public Conv2d {
 
 }  // namespace
 
-Expected<std::unique_ptr<Conv2d>> CudaDevice::conv2d(std::string_view name, Conv2dShape const& shape) {
+Expected<std::unique_ptr<Conv2d>> CudaDevice::conv2d(std::string_view name,
+                                                     Conv2dShape const& shape) {
   activate();
   Plan plan = make_plan(*this, shape, precision());
   // A shape that cuDNN does not do in bfloat16 is computed in the next better precision.
-  if (!plan.complete() && precision() == Precision::kBf16) plan = make_plan(*this, shape, Precision::kFp32);
+  if (!plan.complete() && precision() == Precision::kBf16)
+    plan = make_plan(*this, shape, Precision::kFp32);
   if (!plan.complete()) {
     return base::fail_unsupported(
-        "{}: {}: cuDNN has no deterministic algorithm for {} x {} x {} x {} → {} channels, kernel {}: use another "
-        "--batch, or a newer cuDNN 9",
-        this->name(), name, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels, shape.kernel);
+        "{}: {}: cuDNN has no deterministic algorithm for {} x {} x {} x {} → {} channels, kernel "
+        "{}: use another --batch, or a newer cuDNN 9",
+        this->name(), name, shape.batch, shape.height, shape.width, shape.in_channels,
+        shape.out_channels, shape.kernel);
   }
   size_t const bytes = plan.library_bytes() + (plan.bf16 ? Sizes(shape).copies_bytes() : 0);
-  if (auto reserved = reserve_workspace(bytes, fmt::format("{}.workspace", name)); !reserved) return base::fail_with(reserved);
+  if (auto reserved = reserve_workspace(bytes, fmt::format("{}.workspace", name)); !reserved)
+    return base::fail_with(reserved);
   return std::make_unique<CudaConv2d>(*this, name, shape, std::move(plan));
 }
 

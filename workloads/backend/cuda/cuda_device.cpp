@@ -1,5 +1,5 @@
-// Streams, memory, copies and element-wise operations of a CUDA device; see cuda_device.h. Layers, collectives and graphs are in
-// their own files.
+// Streams, memory, copies and element-wise operations of a CUDA device; see cuda_device.h. Layers,
+// collectives and graphs are in their own files.
 #include "workloads/backend/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 namespace stepscope::workloads::cuda {
 namespace {
 
-constexpr size_t kSlowBytes = 256;                  // the head of the scratch memory: when a slowed operation began
-constexpr size_t kScratchBytes = size_t{4} << 20U;  // partial sums of columns: more would not make them faster
+constexpr size_t kSlowBytes = 256;  // the head of the scratch memory: when a slowed operation began
+constexpr size_t kScratchBytes =
+    size_t{4} << 20U;  // partial sums of columns: more would not make them faster
 
 class GpuMemory final : public SystemMemory {
  public:
@@ -80,12 +81,14 @@ char const* advice_for(cudaError_t error) {
       return "look at what nvidia-smi and stepscope doctor say, or use --device host";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
-      return "this build is for GPUs of compute capability 8.0 and newer, with a driver as new as its toolkit; use --device host";
+      return "this build is for GPUs of compute capability 8.0 and newer, with a driver as new as "
+             "its toolkit; use --device host";
     case cudaErrorDevicesUnavailable:
       return "another process holds the GPU exclusively: end it or name another GPU";
     case cudaErrorECCUncorrectable:
     case cudaErrorLaunchTimeout:
-      return "the GPU is at fault or is reset: look at what dmesg and nvidia-smi say, then run again";
+      return "the GPU is at fault or is reset: look at what dmesg and nvidia-smi say, then run "
+             "again";
     default:
       return "run again under compute-sanitizer to find the operation, and report it if it is ours";
   }
@@ -95,34 +98,45 @@ char const* advice_for(cudaError_t error) {
 
 base::Expected<void> to_expected(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
-  return base::fail("{}: {} ({}), {}", what, cudaGetErrorString(error), cudaGetErrorName(error), advice_for(error));
+  return base::fail("{}: {} ({}), {}", what, cudaGetErrorString(error), cudaGetErrorName(error),
+                    advice_for(error));
 }
 
-CudaDevice::CudaDevice(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries, Exchange& group)
+CudaDevice::CudaDevice(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries,
+                       Exchange& group)
     : settings_(std::move(settings)),
       libraries_(std::move(libraries)),
       group_(group),
-      arena_(settings_.name, settings_.capacity_bytes, std::make_unique<GpuMemory>(settings_.gpu)) {}
+      arena_(settings_.name, settings_.capacity_bytes, std::make_unique<GpuMemory>(settings_.gpu)) {
+}
 
-Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries,
+Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(CudaDeviceSettings settings,
+                                                         std::shared_ptr<Libraries const> libraries,
                                                          Exchange& group) {
-  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(settings), std::move(libraries), group));
-  if (auto opened = device->open(); !opened) return base::fail("{}: {}", device->name(), opened.error().message);
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(std::move(settings), std::move(libraries), group));
+  if (auto opened = device->open(); !opened)
+    return base::fail("{}: {}", device->name(), opened.error().message);
   return device;
 }
 
 Expected<void> CudaDevice::open() {
   if (auto set = to_expected(cudaSetDevice(settings_.gpu), "cudaSetDevice"); !set) return set;
   for (cudaStream_t* const stream : {&streams_[0], &streams_[1], &streams_[2], &idle_}) {
-    if (auto made = to_expected(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "cudaStreamCreate"); !made) return made;
+    if (auto made = to_expected(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                                "cudaStreamCreate");
+        !made)
+      return made;
   }
   Cudnn const& dnn = libraries_->cudnn;
   cudnnStatus_t status = dnn.create(&cudnn_);
   if (status == CUDNN_STATUS_SUCCESS) status = dnn.set_stream(cudnn_, stream(StreamKind::kCompute));
   if (status != CUDNN_STATUS_SUCCESS) {
-    return base::fail("cuDNN cannot be used ({}), install a cuDNN 9 for the driver's CUDA version", dnn.error_string(status));
+    return base::fail("cuDNN cannot be used ({}), install a cuDNN 9 for the driver's CUDA version",
+                      dnn.error_string(status));
   }
-  if (cublasStatus_t const made = libraries_->cublas.create(&cublas_); made != CUBLAS_STATUS_SUCCESS) {
+  if (cublasStatus_t const made = libraries_->cublas.create(&cublas_);
+      made != CUBLAS_STATUS_SUCCESS) {
     return base::fail("cuBLASLt cannot be used ({}), install the one of the driver's CUDA version",
                       libraries_->cublas.status_string(made));
   }
@@ -132,7 +146,8 @@ Expected<void> CudaDevice::open() {
   constexpr int kTries = 100;  // the first ones wait for the driver to get ready
   for (int i = 0; i < kTries && clock_ == nullptr; ++i) clock_ = ClockBase::measure(events_, idle_);
   clock_measured_ns_ = now_ns();
-  if (clock_ == nullptr) return base::fail("the GPU does not answer within 1 ms, end other programs that use it");
+  if (clock_ == nullptr)
+    return base::fail("the GPU does not answer within 1 ms, end other programs that use it");
   return to_expected(cudaGetLastError(), "open");
 }
 
@@ -151,8 +166,10 @@ CudaDevice::~CudaDevice() {
   }
 }
 
-void CudaDevice::fail(std::string_view operation, std::string_view shape, std::string_view message) {
-  std::string const text = fmt::format("{}: {}{}{}: {}", name(), operation, shape.empty() ? "" : " of ", shape, message);
+void CudaDevice::fail(std::string_view operation, std::string_view shape,
+                      std::string_view message) {
+  std::string const text =
+      fmt::format("{}: {}{}{}: {}", name(), operation, shape.empty() ? "" : " of ", shape, message);
   {
     std::lock_guard const lock(failure_mutex_);
     if (failure_) return;
@@ -168,11 +185,11 @@ Expected<void> CudaDevice::failure() const {
   return tl::unexpected<base::Error>(base::Error{*failure_});
 }
 
-// ---- Memory
-// ---------------------------------------------------------------------------------------------------------------------
+// Memory.
 
 Expected<Buffer> CudaDevice::allocate(size_t bytes, MemoryPurpose purpose, std::string_view owner) {
-  api::MemoryCategory const category(category_name(purpose));  // the tracer sees cudaMalloc, where the arena has to grow
+  api::MemoryCategory const category(
+      category_name(purpose));  // the tracer sees cudaMalloc, where the arena has to grow
   if (settings_.faults.uncached_memory) synchronize();
   Expected<Arena::Block> const block = arena_.allocate(bytes, purpose, owner);
   if (!block) return base::fail_with(block);
@@ -196,19 +213,21 @@ Expected<void> CudaDevice::reserve_workspace(size_t bytes, std::string_view owne
 
 uint64_t* CudaDevice::slow_begin() const { return static_cast<uint64_t*>(scratch_.data()); }
 
-Scratch CudaDevice::scratch() const { return {scratch_.floats() + kSlowBytes / sizeof(float), kScratchBytes / sizeof(float)}; }
+Scratch CudaDevice::scratch() const {
+  return {scratch_.floats() + kSlowBytes / sizeof(float), kScratchBytes / sizeof(float)};
+}
 
 std::shared_ptr<void> CudaDevice::pin(void const* data, size_t bytes) {
   if (settings_.faults.pageable_copies || bytes == 0) return nullptr;
   void* const memory = const_cast<void*>(data);  // CUDA takes it as mutable and changes nothing
   activate();
-  if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) == cudaSuccess) return {memory, cudaHostUnregister};
+  if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) == cudaSuccess)
+    return {memory, cudaHostUnregister};
   cudaGetLastError();  // copies of it are slower then, nothing else
   return nullptr;
 }
 
-// ---- Order
-// ----------------------------------------------------------------------------------------------------------------------
+// Order.
 
 Event CudaDevice::record(StreamKind kind) {
   if (is_refused("an event")) return std::make_shared<CudaEvent>(events_, clock_, nullptr);
@@ -220,8 +239,10 @@ Event CudaDevice::record(StreamKind kind) {
       if (auto fresh = ClockBase::measure(events_, idle_)) clock_ = std::move(fresh);
     }
     event = events_->take();
-    cudaError_t const error = event == nullptr ? cudaGetLastError() : cudaEventRecord(event, stream(kind));
-    if (auto done = to_expected(error, "cudaEventRecord"); !done) fail("record event", "", done.error().message);
+    cudaError_t const error =
+        event == nullptr ? cudaGetLastError() : cudaEventRecord(event, stream(kind));
+    if (auto done = to_expected(error, "cudaEventRecord"); !done)
+      fail("record event", "", done.error().message);
   }
   return std::make_shared<CudaEvent>(events_, clock_, event);
 }
@@ -231,7 +252,8 @@ void CudaDevice::wait(StreamKind kind, Event const& event) {
   STEPSCOPE_CHECK(cuda_event != nullptr);
   if (failed() || is_refused("a wait for an event") || cuda_event->event() == nullptr) return;
   activate();
-  auto done = to_expected(cudaStreamWaitEvent(stream(kind), cuda_event->event(), 0), "cudaStreamWaitEvent");
+  auto done =
+      to_expected(cudaStreamWaitEvent(stream(kind), cuda_event->event(), 0), "cudaStreamWaitEvent");
   if (!done) fail("wait for event", "", done.error().message);
 }
 
@@ -240,14 +262,16 @@ void CudaDevice::synchronize(Event const& event) {
   STEPSCOPE_CHECK(cuda_event != nullptr);
   if (failed() || is_refused("a wait of the host") || cuda_event->event() == nullptr) return;
   GroupWatch::Waiting const waiting(group_.watch(), settings_.index);
-  auto done = to_expected(cudaEventSynchronize(cuda_event->event()), "an operation launched before it");
+  auto done =
+      to_expected(cudaEventSynchronize(cuda_event->event()), "an operation launched before it");
   if (!done) fail("synchronize", "", done.error().message);
 }
 
 void CudaDevice::synchronize() {
   if (is_refused("a wait of the host")) return;
   GroupWatch::Waiting const waiting(group_.watch(), settings_.index);
-  for (StreamKind const kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
+  for (StreamKind const kind :
+       {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
     if (failed()) return;
     activate();
     auto done = to_expected(cudaStreamSynchronize(stream(kind)), "an operation launched before it");
@@ -255,8 +279,7 @@ void CudaDevice::synchronize() {
   }
 }
 
-// ---- Launches
-// -------------------------------------------------------------------------------------------------------------------
+// Launches.
 
 bool CudaDevice::begin_launch() {
   if (failed()) return false;
@@ -277,15 +300,19 @@ void CudaDevice::after_launch(StreamKind kind, bool is_copy) {
   if (faults.synchronize_every_op || (is_copy && faults.pageable_copies)) synchronize(record(kind));
 }
 
-void CudaDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) {
+void CudaDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes,
+                      CopyDirection direction) {
   if (is_refused(name) || !begin_launch()) return;
   copies_.fetch_add(1, std::memory_order_relaxed);
-  if (direction == CopyDirection::kHostToDevice) host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  if (direction == CopyDirection::kDeviceToHost) device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (direction == CopyDirection::kHostToDevice)
+    host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (direction == CopyDirection::kDeviceToHost)
+    device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   enqueue(
       kind, name, [=] { return fmt::format("{} bytes", bytes); },
       [=](cudaStream_t stream) {
-        return to_expected(cudaMemcpyAsync(to, from, bytes, kind_of(direction), stream), "cudaMemcpyAsync");
+        return to_expected(cudaMemcpyAsync(to, from, bytes, kind_of(direction), stream),
+                           "cudaMemcpyAsync");
       });
   after_launch(kind, true);
 }

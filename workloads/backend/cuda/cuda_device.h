@@ -1,9 +1,10 @@
-// A CUDA device: a GPU, or a share of one (a logical device), behind the Device interface. Three in-order CUDA streams, an arena
-// over cudaMalloc, cuDNN for convolutions, cuBLASLt for products, own kernels for the rest. The tracer sees its work by CUPTI;
-// each operation is launched inside an annotation with its name, so that a trace tells which layer a kernel belongs to.
+// A CUDA device: a GPU, or a share of one (a logical device), behind the Device interface. Three
+// in-order CUDA streams, an arena over cudaMalloc, cuDNN for convolutions, cuBLASLt for products,
+// own kernels for the rest. The tracer sees its work by CUPTI; each operation is launched inside an
+// annotation with its name, so that a trace tells which layer a kernel belongs to.
 //
-// The first error of any library is kept with the operation's name and shape, and told by failure(); after it nothing is
-// enqueued.
+// The first error of any library is kept with the operation's name and shape, and told by
+// failure(); after it nothing is enqueued.
 #pragma once
 
 #include <array>
@@ -47,7 +48,8 @@ struct GraphCapture {
 class CudaDevice final : public Device {
  public:
   /// Errors: the GPU cannot be used, a library refuses. `group` must outlive the device.
-  static Expected<std::unique_ptr<CudaDevice>> create(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries,
+  static Expected<std::unique_ptr<CudaDevice>> create(CudaDeviceSettings settings,
+                                                      std::shared_ptr<Libraries const> libraries,
                                                       Exchange& group);
   ~CudaDevice() override;
 
@@ -66,13 +68,17 @@ class CudaDevice final : public Device {
   void synchronize() override;
   [[nodiscard]] Expected<void> failure() const override;
   std::shared_ptr<void> pin(void const* data, size_t bytes) override;
-  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) override;
+  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes,
+            CopyDirection direction) override;
 
-  Expected<std::unique_ptr<Conv2d>> conv2d(std::string_view name, Conv2dShape const& shape) override;
-  Expected<std::unique_ptr<MaxPool>> max_pool(std::string_view name, MaxPoolShape const& shape) override;
+  Expected<std::unique_ptr<Conv2d>> conv2d(std::string_view name,
+                                           Conv2dShape const& shape) override;
+  Expected<std::unique_ptr<MaxPool>> max_pool(std::string_view name,
+                                              MaxPoolShape const& shape) override;
   Expected<std::unique_ptr<Lrn>> lrn(std::string_view name, LrnShape const& shape) override;
   Expected<std::unique_ptr<Dense>> dense(std::string_view name, DenseShape const& shape) override;
-  Expected<std::unique_ptr<MatMul>> matmul(std::string_view name, MatMulShape const& shape) override;
+  Expected<std::unique_ptr<MatMul>> matmul(std::string_view name,
+                                           MatMulShape const& shape) override;
 
   void run(char const* name, elementwise::Op const& op, size_t count) override;
   void run_rows(char const* name, rowwise::Op const& op, int64_t rows) override;
@@ -84,8 +90,8 @@ class CudaDevice final : public Device {
 
   // For the layers of this backend.
 
-  /// Enqueues an operation of the compute stream: `work(stream)` returns Expected<void>, and CUDA's last error is looked at after
-  /// it. `describe()`: the shape, for an error message.
+  /// Enqueues an operation of the compute stream: `work(stream)` returns Expected<void>, and CUDA's
+  /// last error is looked at after it. `describe()`: the shape, for an error message.
   template <class Describe, class Work>
   void launch(char const* name, Describe const& describe, Work const& work) {
     if (!begin_launch()) return;
@@ -101,7 +107,8 @@ class CudaDevice final : public Device {
   }
   /// Whether operations are kept for a graph, not done.
   [[nodiscard]] bool is_capturing() const { return capture_.has_value(); }
-  /// Makes sure that workspace() has `bytes`. Layers share it: the compute stream runs one operation at a time.
+  /// Makes sure that workspace() has `bytes`. Layers share it: the compute stream runs one
+  /// operation at a time.
   Expected<void> reserve_workspace(size_t bytes, std::string_view owner);
   [[nodiscard]] void* workspace() const { return workspace_.data(); }
   [[nodiscard]] Scratch scratch() const;
@@ -118,12 +125,16 @@ class CudaDevice final : public Device {
     std::shared_ptr<Message> last;  ///< what it held
   };
 
-  CudaDevice(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries, Exchange& group);
+  CudaDevice(CudaDeviceSettings settings, std::shared_ptr<Libraries const> libraries,
+             Exchange& group);
   Expected<void> open();
 
-  [[nodiscard]] cudaStream_t stream(StreamKind kind) const { return streams_[static_cast<size_t>(kind)]; }
+  [[nodiscard]] cudaStream_t stream(StreamKind kind) const {
+    return streams_[static_cast<size_t>(kind)];
+  }
   [[nodiscard]] uint64_t* slow_begin() const;
-  /// The host's side of a launch, DeviceFaults included. False: the device has failed, or no graph comes of the capture.
+  /// The host's side of a launch, DeviceFaults included. False: the device has failed, or no graph
+  /// comes of the capture.
   bool begin_launch();
   void after_launch(StreamKind kind, bool is_copy);
   /// `work(stream)` inside an annotation; its error, or CUDA's, is the device's failure.
@@ -152,7 +163,8 @@ class CudaDevice final : public Device {
   Expected<void> exchange(Exchange& group, Collective const& what);
   Expected<void> exchange_by_nccl(Exchange& group, Collective const& what);
   Expected<void> take_part(std::vector<Posting> const& all, Collective const& what);
-  /// Holds the communication stream until all members have reached this point, `mine` shown to them.
+  /// Holds the communication stream until all members have reached this point, `mine` shown to
+  /// them.
   Expected<std::shared_ptr<std::vector<Posting> const>> meet(Exchange& group, Posting mine);
   Expected<void> send(Exchange& group, Collective const& what);
   Expected<void> receive(Exchange& group, Collective const& what);
@@ -176,7 +188,8 @@ class CudaDevice final : public Device {
   mutable std::mutex failure_mutex_;
   std::optional<std::string> failure_;
   std::atomic<uint64_t> launches_ = 0, kernels_ = 0, copies_ = 0, collectives_ = 0;
-  std::atomic<uint64_t> host_to_device_bytes_ = 0, device_to_host_bytes_ = 0, collective_bytes_ = 0, graphs_ = 0;
+  std::atomic<uint64_t> host_to_device_bytes_ = 0, device_to_host_bytes_ = 0, collective_bytes_ = 0,
+                        graphs_ = 0;
 };
 
 }  // namespace stepscope::workloads::cuda

@@ -24,11 +24,13 @@ class CudaMatMul final : public MatMul {
 };
 
 struct DenseGemms {
-  std::unique_ptr<Gemm> fused;  ///< the forward product with bias and ReLU; null where cuBLASLt has none
+  std::unique_ptr<Gemm>
+      fused;  ///< the forward product with bias and ReLU; null where cuBLASLt has none
   std::unique_ptr<Gemm> forward, data, weights;
 };
 
-/// cuBLASLt is told the alignment of matrices, not that of the bias: its kernels may read it in vectors.
+/// cuBLASLt is told the alignment of matrices, not that of the bias: its kernels may read it in
+/// vectors.
 bool fits_vectors(float const* bias) { return reinterpret_cast<uintptr_t>(bias) % 16 == 0; }
 
 class CudaDense final : public Dense {
@@ -43,14 +45,16 @@ class CudaDense final : public Dense {
 
   void forward(float const* x, float const* weights, float const* bias, float* y) override {
     launch(forward_name_, [=, this](cudaStream_t stream) {
-      if (gemms_.fused != nullptr && fits_vectors(bias)) return gemms_.fused->run(stream, x, weights, y, bias);
+      if (gemms_.fused != nullptr && fits_vectors(bias))
+        return gemms_.fused->run(stream, x, weights, y, bias);
       auto done = gemms_.forward->run(stream, x, weights, y);
       if (done) add_bias(stream, y, bias, y, shape_.batch, shape_.outputs, shape_.relu);
       return done;
     });
   }
   void backward_data(float const* dy, float const* weights, float* dx) override {
-    launch(data_name_, [=, this](cudaStream_t stream) { return gemms_.data->run(stream, dy, weights, dx); });
+    launch(data_name_,
+           [=, this](cudaStream_t stream) { return gemms_.data->run(stream, dy, weights, dx); });
   }
   void backward_weights(float const* x, float const* dy, float* d_weights, float* d_bias) override {
     launch(weights_name_, [=, this](cudaStream_t stream) {
@@ -63,7 +67,9 @@ class CudaDense final : public Dense {
   template <class Work>
   void launch(std::string const& name, Work const& work) {
     device_.launch(
-        name.c_str(), [this] { return fmt::format("{} x {} → {}", shape_.batch, shape_.inputs, shape_.outputs); }, work);
+        name.c_str(),
+        [this] { return fmt::format("{} x {} → {}", shape_.batch, shape_.inputs, shape_.outputs); },
+        work);
   }
 
   CudaDevice& device_;
@@ -74,7 +80,8 @@ class CudaDense final : public Dense {
 
 }  // namespace
 
-Expected<std::unique_ptr<MatMul>> CudaDevice::matmul(std::string_view name, MatMulShape const& shape) {
+Expected<std::unique_ptr<MatMul>> CudaDevice::matmul(std::string_view name,
+                                                     MatMulShape const& shape) {
   auto product = Gemm::create(*this, name, shape, Gemm::After::kNothing);
   if (!product) return base::fail_with(product);
   return std::make_unique<CudaMatMul>(*this, name, std::move(*product));
@@ -83,12 +90,15 @@ Expected<std::unique_ptr<MatMul>> CudaDevice::matmul(std::string_view name, MatM
 Expected<std::unique_ptr<Dense>> CudaDevice::dense(std::string_view name, DenseShape const& s) {
   DenseGemms gemms;
   MatMulShape const product = {1, s.batch, s.outputs, s.inputs, false, true};  // x · weightsᵀ
-  auto fused = Gemm::create(*this, name, product, s.relu ? Gemm::After::kBiasRelu : Gemm::After::kBias);
+  auto fused =
+      Gemm::create(*this, name, product, s.relu ? Gemm::After::kBiasRelu : Gemm::After::kBias);
   if (fused) gemms.fused = std::move(*fused);
   auto forward = Gemm::create(*this, name, product, Gemm::After::kNothing);
-  auto data = Gemm::create(*this, name, {1, s.batch, s.inputs, s.outputs}, Gemm::After::kNothing);  // dy · weights
+  auto data = Gemm::create(*this, name, {1, s.batch, s.inputs, s.outputs},
+                           Gemm::After::kNothing);  // dy · weights
   // dyᵀ · x
-  auto weights = Gemm::create(*this, name, {1, s.outputs, s.inputs, s.batch, true, false}, Gemm::After::kNothing);
+  auto weights = Gemm::create(*this, name, {1, s.outputs, s.inputs, s.batch, true, false},
+                              Gemm::After::kNothing);
   for (auto* const gemm : {&forward, &data, &weights}) {
     if (!*gemm) return base::fail_with(*gemm);
   }

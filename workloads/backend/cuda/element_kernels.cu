@@ -1,5 +1,5 @@
-// Element-wise and row-wise operations: one kernel template a shape of operation, for all functors of elementwise.h and
-// rowwise.h.
+// Element-wise and row-wise operations: one kernel template a shape of operation, for all functors
+// of elementwise.h and rowwise.h.
 #include <algorithm>
 #include <type_traits>
 #include <variant>
@@ -19,13 +19,14 @@ constexpr unsigned kMostThreads = 1024;  // of a block: its registers must suffi
 template <class F>
 __global__ void elements_kernel(F f, size_t first, size_t last) {
   size_t const stride = size_t{gridDim.x} * blockDim.x;
-  for (size_t i = first + size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < last; i += stride) f(i);
+  for (size_t i = first + size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < last; i += stride)
+    f(i);
 }
 
-// ---- Rows
-// -------------------------------------------------------------------------------------------------------------------
+// Rows.
 
-/// The threads that share a row: threadIdx.x of blockDim.x. One warp, or a whole block (then blockDim.y is 1: it synchronizes).
+/// The threads that share a row: threadIdx.x of blockDim.x. One warp, or a whole block (then
+/// blockDim.y is 1: it synchronizes).
 struct BlockLanes {
   float* partial;  ///< a float a warp, shared by the block
 
@@ -48,7 +49,8 @@ struct BlockLanes {
   [[nodiscard]] __device__ bool first() const { return threadIdx.x == 0; }
 
  private:
-  /// The same bits on every lane: partners of a butterfly add the same two values, and all lanes add the warps in one order.
+  /// The same bits on every lane: partners of a butterfly add the same two values, and all lanes
+  /// add the warps in one order.
   template <class Op>
   [[nodiscard]] __device__ float combine(float value, Op op) const {
     for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
@@ -69,7 +71,8 @@ __global__ void __launch_bounds__(kMostThreads) rows_kernel(F f, int64_t rows) {
   __shared__ float partial[kWarp];
   BlockLanes const lanes{partial};
   int64_t const stride = int64_t{gridDim.x} * blockDim.y;
-  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < rows; row += stride) f(lanes, row);
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < rows; row += stride)
+    f(lanes, row);
 }
 
 /// Many short rows: a warp each, eight in a block. Else a block each.
@@ -78,13 +81,14 @@ void launch_rows(cudaStream_t stream, F const& f, int64_t rows) {
   constexpr int64_t kShort = 1024, kMany = 256;
   constexpr unsigned kRowsOfBlock = 8;
   bool const warps = f.width <= kWarp || (f.width <= kShort && rows >= kMany);
-  dim3 const block = warps ? dim3(kWarp, kRowsOfBlock) : dim3(rows < kMany ? kMostThreads : kThreads);
+  dim3 const block =
+      warps ? dim3(kWarp, kRowsOfBlock) : dim3(rows < kMany ? kMostThreads : kThreads);
   auto const blocks = static_cast<size_t>((rows + block.y - 1) / block.y);
-  rows_kernel<<<static_cast<unsigned>(std::min<size_t>(blocks, 1U << 30U)), block, 0, stream>>>(f, rows);
+  rows_kernel<<<static_cast<unsigned>(std::min<size_t>(blocks, 1U << 30U)), block, 0, stream>>>(
+      f, rows);
 }
 
-// ---- Columns
-// ----------------------------------------------------------------------------------------------------------------
+// Columns.
 
 constexpr unsigned kColumnsOfBlock = 32, kRowLanes = 16;
 
@@ -124,18 +128,21 @@ struct Outputs {
   float* sums[N];
 };
 template <int N>
-__global__ void column_totals(float const* partial, int64_t shares, int64_t columns, Outputs<N> to) {
+__global__ void column_totals(float const* partial, int64_t shares, int64_t columns,
+                              Outputs<N> to) {
   int64_t const column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= columns) return;
   for (int n = 0; n < N; ++n) {
     float sum = 0;
-    for (int64_t share = 0; share < shares; ++share) sum += partial[(share * N + n) * columns + column];
+    for (int64_t share = 0; share < shares; ++share)
+      sum += partial[(share * N + n) * columns + column];
     to.sums[n][column] = sum;
   }
 }
 
 template <int N, class F>
-void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t columns, Outputs<N> const& to, Scratch scratch) {
+void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t columns,
+                    Outputs<N> const& to, Scratch scratch) {
   constexpr int64_t kWantedBlocks = 512, kFewestRows = 64;
   int64_t const wide = (columns + kColumnsOfBlock - 1) / kColumnsOfBlock;
   int64_t const fitting = static_cast<int64_t>(scratch.floats) / (N * columns);
@@ -144,7 +151,8 @@ void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t colum
   shares = std::max<int64_t>(1, shares);
   int64_t const share = std::max<int64_t>(1, (rows + shares - 1) / shares);
   dim3 const grid(static_cast<unsigned>(wide), static_cast<unsigned>(shares));
-  column_partials<N><<<grid, dim3(kColumnsOfBlock, kRowLanes), 0, stream>>>(f, rows, columns, share, scratch.data);
+  column_partials<N><<<grid, dim3(kColumnsOfBlock, kRowLanes), 0, stream>>>(f, rows, columns, share,
+                                                                            scratch.data);
   auto const blocks = static_cast<unsigned>((columns + kThreads - 1) / kThreads);
   column_totals<N><<<blocks, kThreads, 0, stream>>>(scratch.data, shares, columns, to);
 }
@@ -152,7 +160,9 @@ void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t colum
 struct ElementOf {
   float const* x;
   int64_t columns;
-  __device__ Terms<1> operator()(int64_t row, int64_t column) const { return {{x[row * columns + column]}}; }
+  __device__ Terms<1> operator()(int64_t row, int64_t column) const {
+    return {{x[row * columns + column]}};
+  }
 };
 
 struct NormTerms {
@@ -168,8 +178,10 @@ struct NormTerms {
 
 void run_elements(cudaStream_t stream, elementwise::Op const& op, size_t first, size_t last) {
   if (first >= last) return;
-  auto const blocks = static_cast<unsigned>(std::min<size_t>((last - first + kThreads - 1) / kThreads, kMaxBlocks));
-  std::visit([=](auto const& f) { elements_kernel<<<blocks, kThreads, 0, stream>>>(f, first, last); }, op);
+  auto const blocks =
+      static_cast<unsigned>(std::min<size_t>((last - first + kThreads - 1) / kThreads, kMaxBlocks));
+  std::visit(
+      [=](auto const& f) { elements_kernel<<<blocks, kThreads, 0, stream>>>(f, first, last); }, op);
 }
 
 void run_rows(cudaStream_t stream, rowwise::Op const& op, int64_t rows, Scratch scratch) {
@@ -189,7 +201,8 @@ void run_rows(cudaStream_t stream, rowwise::Op const& op, int64_t rows, Scratch 
       op);
 }
 
-void sum_columns(cudaStream_t stream, float const* x, int64_t rows, int64_t columns, float* sums, Scratch scratch) {
+void sum_columns(cudaStream_t stream, float const* x, int64_t rows, int64_t columns, float* sums,
+                 Scratch scratch) {
   launch_columns<1>(stream, ElementOf{x, columns}, rows, columns, {{sums}}, scratch);
 }
 

@@ -30,7 +30,8 @@ void EventPool::give(cudaEvent_t event) {
 
 ClockBase::~ClockBase() { pool->give(event); }
 
-std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> const& pool, cudaStream_t idle) {
+std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> const& pool,
+                                                    cudaStream_t idle) {
   constexpr int kTries = 3;
   std::shared_ptr<ClockBase> best;
   int64_t shortest = kToleranceNs;
@@ -41,7 +42,8 @@ std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> c
     int64_t const begin = now_ns();
     if (base->event == nullptr || cudaEventRecord(base->event, idle) != cudaSuccess) return best;
     cudaError_t state = cudaErrorNotReady;
-    while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady && now_ns() - begin < kToleranceNs) {
+    while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady &&
+           now_ns() - begin < kToleranceNs) {
     }
     int64_t const took = now_ns() - begin;
     cudaGetLastError();  // "not ready" stays behind, and the next launch would be taken for failed
@@ -57,7 +59,9 @@ CudaEvent::~CudaEvent() { pool_->give(event_); }
 
 int64_t CudaEvent::reached_ns() const {
   float since_base_ms = 0;
-  if (event_ == nullptr || cudaEventElapsedTime(&since_base_ms, base_->event, event_) != cudaSuccess) return base_->host_ns;
+  if (event_ == nullptr ||
+      cudaEventElapsedTime(&since_base_ms, base_->event, event_) != cudaSuccess)
+    return base_->host_ns;
   constexpr double kNsPerMs = 1e6;
   return base_->host_ns + std::llround(static_cast<double>(since_base_ms) * kNsPerMs);
 }

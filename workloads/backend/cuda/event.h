@@ -1,6 +1,6 @@
-// Events of CUDA devices with times on the host's clock: a GPU tells only how long two events are apart, so each event is
-// compared with a base event whose host time is known, measured anew now and then, as the two clocks drift (and as CUDA tells the
-// distance in float milliseconds).
+// Events of CUDA devices with times on the host's clock: a GPU tells only how long two events are
+// apart, so each event is compared with a base event whose host time is known, measured anew now
+// and then, as the two clocks drift (and as CUDA tells the distance in float milliseconds).
 #pragma once
 
 #include <chrono>
@@ -42,15 +42,18 @@ struct ClockBase {
   cudaEvent_t event = nullptr;
   int64_t host_ns = 0;
 
-  /// The best of a few tries on a stream that does nothing else; null when none took less than kToleranceNs.
-  static std::shared_ptr<ClockBase const> measure(std::shared_ptr<EventPool> const& pool, cudaStream_t idle);
+  /// The best of a few tries on a stream that does nothing else; null when none took less than
+  /// kToleranceNs.
+  static std::shared_ptr<ClockBase const> measure(std::shared_ptr<EventPool> const& pool,
+                                                  cudaStream_t idle);
   static constexpr int64_t kToleranceNs = 1'000'000;
   static constexpr int64_t kMaxAgeNs = 1'000'000'000;  ///< 10 ppm of drift are 10 µs by then
 };
 
 class CudaEvent final : public EventState {
  public:
-  CudaEvent(std::shared_ptr<EventPool> pool, std::shared_ptr<ClockBase const> base, cudaEvent_t event)
+  CudaEvent(std::shared_ptr<EventPool> pool, std::shared_ptr<ClockBase const> base,
+            cudaEvent_t event)
       : pool_(std::move(pool)), base_(std::move(base)), event_(event) {}
   ~CudaEvent() override;
   CudaEvent(CudaEvent const&) = delete;

@@ -1,9 +1,11 @@
-// How devices meet: all-reduce and its kin among logical devices that share a GPU (or GPUs that see each other's memory) by
-// copies and a kernel on the members' own streams; among distinct GPUs, and those of several processes, by NCCL; messages always
-// through staging memory of the sender, so that a send does not wait for its receive: inside one process only.
+// How devices meet: all-reduce and its kin among logical devices that share a GPU (or GPUs that see
+// each other's memory) by copies and a kernel on the members' own streams; among distinct GPUs, and
+// those of several processes, by NCCL; messages always through staging memory of the sender, so
+// that a send does not wait for its receive: inside one process only.
 //
-// A CUDA stream can wait only for what was enqueued before. So a member's host thread waits here until all members have enqueued
-// what leads to the collective (or the sender its message), then goes on at once: the device work itself is never waited for.
+// A CUDA stream can wait only for what was enqueued before. So a member's host thread waits here
+// until all members have enqueued what leads to the collective (or the sender its message), then
+// goes on at once: the device work itself is never waited for.
 #pragma once
 
 #include <atomic>
@@ -41,8 +43,8 @@ struct Message {
 
 class Exchange final : public Communicator {
  public:
-  /// `peers`: of several processes, which have as many members each, those of rank 0 first; null: all are of this one. With them
-  /// use_nccl() must follow.
+  /// `peers`: of several processes, which have as many members each, those of rank 0 first; null:
+  /// all are of this one. With them use_nccl() must follow.
   explicit Exchange(uint32_t members, std::shared_ptr<Peers> peers = nullptr);
   ~Exchange() override;
 
@@ -60,8 +62,9 @@ class Exchange final : public Communicator {
   /// The receiver's event; null before it has enqueued its copy.
   [[nodiscard]] Event consumed(Message const& message);
 
-  /// Collectives go through NCCL from now on; `nccl` has the members of this process. Other processes are looked after: when one
-  /// is gone or gives up, the group breaks up, and when it breaks up here, they are told.
+  /// Collectives go through NCCL from now on; `nccl` has the members of this process. Other
+  /// processes are looked after: when one is gone or gives up, the group breaks up, and when it
+  /// breaks up here, they are told.
   void use_nccl(std::unique_ptr<NcclGroup> nccl);
   [[nodiscard]] bool has_nccl() const { return nccl_ != nullptr; }
   /// NcclGroup::call() for the member; nothing happens in a broken group.

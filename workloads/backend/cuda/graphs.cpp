@@ -1,5 +1,5 @@
-// CUDA graphs of a device's compute stream, by stream capture. Other threads capture, allocate and wait meanwhile: the capture
-// forbids unsafe calls to its own thread only.
+// CUDA graphs of a device's compute stream, by stream capture. Other threads capture, allocate and
+// wait meanwhile: the capture forbids unsafe calls to its own thread only.
 // https://docs.nvidia.com/cuda/cuda-c-programming-guide/#creating-a-graph-using-stream-capture
 #include <utility>
 
@@ -11,8 +11,13 @@ namespace {
 
 class CudaGraph final : public LaunchGraph {
  public:
-  CudaGraph(char const* name, int gpu, cudaGraphExec_t executable, uint64_t operations, void const* workspace)
-      : name_(name), gpu_(gpu), executable_(executable), operations_(operations), workspace_(workspace) {}
+  CudaGraph(char const* name, int gpu, cudaGraphExec_t executable, uint64_t operations,
+            void const* workspace)
+      : name_(name),
+        gpu_(gpu),
+        executable_(executable),
+        operations_(operations),
+        workspace_(workspace) {}
   ~CudaGraph() override {
     cudaSetDevice(gpu_);
     cudaGraphExecDestroy(executable_);
@@ -58,10 +63,12 @@ void CudaDevice::begin_capture() {
   STEPSCOPE_CHECK(!capture_);
   capture_.emplace();
   if (failed()) return refuse("the device has failed");
-  if (settings_.faults.synchronize_every_op) return refuse("with --pathology sync-every-op the host waits for each operation");
+  if (settings_.faults.synchronize_every_op)
+    return refuse("with --pathology sync-every-op the host waits for each operation");
   activate();
-  auto const begun = to_expected(cudaStreamBeginCapture(stream(StreamKind::kCompute), cudaStreamCaptureModeThreadLocal),
-                                 "cudaStreamBeginCapture");
+  auto const begun = to_expected(
+      cudaStreamBeginCapture(stream(StreamKind::kCompute), cudaStreamCaptureModeThreadLocal),
+      "cudaStreamBeginCapture");
   capture_->begun = begun.has_value();
   if (!begun) refuse(begun.error().message);
 }
@@ -71,12 +78,14 @@ Expected<std::unique_ptr<LaunchGraph>> CudaDevice::end_capture(char const* name)
   activate();
   cudaGraph_t graph = nullptr;
   if (capture_->begun) {
-    auto const ended = to_expected(cudaStreamEndCapture(stream(StreamKind::kCompute), &graph), "cudaStreamEndCapture");
+    auto const ended = to_expected(cudaStreamEndCapture(stream(StreamKind::kCompute), &graph),
+                                   "cudaStreamEndCapture");
     if (!ended) refuse(ended.error().message);
   }
   cudaGraphExec_t executable = nullptr;
   if (!capture_->refused && capture_->operations > 0) {
-    auto const made = to_expected(cudaGraphInstantiateWithFlags(&executable, graph, 0), "cudaGraphInstantiate");
+    auto const made =
+        to_expected(cudaGraphInstantiateWithFlags(&executable, graph, 0), "cudaGraphInstantiate");
     if (!made) refuse(made.error().message);
   }
   if (graph != nullptr) cudaGraphDestroy(graph);
@@ -84,7 +93,8 @@ Expected<std::unique_ptr<LaunchGraph>> CudaDevice::end_capture(char const* name)
   GraphCapture const capture = *std::exchange(capture_, std::nullopt);
   if (capture.refused) return base::fail("{}", *capture.refused);
   if (executable == nullptr) return std::unique_ptr<LaunchGraph>();
-  return std::make_unique<CudaGraph>(name, settings_.gpu, executable, capture.operations, workspace());
+  return std::make_unique<CudaGraph>(name, settings_.gpu, executable, capture.operations,
+                                     workspace());
 }
 
 void CudaDevice::replay(LaunchGraph& graph) {
@@ -94,8 +104,11 @@ void CudaDevice::replay(LaunchGraph& graph) {
   graphs_.fetch_add(1, std::memory_order_relaxed);
   kernels_.fetch_add(cuda_graph.operations(), std::memory_order_relaxed);
   enqueue(
-      StreamKind::kCompute, cuda_graph.name(), [&] { return fmt::format("{} operations", cuda_graph.operations()); },
-      [&](cudaStream_t stream) { return to_expected(cudaGraphLaunch(cuda_graph.executable(), stream), "cudaGraphLaunch"); });
+      StreamKind::kCompute, cuda_graph.name(),
+      [&] { return fmt::format("{} operations", cuda_graph.operations()); },
+      [&](cudaStream_t stream) {
+        return to_expected(cudaGraphLaunch(cuda_graph.executable(), stream), "cudaGraphLaunch");
+      });
   after_launch(StreamKind::kCompute, false);
 }
 

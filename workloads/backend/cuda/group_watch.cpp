@@ -16,7 +16,8 @@ int64_t clock_ns() { return std::chrono::steady_clock::now().time_since_epoch().
 }  // namespace
 
 GroupWatch::GroupWatch(Settings settings)
-    : settings_(std::move(settings)), waiting_since_(std::make_unique<std::atomic<int64_t>[]>(settings_.devices)) {
+    : settings_(std::move(settings)),
+      waiting_since_(std::make_unique<std::atomic<int64_t>[]>(settings_.devices)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -46,8 +47,8 @@ std::optional<std::string> GroupWatch::fault() const {
     int64_t const since = waiting_since_[device].load(std::memory_order_relaxed);
     if (since == 0 || now - since < longest) continue;
     return fmt::format(
-        "a device did not come to its end for {} s: a collective waits for another process that hangs, or the step is that long; "
-        "if so, raise --collective-timeout",
+        "a device did not come to its end for {} s: a collective waits for another process that "
+        "hangs, or the step is that long; if so, raise --collective-timeout",
         std::chrono::duration<double>(settings_.timeout).count());
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
-// Looks after a group of devices of several processes while their host threads wait for GPUs: a collective whose other members
-// are gone never ends by itself, and no message wakes who waits for it. Something is wrong when a process is gone or gives up,
-// when NCCL says so, or when a thread has waited for longer than processes may be silent.
+// Looks after a group of devices of several processes while their host threads wait for GPUs: a
+// collective whose other members are gone never ends by itself, and no message wakes who waits for
+// it. Something is wrong when a process is gone or gives up, when NCCL says so, or when a thread
+// has waited for longer than processes may be silent.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,8 @@ class GroupWatch {
   GroupWatch(GroupWatch const&) = delete;
   GroupWatch& operator=(GroupWatch const&) = delete;
 
-  /// While it lives, device `device`'s host thread waits for its GPU. A null watch looks after nobody.
+  /// While it lives, device `device`'s host thread waits for its GPU. A null watch looks after
+  /// nobody.
   class Waiting {
    public:
     Waiting(GroupWatch* watch, uint32_t device);
@@ -46,7 +48,8 @@ class GroupWatch {
   void run();
 
   Settings settings_;
-  std::unique_ptr<std::atomic<int64_t>[]> waiting_since_;  ///< by device, ns of the steady clock; 0 = it does not wait
+  std::unique_ptr<std::atomic<int64_t>[]>
+      waiting_since_;  ///< by device, ns of the steady clock; 0 = it does not wait
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -18,9 +18,12 @@ base::Expected<void> complete(char const* missing, std::string const& path, char
 #define STEPSCOPE_FIND(member, function) \
   if (!library->find(#function, table.member) && missing == nullptr) missing = #function;
 
-constexpr char const* kCudnnAdvice = "install cuDNN 9 (python3 -m pip install nvidia-cudnn-cu13) or use --device host";
-constexpr char const* kCublasAdvice = "install the CUDA toolkit (or python3 -m pip install nvidia-cublas) or use --device host";
-constexpr char const* kNcclAdvice = "install NCCL 2.14 or newer (python3 -m pip install nvidia-nccl-cu13) or use one GPU";
+constexpr char const* kCudnnAdvice =
+    "install cuDNN 9 (python3 -m pip install nvidia-cudnn-cu13) or use --device host";
+constexpr char const* kCublasAdvice =
+    "install the CUDA toolkit (or python3 -m pip install nvidia-cublas) or use --device host";
+constexpr char const* kNcclAdvice =
+    "install NCCL 2.14 or newer (python3 -m pip install nvidia-nccl-cu13) or use one GPU";
 
 base::Expected<void> load(Cudnn& table) {
   constexpr std::array kNames = {"libcudnn.so.9"};
@@ -58,7 +61,8 @@ base::Expected<Nccl> load_nccl() {
   Nccl table;
   char const* missing = nullptr;
   STEPSCOPE_NCCL_FUNCTIONS(STEPSCOPE_FIND)
-  if (auto whole = complete(missing, library->path(), kNcclAdvice); !whole) return base::fail_with(whole);
+  if (auto whole = complete(missing, library->path(), kNcclAdvice); !whole)
+    return base::fail_with(whole);
   return table;
 }
 

@@ -1,5 +1,6 @@
-// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of them is linked, so that the
-// module loads everywhere, and where one is missing the message says which and what to do.
+// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of
+// them is linked, so that the module loads everywhere, and where one is missing the message says
+// which and what to do.
 #pragma once
 
 #include <memory>
@@ -71,7 +72,8 @@ namespace stepscope::workloads::cuda {
   X(all_gather, ncclAllGather)          \
   X(broadcast, ncclBroadcast)
 
-#define STEPSCOPE_MEMBER(member, function) decltype(&::function) member = nullptr;  // NOLINT(bugprone-macro-parentheses)
+#define STEPSCOPE_MEMBER(member, function) \
+  decltype(&::function) member = nullptr;  // NOLINT(bugprone-macro-parentheses)
 struct Cudnn {
   STEPSCOPE_CUDNN_FUNCTIONS(STEPSCOPE_MEMBER)
 };

@@ -1,6 +1,6 @@
-// The module's one function: opens the GPUs of a device specification (../cuda_module.h) as a group. Distinct GPUs exchange data
-// by NCCL, those of several processes too; logical devices that share a GPU do it themselves (NCCL before 2.30 does not take one
-// GPU twice).
+// The module's one function: opens the GPUs of a device specification (../cuda_module.h) as a
+// group. Distinct GPUs exchange data by NCCL, those of several processes too; logical devices that
+// share a GPU do it themselves (NCCL before 2.30 does not take one GPU twice).
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -24,19 +24,24 @@ Expected<int> count_gpus() {
   if (!known) return base::fail_with(known);
   if (count > 0) return count;
   return base::fail(
-      "cuda: no GPU can be used: there is none, look at what nvidia-smi and stepscope doctor say, or use --device host");
+      "cuda: no GPU can be used: there is none, look at what nvidia-smi and stepscope doctor say, "
+      "or use --device host");
 }
 
 Expected<void> check_gpu(int gpu, int count) {
   if (gpu >= count) {
     return base::fail("cuda:{}: there is no such GPU, {}", gpu,
-                      count == 1 ? std::string("there is one: cuda:0") : fmt::format("there are cuda:0 to cuda:{}", count - 1));
+                      count == 1 ? std::string("there is one: cuda:0")
+                                 : fmt::format("there are cuda:0 to cuda:{}", count - 1));
   }
   int major = 0;
-  auto known = to_expected(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu), fmt::format("cuda:{}", gpu));
+  auto known = to_expected(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
+                           fmt::format("cuda:{}", gpu));
   if (known && major < kOldestCapability) {
-    return base::fail("cuda:{}: is of compute capability {}.x, the kernels need 8.0 or newer: use another GPU or --device host",
-                      gpu, major);
+    return base::fail(
+        "cuda:{}: is of compute capability {}.x, the kernels need 8.0 or newer: use another GPU or "
+        "--device host",
+        gpu, major);
   }
   return known;
 }
@@ -46,7 +51,8 @@ Expected<uint64_t> capacity_of(int gpu, uint64_t shares, uint64_t limit) {
   if (limit != 0) return limit;
   size_t free_bytes = 0, total_bytes = 0;
   auto known = to_expected(cudaSetDevice(gpu), fmt::format("cuda:{}", gpu));
-  if (known) known = to_expected(cudaMemGetInfo(&free_bytes, &total_bytes), fmt::format("cuda:{}", gpu));
+  if (known)
+    known = to_expected(cudaMemGetInfo(&free_bytes, &total_bytes), fmt::format("cuda:{}", gpu));
   if (!known) return base::fail_with(known);
   return static_cast<uint64_t>(static_cast<double>(free_bytes) * kMemoryShare) / shares;
 }
@@ -61,8 +67,10 @@ Expected<void> let_see_each_other(std::map<int, uint64_t> const& uses) {
       cudaError_t error = cudaSetDevice(gpu);
       if (error == cudaSuccess && possible != 0) error = cudaDeviceEnablePeerAccess(other, 0);
       if (possible == 0 || (error != cudaSuccess && error != cudaErrorPeerAccessAlreadyEnabled)) {
-        return base::fail("cuda: GPU {} cannot see the memory of GPU {}, name each GPU once (then NCCL connects them) or use one",
-                          gpu, other);
+        return base::fail(
+            "cuda: GPU {} cannot see the memory of GPU {}, name each GPU once (then NCCL connects "
+            "them) or use one",
+            gpu, other);
       }
       cudaGetLastError();  // "already enabled" stays behind
     }
@@ -70,7 +78,8 @@ Expected<void> let_see_each_other(std::map<int, uint64_t> const& uses) {
   return {};
 }
 
-Expected<void> connect(Exchange& group, std::vector<int> const& gpus, std::map<int, uint64_t> const& uses) {
+Expected<void> connect(Exchange& group, std::vector<int> const& gpus,
+                       std::map<int, uint64_t> const& uses) {
   if (uses.size() == 1) return {};
   if (uses.size() < gpus.size()) return let_see_each_other(uses);
   auto const nccl = load_nccl();
@@ -84,16 +93,18 @@ Expected<void> connect(Exchange& group, std::vector<int> const& gpus, std::map<i
   return {};
 }
 
-// ---- Of several processes
-// -------------------------------------------------------------------------------------------------------------
+// Of several processes.
 
 /// The GPU's id, the same for every process that sees it.
 Expected<std::string> id_of(int gpu) {
   cudaDeviceProp properties = {};
-  if (auto known = to_expected(cudaGetDeviceProperties(&properties, gpu), fmt::format("cuda:{}", gpu)); !known)
+  if (auto known =
+          to_expected(cudaGetDeviceProperties(&properties, gpu), fmt::format("cuda:{}", gpu));
+      !known)
     return base::fail_with(known);
   std::string id;
-  for (char const byte : properties.uuid.bytes) id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  for (char const byte : properties.uuid.bytes)
+    id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return id;
 }
 
@@ -123,7 +134,8 @@ Expected<std::vector<GpuChoice>> agree_on_gpus(GpuNames const& names, Peers& pee
 }
 
 /// All processes must call it; `ready`: whether this one has what it needs.
-Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local, Peers& peers, Expected<void> ready) {
+Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local, Peers& peers,
+                                 Expected<void> ready) {
   Expected<Nccl> nccl;
   if (ready) nccl = load_nccl();
   if (ready && !nccl) ready = base::fail_with(nccl);
@@ -134,8 +146,7 @@ Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local,
   return {};
 }
 
-// ---- Opening
-// --------------------------------------------------------------------------------------------------------------------------
+// Opening.
 
 /// The GPUs that are meant.
 struct Meant {
@@ -189,7 +200,8 @@ Expected<Prepared> prepare(Meant const& meant, uint64_t memory_limit) {
 }
 
 Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& options) {
-  // Logical devices have three streams each: with the default of eight queues one device's wait could hold another's work.
+  // Logical devices have three streams each: with the default of eight queues one device's wait
+  // could hold another's work.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   std::shared_ptr<Peers> const peers = options.processes;
   auto const meant = find_gpus(names, peers.get());
@@ -202,7 +214,8 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
   if (!prepared) connected = base::fail_with(prepared);
   if (peers) {
     auto const activate = [](int gpu) { cudaSetDevice(gpu); };
-    connected = connect_processes(*group, {gpus, activate, meant->shared_with_others}, *peers, connected);
+    connected =
+        connect_processes(*group, {gpus, activate, meant->shared_with_others}, *peers, connected);
   } else if (connected) {
     connected = connect(*group, gpus, meant->devices);
   }
@@ -215,10 +228,11 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
     int const gpu = gpus[index];
     auto const before = std::count(gpus.begin(), gpus.begin() + index, gpu);
     bool const is_alone = std::count(gpus.begin(), gpus.end(), gpu) == 1;
-    std::string name = is_alone ? fmt::format("cuda:{}", gpu) : fmt::format("cuda:{}#{}", gpu, before);
-    auto device = CudaDevice::create(
-        {index, opened.first_member + index, gpu, std::move(name), prepared->capacities[gpu], options.faults, options.precision},
-        prepared->libraries, *group);
+    std::string name =
+        is_alone ? fmt::format("cuda:{}", gpu) : fmt::format("cuda:{}#{}", gpu, before);
+    auto device = CudaDevice::create({index, opened.first_member + index, gpu, std::move(name),
+                                      prepared->capacities[gpu], options.faults, options.precision},
+                                     prepared->libraries, *group);
     if (!device) return base::fail_with(device);
     if (!options.memory_growth) {
       if (auto reserved = (*device)->reserve_memory(); !reserved) return base::fail_with(reserved);

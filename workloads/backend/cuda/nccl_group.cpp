@@ -29,22 +29,27 @@ base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers&
   int version = 0;
   nccl.get_version(&version);
   if (version < kOldestForProcesses) {
-    made = base::fail("cuda: several processes need NCCL 2.14 or newer (python3 -m pip install nvidia-nccl-cu13)");
+    made = base::fail(
+        "cuda: several processes need NCCL 2.14 or newer (python3 -m pip install "
+        "nvidia-nccl-cu13)");
   } else if (shares_gpus && version < kOldestForSharing) {
     made = base::fail(
-        "cuda: processes share a GPU with NCCL 2.30 or newer only (python3 -m pip install nvidia-nccl-cu13), or with --device "
-        "cuda "
+        "cuda: processes share a GPU with NCCL 2.30 or newer only (python3 -m pip install "
+        "nvidia-nccl-cu13), or with --device cuda "
         "take one each");
   } else if (peers.rank() == 0) {
     if (ncclResult_t const result = nccl.unique_id(&id); result != ncclSuccess) {
-      made = base::fail("cuda: NCCL makes no id to connect by ({}), run again with NCCL_DEBUG=WARN to see why",
-                        nccl.error_string(result));
+      made = base::fail(
+          "cuda: NCCL makes no id to connect by ({}), run again with NCCL_DEBUG=WARN to see why",
+          nccl.error_string(result));
     }
   }
   if (auto all = peers.agree(made); !all) return base::fail_with(all);
-  std::vector<std::string> const ids = peers.all_gather(peers.rank() == 0 ? std::string(id.internal, sizeof id) : "");
+  std::vector<std::string> const ids =
+      peers.all_gather(peers.rank() == 0 ? std::string(id.internal, sizeof id) : "");
   if (auto const gone = peers.failure()) return base::fail("{}", *gone);
-  if (ids.front().size() != sizeof id) return base::fail("cuda: rank 0 has another Stepscope, start the same one everywhere");
+  if (ids.front().size() != sizeof id)
+    return base::fail("cuda: rank 0 has another Stepscope, start the same one everywhere");
   std::memcpy(&id, ids.front().data(), sizeof id);
   return id;
 }
@@ -52,7 +57,8 @@ base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers&
 }  // namespace
 
 NcclGroup::NcclGroup(Nccl const& nccl, size_t members) : nccl_(nccl) {
-  for (size_t member = 0; member < members; ++member) members_.push_back(std::make_unique<Member>());
+  for (size_t member = 0; member < members; ++member)
+    members_.push_back(std::make_unique<Member>());
 }
 
 NcclGroup::~NcclGroup() {
@@ -62,21 +68,28 @@ NcclGroup::~NcclGroup() {
 }
 
 std::string NcclGroup::words(ncclResult_t result) const {
-  return fmt::format("NCCL: {}, run again with NCCL_DEBUG=WARN to see why", nccl_.error_string(result));
+  return fmt::format("NCCL: {}, run again with NCCL_DEBUG=WARN to see why",
+                     nccl_.error_string(result));
 }
 
-base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, std::vector<int> const& gpus) {
+base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl,
+                                                              std::vector<int> const& gpus) {
   std::vector<ncclComm_t> made(gpus.size());
-  if (ncclResult_t const result = nccl.init_all(made.data(), static_cast<int>(gpus.size()), gpus.data()); result != ncclSuccess) {
-    return base::fail("cuda: NCCL cannot connect the {} GPUs ({}), run again with NCCL_DEBUG=WARN to see why", gpus.size(),
-                      nccl.error_string(result));
+  if (ncclResult_t const result =
+          nccl.init_all(made.data(), static_cast<int>(gpus.size()), gpus.data());
+      result != ncclSuccess) {
+    return base::fail(
+        "cuda: NCCL cannot connect the {} GPUs ({}), run again with NCCL_DEBUG=WARN to see why",
+        gpus.size(), nccl.error_string(result));
   }
   std::unique_ptr<NcclGroup> group(new NcclGroup(nccl, gpus.size()));
-  for (size_t local = 0; local < gpus.size(); ++local) group->members_[local]->communicator = made[local];
+  for (size_t local = 0; local < gpus.size(); ++local)
+    group->members_[local]->communicator = made[local];
   return group;
 }
 
-base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, Local const& local, Peers& peers) {
+base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, Local const& local,
+                                                              Peers& peers) {
   if (local.shared) ::setenv(kSharingVariable, "1", 0);  // NCCL has read none yet
   auto const id = share_id(nccl, local.shared, peers);
   if (!id) return base::fail_with(id);
@@ -91,16 +104,19 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, 
   return base::fail_with(connected);
 }
 
-base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id, Peers const& peers) {
+base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id,
+                                      Peers const& peers) {
   auto const count = static_cast<uint32_t>(local.gpus.size());
   for (uint32_t i = 0; i < count; ++i) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     local.activate(local.gpus[i]);
-    ncclResult_t const result = nccl_.init_rank(&members_[i]->communicator, static_cast<int>(peers.size() * count), id,
-                                                static_cast<int>(peers.rank() * count + i), &config);
+    ncclResult_t const result =
+        nccl_.init_rank(&members_[i]->communicator, static_cast<int>(peers.size() * count), id,
+                        static_cast<int>(peers.rank() * count + i), &config);
     if (result != ncclSuccess && result != ncclInProgress) {
-      return base::fail("cuda:{}: NCCL cannot connect it with the GPUs of the other processes: {}", local.gpus[i], words(result));
+      return base::fail("cuda:{}: NCCL cannot connect it with the GPUs of the other processes: {}",
+                        local.gpus[i], words(result));
     }
   }
   return {};
@@ -109,17 +125,19 @@ base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id
 base::Expected<void> NcclGroup::wait_until_connected(Peers const& peers) {
   auto const until = Clock::now() + peers.timeout();
   for (auto const& member : members_) {
-    for (ncclResult_t state = ncclInProgress; state != ncclSuccess; std::this_thread::sleep_for(kLookEvery)) {
+    for (ncclResult_t state = ncclInProgress; state != ncclSuccess;
+         std::this_thread::sleep_for(kLookEvery)) {
       if (auto const gone = peers.failure()) return base::fail("{}", *gone);
       ncclResult_t const asked = nccl_.async_error(member->communicator, &state);
       if (asked != ncclSuccess) state = asked;
       if (state != ncclSuccess && state != ncclInProgress) {
-        return base::fail("cuda: NCCL cannot connect the GPUs of the {} processes: {}", peers.size(), words(state));
+        return base::fail("cuda: NCCL cannot connect the GPUs of the {} processes: {}",
+                          peers.size(), words(state));
       }
       if (state == ncclInProgress && Clock::now() > until) {
         return base::fail(
-            "cuda: NCCL did not connect the GPUs of the {} processes within {} s: run again with NCCL_DEBUG=INFO to see what it "
-            "waits for, or raise --collective-timeout",
+            "cuda: NCCL did not connect the GPUs of the {} processes within {} s: run again with "
+            "NCCL_DEBUG=INFO to see what it waits for, or raise --collective-timeout",
             peers.size(), std::chrono::duration<double>(peers.timeout()).count());
       }
     }
@@ -159,7 +177,8 @@ void NcclGroup::abort() {
   for (auto const& member : members_) {
     // Not std::timed_mutex: the thread sanitizer does not know its lock.
     std::unique_lock lock(member->mutex, std::try_to_lock);
-    for (auto const until = Clock::now() + kTimeToLeave; !lock.owns_lock() && Clock::now() < until;) {
+    for (auto const until = Clock::now() + kTimeToLeave;
+         !lock.owns_lock() && Clock::now() < until;) {
       std::this_thread::sleep_for(kLookEvery);
       static_cast<void>(lock.try_lock());
     }

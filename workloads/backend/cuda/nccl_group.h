@@ -1,6 +1,7 @@
-// NCCL's communicators of this process's GPUs: connected with each other, or with those of the other processes too. Between
-// processes they are made not to block (ncclConfig_t): a call of NCCL returns at once, and is waited for here, so that a process
-// that is gone does not hold this one inside NCCL.
+// NCCL's communicators of this process's GPUs: connected with each other, or with those of the
+// other processes too. Between processes they are made not to block (ncclConfig_t): a call of NCCL
+// returns at once, and is waited for here, so that a process that is gone does not hold this one
+// inside NCCL.
 // https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html#fault-tolerance
 #pragma once
 
@@ -22,27 +23,31 @@ namespace stepscope::workloads::cuda {
 class NcclGroup {
  public:
   /// `gpus` of this process, with each other. Errors: NCCL's, with what to do.
-  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, std::vector<int> const& gpus);
+  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl,
+                                                            std::vector<int> const& gpus);
   struct Local {
     std::vector<int> gpus;
     std::function<void(int gpu)> activate;  ///< makes it the calling thread's
     bool shared = false;                    ///< with other processes, any of all
   };
-  /// With those of the other processes, which have as many each. Rank 0 makes NCCL's id and gives it to the others. From then on
-  /// the processes watch each other. All processes must call it. Errors: those, NCCL is too old, a process is gone or gives up,
-  /// NCCL takes longer than peers.timeout().
-  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, Local const& local, Peers& peers);
+  /// With those of the other processes, which have as many each. Rank 0 makes NCCL's id and gives
+  /// it to the others. From then on the processes watch each other. All processes must call it.
+  /// Errors: those, NCCL is too old, a process is gone or gives up, NCCL takes longer than
+  /// peers.timeout().
+  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, Local const& local,
+                                                            Peers& peers);
   /// Of a group that was not aborted: all members' work must be over, of all processes.
   ~NcclGroup();
   NcclGroup(NcclGroup const&) = delete;
   NcclGroup& operator=(NcclGroup const&) = delete;
 
   using Call = std::function<ncclResult_t(Nccl const&, ncclComm_t)>;
-  /// `call(table, communicator of the process's device `local`)`, and waits until NCCL has taken it. Nothing happens after
-  /// abort(). Errors: NCCL's words, or that the group was aborted.
+  /// `call(table, communicator of the process's device `local`)`, and waits until NCCL has taken
+  /// it. Nothing happens after abort(). Errors: NCCL's words, or that the group was aborted.
   base::Expected<void> call(uint32_t local, Call const& call);
 
-  /// What NCCL found wrong since: a broken connection, most of all. Looks only where no thread is in a call.
+  /// What NCCL found wrong since: a broken connection, most of all. Looks only where no thread is
+  /// in a call.
   std::optional<std::string> asynchronous_error();
 
   /// Ends what waits for members that come no more, on the GPUs and in call(). From any thread.

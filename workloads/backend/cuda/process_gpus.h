@@ -1,6 +1,7 @@
-// Which GPUs each of several processes takes. A process sees the GPUs of its machine, or those that the launcher gave to it
-// alone; GPUs have ids that are the same for whoever sees them. So the processes tell each other what they see, and each finds
-// the same answer for all: nothing has to be guessed from variables of a launcher.
+// Which GPUs each of several processes takes. A process sees the GPUs of its machine, or those that
+// the launcher gave to it alone; GPUs have ids that are the same for whoever sees them. So the
+// processes tell each other what they see, and each finds the same answer for all: nothing has to
+// be guessed from variables of a launcher.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace stepscope::workloads::cuda {
 /// What a process tells the others.
 struct GpuView {
   GpuNames wanted;
-  uint32_t local_rank = 0;           ///< as its launcher says; 0 where it does not
-  std::vector<std::string> visible;  ///< ids of the GPUs that it sees, by their numbers there; without spaces
+  uint32_t local_rank = 0;  ///< as its launcher says; 0 where it does not
+  std::vector<std::string>
+      visible;  ///< ids of the GPUs that it sees, by their numbers there; without spaces
 
   friend bool operator==(GpuView const&, GpuView const&) = default;
 };
@@ -31,9 +33,10 @@ struct GpuChoice {
 
   friend bool operator==(GpuChoice const&, GpuChoice const&) = default;
 };
-/// What each process takes. `views`: by rank. "cuda" alone: the processes that see the same GPUs take one each, in the order of
-/// their local ranks. "cuda:all": they divide them evenly. Else as named: only then processes share a GPU. Errors, the same for
-/// all: fewer GPUs than processes, a GPU that is not there, one that a process names twice or gets beside one that names it,
+/// What each process takes. `views`: by rank. "cuda" alone: the processes that see the same GPUs
+/// take one each, in the order of their local ranks. "cuda:all": they divide them evenly. Else as
+/// named: only then processes share a GPU. Errors, the same for all: fewer GPUs than processes, a
+/// GPU that is not there, one that a process names twice or gets beside one that names it,
 /// processes with more GPUs than others.
 base::Expected<std::vector<GpuChoice>> choose_gpus(std::vector<GpuView> const& views);
 /// Whether two processes share a GPU.

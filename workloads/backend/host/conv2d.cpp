@@ -1,4 +1,5 @@
-// Convolution layer of the host backend over oneDNN. Images stay channels-last; packing the weights is part of the operation.
+// Convolution layer of the host backend over oneDNN. Images stay channels-last; packing the weights
+// is part of the operation.
 #include <string>
 #include <utility>
 
@@ -30,18 +31,21 @@ ConvolutionPlan plan_convolution(dnnl::engine const& engine, Conv2dShape const& 
   dnnl::memory::dims const pad = {s.padding, s.padding};
   auto const direct = dnnl::algorithm::convolution_auto;
   auto const plain_attributes = workspace_attributes(false);
-  p.forward = describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training, direct, p.x, any, p.bias,
-                                p.y, stride, pad, pad);
-  p.data = describe_backward<BackwardData>(engine, plain_attributes, p.forward, direct, p.x, any, p.y, stride, pad, pad);
-  p.weights =
-      describe_backward<BackwardWeights>(engine, plain_attributes, p.forward, direct, p.x, any, p.bias, p.y, stride, pad, pad);
+  p.forward =
+      describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training,
+                        direct, p.x, any, p.bias, p.y, stride, pad, pad);
+  p.data = describe_backward<BackwardData>(engine, plain_attributes, p.forward, direct, p.x, any,
+                                           p.y, stride, pad, pad);
+  p.weights = describe_backward<BackwardWeights>(engine, plain_attributes, p.forward, direct, p.x,
+                                                 any, p.bias, p.y, stride, pad, pad);
   return p;
 }
 
 class HostConv2d final : public Conv2d {
  public:
-  HostConv2d(HostDevice& device, std::string_view name, Conv2dShape const& shape, ConvolutionPlan plan,
-             PackedWeights forward_weights, PackedWeights data_weights, PackedWeights gradient)
+  HostConv2d(HostDevice& device, std::string_view name, Conv2dShape const& shape,
+             ConvolutionPlan plan, PackedWeights forward_weights, PackedWeights data_weights,
+             PackedWeights gradient)
       : device_(device),
         forward_name_(fmt::format("{}{}", name, shape.forward_suffix())),
         data_name_(fmt::format("{}{}", name, shape.backward_data_suffix())),
@@ -53,7 +57,8 @@ class HostConv2d final : public Conv2d {
         forward_weights_(std::move(forward_weights)),
         data_weights_(std::move(data_weights)),
         gradient_(std::move(gradient)) {
-    auto const outputs = static_cast<double>(shape.batch * shape.out_height() * shape.out_width() * shape.out_channels);
+    auto const outputs = static_cast<double>(shape.batch * shape.out_height() * shape.out_width() *
+                                             shape.out_channels);
     flops_ = 2.0 * outputs * static_cast<double>(shape.kernel * shape.kernel * shape.in_channels);
     bytes_ = plan_.x.get_size() + plan_.y.get_size() + plan_.plain_weights.get_size();
   }
@@ -87,7 +92,8 @@ class HostConv2d final : public Conv2d {
   }
 
  private:
-  void run(dnnl::primitive const& primitive, dnnl::memory::desc const& scratch, Arguments arguments) {
+  void run(dnnl::primitive const& primitive, dnnl::memory::desc const& scratch,
+           Arguments arguments) {
     arguments.emplace(DNNL_ARG_SCRATCHPAD, tensor(device_, scratch, device_.workspace()));
     primitive.execute(device_.math(), arguments);
   }
@@ -105,22 +111,27 @@ class HostConv2d final : public Conv2d {
 
 }  // namespace
 
-Expected<std::unique_ptr<Conv2d>> HostDevice::conv2d(std::string_view name, Conv2dShape const& shape) {
+Expected<std::unique_ptr<Conv2d>> HostDevice::conv2d(std::string_view name,
+                                                     Conv2dShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_convolution(engine_, shape); });
   if (!made) return base::fail_with(made);
   std::string const owner = fmt::format("{}.workspace", name);
-  size_t const scratch = std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
-                                   made->weights.scratchpad_desc().get_size()});
-  if (auto reserved = reserve_workspace(scratch, owner); !reserved) return base::fail_with(reserved);
+  size_t const scratch =
+      std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
+                made->weights.scratchpad_desc().get_size()});
+  if (auto reserved = reserve_workspace(scratch, owner); !reserved)
+    return base::fail_with(reserved);
   auto result = plan(*this, name, [&]() -> Expected<std::unique_ptr<Conv2d>> {
-    auto forward = PackedWeights::create(*this, made->plain_weights, made->forward.weights_desc(), owner);
+    auto forward =
+        PackedWeights::create(*this, made->plain_weights, made->forward.weights_desc(), owner);
     if (!forward) return base::fail_with(forward);
     auto data = PackedWeights::create(*this, made->plain_weights, made->data.weights_desc(), owner);
     if (!data) return base::fail_with(data);
-    auto gradient = PackedWeights::create(*this, made->plain_weights, made->weights.diff_weights_desc(), owner);
+    auto gradient =
+        PackedWeights::create(*this, made->plain_weights, made->weights.diff_weights_desc(), owner);
     if (!gradient) return base::fail_with(gradient);
-    return std::make_unique<HostConv2d>(*this, name, shape, std::move(*made), std::move(*forward), std::move(*data),
-                                        std::move(*gradient));
+    return std::make_unique<HostConv2d>(*this, name, shape, std::move(*made), std::move(*forward),
+                                        std::move(*data), std::move(*gradient));
   });
   if (!result) return base::fail_with(result);
   return std::move(*result);

@@ -1,4 +1,5 @@
-// Fully connected layer of the host backend over oneDNN's inner product, weights in plain [out][in] layout throughout.
+// Fully connected layer of the host backend over oneDNN's inner product, weights in plain [out][in]
+// layout throughout.
 #include <string>
 #include <utility>
 
@@ -25,10 +26,11 @@ DensePlan plan_dense(dnnl::engine const& engine, DenseShape const& s) {
   p.matrix = matrix(s.outputs, s.inputs);
   p.bias = vector_of(s.outputs);
   auto const plain = workspace_attributes(false);
-  p.forward =
-      describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training, p.x, p.matrix, p.bias, p.y);
+  p.forward = describe<Forward>(engine, workspace_attributes(s.relu),
+                                dnnl::prop_kind::forward_training, p.x, p.matrix, p.bias, p.y);
   p.data = describe_backward<BackwardData>(engine, plain, p.forward, p.x, p.matrix, p.y);
-  p.weights = describe_backward<BackwardWeights>(engine, plain, p.forward, p.x, p.matrix, p.bias, p.y);
+  p.weights =
+      describe_backward<BackwardWeights>(engine, plain, p.forward, p.x, p.matrix, p.bias, p.y);
   return p;
 }
 
@@ -74,7 +76,8 @@ class HostDense final : public Dense {
   }
 
  private:
-  void run(dnnl::primitive const& primitive, dnnl::memory::desc const& scratch, Arguments arguments) {
+  void run(dnnl::primitive const& primitive, dnnl::memory::desc const& scratch,
+           Arguments arguments) {
     arguments.emplace(DNNL_ARG_SCRATCHPAD, tensor(device_, scratch, device_.workspace()));
     primitive.execute(device_.math(), arguments);
   }
@@ -94,10 +97,14 @@ class HostDense final : public Dense {
 Expected<std::unique_ptr<Dense>> HostDevice::dense(std::string_view name, DenseShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_dense(engine_, shape); });
   if (!made) return base::fail_with(made);
-  size_t const scratch = std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
-                                   made->weights.scratchpad_desc().get_size()});
-  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved) return base::fail_with(reserved);
-  return plan(*this, name, [&]() -> std::unique_ptr<Dense> { return std::make_unique<HostDense>(*this, name, shape, *made); });
+  size_t const scratch =
+      std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
+                made->weights.scratchpad_desc().get_size()});
+  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
+    return base::fail_with(reserved);
+  return plan(*this, name, [&]() -> std::unique_ptr<Dense> {
+    return std::make_unique<HostDense>(*this, name, shape, *made);
+  });
 }
 
 }  // namespace stepscope::workloads::host

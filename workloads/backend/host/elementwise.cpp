@@ -37,14 +37,16 @@ constexpr size_t kWorthThreads = 16'384;
 }  // namespace
 
 void HostDevice::run(char const* name, elementwise::Op const& op, size_t count) {
-  size_t const piece = faults_.largest_operation > 0 ? faults_.largest_operation : std::max<size_t>(1, count);
+  size_t const piece =
+      faults_.largest_operation > 0 ? faults_.largest_operation : std::max<size_t>(1, count);
   for (size_t first = 0; first < count; first += piece) {
     size_t const last = std::min(count, first + piece);
     std::visit(
         [&](auto const& f) {
-          launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(last - first), f.kBytes * (last - first),
-                        [f, first, last] {
-      // A plain `if` would be the vector loop's condition, too: scalar code, and a branch for each element of a ReLU.
+          launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(last - first),
+                        f.kBytes * (last - first), [f, first, last] {
+      // A plain `if` would be the vector loop's condition, too: scalar code, and a branch for each
+      // element of a ReLU.
 #pragma omp parallel for simd schedule(static) if (parallel : last - first >= kWorthThreads)
                           for (size_t i = first; i < last; ++i) f(i);
                         });
@@ -57,8 +59,8 @@ void HostDevice::run_rows(char const* name, rowwise::Op const& op, int64_t rows)
   std::visit(
       [&](auto const& f) {
         auto const elements = static_cast<uint64_t>(rows * f.width);
-        launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(elements), f.kBytes * elements,
-                      [f, rows, elements] {
+        launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(elements),
+                      f.kBytes * elements, [f, rows, elements] {
 #pragma omp parallel for schedule(static) if (rows > 1 && elements >= kWorthThreads)
                         for (int64_t row = 0; row < rows; ++row) f(SerialLanes(), row);
                       });

@@ -1,4 +1,5 @@
-// Local response normalisation of the host backend over oneDNN, where it has more than reference code.
+// Local response normalisation of the host backend over oneDNN, where it has more than reference
+// code.
 #include <string>
 #include <utility>
 
@@ -43,21 +44,25 @@ class HostLrn final : public Lrn {
 
   void forward(float const* x, float* y) override {
     device_.launch_kernel(forward_name_.c_str(), 0.0, bytes_, [=, this] {
-      forward_.execute(device_.math(),
-                       {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
-                        {DNNL_ARG_DST, tensor(device_, plan_.x, y)},
-                        {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), kept_.data())},
-                        {DNNL_ARG_SCRATCHPAD, tensor(device_, plan_.forward.scratchpad_desc(), device_.workspace())}});
+      forward_.execute(
+          device_.math(),
+          {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
+           {DNNL_ARG_DST, tensor(device_, plan_.x, y)},
+           {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), kept_.data())},
+           {DNNL_ARG_SCRATCHPAD,
+            tensor(device_, plan_.forward.scratchpad_desc(), device_.workspace())}});
     });
   }
   void backward(float const* x, float const* dy, float* dx) override {
     device_.launch_kernel(backward_name_.c_str(), 0.0, bytes_, [=, this] {
-      backward_.execute(device_.math(),
-                        {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
-                         {DNNL_ARG_DIFF_DST, tensor(device_, plan_.x, dy)},
-                         {DNNL_ARG_DIFF_SRC, tensor(device_, plan_.x, dx)},
-                         {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), kept_.data())},
-                         {DNNL_ARG_SCRATCHPAD, tensor(device_, plan_.backward.scratchpad_desc(), device_.workspace())}});
+      backward_.execute(
+          device_.math(),
+          {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
+           {DNNL_ARG_DIFF_DST, tensor(device_, plan_.x, dy)},
+           {DNNL_ARG_DIFF_SRC, tensor(device_, plan_.x, dx)},
+           {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), kept_.data())},
+           {DNNL_ARG_SCRATCHPAD,
+            tensor(device_, plan_.backward.scratchpad_desc(), device_.workspace())}});
     });
   }
 
@@ -82,16 +87,19 @@ Expected<std::unique_ptr<Lrn>> HostDevice::lrn(std::string_view name, LrnShape c
   if (is_reference(made->forward.impl_info_str()) || is_reference(made->backward.impl_info_str())) {
     return make_plain_lrn(*this, name, shape);
   }
-  size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(), made->backward.scratchpad_desc().get_size());
-  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved) return base::fail_with(reserved);
+  size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(),
+                                  made->backward.scratchpad_desc().get_size());
+  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
+    return base::fail_with(reserved);
   Buffer kept;
   if (size_t const bytes = made->forward.workspace_desc().get_size(); bytes > 0) {
     auto allocated = allocate(bytes, MemoryPurpose::kActivations, fmt::format("{}.kept", name));
     if (!allocated) return base::fail_with(allocated);
     kept = std::move(*allocated);
   }
-  return plan(*this, name,
-              [&]() -> std::unique_ptr<Lrn> { return std::make_unique<HostLrn>(*this, name, *made, std::move(kept)); });
+  return plan(*this, name, [&]() -> std::unique_ptr<Lrn> {
+    return std::make_unique<HostLrn>(*this, name, *made, std::move(kept));
+  });
 }
 
 }  // namespace stepscope::workloads::host

@@ -11,7 +11,8 @@ using Dims = dnnl::memory::dims;
 
 /// `count` matrices of rows × columns as the product sees them, stored transposed where asked.
 dnnl::memory::desc matrices(int64_t count, int64_t rows, int64_t columns, bool transposed) {
-  Dims const strides = transposed ? Dims{rows * columns, 1, rows} : Dims{rows * columns, columns, 1};
+  Dims const strides =
+      transposed ? Dims{rows * columns, 1, rows} : Dims{rows * columns, columns, 1};
   return {{count, rows, columns}, dnnl::memory::data_type::f32, strides};
 }
 
@@ -50,7 +51,8 @@ class HostMatMul final : public MatMul {
                        {{DNNL_ARG_SRC, tensor(device_, plan_.a, a)},
                         {DNNL_ARG_WEIGHTS, tensor(device_, plan_.b, b)},
                         {DNNL_ARG_DST, tensor(device_, plan_.c, c)},
-                        {DNNL_ARG_SCRATCHPAD, tensor(device_, plan_.product.scratchpad_desc(), device_.workspace())}});
+                        {DNNL_ARG_SCRATCHPAD,
+                         tensor(device_, plan_.product.scratchpad_desc(), device_.workspace())}});
     });
   }
 
@@ -65,12 +67,16 @@ class HostMatMul final : public MatMul {
 
 }  // namespace
 
-Expected<std::unique_ptr<MatMul>> HostDevice::matmul(std::string_view name, MatMulShape const& shape) {
+Expected<std::unique_ptr<MatMul>> HostDevice::matmul(std::string_view name,
+                                                     MatMulShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_matmul(engine_, shape); });
   if (!made) return base::fail_with(made);
   size_t const scratch = made->product.scratchpad_desc().get_size();
-  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved) return base::fail_with(reserved);
-  return plan(*this, name, [&]() -> std::unique_ptr<MatMul> { return std::make_unique<HostMatMul>(*this, name, shape, *made); });
+  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
+    return base::fail_with(reserved);
+  return plan(*this, name, [&]() -> std::unique_ptr<MatMul> {
+    return std::make_unique<HostMatMul>(*this, name, shape, *made);
+  });
 }
 
 }  // namespace stepscope::workloads::host

@@ -1,4 +1,5 @@
-// Max-pool layer of the host backend over oneDNN; the positions of the maxima are kept in device memory for the backward pass.
+// Max-pool layer of the host backend over oneDNN; the positions of the maxima are kept in device
+// memory for the backward pass.
 #include <string>
 #include <utility>
 
@@ -21,11 +22,17 @@ PoolPlan plan_pool(dnnl::engine const& engine, MaxPoolShape const& s) {
   p.x = images(s.batch, s.height, s.width, s.channels);
   p.y = images(s.batch, s.out_height(), s.out_width(), s.channels);
   // "Same" padding puts the smaller half in front.
-  auto const missing = [&](int64_t in, int64_t out) { return std::max<int64_t>(0, (out - 1) * s.stride + s.window - in); };
+  auto const missing = [&](int64_t in, int64_t out) {
+    return std::max<int64_t>(0, (out - 1) * s.stride + s.window - in);
+  };
   int64_t const rows = missing(s.height, s.out_height());
   int64_t const columns = missing(s.width, s.out_width());
-  MaxPoolWindows const windows{
-      p.x, p.y, {s.stride, s.stride}, {s.window, s.window}, {rows / 2, columns / 2}, {rows - rows / 2, columns - columns / 2}};
+  MaxPoolWindows const windows{p.x,
+                               p.y,
+                               {s.stride, s.stride},
+                               {s.window, s.window},
+                               {rows / 2, columns / 2},
+                               {rows - rows / 2, columns - columns / 2}};
   auto const attributes = workspace_attributes(false);
   p.forward = describe_max_pool(engine, attributes, windows);
   p.backward = describe_max_pool_backward(engine, attributes, p.forward, windows);
@@ -46,20 +53,24 @@ class HostMaxPool final : public MaxPool {
 
   void forward(float const* x, float* y) override {
     device_.launch_kernel(forward_name_.c_str(), 0.0, bytes_, [=, this] {
-      forward_.execute(device_.math(),
-                       {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
-                        {DNNL_ARG_DST, tensor(device_, plan_.y, y)},
-                        {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), positions_.data())},
-                        {DNNL_ARG_SCRATCHPAD, tensor(device_, plan_.forward.scratchpad_desc(), device_.workspace())}});
+      forward_.execute(
+          device_.math(),
+          {{DNNL_ARG_SRC, tensor(device_, plan_.x, x)},
+           {DNNL_ARG_DST, tensor(device_, plan_.y, y)},
+           {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), positions_.data())},
+           {DNNL_ARG_SCRATCHPAD,
+            tensor(device_, plan_.forward.scratchpad_desc(), device_.workspace())}});
     });
   }
   void backward(float const* dy, float* dx) override {
     device_.launch_kernel(backward_name_.c_str(), 0.0, bytes_, [=, this] {
-      backward_.execute(device_.math(),
-                        {{DNNL_ARG_DIFF_DST, tensor(device_, plan_.y, dy)},
-                         {DNNL_ARG_DIFF_SRC, tensor(device_, plan_.x, dx)},
-                         {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), positions_.data())},
-                         {DNNL_ARG_SCRATCHPAD, tensor(device_, plan_.backward.scratchpad_desc(), device_.workspace())}});
+      backward_.execute(
+          device_.math(),
+          {{DNNL_ARG_DIFF_DST, tensor(device_, plan_.y, dy)},
+           {DNNL_ARG_DIFF_SRC, tensor(device_, plan_.x, dx)},
+           {DNNL_ARG_WORKSPACE, tensor(device_, plan_.forward.workspace_desc(), positions_.data())},
+           {DNNL_ARG_SCRATCHPAD,
+            tensor(device_, plan_.backward.scratchpad_desc(), device_.workspace())}});
     });
   }
 
@@ -75,13 +86,16 @@ class HostMaxPool final : public MaxPool {
 
 }  // namespace
 
-Expected<std::unique_ptr<MaxPool>> HostDevice::max_pool(std::string_view name, MaxPoolShape const& shape) {
+Expected<std::unique_ptr<MaxPool>> HostDevice::max_pool(std::string_view name,
+                                                        MaxPoolShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_pool(engine_, shape); });
   if (!made) return base::fail_with(made);
-  size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(), made->backward.scratchpad_desc().get_size());
-  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved) return base::fail_with(reserved);
-  auto positions =
-      allocate(made->forward.workspace_desc().get_size(), MemoryPurpose::kActivations, fmt::format("{}.positions", name));
+  size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(),
+                                  made->backward.scratchpad_desc().get_size());
+  if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
+    return base::fail_with(reserved);
+  auto positions = allocate(made->forward.workspace_desc().get_size(), MemoryPurpose::kActivations,
+                            fmt::format("{}.positions", name));
   if (!positions) return base::fail_with(positions);
   return plan(*this, name, [&]() -> std::unique_ptr<MaxPool> {
     return std::make_unique<HostMaxPool>(*this, name, *made, std::move(*positions));

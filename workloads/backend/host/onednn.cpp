@@ -6,7 +6,8 @@
 namespace stepscope::workloads::host {
 
 Expected<PackedWeights> PackedWeights::create(HostDevice& device, dnnl::memory::desc const& plain,
-                                              dnnl::memory::desc const& packed, std::string const& owner) {
+                                              dnnl::memory::desc const& packed,
+                                              std::string const& owner) {
   PackedWeights weights;
   weights.device_ = &device;
   weights.plain_ = plain;

@@ -1,5 +1,5 @@
-// oneDNN in this backend's terms: memory descriptors of the layouts of backend.h, tensors over device pointers, weights that a
-// primitive wants in a layout of its own, and errors as Expected.
+// oneDNN in this backend's terms: memory descriptors of the layouts of backend.h, tensors over
+// device pointers, weights that a primitive wants in a layout of its own, and errors as Expected.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,9 @@ using Arguments = std::unordered_map<int, dnnl::memory>;
 
 /// oneDNN's dimension order is batch, channels, height, width whatever the layout.
 inline dnnl::memory::desc images(int64_t batch, int64_t height, int64_t width, int64_t channels) {
-  return {{batch, channels, height, width}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc};
+  return {{batch, channels, height, width},
+          dnnl::memory::data_type::f32,
+          dnnl::memory::format_tag::nhwc};
 }
 inline dnnl::memory::desc any_layout(dnnl::memory::dims const& dims) {
   return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
@@ -32,7 +34,8 @@ inline dnnl::memory::desc matrix(int64_t rows, int64_t columns) {
 }
 
 /// oneDNN takes every pointer as mutable; it writes only to what the primitive writes to.
-inline dnnl::memory tensor(HostDevice const& device, dnnl::memory::desc const& desc, void const* data) {
+inline dnnl::memory tensor(HostDevice const& device, dnnl::memory::desc const& desc,
+                           void const* data) {
   return {desc, device.engine(), const_cast<void*>(data)};
 }
 
@@ -48,12 +51,12 @@ inline dnnl::primitive_attr workspace_attributes(bool relu) {
   return attributes;
 }
 
-/// Weights that a primitive wants packed: `pack` fills the packed copy from the plain weights, `unpack` the other way. Without
-/// a difference in layout nothing is copied.
+/// Weights that a primitive wants packed: `pack` fills the packed copy from the plain weights,
+/// `unpack` the other way. Without a difference in layout nothing is copied.
 class PackedWeights {
  public:
-  static Expected<PackedWeights> create(HostDevice& device, dnnl::memory::desc const& plain, dnnl::memory::desc const& packed,
-                                        std::string const& owner);
+  static Expected<PackedWeights> create(HostDevice& device, dnnl::memory::desc const& plain,
+                                        dnnl::memory::desc const& packed, std::string const& owner);
   dnnl::memory pack(float const* plain);
   /// Where the primitive writes; call unpack() afterwards.
   dnnl::memory target(float* plain);
@@ -69,13 +72,15 @@ class PackedWeights {
 
 /// Runs `make` (which may throw dnnl::error) with the device's threads; errors name the layer.
 template <class Make>
-auto plan(HostDevice const& device, std::string_view layer, Make make) -> Expected<decltype(make())> {
+auto plan(HostDevice const& device, std::string_view layer, Make make)
+    -> Expected<decltype(make())> {
   ScopedWorkerThreads const threads(device.threads());
   try {
     return make();
   } catch (dnnl::error const& error) {
-    return base::fail("{}: {}: oneDNN has no implementation for this shape ({}), use another --batch", device.name(), layer,
-                      error.what());
+    return base::fail(
+        "{}: {}: oneDNN has no implementation for this shape ({}), use another --batch",
+        device.name(), layer, error.what());
   }
 }
 

@@ -1,5 +1,6 @@
-// Plain local response normalisation; see plain_lrn.h. With s = bias + alpha · Σ x² over the window: y = x · s^−β, and
-// dx_i = dy_i · s_i^−β − 2 · alpha · β · x_i · Σ_{j in window of i} dy_j · x_j · s_j^(−β−1).
+// Plain local response normalisation; see plain_lrn.h. With s = bias + alpha · Σ x² over the
+// window: y = x · s^−β, and dx_i = dy_i · s_i^−β − 2 · alpha · β · x_i · Σ_{j in window of i} dy_j
+// · x_j · s_j^(−β−1).
 #include "workloads/backend/host/plain_lrn.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace stepscope::workloads::host {
 namespace {
 
-/// What one thread needs for one row of channels; the padded rows have `radius` zeros on both sides.
+/// What one thread needs for one row of channels; the padded rows have `radius` zeros on both
+/// sides.
 struct RowScratch {
   explicit RowScratch(LrnShape const& s)
       : padded(static_cast<size_t>(s.channels + 2 * s.radius)),
@@ -45,10 +47,12 @@ void row_power(LrnShape const& s, float const* x, RowScratch& r) {
   float* const power = r.power.data();
 #pragma omp simd
   for (size_t c = 0; c < channels; ++c) scale[c] = s.bias + s.alpha * sum[c];
-  constexpr float kUsualBeta = 0.75F;  // two square roots instead of a power: vector code instead of a call per element
+  constexpr float kUsualBeta =
+      0.75F;  // two square roots instead of a power: vector code instead of a call per element
   if (s.beta == kUsualBeta) {
 #pragma omp simd
-    for (size_t c = 0; c < channels; ++c) power[c] = 1.0F / std::sqrt(scale[c] * std::sqrt(scale[c]));
+    for (size_t c = 0; c < channels; ++c)
+      power[c] = 1.0F / std::sqrt(scale[c] * std::sqrt(scale[c]));
   } else {
     for (size_t c = 0; c < channels; ++c) power[c] = std::pow(scale[c], -s.beta);
   }
@@ -122,7 +126,8 @@ class PlainLrn final : public Lrn {
 
 }  // namespace
 
-std::unique_ptr<Lrn> make_plain_lrn(HostDevice& device, std::string_view name, LrnShape const& shape) {
+std::unique_ptr<Lrn> make_plain_lrn(HostDevice& device, std::string_view name,
+                                    LrnShape const& shape) {
   return std::make_unique<PlainLrn>(device, name, shape);
 }
 

@@ -1,5 +1,6 @@
-// Local response normalisation without oneDNN, for the shapes and processors that oneDNN has only its reference code for (before
-// AVX-512, or few channels): that takes 50 times as long and would be two thirds of a training step.
+// Local response normalisation without oneDNN, for the shapes and processors that oneDNN has only
+// its reference code for (before AVX-512, or few channels): that takes 50 times as long and would
+// be two thirds of a training step.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 namespace stepscope::workloads::host {
 
-std::unique_ptr<Lrn> make_plain_lrn(HostDevice& device, std::string_view name, LrnShape const& shape);
+std::unique_ptr<Lrn> make_plain_lrn(HostDevice& device, std::string_view name,
+                                    LrnShape const& shape);
 
 }  // namespace stepscope::workloads::host

@@ -9,7 +9,8 @@
 namespace stepscope::workloads::host {
 
 uint64_t next_correlation() {
-  static std::atomic<uint64_t> last = 0;  // unique over all devices and all runs of the process, as the convention asks
+  static std::atomic<uint64_t> last =
+      0;  // unique over all devices and all runs of the process, as the convention asks
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -25,11 +26,14 @@ char const* stream_name(api::StreamKind kind) {
   return "?";
 }
 
-HostStream::HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads,
-                       std::vector<int> const& cores)
+HostStream::HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind,
+                       int threads, std::vector<int> const& cores)
     : device_(device), kind_(kind) {
-  api::device_mark(api::DeviceSchema::kStream, stream_name(kind), api::StreamPayload{device, id(), kind});
-  thread_ = std::thread([this, threads, cores, name = device_name + " " + stream_name(kind)] { run(name, threads, cores); });
+  api::device_mark(api::DeviceSchema::kStream, stream_name(kind),
+                   api::StreamPayload{device, id(), kind});
+  thread_ = std::thread([this, threads, cores, name = device_name + " " + stream_name(kind)] {
+    run(name, threads, cores);
+  });
 }
 
 HostStream::~HostStream() {

@@ -1,5 +1,5 @@
-// An in-order stream of a host device: one thread that runs what was pushed, in order. Events order streams among each other
-// and the host.
+// An in-order stream of a host device: one thread that runs what was pushed, in order. Events order
+// streams among each other and the host.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,8 @@ uint64_t next_correlation();
 
 class HostStream {
  public:
-  /// `threads` = OpenMP threads that work on the stream may use; `cores`: where they run, empty = anywhere.
+  /// `threads` = OpenMP threads that work on the stream may use; `cores`: where they run, empty =
+  /// anywhere.
   HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads,
              std::vector<int> const& cores = {});
   ~HostStream();  ///< finishes what was pushed

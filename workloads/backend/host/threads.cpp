@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-// The two calls of the OpenMP run time that are needed, as the standard declares them: <omp.h> belongs to one compiler, and
-// tools that use another do not find it.
+// The two calls of the OpenMP run time that are needed, as the standard declares them: <omp.h>
+// belongs to one compiler, and tools that use another do not find it.
 extern "C" {
 void omp_set_num_threads(int count);
 int omp_get_max_threads();
@@ -51,7 +51,9 @@ std::vector<int> available_core_ids() {
 std::vector<int> cores_of_device(uint32_t index, uint32_t devices) {
   std::vector<int> const all = available_core_ids();
   if (devices < 2 || devices > all.size()) return {};
-  auto const bound = [&](uint32_t i) { return all.begin() + static_cast<ptrdiff_t>(all.size() * i / devices); };
+  auto const bound = [&](uint32_t i) {
+    return all.begin() + static_cast<ptrdiff_t>(all.size() * i / devices);
+  };
   return {bound(index), bound(index + 1)};
 }
 
@@ -66,7 +68,9 @@ void stay_on_cores(std::vector<int> const& cores) {
 void wake_up_soon() {
   constexpr uint64_t kShortestSliceNs = 100'000;  // the least that Linux grants
   SchedulingAttributes attributes;
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
+      attributes.policy != SCHED_OTHER)
+    return;
   attributes.size = sizeof attributes;
   attributes.runtime = kShortestSliceNs;
   syscall(SYS_sched_setattr, 0, &attributes, 0);  // a hint: what refuses it is as before

@@ -20,7 +20,9 @@ char const* error_text(int code) {
 char const* start(int* rank, int* size) {
   int level = 0;
   // One thread makes all calls, which is not the one that runs main().
-  if (char const* const error = error_text(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level))) return error;
+  if (char const* const error =
+          error_text(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level)))
+    return error;
   if (level < MPI_THREAD_SERIALIZED) return "this MPI allows no calls from threads";
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, rank);
@@ -29,14 +31,16 @@ char const* start(int* rank, int* size) {
 
 char const* send(void const* data, size_t bytes, int to, int tag, void** request) {
   auto made = std::make_unique<MPI_Request>();
-  char const* const error = error_text(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, made.get()));
+  char const* const error = error_text(
+      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, made.get()));
   if (error == nullptr) *request = made.release();
   return error;
 }
 
 char const* receive(void* data, size_t bytes, int from, int tag, void** request) {
   auto made = std::make_unique<MPI_Request>();
-  char const* const error = error_text(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, made.get()));
+  char const* const error = error_text(
+      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, made.get()));
   if (error == nullptr) *request = made.release();
   return error;
 }
@@ -57,6 +61,7 @@ constexpr MpiModule kModule = {start, send, receive, test, finish};
 }  // namespace
 }  // namespace stepscope::workloads
 
-extern "C" __attribute__((visibility("default"))) stepscope::workloads::MpiModule const* stepscope_mpi_module() {
+extern "C" __attribute__((visibility("default"))) stepscope::workloads::MpiModule const*
+stepscope_mpi_module() {
   return &stepscope::workloads::kModule;
 }

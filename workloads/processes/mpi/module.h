@@ -1,5 +1,5 @@
-// What the program calls of MPI. It is a library of its own, libstepscope-mpi.so, loaded when a launcher has started several
-// processes: the program itself needs no MPI to start.
+// What the program calls of MPI. It is a library of its own, libstepscope-mpi.so, loaded when a
+// launcher has started several processes: the program itself needs no MPI to start.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What pairs of runs made in turn tell where neighbours take cores for a while: steps that are hit take twice as long, and which
-// are hit is each program's own luck.
+// What pairs of runs made in turn tell where neighbours take cores for a while: steps that are hit
+// take twice as long, and which are hit is each program's own luck.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -22,10 +22,12 @@ class Neighbourhood {
  public:
   explicit Neighbourhood(uint32_t seed) : random_(seed) {}
 
-  void add_pair(double slower, std::vector<std::vector<double>>& base, std::vector<std::vector<double>>& candidate) {
+  void add_pair(double slower, std::vector<std::vector<double>>& base,
+                std::vector<std::vector<double>>& candidate) {
     std::vector<double> speeds;
     double speed = 1 + std::abs(normal_(random_)) * 0.2;
-    for (size_t s = 0; s < kStepsOfARun; ++s) speeds.push_back(speed = std::clamp(speed + 0.01 * normal_(random_), 1.0, 1.33));
+    for (size_t s = 0; s < kStepsOfARun; ++s)
+      speeds.push_back(speed = std::clamp(speed + 0.01 * normal_(random_), 1.0, 1.33));
     base.push_back(run(speeds, 1));
     candidate.push_back(run(speeds, 1 + slower));
   }
@@ -38,10 +40,12 @@ class Neighbourhood {
     bool is_hit = false;
     for (double const speed : speeds) {
       is_hit = chance_(random_) < (is_hit ? 0.8 : 0.1);
-      steps.push_back(kTurnStepNs * process * speed * (is_hit ? 2 : 1) * (1 + 0.02 * std::abs(normal_(random_))));
+      steps.push_back(kTurnStepNs * process * speed * (is_hit ? 2 : 1) *
+                      (1 + 0.02 * std::abs(normal_(random_))));
     }
     std::sort(steps.begin(), steps.end());
-    steps.resize(static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(steps.size()))));
+    steps.resize(
+        static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(steps.size()))));
     return steps;
   }
 
@@ -66,7 +70,9 @@ int const kTimesInTurn = support::kSanitized ? 40 : 1000;
 
 TEST(CompareInTurn, FiveOf1000UnchangedProgramsAtMostAreTakenForChanged) {
   for (size_t const pairs : {4U, 7U, 11U})
-    EXPECT_LE(count_verdicts(Verdict::kMore, 0, pairs, kTimesInTurn) + count_verdicts(Verdict::kLess, 0, pairs, kTimesInTurn), 5)
+    EXPECT_LE(count_verdicts(Verdict::kMore, 0, pairs, kTimesInTurn) +
+                  count_verdicts(Verdict::kLess, 0, pairs, kTimesInTurn),
+              5)
         << pairs;
 }
 

@@ -1,4 +1,5 @@
-// How often a difference is seen where there is one, and where there is none; and what counts as one value.
+// How often a difference is seen where there is one, and where there is none; and what counts as
+// one value.
 #include <cmath>
 #include <random>
 
@@ -20,7 +21,8 @@ struct JudgedNoise {
 };
 
 /// Runs of steps that take about 100.
-Side made_side(std::mt19937& random, size_t runs, size_t steps, double mean, JudgedNoise const& noise) {
+Side made_side(std::mt19937& random, size_t runs, size_t steps, double mean,
+               JudgedNoise const& noise) {
   std::normal_distribution<double> normal;
   Side side(runs);
   for (auto& run : side) {
@@ -43,13 +45,15 @@ Verdict judged(Side const& base, Side const& candidate, RankSums& sums) {
 struct JudgedPairs {
   int less = 0, more = 0, same = 0;
 };
-JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown, JudgedNoise const& noise) {
+JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown,
+                        JudgedNoise const& noise) {
   std::mt19937 random(20'24);
   RankSums sums;
   JudgedPairs counted;
   for (int i = 0; i < pairs; ++i) {
     Side const base = made_side(random, runs, steps, 100, noise);
-    Verdict const verdict = judged(base, made_side(random, runs, steps, 100 * (1 + slowdown), noise), sums);
+    Verdict const verdict =
+        judged(base, made_side(random, runs, steps, 100 * (1 + slowdown), noise), sums);
     counted.less += verdict == Verdict::kLess ? 1 : 0;
     counted.more += verdict == Verdict::kMore ? 1 : 0;
     counted.same += verdict == Verdict::kSame ? 1 : 0;
@@ -73,9 +77,12 @@ TEST(CompareJudgement, NorAreTheyWhereStepsFollowEachOther) {
     double alike;
     size_t steps;
   };
-  for (Known const known : {Known{0.3, 20}, {0.3, 100}, {0.5, 20}, {0.6, 40}, {0.6, 100}, {0.9, 100}, {0.9, 400}}) {
-    JudgedPairs const pairs = judge_pairs(kJudgedPairs, 1, known.steps, 0, {.step = 0.03, .alike = known.alike});
-    EXPECT_LE(pairs.less + pairs.more, 5) << "correlation " << known.alike << ", steps " << known.steps;
+  for (Known const known :
+       {Known{0.3, 20}, {0.3, 100}, {0.5, 20}, {0.6, 40}, {0.6, 100}, {0.9, 100}, {0.9, 400}}) {
+    JudgedPairs const pairs =
+        judge_pairs(kJudgedPairs, 1, known.steps, 0, {.step = 0.03, .alike = known.alike});
+    EXPECT_LE(pairs.less + pairs.more, 5)
+        << "correlation " << known.alike << ", steps " << known.steps;
   }
   // 20 steps are as many as it takes for one such wave: hardly anything tells it from a change.
   JudgedPairs const waves = judge_pairs(kJudgedPairs, 1, 20, 0, {.step = 0.03, .alike = 0.9});
@@ -93,12 +100,14 @@ TEST(CompareJudgement, NorAreTheyWhereRunsDiffer) {
 TEST(CompareJudgement, ASlowdownOf5PercentIsSeenIn99Of100Pairs) {
   EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, 0.05, {.step = 0.01}).more, kJudgedPairs * 99 / 100);
   EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, -0.05, {.step = 0.01}).less, kJudgedPairs * 99 / 100);
-  EXPECT_GE(judge_pairs(kJudgedPairs, 5, 20, 0.05, {.step = 0.01, .run = 0.003}).more, kJudgedPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 5, 20, 0.05, {.step = 0.01, .run = 0.003}).more,
+            kJudgedPairs * 99 / 100);
 }
 
 TEST(CompareJudgement, UnchangedPairsOfLittleNoiseAreTheSame) {
   EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, 0, {.step = 0.01}).same, kJudgedPairs * 99 / 100);
-  EXPECT_GE(judge_pairs(kJudgedPairs, 3, 20, 0, {.step = 0.01, .run = 0.003}).same, kJudgedPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 3, 20, 0, {.step = 0.01, .run = 0.003}).same,
+            kJudgedPairs * 99 / 100);
 }
 
 TEST(CompareJudgement, AChangeBelowTheLeastThatMattersIsNone) {
@@ -109,7 +118,8 @@ TEST(CompareJudgement, AChangeBelowTheLeastThatMattersIsNone) {
 TEST(CompareJudgement, OneRunASideIsComparedStepByStep) {
   std::mt19937 random(3);
   RankSums sums;
-  Change const change = measure_change(made_side(random, 1, 20, 100, {}), made_side(random, 1, 24, 110, {}), sums);
+  Change const change =
+      measure_change(made_side(random, 1, 20, 100, {}), made_side(random, 1, 24, 110, {}), sums);
   EXPECT_EQ(change.unit, CompareUnit::kStep);
   EXPECT_EQ(change.method, CompareMethod::kMannWhitney);
   EXPECT_EQ(change.base_values, 20U);
@@ -121,7 +131,8 @@ TEST(CompareJudgement, StepsThatFollowEachOtherAreComparedInBlocks) {
   std::mt19937 random(4);
   RankSums sums;
   JudgedNoise const noise{.step = 0.01, .alike = 0.8};
-  Change const change = measure_change(made_side(random, 1, 200, 100, noise), made_side(random, 1, 200, 110, noise), sums);
+  Change const change = measure_change(made_side(random, 1, 200, 100, noise),
+                                       made_side(random, 1, 200, 110, noise), sums);
   EXPECT_EQ(change.unit, CompareUnit::kBlock);
   EXPECT_GE(change.steps_per_value, 4U);
   EXPECT_EQ(judge(change, change.p, 2), Verdict::kMore);
@@ -142,18 +153,21 @@ TEST(CompareJudgement, ADriftIsNoChangeUnlessAllOfOneSideIsBeyondAllOfTheOther) 
 TEST(CompareJudgement, OfSeveralRunsARunIsOneValue) {
   std::mt19937 random(6);
   RankSums sums;
-  Change const few = measure_change(made_side(random, 3, 50, 100, {}), made_side(random, 1, 50, 100, {}), sums);
+  Change const few =
+      measure_change(made_side(random, 3, 50, 100, {}), made_side(random, 1, 50, 100, {}), sums);
   EXPECT_EQ(few.unit, CompareUnit::kRun);
   EXPECT_EQ(few.method, CompareMethod::kStudent);
   EXPECT_EQ(few.base_values, 3U);
   EXPECT_EQ(few.candidate_values, 1U);
-  Change const many = measure_change(made_side(random, 7, 9, 100, {}), made_side(random, 8, 9, 100, {}), sums);
+  Change const many =
+      measure_change(made_side(random, 7, 9, 100, {}), made_side(random, 8, 9, 100, {}), sums);
   EXPECT_EQ(many.method, CompareMethod::kMannWhitney);
 }
 
 TEST(CompareJudgement, RunsWithoutValuesDoNotCount) {
   RankSums sums;
-  Change const change = measure_change(Side{{}, {1, 1, 1, 1, 1, 1}}, Side{{2, 2, 2, 2, 2, 2}, {}}, sums);
+  Change const change =
+      measure_change(Side{{}, {1, 1, 1, 1, 1, 1}}, Side{{2, 2, 2, 2, 2, 2}, {}}, sums);
   EXPECT_EQ(change.unit, CompareUnit::kStep);
   EXPECT_EQ(judge(change, change.p, 0.1), Verdict::kMore);
 }
@@ -170,7 +184,8 @@ TEST(CompareJudgement, OfFewerThanFiveStepsNothingIsSaid) {
 TEST(CompareJudgement, VeryManyStepsAreAveraged) {
   std::mt19937 random(8);
   RankSums sums;
-  Change const change = measure_change(made_side(random, 1, 5000, 100, {}), made_side(random, 1, 50, 100, {}), sums);
+  Change const change =
+      measure_change(made_side(random, 1, 5000, 100, {}), made_side(random, 1, 50, 100, {}), sums);
   EXPECT_LE(change.base_values, kMostComparedValues);
   EXPECT_EQ(change.unit, CompareUnit::kBlock);
 }
@@ -200,7 +215,8 @@ TEST(CompareJudgement, ConstantsAreComparedAsTheyAre) {
   Change const change = measure_change(seven, eight, sums);
   EXPECT_EQ(judge(change, change.p, 0.14), Verdict::kMore);
   EXPECT_EQ(judge(measure_change(seven, seven, sums), 1, 0), Verdict::kSame);
-  Change const of_runs = measure_change(Side(2, std::vector<double>(3, 7)), Side(2, std::vector<double>(3, 8)), sums);
+  Change const of_runs =
+      measure_change(Side(2, std::vector<double>(3, 7)), Side(2, std::vector<double>(3, 8)), sums);
   EXPECT_EQ(judge(of_runs, of_runs.p, 0.14), Verdict::kMore);
 }
 

@@ -1,4 +1,5 @@
-// What changed between made runs, and why: every part against what was put in, and all parts against the whole.
+// What changed between made runs, and why: every part against what was put in, and all parts
+// against the whole.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -36,9 +37,12 @@ SyntheticOptions steady_job() {
   return options;
 }
 
-int64_t part_of(Comparison const& comparison, ChangePart part) { return comparison.parts_ns[static_cast<size_t>(part)]; }
+int64_t part_of(Comparison const& comparison, ChangePart part) {
+  return comparison.parts_ns[static_cast<size_t>(part)];
+}
 int64_t idle_of(Comparison const& comparison, IdleCause cause) {
-  return comparison.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(cause)];
+  return comparison
+      .parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(cause)];
 }
 Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::string_view name) {
   for (Metric const& metric : comparison.metrics)
@@ -58,7 +62,8 @@ void expect_parts_sum_up(Comparison const& comparison) {
             comparison.candidate.mean_ns - comparison.base.mean_ns);
   std::map<std::string, double> changed;
   for (Metric const& metric : comparison.metrics)
-    if (metric.family == MetricFamily::kPart) changed[metric.name] = metric.change.candidate_mean - metric.change.base_mean;
+    if (metric.family == MetricFamily::kPart)
+      changed[metric.name] = metric.change.candidate_mean - metric.change.base_mean;
   double of_compute = 0;
   for (size_t i = 0; i < kChangePartCount; ++i) {
     auto const part = static_cast<ChangePart>(i);
@@ -71,7 +76,8 @@ void expect_parts_sum_up(Comparison const& comparison) {
   EXPECT_NEAR(of_compute, changed["compute"], 6);
 }
 
-/// A sample of one device that computes for `compute` of `step` ns and waits for input for the rest; one kernel.
+/// A sample of one device that computes for `compute` of `step` ns and waits for input for the
+/// rest; one kernel.
 RunMeasurements plain_sample(std::vector<double> const& step_ns, double compute, double calls = 10,
                              std::string const& kernel = "gemm") {
   RunMeasurements sample;
@@ -89,8 +95,8 @@ RunMeasurements plain_sample(std::vector<double> const& step_ns, double compute,
   }
   sample.kernels.push_back(of_steps);
   sample.kernel_names.insert(kernel);
-  double const mean =
-      std::accumulate(step_ns.begin(), step_ns.end(), 0.0) / static_cast<double>(std::max<size_t>(step_ns.size(), 1));
+  double const mean = std::accumulate(step_ns.begin(), step_ns.end(), 0.0) /
+                      static_cast<double>(std::max<size_t>(step_ns.size(), 1));
   sample.all_steps_ns = sample.steady_steps_ns = mean;
   return sample;
 }
@@ -105,15 +111,20 @@ std::vector<double> steps_about(double mean, uint32_t seed, size_t count = 20) {
 TEST(StepKernels, AKernelIsOfTheStepInWhoseWindowItBegins) {
   WorkRun run;
   run.step(0, 100, 0).step(100, 100, 1);
-  run.kernel(10, 20, run.launch(1, 1), "a").kernel(40, 10, run.launch(2, 1), "b").kernel(60, 5, run.launch(3, 1), "a");
-  run.copy(70, 20, run.launch(4, 1), "in", {1000, model::CopyDirection::kHostToDevice, -1, 0, 0, 0});
+  run.kernel(10, 20, run.launch(1, 1), "a")
+      .kernel(40, 10, run.launch(2, 1), "b")
+      .kernel(60, 5, run.launch(3, 1), "a");
+  run.copy(70, 20, run.launch(4, 1), "in",
+           {1000, model::CopyDirection::kHostToDevice, -1, 0, 0, 0});
   run.kernel(110, 30, run.launch(101, 1), "b");
-  run.copy(150, 20, run.launch(104, 1), "out", {500, model::CopyDirection::kDeviceToHost, -1, 0, 0, 0});
+  run.copy(150, 20, run.launch(104, 1), "out",
+           {500, model::CopyDirection::kDeviceToHost, -1, 0, 0, 0});
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.steps.size(), 2U);
   auto const kernels_of = [&](StepStats const& step) {
     std::vector<std::tuple<std::string, uint32_t, int64_t>> rows;
-    for (StepKernel const& row : step.kernels) rows.emplace_back(analysis.kernels.at(row.kernel).name, row.count, row.total_ns);
+    for (StepKernel const& row : step.kernels)
+      rows.emplace_back(analysis.kernels.at(row.kernel).name, row.count, row.total_ns);
     std::sort(rows.begin(), rows.end());
     return rows;
   };
@@ -128,7 +139,8 @@ TEST(StepKernels, KernelsOfLessTimeAreTakenTogether) {
   WorkRun run;
   run.step(0, 100'000, 0);
   constexpr int kNames = 100;
-  for (int i = 0; i < kNames; ++i) run.kernel(1000 * i, 900 - i, run.launch(i, 1), "kernel " + std::to_string(i));
+  for (int i = 0; i < kNames; ++i)
+    run.kernel(1000 * i, 900 - i, run.launch(i, 1), "kernel " + std::to_string(i));
   Analysis const analysis = analyze(run.finish());
   std::vector<StepKernel> const& kernels = analysis.steps.at(0).kernels;
   ASSERT_EQ(kernels.size(), 65U);
@@ -150,7 +162,9 @@ TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
   EXPECT_EQ(sample.warmup_steps, 1U);
   std::vector<double> mean_compute(sample.steps.size(), 0);
   for (StepStats const& step : analysis.steps)
-    if (step.step > 0) mean_compute[static_cast<size_t>(step.step - 1)] += static_cast<double>(step.time.compute_ns) / 3;
+    if (step.step > 0)
+      mean_compute[static_cast<size_t>(step.step - 1)] +=
+          static_cast<double>(step.time.compute_ns) / 3;
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     double sum = 0, of_kernels = 0;
     for (auto const& part : sample.parts_ns) sum += part[s];
@@ -163,7 +177,8 @@ TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
   EXPECT_FALSE(sample.collectives.empty());
 }
 
-/// Steps of 100 ns and their number, one after the other; behind each turn of 4 the program was held for 5000 ns.
+/// Steps of 100 ns and their number, one after the other; behind each turn of 4 the program was
+/// held for 5000 ns.
 model::Run run_in_turn(std::string const& turns) {
   WorkRun run;
   int64_t at = 0;
@@ -193,8 +208,8 @@ TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
 }
 
 TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {
-  for (char const* text :
-       {"", "4", "0 of 4 steps", "4 of 1 steps", "-1 of 4 steps", "4 of 4 stepsx", "99999999999999999999 of 4 steps"}) {
+  for (char const* text : {"", "4", "0 of 4 steps", "4 of 1 steps", "-1 of 4 steps",
+                           "4 of 4 stepsx", "99999999999999999999 of 4 steps"}) {
     model::Run const run = run_in_turn(text);
     EXPECT_EQ(sample_run(run, analyze(run)).steps_in_turn, 0U) << text;
   }
@@ -212,7 +227,8 @@ Comparison compare_in_turn(double slower_ns) {
   for (uint32_t i = 0; i < 4; ++i) {
     double const machine = 2000 + 500 * i;
     base.push_back(in_turn(plain_sample(steps_about(machine, i), 1000), machine + 300));
-    candidate.push_back(in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
+    candidate.push_back(
+        in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
   }
   return compare_runs(base, candidate, {.paired = true});
 }
@@ -246,13 +262,14 @@ TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
 }
 
 /// Pairs in turn, each of which takes `factor` of its base.
-Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor, size_t steps = 20) {
+Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor,
+                             size_t steps = 20) {
   std::vector<RunMeasurements> base, candidate;
   for (uint32_t i = 0; i < factors.size(); ++i) {
     double const machine = 2000 + 300 * i;
     base.push_back(in_turn(plain_sample(steps_about(machine, i, steps), 400), machine * 1.2));
-    candidate.push_back(
-        in_turn(plain_sample(steps_about(machine * factors[i], i + 10, steps), 400), machine * 1.2 * all_steps_factor));
+    candidate.push_back(in_turn(plain_sample(steps_about(machine * factors[i], i + 10, steps), 400),
+                                machine * 1.2 * all_steps_factor));
   }
   return compare_runs(base, candidate, {.paired = true});
 }
@@ -269,9 +286,12 @@ TEST(CompareRuns, PairsInTurnThatAreFarApartAreClearHoweverFew) {
 
 TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
   EXPECT_EQ(compare_far_pairs({0.34, 1.5}, 0.4).verdict, Verdict::kUnclear);
-  EXPECT_EQ(compare_far_pairs({0.34}, 0.9).verdict, Verdict::kUnclear) << "all steps are hardly faster";
-  EXPECT_EQ(compare_far_pairs({0.34}, 0.4, 4).verdict, Verdict::kUnclear) << "four steps tell nothing";
-  EXPECT_EQ(compare_far_pairs({0.85}, 0.85).verdict, Verdict::kUnclear) << "equal programs may differ by as much";
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.9).verdict, Verdict::kUnclear)
+      << "all steps are hardly faster";
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.4, 4).verdict, Verdict::kUnclear)
+      << "four steps tell nothing";
+  EXPECT_EQ(compare_far_pairs({0.85}, 0.85).verdict, Verdict::kUnclear)
+      << "equal programs may differ by as much";
 }
 
 TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
@@ -283,7 +303,8 @@ TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
 }
 
 TEST(CompareRuns, TheSameJobIsTheSame) {
-  Comparison const comparison = compare_runs({sample_of(steady_job(), 1)}, {sample_of(steady_job(), 2)});
+  Comparison const comparison =
+      compare_runs({sample_of(steady_job(), 1)}, {sample_of(steady_job(), 2)});
   ASSERT_FALSE(comparison.refusal);
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
   for (Metric const& metric : comparison.metrics)
@@ -307,7 +328,8 @@ TEST(CompareRuns, PartsSumToTheChangeWhateverChanged) {
   for (size_t i = 0; i < jobs.size(); ++i)
     for (size_t j = 0; j < jobs.size(); ++j) {
       SCOPED_TRACE(testing::Message() << i << " against " << j);
-      expect_parts_sum_up(compare_runs({sample_of(jobs[i], 3), sample_of(jobs[i], 4)}, {sample_of(jobs[j], 5)}));
+      expect_parts_sum_up(
+          compare_runs({sample_of(jobs[i], 3), sample_of(jobs[i], 4)}, {sample_of(jobs[j], 5)}));
     }
 }
 
@@ -317,20 +339,22 @@ TEST(CompareRuns, SlowerKernelsAreNamed) {
   Comparison const comparison = compare_runs({sample_of(steady_job())}, {sample_of(slower, 2)});
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
   int64_t const expected = steady_job().layers * steady_job().backward_ns / 10;
-  EXPECT_NEAR(static_cast<double>(part_of(comparison, ChangePart::kKernelSpeed)), static_cast<double>(expected),
-              0.1 * static_cast<double>(expected));
+  EXPECT_NEAR(static_cast<double>(part_of(comparison, ChangePart::kKernelSpeed)),
+              static_cast<double>(expected), 0.1 * static_cast<double>(expected));
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 0);
   EXPECT_EQ(metric_of(comparison, MetricFamily::kPart, "compute").verdict, Verdict::kMore);
   size_t slower_kernels = 0;
   for (Metric const& metric : comparison.metrics)
-    slower_kernels += metric.family == MetricFamily::kKernel && metric.verdict == Verdict::kMore ? 1 : 0;
+    slower_kernels +=
+        metric.family == MetricFamily::kKernel && metric.verdict == Verdict::kMore ? 1 : 0;
   EXPECT_GT(slower_kernels, 0U);
 }
 
 TEST(CompareRuns, TimeOfAKernelIsItsCallsAndTheirSpeed) {
   // 10 calls of 100 ns before, 15 of 80 after: half way, 12.5 · −20 and 90 · 5.
-  Comparison const comparison = compare_runs({plain_sample(std::vector<double>(20, 2000), 1000, 10)},
-                                             {plain_sample(std::vector<double>(20, 2200), 1200, 15)});
+  Comparison const comparison =
+      compare_runs({plain_sample(std::vector<double>(20, 2000), 1000, 10)},
+                   {plain_sample(std::vector<double>(20, 2200), 1200, 15)});
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), -250);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 450);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), 0);
@@ -401,7 +425,8 @@ TEST(CompareRuns, IdleTimeIsNamedByCauseAndHost) {
 }
 
 TEST(CompareRuns, MoreMemoryIsToldThoughTheStepIsTheSame) {
-  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2000, 2), 1000);
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000),
+                  candidate = plain_sample(steps_about(2000, 2), 1000);
   base.allocated_bytes.assign(20, 1e9);
   candidate.allocated_bytes.assign(20, 1.1e9);
   Comparison const comparison = compare_runs({base}, {candidate});
@@ -420,27 +445,33 @@ TEST(CompareRuns, APartThatDoesNotMatterToTheStepIsTheSame) {
 }
 
 TEST(CompareRuns, FamiliesAreCorrectedTogether) {
-  RunMeasurements const base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2010, 2), 1000);
+  RunMeasurements const base = plain_sample(steps_about(2000, 1), 1000),
+                        candidate = plain_sample(steps_about(2010, 2), 1000);
   Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(comparison.step().adjusted_p, comparison.step().change.p);
   Metric const& input = metric_of(comparison, MetricFamily::kPart, "input");
-  EXPECT_DOUBLE_EQ(input.adjusted_p, std::min(1.0, 2 * input.change.p));  // compute and input were tested
+  EXPECT_DOUBLE_EQ(input.adjusted_p,
+                   std::min(1.0, 2 * input.change.p));  // compute and input were tested
 }
 
 TEST(CompareRuns, SeveralRunsASideTellRunsApart) {
   // Runs vary by 3 %: by their steps alone two of them differ beyond doubt.
-  auto const run = [](double mean, uint32_t seed) { return plain_sample(steps_about(mean, seed, 100), 1000); };
+  auto const run = [](double mean, uint32_t seed) {
+    return plain_sample(steps_about(mean, seed, 100), 1000);
+  };
   Comparison const one = compare_runs({run(2000, 1)}, {run(2060, 2)});
   EXPECT_EQ(one.verdict, Verdict::kMore);
   EXPECT_TRUE(has_caveat(one, Caveat::kOneRun));
-  Comparison const several = compare_runs({run(2000, 1), run(2060, 3), run(1940, 4)}, {run(2060, 2), run(1950, 5), run(2010, 6)});
+  Comparison const several = compare_runs({run(2000, 1), run(2060, 3), run(1940, 4)},
+                                          {run(2060, 2), run(1950, 5), run(2010, 6)});
   EXPECT_NE(several.verdict, Verdict::kMore);
   EXPECT_FALSE(has_caveat(several, Caveat::kOneRun));
   EXPECT_TRUE(has_caveat(several, Caveat::kFewRuns));
 }
 
 TEST(CompareRuns, OutliersThatCostMoreAreNoSilentSame) {
-  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2000, 2), 1000);
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000),
+                  candidate = plain_sample(steps_about(2000, 2), 1000);
   candidate.outlier_steps = 4;
   candidate.all_steps_ns = candidate.steady_steps_ns + 400;
   Comparison const comparison = compare_runs({base}, {candidate});
@@ -456,13 +487,14 @@ TEST(CompareRuns, WhatCannotBeComparedIsRefused) {
   EXPECT_EQ(compare_runs({good}, {plain_sample({}, 0)}).refusal, Refusal::kNoSteps);
   EXPECT_EQ(compare_runs({plain_sample({2000}, 1000)}, {good}).refusal, Refusal::kOneStep);
   EXPECT_FALSE(compare_runs({plain_sample({2000}, 1000), good}, {good}).refusal);
-  EXPECT_EQ(compare_runs({good}, {plain_sample(steps_about(2000, 1), 1000, 10, "other")}).refusal, Refusal::kNoCommonKernel);
+  EXPECT_EQ(compare_runs({good}, {plain_sample(steps_about(2000, 1), 1000, 10, "other")}).refusal,
+            Refusal::kNoCommonKernel);
   EXPECT_EQ(compare_runs({sample_run({}, {})}, {good}).refusal, Refusal::kNoSteps);
 }
 
 TEST(CompareRuns, FewStepsGetMeansAndNoVerdict) {
-  Comparison const comparison =
-      compare_runs({plain_sample(steps_about(2000, 1), 1000)}, {plain_sample({3000, 3010, 3005}, 1000)});
+  Comparison const comparison = compare_runs({plain_sample(steps_about(2000, 1), 1000)},
+                                             {plain_sample({3000, 3010, 3005}, 1000)});
   EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
   EXPECT_TRUE(has_caveat(comparison, Caveat::kFewSteps));
   EXPECT_EQ(comparison.candidate.mean_ns, 3005);
@@ -483,8 +515,10 @@ TEST(CompareRuns, OtherConditionsAreToldFirst) {
   for (int64_t& number : candidate.steps) number += 100;
   std::vector<std::string> found;
   for (Difference const& difference : compare_runs({base}, {candidate}).differences)
-    found.push_back(to_string(difference.condition) + (difference.name.empty() ? "" : ":" + difference.name));
-  EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes", "steps"));
+    found.push_back(to_string(difference.condition) +
+                    (difference.name.empty() ? "" : ":" + difference.name));
+  EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes",
+                                          "steps"));
   candidate.busy_clock_mhz = 1975;
   EXPECT_EQ(compare_runs({base}, {candidate}).differences.size(), 4U);
 }
@@ -509,7 +543,8 @@ TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
     int64_t const total = std::llround(sum);
     std::array<int64_t, kChangePartCount> const rounded = round_to_sum(values, total);
     EXPECT_EQ(std::accumulate(rounded.begin(), rounded.end(), int64_t{0}), total);
-    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(static_cast<double>(rounded[i]), values[i], 2);
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(rounded[i]), values[i], 2);
   }
   std::array<double, kChangePartCount> zero{};
   zero[3] = -1e-12;
@@ -530,17 +565,21 @@ TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
   EXPECT_EQ(alarms, 0U);
 }
 
-/// A job whose parts, kernels and collectives vary by `noise`, each for itself; steps follow each other a little.
+/// A job whose parts, kernels and collectives vary by `noise`, each for itself; steps follow each
+/// other a little.
 RunMeasurements noisy_sample(std::mt19937& random, double noise) {
   std::normal_distribution<double> normal;
   constexpr size_t kSteps = 20;
-  auto const varied = [&](double mean) { return std::max(1.0, mean * (1 + noise * normal(random))); };
+  auto const varied = [&](double mean) {
+    return std::max(1.0, mean * (1 + noise * normal(random)));
+  };
   RunMeasurements sample = plain_sample(std::vector<double>(kSteps, 0), 0);
   sample.kernels.clear();
   double wave = normal(random);
   for (char const* const name : {"gemm", "norm", "softmax"}) {
     sample.kernel_names.insert(name);
-    RunMeasurements::Kernel& kernel = sample.kernels.emplace_back(RunMeasurements::Kernel{name, {}, {}});
+    RunMeasurements::Kernel& kernel =
+        sample.kernels.emplace_back(RunMeasurements::Kernel{name, {}, {}});
     for (size_t s = 0; s < kSteps; ++s) {
       kernel.calls.push_back(10);
       kernel.ns.push_back(varied(3e6));
@@ -550,7 +589,8 @@ RunMeasurements noisy_sample(std::mt19937& random, double noise) {
   for (size_t s = 0; s < kSteps; ++s) {
     wave = 0.3 * wave + std::sqrt(1 - 0.3 * 0.3) * normal(random);
     sample.step_ns[s] = 0;
-    for (size_t p = 0; p < kStepPartCount; ++p) sample.parts_ns[p][s] = varied(p == 0 ? 9e6 * (1 + noise * wave / 3) : 1e6);
+    for (size_t p = 0; p < kStepPartCount; ++p)
+      sample.parts_ns[p][s] = varied(p == 0 ? 9e6 * (1 + noise * wave / 3) : 1e6);
     for (auto const& part : sample.parts_ns) sample.step_ns[s] += part[s];
     sample.collectives[0].transfer_ns.push_back(varied(5e5));
     sample.allocated_bytes.push_back(1e9);
@@ -565,10 +605,12 @@ TEST(CompareRuns, FiveOf1000UnchangedPairsAtMostAreTakenForChangedByAnyMetric) {
     for (int pair = 0; pair < (support::kSanitized ? 40 : 1000); ++pair) {
       RunMeasurements const base = noisy_sample(random, noise);
       for (Metric const& metric : compare_runs({base}, {noisy_sample(random, noise)}).metrics)
-        alarms[metric.name] += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
+        alarms[metric.name] +=
+            metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
     }
     EXPECT_EQ(alarms.size(), 1 + kStepPartCount + 1 + 3 + 1);
-    for (auto const& [name, count] : alarms) EXPECT_LE(count, 5) << name << " at a noise of " << noise;
+    for (auto const& [name, count] : alarms)
+      EXPECT_LE(count, 5) << name << " at a noise of " << noise;
   }
 }
 

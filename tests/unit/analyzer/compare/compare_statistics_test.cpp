@@ -1,5 +1,5 @@
-// The statistics of comparisons against SciPy and R (compare_statistics_reference.py printed the numbers), and against twins that
-// count every order.
+// The statistics of comparisons against SciPy and R (compare_statistics_reference.py printed the
+// numbers), and against twins that count every order.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +14,8 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values const kSmallX = {101.2, 99.8, 100.5, 102.1, 98.7, 100.9}, kSmallY = {103.4, 105.1, 102.9, 104.2, 101.7, 106.3, 103.8};
+Values const kSmallX = {101.2, 99.8, 100.5, 102.1, 98.7, 100.9},
+             kSmallY = {103.4, 105.1, 102.9, 104.2, 101.7, 106.3, 103.8};
 Values const kTenX = {10.1, 9.7, 10.4, 9.9, 10.6, 10.2, 9.5, 10.8, 10.3, 9.8};
 Values const kTenY = {10.05, 9.65, 10.75, 10.45, 9.85, 10.95, 10.25, 9.55, 10.35, 10.15};
 Values const kTiesX = {5, 5, 6, 7, 7, 7, 8, 9}, kTiesY = {6, 7, 7, 8, 8, 9, 9, 10, 10};
@@ -72,7 +73,8 @@ TEST(CompareStatistics, MannWhitneyOfEqualValuesSaysNothing) {
 
 TEST(CompareStatistics, MannWhitneyIsTheSameFromEitherSide) {
   RankSums sums;
-  for (auto const& [x, y] : {std::pair(kSmallX, kSmallY), std::pair(kTiesX, kTiesY), many_values()}) {
+  for (auto const& [x, y] :
+       {std::pair(kSmallX, kSmallY), std::pair(kTiesX, kTiesY), many_values()}) {
     RankTest const one = mann_whitney(x, y, sums), other = mann_whitney(y, x, sums);
     EXPECT_EQ(one.u + other.u, static_cast<double>(x.size() * y.size()));
     expect_near_relative(one.p, other.p);
@@ -100,8 +102,9 @@ TEST(CompareStatistics, QuantilesOfTheExactDistributionAreThoseOfR) {
     size_t n, m, quantile;
     double cumulative;
   };
-  for (Known const known : {Known{5, 5, 3, 0.027777777777777776}, Known{6, 7, 7, 0.02564102564102564},
-                            Known{20, 20, 128, 0.02619976093642486}, Known{49, 49, 925, 0.025206438557472031}}) {
+  for (Known const known :
+       {Known{5, 5, 3, 0.027777777777777776}, Known{6, 7, 7, 0.02564102564102564},
+        Known{20, 20, 128, 0.02619976093642486}, Known{49, 49, 925, 0.025206438557472031}}) {
     RankSumDistribution const distribution(known.n, known.m);
     EXPECT_EQ(distribution.quantile(0.025), known.quantile) << known.n;
     expect_near_relative(distribution.cumulative(known.quantile), known.cumulative);
@@ -122,7 +125,8 @@ TEST(CompareStatistics, TheExactDistributionIsTheCountOfAllOrders) {
     } while (std::next_permutation(of_x.begin(), of_x.end()));
     RankSumDistribution const distribution(n, m);
     double sum = 0;
-    for (size_t u = 0; u < orders.size(); ++u) expect_near_relative(distribution.cumulative(u), (sum += orders[u]) / all);
+    for (size_t u = 0; u < orders.size(); ++u)
+      expect_near_relative(distribution.cumulative(u), (sum += orders[u]) / all);
   }
 }
 
@@ -185,7 +189,8 @@ TEST(CompareStatistics, CorrelationOfSuccessiveValuesIsSeenThroughTheMeansOfShor
     for (Values& run : free)
       for (int i = 0; i < 20; ++i) run.push_back(noise(random));
     for (Values& run : tied)
-      for (int i = 0; i < 20; ++i) run.push_back((run.empty() ? 0 : 0.6 * run.back()) + noise(random));
+      for (int i = 0; i < 20; ++i)
+        run.push_back((run.empty() ? 0 : 0.6 * run.back()) + noise(random));
     independent += lag_one_correlation(free) / kRuns;
     alike += lag_one_correlation(tied) / kRuns;
   }

@@ -1,4 +1,5 @@
-// Programs without a device are compared and budgeted by the steps that the analysis says they have.
+// Programs without a device are compared and budgeted by the steps that the analysis says they
+// have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +43,8 @@ double part_of_sample(RunMeasurements const& sample, StepPart part) {
 }
 
 BudgetCheck check_host(model::Run const& run, std::string const& fact, double limit) {
-  GateResult const result = check_runs({}, {sample_of_host(run)}, {{fact, Bound::kAtMost, limit, {}, 0, 0}});
+  GateResult const result =
+      check_runs({}, {sample_of_host(run)}, {{fact, Bound::kAtMost, limit, {}, 0, 0}});
   return result.budgets.at(0);
 }
 
@@ -57,7 +59,8 @@ TEST(HostSample, StepsAreThoseOfTheAnalysis) {
   EXPECT_NEAR(sample.all_steps_ns, static_cast<double>(*analysis.hosts[0].mean_ns), 1);
   EXPECT_EQ(sample.p95_ns, static_cast<double>(*analysis.hosts[0].p95_ns));
   EXPECT_EQ(part_of_sample(sample, idle_part(IdleCause::kInput)), 30.0 * kMicrosecond);
-  EXPECT_NEAR(part_of_sample(sample, StepPart::kCompute), sample.all_steps_ns - 30.0 * kMicrosecond, 1);
+  EXPECT_NEAR(part_of_sample(sample, StepPart::kCompute), sample.all_steps_ns - 30.0 * kMicrosecond,
+              1);
 }
 
 TEST(HostSample, OutliersAreLeftOutAndCounted) {
@@ -68,7 +71,9 @@ TEST(HostSample, OutliersAreLeftOutAndCounted) {
   EXPECT_NEAR(sample.steady_steps_ns, 110.2 * kMicrosecond, kMicrosecond);
 }
 
-TEST(HostSample, StepsOfADeviceComeFirst) { EXPECT_FALSE(sample_of_host(support::make_synthetic_run({})).of_hosts); }
+TEST(HostSample, StepsOfADeviceComeFirst) {
+  EXPECT_FALSE(sample_of_host(support::make_synthetic_run({})).of_hosts);
+}
 
 TEST(HostSample, ThreadsThatShareTheStepsHaveThemAll) {
   HostProgram program;
@@ -96,17 +101,20 @@ TEST(HostSample, ThreadsWithTheSameStepsAreOneStepOfTheJob) {
 }
 
 TEST(HostSample, ASlowerRangeIsToldWithItsCause) {
-  RunMeasurements const base = sample_of_host(host_loop(50)), candidate = sample_of_host(host_loop(80));
+  RunMeasurements const base = sample_of_host(host_loop(50)),
+                        candidate = sample_of_host(host_loop(80));
   Comparison const comparison = compare_runs({base}, {candidate});
   ASSERT_FALSE(comparison.refusal);
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
-  EXPECT_NEAR(static_cast<double>(comparison.parts_ns[static_cast<size_t>(ChangePart::kHostWork)]), 30.0 * kMicrosecond, 2);
+  EXPECT_NEAR(static_cast<double>(comparison.parts_ns[static_cast<size_t>(ChangePart::kHostWork)]),
+              30.0 * kMicrosecond, 2);
   int64_t sum = 0;
   for (int64_t const part : comparison.parts_ns) sum += part;
   EXPECT_EQ(sum, comparison.candidate.mean_ns - comparison.base.mean_ns);
   ASSERT_FALSE(comparison.ranges.empty());
   EXPECT_EQ(comparison.ranges[0].name, "augment");
-  EXPECT_NEAR(comparison.ranges[0].candidate_ns - comparison.ranges[0].base_ns, 30.0 * kMicrosecond, 1);
+  EXPECT_NEAR(comparison.ranges[0].candidate_ns - comparison.ranges[0].base_ns, 30.0 * kMicrosecond,
+              1);
 
   std::string const text = reports::comparison_text(comparison, {});
   EXPECT_THAT(text, HasSubstr("SLOWER"));
@@ -117,20 +125,24 @@ TEST(HostSample, ASlowerRangeIsToldWithItsCause) {
 }
 
 TEST(HostSample, MoreWaitingForDataIsNoWork) {
-  Comparison const comparison = compare_runs({sample_of_host(host_loop(50))}, {sample_of_host(host_loop(50, 60))});
+  Comparison const comparison =
+      compare_runs({sample_of_host(host_loop(50))}, {sample_of_host(host_loop(50, 60))});
   EXPECT_EQ(comparison.parts_ns[static_cast<size_t>(ChangePart::kHostInput)], 30 * kMicrosecond);
   EXPECT_THAT(reports::headline(comparison), HasSubstr("more waiting for data"));
-  EXPECT_EQ(compare_runs({sample_of_host(host_loop(50))}, {sample_of_host(host_loop(50))}).verdict, Verdict::kSame);
+  EXPECT_EQ(compare_runs({sample_of_host(host_loop(50))}, {sample_of_host(host_loop(50))}).verdict,
+            Verdict::kSame);
 }
 
 TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
   model::TraceBuilder builder;
   builder.info().facts.emplace_back("turns", "4 of 5 steps");
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
   int64_t now = 0;
   for (int64_t number = 0; number < 20; ++number) {
     now += number % 5 == 0 ? 130 : 0;  // the other program's turn
-    builder.events(thread).add(model::EventKind::kStep, now, 100 + number, builder.intern("step"), 0, model::StepDetail{number});
+    builder.events(thread).add(model::EventKind::kStep, now, 100 + number, builder.intern("step"),
+                               0, model::StepDetail{number});
     now += 100 + number;
   }
   model::Run run;
@@ -138,12 +150,14 @@ TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
   RunMeasurements const sample = sample_of_host(run);
   EXPECT_EQ(sample.steps_in_turn, 16U);
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 4}));
-  EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
+  EXPECT_EQ(sample.all_steps_ns, 110)
+      << "of all that were not held: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
   EXPECT_TRUE(sample.ranges.empty()) << "they are of the whole recording";
 }
 
 TEST(HostSample, AProgramWithADeviceIsAnotherOne) {
-  RunMeasurements const host = sample_of_host(host_loop(50)), device = sample_of_host(support::make_synthetic_run({}));
+  RunMeasurements const host = sample_of_host(host_loop(50)),
+                        device = sample_of_host(support::make_synthetic_run({}));
   EXPECT_EQ(compare_runs({host}, {device}).refusal, Refusal::kNoCommonKernel);
 }
 
@@ -155,7 +169,8 @@ TEST(HostSample, BudgetsOfItsStepAreCheckedOthersAreUnclear) {
   EXPECT_EQ(check_host(run, "step_p95_ms", 0.1).verdict, GateVerdict::kFailed);
   EXPECT_EQ(check_host(run, "idle_input_share", 0.2).verdict, GateVerdict::kFailed);
   EXPECT_EQ(check_host(run, "compute_ms", 0.1).verdict, GateVerdict::kPassed);
-  for (char const* const fact : {"exposed_comm_share", "idle_sync_ms", "peak_memory_gb", "kernel_calls"}) {
+  for (char const* const fact :
+       {"exposed_comm_share", "idle_sync_ms", "peak_memory_gb", "kernel_calls"}) {
     EXPECT_EQ(check_host(run, fact, 1000).verdict, GateVerdict::kUnclear) << fact;
     EXPECT_FALSE(check_host(run, fact, 1000).value) << fact;
   }

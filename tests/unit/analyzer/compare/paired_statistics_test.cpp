@@ -1,5 +1,5 @@
-// Statistics of pairs against SciPy and R (compare_statistics_reference.py printed the numbers) and against twins that try every
-// sign; and what pairs of runs tell on a machine that varies.
+// Statistics of pairs against SciPy and R (compare_statistics_reference.py printed the numbers) and
+// against twins that try every sign; and what pairs of runs tell on a machine that varies.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -74,10 +74,12 @@ TEST(PairedStatistics, EverySignWasCounted) {
     Differences differences;
     for (size_t i = 0; i < n; ++i) differences.push_back(uniform(random));
     Differences sizes = differences;
-    std::sort(sizes.begin(), sizes.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+    std::sort(sizes.begin(), sizes.end(),
+              [](double a, double b) { return std::abs(a) < std::abs(b); });
     double positive = 0;
     for (size_t i = 0; i < n; ++i) positive += sizes[i] > 0 ? static_cast<double>(i + 1) : 0;
-    double const all = static_cast<double>(n * (n + 1)) / 2, nearer = std::min(positive, all - positive);
+    double const all = static_cast<double>(n * (n + 1)) / 2,
+                 nearer = std::min(positive, all - positive);
     size_t as_far = 0;
     for (size_t signs = 0; signs < size_t{1} << n; ++signs) {
       double sum = 0;
@@ -115,8 +117,10 @@ struct PairVerdicts {
   int less = 0, more = 0, same = 0, unclear = 0;
 };
 
-/// `count` times `pairs` of runs of five steps of about 100, which the machine makes longer and shorter.
-PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNoise const& noise, bool as_pairs = true) {
+/// `count` times `pairs` of runs of five steps of about 100, which the machine makes longer and
+/// shorter.
+PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNoise const& noise,
+                              bool as_pairs = true) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   PairVerdicts found;
@@ -125,10 +129,12 @@ PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNois
     for (size_t k = 0; k < pairs; ++k) {
       double const machine = std::exp(noise.machine * normal(random));
       base.emplace_back(5, 100 * machine * std::exp(noise.apart * normal(random)));
-      candidate.emplace_back(5, 100 * (1 + slowdown) * machine * std::exp(noise.apart * normal(random)));
+      candidate.emplace_back(
+          5, 100 * (1 + slowdown) * machine * std::exp(noise.apart * normal(random)));
     }
     RankSums sums;
-    Change const change = as_pairs ? measure_pairs(base, candidate) : measure_change(base, candidate, sums);
+    Change const change =
+        as_pairs ? measure_pairs(base, candidate) : measure_change(base, candidate, sums);
     switch (judge(change, change.p, 0.02 * change.base_mean)) {
       case Verdict::kLess:
         ++found.less;
@@ -161,7 +167,8 @@ TEST(PairedJudgement, WhatTheMachineDoesToBothIsNoNoise) {
   EXPECT_GE(judge_made_pairs(kMadePairs, 16, 0, {}).same, kMadePairs * 95 / 100);
   EXPECT_GE(judge_made_pairs(kMadePairs, 16, 0.05, {}).more, kMadePairs * 95 / 100);
   PairVerdicts const alone = judge_made_pairs(kMadePairs, 16, 0, {}, false);
-  EXPECT_LE(alone.same, kMadePairs / 20) << "runs that vary by 12 % are not the same within 2 % when each side stands alone";
+  EXPECT_LE(alone.same, kMadePairs / 20)
+      << "runs that vary by 12 % are not the same within 2 % when each side stands alone";
 }
 
 TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
@@ -235,8 +242,8 @@ TEST(PairedJudgement, RatiosOfAFewPairsTellWhatDifferencesOfThemDoNot) {
 }
 
 TEST(PairedJudgement, WhatIs0InARunIsComparedByDifferences) {
-  Change const change =
-      measure_pairs(std::vector<std::vector<double>>{{0}, {2}, {4}}, std::vector<std::vector<double>>{{1}, {2}, {6}});
+  Change const change = measure_pairs(std::vector<std::vector<double>>{{0}, {2}, {4}},
+                                      std::vector<std::vector<double>>{{1}, {2}, {6}});
   EXPECT_DOUBLE_EQ(change.shift.estimate, 1);
   EXPECT_FALSE(change.agreement);
 }

@@ -1,4 +1,5 @@
-// E-divisive against its definition written down plainly, its false alarms on noise, and shifts that were put in.
+// E-divisive against its definition written down plainly, its false alarms on noise, and shifts
+// that were put in.
 #include <cmath>
 #include <random>
 
@@ -14,7 +15,8 @@ namespace {
 using gate_testing::noisy;
 using Series = std::vector<double>;
 
-double naive_mean_distance(Series const& values, size_t a_first, size_t a_last, size_t b_first, size_t b_last) {
+double naive_mean_distance(Series const& values, size_t a_first, size_t a_last, size_t b_first,
+                           size_t b_last) {
   double sum = 0, pairs = 0;
   for (size_t i = a_first; i < a_last; ++i)
     for (size_t j = b_first; j < b_last; ++j) {
@@ -28,7 +30,8 @@ double naive_mean_distance(Series const& values, size_t a_first, size_t a_last, 
 double naive_q(Series const& values, size_t at, size_t end) {
   auto const m = static_cast<double>(at), n = static_cast<double>(end - at);
   return m * n / (m + n) *
-         (2 * naive_mean_distance(values, 0, at, at, end) - naive_mean_distance(values, 0, at, 0, at) -
+         (2 * naive_mean_distance(values, 0, at, at, end) -
+          naive_mean_distance(values, 0, at, 0, at) -
           naive_mean_distance(values, at, end, at, end));
 }
 
@@ -37,14 +40,16 @@ TEST(ChangePoints, TheBestSplitIsThatOfTheDefinition) {
   for (int round = 0; round < 200; ++round) {
     Series values(6 + random() % 20);
     // Few distinct values: ties, and whole sums that are equal in any order.
-    for (double& value : values) value = static_cast<double>(random() % (round % 2 == 0 ? 4 : 1000));
+    for (double& value : values)
+      value = static_cast<double>(random() % (round % 2 == 0 ? 4 : 1000));
     if (round % 3 == 0)
       for (size_t i = values.size() / 2; i < values.size(); ++i) values[i] += 500;
     auto const split = best_split(values);
     ASSERT_TRUE(split.has_value());
     double most = -1e300;
     for (size_t at = kFewestOfLevel; at + kFewestOfLevel <= values.size(); ++at)
-      for (size_t end = at + kFewestOfLevel; end <= values.size(); ++end) most = std::max(most, naive_q(values, at, end));
+      for (size_t end = at + kFewestOfLevel; end <= values.size(); ++end)
+        most = std::max(most, naive_q(values, at, end));
     EXPECT_NEAR(split->q, most, 1e-9 * std::max(1.0, std::abs(most)));
     EXPECT_NEAR(naive_q(values, split->at, split->end), most, 1e-9 * std::max(1.0, std::abs(most)));
   }
@@ -63,7 +68,8 @@ TEST(ChangePoints, NoiseHasNoneButInOneOfAHundred) {
   std::mt19937_64 random(1);
   int alarms = 0;
   constexpr int kSeries = 300;
-  for (int i = 0; i < kSeries; ++i) alarms += find_changes(noisy(10e6, 1e5, 30, random)).empty() ? 0 : 1;
+  for (int i = 0; i < kSeries; ++i)
+    alarms += find_changes(noisy(10e6, 1e5, 30, random)).empty() ? 0 : 1;
   EXPECT_LE(alarms, 9);  // 3 are expected, 10 and more seen in 1 of 900
 }
 
@@ -113,8 +119,10 @@ HistoryPoint history_run(double step_ns, double input_ns, std::string const& lab
 TEST(History, SaysSinceWhichRunByHowMuchAndWhichPart) {
   std::vector<HistoryPoint> points;
   std::mt19937_64 random(4);
-  for (double const step : noisy(10e6, 5e4, 15, random)) points.push_back(history_run(step, 1e6, "old"));
-  for (double const step : noisy(10.6e6, 5e4, 10, random)) points.push_back(history_run(step, 1.6e6, "new"));
+  for (double const step : noisy(10e6, 5e4, 15, random))
+    points.push_back(history_run(step, 1e6, "old"));
+  for (double const step : noisy(10.6e6, 5e4, 10, random))
+    points.push_back(history_run(step, 1.6e6, "new"));
   HistoryFacts const facts = analyze_history(points, 0.02);
   ASSERT_EQ(facts.changes.size(), 1U);
   LevelChange const& change = facts.changes[0];

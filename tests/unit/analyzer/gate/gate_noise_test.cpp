@@ -1,4 +1,5 @@
-// Whether so many more values as the gate says do settle what is unclear, and whether the change that it says it sees is seen.
+// Whether so many more values as the gate says do settle what is unclear, and whether the change
+// that it says it sees is seen.
 #include <gtest/gtest.h>
 
 #include "analyzer/gate/noise.h"
@@ -27,7 +28,8 @@ void extend(Steps& steps, double mean, double deviation, size_t more, std::mt199
   steps.insert(steps.end(), values.begin(), values.end());
 }
 
-/// Of unclear pairs for which the gate names a number: how many are settled with as many more steps, and with a fifth of them.
+/// Of unclear pairs for which the gate names a number: how many are settled with as many more
+/// steps, and with a fifth of them.
 struct Settled {
   int pairs = 0, with_all = 0, with_few = 0;
 };
@@ -38,9 +40,12 @@ Settled settle_pairs(double true_change, double deviation) {
     Steps base = noisy(kNoiseStep, deviation, 12, random);
     Steps candidate = noisy(kNoiseStep + true_change, deviation, 12, random);
     Judged const first = judged_pair({base}, {candidate});
-    // Where the estimate is far off the truth the advice is too; it is asked of pairs that are nearly as they seem.
+    // Where the estimate is far off the truth the advice is too; it is asked of pairs that are
+    // nearly as they seem.
     bool const is_typical = std::abs(first.change.shift.estimate - true_change) < 0.2 * deviation;
-    if (first.verdict != Verdict::kUnclear || first.change.unit != CompareUnit::kStep || !is_typical) continue;
+    if (first.verdict != Verdict::kUnclear || first.change.unit != CompareUnit::kStep ||
+        !is_typical)
+      continue;
     auto const more = values_to_settle(first.change, kNoiseLeast);
     if (!more || more->count < 5 || more->count > 1000) continue;
     ++settled.pairs;
@@ -76,10 +81,12 @@ TEST(GateNoise, AChangeOfWhatItSeesIsSeen) {
   for (int i = 0; i < 400; ++i) {
     double const deviation = 0.02 * kNoiseStep;
     Steps const base = noisy(kNoiseStep, deviation, 20, random);
-    auto const noise = noise_of(judged_pair({base}, {noisy(kNoiseStep, deviation, 20, random)}).change, kNoiseLeast);
+    auto const noise = noise_of(
+        judged_pair({base}, {noisy(kNoiseStep, deviation, 20, random)}).change, kNoiseLeast);
     ASSERT_TRUE(noise.has_value());
     EXPECT_NEAR(noise->deviation, deviation, 0.8 * deviation);
-    Judged const slower = judged_pair({base}, {noisy(kNoiseStep + noise->detectable_change, deviation, 20, random)});
+    Judged const slower =
+        judged_pair({base}, {noisy(kNoiseStep + noise->detectable_change, deviation, 20, random)});
     if (slower.change.unit != CompareUnit::kStep) continue;
     ++pairs;
     seen += slower.verdict == Verdict::kMore ? 1 : 0;
@@ -92,7 +99,8 @@ TEST(GateNoise, RunsAreCountedWhereRunsAreCompared) {
   std::mt19937_64 random(2);
   std::vector<Steps> base, candidate;
   for (double const mean : {10.0e6, 10.3e6, 9.8e6}) base.push_back(noisy(mean, 1e4, 20, random));
-  for (double const mean : {10.5e6, 10.9e6, 10.3e6}) candidate.push_back(noisy(mean, 1e4, 20, random));
+  for (double const mean : {10.5e6, 10.9e6, 10.3e6})
+    candidate.push_back(noisy(mean, 1e4, 20, random));
   Judged const few = judged_pair(base, candidate);
   ASSERT_EQ(few.verdict, Verdict::kUnclear);
   auto const more = values_to_settle(few.change, kNoiseLeast);

@@ -11,8 +11,10 @@
 
 namespace stepscope::analyzer::gate_testing {
 
-/// A run of one device that computes for nine tenths of each step in one kernel and waits for its input for the rest.
-inline RunMeasurements made_run(std::vector<double> const& step_ns, std::string const& name = "made") {
+/// A run of one device that computes for nine tenths of each step in one kernel and waits for its
+/// input for the rest.
+inline RunMeasurements made_run(std::vector<double> const& step_ns,
+                                std::string const& name = "made") {
   RunMeasurements run;
   run.name = name;
   run.command = "python3 train.py";
@@ -43,7 +45,8 @@ inline RunMeasurements made_run(std::vector<double> const& step_ns, std::string 
 }
 
 /// `count` values about `mean`, normal, whole.
-inline std::vector<double> noisy(double mean, double deviation, size_t count, std::mt19937_64& random) {
+inline std::vector<double> noisy(double mean, double deviation, size_t count,
+                                 std::mt19937_64& random) {
   std::normal_distribution<double> noise(0, 1);  // deviations of 0 are not for it
   std::vector<double> values(count);
   for (double& value : values) value = std::round(mean + deviation * noise(random));

@@ -1,4 +1,5 @@
-// What the gate says of made runs: what is worse beyond doubt fails, what cannot be told is unclear, nothing else does not pass.
+// What the gate says of made runs: what is worse beyond doubt fails, what cannot be told is
+// unclear, nothing else does not pass.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,18 +15,24 @@ using gate_testing::noisy;
 
 constexpr double kStep = 10e6;  // 10 ms
 
-std::vector<RunMeasurements> gate_side(double mean, double deviation, uint64_t seed, size_t runs = 1, size_t steps = 20) {
+std::vector<RunMeasurements> gate_side(double mean, double deviation, uint64_t seed,
+                                       size_t runs = 1, size_t steps = 20) {
   std::vector<RunMeasurements> side;
-  for (size_t i = 0; i < runs; ++i) side.push_back(made_run(noisy(mean, deviation, steps, seed + 1000 * i)));
+  for (size_t i = 0; i < runs; ++i)
+    side.push_back(made_run(noisy(mean, deviation, steps, seed + 1000 * i)));
   return side;
 }
-Budget gate_budget(std::string const& fact, Bound bound, double limit) { return {fact, bound, limit, "budgets.toml", 3, 1}; }
-BudgetCheck checked(std::string const& fact, Bound bound, double limit, std::vector<RunMeasurements> const& runs) {
+Budget gate_budget(std::string const& fact, Bound bound, double limit) {
+  return {fact, bound, limit, "budgets.toml", 3, 1};
+}
+BudgetCheck checked(std::string const& fact, Bound bound, double limit,
+                    std::vector<RunMeasurements> const& runs) {
   return check_budget(gate_budget(fact, bound, limit), runs);
 }
 
 TEST(Gate, TheSameProgramPasses) {
-  GateResult const result = check_runs(gate_side(kStep, 0.01 * kStep, 1), gate_side(kStep, 0.01 * kStep, 2), {});
+  GateResult const result =
+      check_runs(gate_side(kStep, 0.01 * kStep, 1), gate_side(kStep, 0.01 * kStep, 2), {});
   EXPECT_EQ(result.verdict, GateVerdict::kPassed);
   ASSERT_EQ(result.answers.size(), 2U);
   EXPECT_EQ(result.answers[0].question, GateQuestion::kStepTime);
@@ -34,8 +41,10 @@ TEST(Gate, TheSameProgramPasses) {
 
 TEST(Gate, ASlowdownFailsAndASpeedupPasses) {
   auto const base = gate_side(kStep, 0.01 * kStep, 1);
-  EXPECT_EQ(check_runs(base, gate_side(1.05 * kStep, 0.01 * kStep, 2), {}).verdict, GateVerdict::kFailed);
-  EXPECT_EQ(check_runs(base, gate_side(0.9 * kStep, 0.01 * kStep, 2), {}).verdict, GateVerdict::kPassed);
+  EXPECT_EQ(check_runs(base, gate_side(1.05 * kStep, 0.01 * kStep, 2), {}).verdict,
+            GateVerdict::kFailed);
+  EXPECT_EQ(check_runs(base, gate_side(0.9 * kStep, 0.01 * kStep, 2), {}).verdict,
+            GateVerdict::kPassed);
 }
 
 TEST(Gate, UnchangedRunsHardlyEverFailAndSlowOnesNearlyAlwaysDo) {
@@ -44,15 +53,22 @@ TEST(Gate, UnchangedRunsHardlyEverFailAndSlowOnesNearlyAlwaysDo) {
   for (int i = 0; i < kPairs; ++i) {
     auto const seed = static_cast<uint64_t>(i) * 7 + 1;
     auto const base = gate_side(kStep, 0.01 * kStep, seed, 1, 20);
-    false_alarms += check_runs(base, gate_side(kStep, 0.01 * kStep, seed + 3), {}).verdict == GateVerdict::kFailed ? 1 : 0;
-    found += check_runs(base, gate_side(1.05 * kStep, 0.01 * kStep, seed + 4), {}).verdict == GateVerdict::kFailed ? 1 : 0;
+    false_alarms += check_runs(base, gate_side(kStep, 0.01 * kStep, seed + 3), {}).verdict ==
+                            GateVerdict::kFailed
+                        ? 1
+                        : 0;
+    found += check_runs(base, gate_side(1.05 * kStep, 0.01 * kStep, seed + 4), {}).verdict ==
+                     GateVerdict::kFailed
+                 ? 1
+                 : 0;
   }
   EXPECT_LE(false_alarms, 2);  // 0.2 % a pair
   EXPECT_GE(found, kPairs * 99 / 100);
 }
 
 TEST(Gate, TooFewStepsAreUnclear) {
-  GateResult const result = check_runs(gate_side(kStep, 1e5, 1, 1, 4), gate_side(kStep, 1e5, 2, 1, 4), {});
+  GateResult const result =
+      check_runs(gate_side(kStep, 1e5, 1, 1, 4), gate_side(kStep, 1e5, 2, 1, 4), {});
   EXPECT_EQ(result.verdict, GateVerdict::kUnclear);
   EXPECT_FALSE(result.answers[0].more.has_value());
 }
@@ -95,8 +111,10 @@ TEST(Gate, WhatCannotBeComparedIsRefused) {
 
 TEST(Gate, ABrokenBudgetFailsWithoutABaseline) {
   auto const candidate = gate_side(kStep, 1e5, 1);
-  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 9)}).verdict, GateVerdict::kFailed);
-  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 11)}).verdict, GateVerdict::kPassed);
+  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 9)}).verdict,
+            GateVerdict::kFailed);
+  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 11)}).verdict,
+            GateVerdict::kPassed);
 }
 
 TEST(GateBudget, IsKeptOrBrokenOnlyWithItsWholeInterval) {
@@ -134,7 +152,8 @@ TEST(GateBudget, PeaksAreThoseOfTheWorstRun) {
   EXPECT_EQ(check.value, 4.0);
   EXPECT_EQ(check.verdict, GateVerdict::kFailed);
   EXPECT_EQ(checked("peak_memory_gb", Bound::kAtLeast, 3, runs).value, 3.0);
-  EXPECT_NEAR(checked("peak_memory_gib", Bound::kAtMost, 3, runs).value.value(), 4e9 / (1U << 30U), 1e-9);
+  EXPECT_NEAR(checked("peak_memory_gib", Bound::kAtMost, 3, runs).value.value(), 4e9 / (1U << 30U),
+              1e-9);
 }
 
 TEST(GateBudget, OnWhatIsNotKnownIsUnclearAndNeverPassed) {
@@ -143,13 +162,15 @@ TEST(GateBudget, OnWhatIsNotKnownIsUnclearAndNeverPassed) {
   BudgetCheck const check = checked("peak_reserved_gb", Bound::kAtMost, 1000, runs);
   EXPECT_FALSE(check.value.has_value());
   EXPECT_EQ(check.verdict, GateVerdict::kUnclear);
-  EXPECT_EQ(check_runs({}, runs, {gate_budget("peak_reserved_gb", Bound::kAtMost, 1000)}).verdict, GateVerdict::kUnclear);
+  EXPECT_EQ(check_runs({}, runs, {gate_budget("peak_reserved_gb", Bound::kAtMost, 1000)}).verdict,
+            GateVerdict::kUnclear);
 }
 
 TEST(GateBudget, ABrokenOneOutweighsOneThatIsUnclear) {
   auto const runs = gate_side(kStep, 1e5, 1);
-  GateResult const result =
-      check_runs({}, runs, {gate_budget("peak_reserved_gb", Bound::kAtMost, 1000), gate_budget("quality", Bound::kAbove, 100)});
+  GateResult const result = check_runs({}, runs,
+                                       {gate_budget("peak_reserved_gb", Bound::kAtMost, 1000),
+                                        gate_budget("quality", Bound::kAbove, 100)});
   EXPECT_EQ(result.verdict, GateVerdict::kFailed);
 }
 
@@ -190,7 +211,8 @@ TEST(GateMean, StepsThatAreAlikeTellLess) {
     std::normal_distribution<double> noise(0, 1e4);
     std::vector<std::vector<double>> run(1);
     double value = noise(random);
-    for (int s = 0; s < 200; ++s) run[0].push_back(1e6 + (value = 0.7 * value + std::sqrt(1 - 0.49) * noise(random)));
+    for (int s = 0; s < 200; ++s)
+      run[0].push_back(1e6 + (value = 0.7 * value + std::sqrt(1 - 0.49) * noise(random)));
     MeanInterval const mean = measure_mean(run);
     EXPECT_LT(mean.independent, 100);
     holds += mean.low <= 1e6 && mean.high >= 1e6 ? 1 : 0;
@@ -199,7 +221,8 @@ TEST(GateMean, StepsThatAreAlikeTellLess) {
 }
 
 TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
-  // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus as many.
+  // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus
+  // as many.
   std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
   BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
   ASSERT_TRUE(time.interval);
@@ -230,7 +253,8 @@ TEST(GateBaseline, HasItsRunsAndWhatAsManyNewOnesWouldTell) {
   // Runs that vary more tell less.
   auto apart = runs;
   for (double& ns : apart[0].step_ns) ns *= 1.3;
-  EXPECT_GT(describe_baseline(apart, 0.02).noise.value().detectable_change, 2 * kept.noise->detectable_change);
+  EXPECT_GT(describe_baseline(apart, 0.02).noise.value().detectable_change,
+            2 * kept.noise->detectable_change);
 }
 
 TEST(GateBaseline, OfASingleRunItsStepsTellAndOfASingleStepNothing) {

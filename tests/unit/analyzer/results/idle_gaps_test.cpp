@@ -9,8 +9,10 @@ namespace stepscope::analyzer {
 namespace {
 
 bool are_equal(IdleGap const& a, IdleGap const& b) {
-  return a.ref == b.ref && a.when == b.when && a.cause == b.cause && a.host_is_apart == b.host_is_apart &&
-         a.host_row == b.host_row && a.next_op_row == b.next_op_row && a.host_name == b.host_name && a.host_track == b.host_track;
+  return a.ref == b.ref && a.when == b.when && a.cause == b.cause &&
+         a.host_is_apart == b.host_is_apart && a.host_row == b.host_row &&
+         a.next_op_row == b.next_op_row && a.host_name == b.host_name &&
+         a.host_track == b.host_track;
 }
 
 /// Of some devices, with lengths from 1 ns to years.
@@ -64,10 +66,12 @@ TEST(IdleGaps, FindTheFirstThatEndsAfterAnInstant) {
   DeviceGaps const gaps({}, wanted);
   std::vector<std::pair<int64_t, size_t>> const cases{{0, 0},  {10, 0}, {19, 0}, {20, 1}, {24, 1},
                                                       {25, 2}, {40, 2}, {49, 2}, {50, 3}};
-  for (auto const& [instant, place] : cases) EXPECT_EQ(gaps.exponential_search(instant), place) << instant;
+  for (auto const& [instant, place] : cases)
+    EXPECT_EQ(gaps.exponential_search(instant), place) << instant;
 }
 
-/// More than a block, and more reasons than fit into two bytes; every hundredth gap comes hours after the one before.
+/// More than a block, and more reasons than fit into two bytes; every hundredth gap comes hours
+/// after the one before.
 std::vector<IdleGap> many_gaps() {
   constexpr int64_t kHours = 10'000'000'000'000;
   std::vector<IdleGap> gaps(70'000);
@@ -90,7 +94,8 @@ TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_TRUE(are_equal(gaps[i], wanted[i])) << "gap " << i;
     ASSERT_EQ(gaps.cause(i), wanted[i].cause);
-    for (int64_t const instant : {wanted[i].when.begin, wanted[i].when.end - 1}) ASSERT_EQ(gaps.exponential_search(instant), i);
+    for (int64_t const instant : {wanted[i].when.begin, wanted[i].when.end - 1})
+      ASSERT_EQ(gaps.exponential_search(instant), i);
     ASSERT_EQ(gaps.exponential_search(wanted[i].when.end), i + 1);
     ASSERT_EQ(gaps.exponential_search(wanted[i].when.begin - 1), i);
   }
@@ -106,7 +111,8 @@ TEST(IdleGaps, AreFoundAlikeFromWhereverIsLookedFirst) {
     // Mostly near, on both sides, and at ends of blocks; also far, and behind the last.
     size_t const far = random() % (wanted.size() + 2), close = place + random() % 4096;
     for (size_t const near : {far, close, close - std::min<size_t>(close, 2048), place / 64 * 64})
-      ASSERT_EQ(gaps.exponential_search(instant, near), gaps.exponential_search(instant)) << instant << " from " << near;
+      ASSERT_EQ(gaps.exponential_search(instant, near), gaps.exponential_search(instant))
+          << instant << " from " << near;
   }
 }
 

@@ -16,7 +16,8 @@ std::vector<MemoryPoint> random_points(std::mt19937_64& random, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     point.time_ns += static_cast<int64_t>(random() % 100'000);
     uint64_t const bytes = 512 * (random() % 10'000);
-    point.allocated_bytes += random() % 2 == 0 ? bytes : 0 - bytes;  // may wrap: sources say anything
+    point.allocated_bytes +=
+        random() % 2 == 0 ? bytes : 0 - bytes;  // may wrap: sources say anything
     point.by_purpose[random() % point.by_purpose.size()] += bytes;
     if (random() % 16 == 0) point.reserved_bytes = random();
     if (random() % 64 == 0) point.allocated_bytes = std::numeric_limits<uint64_t>::max();
@@ -56,7 +57,8 @@ TEST(MemoryTimeline, GrowsPointByPoint) {
 }
 
 TEST(MemoryTimeline, KeepsTimesAtTheEndsOfAllTime) {
-  constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(),
+                    kLast = std::numeric_limits<int64_t>::max();
   MemoryTimeline const timeline = {{kFirst, 1, 2, {}}, {kLast, 3, 2, {}}, {kFirst, 0, 0, {}}};
   EXPECT_EQ(timeline[0].time_ns, kFirst);
   EXPECT_EQ(timeline[1].time_ns, kLast);
@@ -69,7 +71,8 @@ TEST(MemoryTimeline, CountsWhatAnInstantHasPassed) {
     std::vector<MemoryPoint> points = random_points(random, count);
     for (MemoryPoint& point : points) point.time_ns /= 70'000;  // some at the same time
     MemoryTimeline const timeline(points);
-    int64_t const first = points.empty() ? 0 : points.front().time_ns, last = points.empty() ? 0 : points.back().time_ns;
+    int64_t const first = points.empty() ? 0 : points.front().time_ns,
+                  last = points.empty() ? 0 : points.back().time_ns;
     for (int64_t instant = first - 1; instant <= last + 1; ++instant) {
       size_t expected = 0;
       while (expected < points.size() && points[expected].time_ns <= instant) ++expected;

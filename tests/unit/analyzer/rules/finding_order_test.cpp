@@ -6,7 +6,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-Finding found(char const* rule, Severity severity, int64_t cost, int32_t rank = 0, double devices = 1) {
+Finding found(char const* rule, Severity severity, int64_t cost, int32_t rank = 0,
+              double devices = 1) {
   Finding finding;
   finding.rule = rule;
   finding.severity = severity;
@@ -26,18 +27,20 @@ std::vector<std::string> ordered(std::vector<Finding> findings) {
 using testing::ElementsAre;
 
 TEST(FindingOrder, IsBySeverityThenCost) {
-  EXPECT_THAT(
-      ordered({found("a", Severity::kWarning, 9), found("b", Severity::kCritical, 1), found("c", Severity::kCritical, 2)}),
-      ElementsAre("c", "b", "a"));
+  EXPECT_THAT(ordered({found("a", Severity::kWarning, 9), found("b", Severity::kCritical, 1),
+                       found("c", Severity::kCritical, 2)}),
+              ElementsAre("c", "b", "a"));
 }
 
 TEST(FindingOrder, PutsAReasonBeforeWhatItExplains) {
   std::vector<Finding> findings{found("input-bound", Severity::kCritical, 50),
                                 found("exposed-communication", Severity::kCritical, 40),
                                 found("small-buckets", Severity::kWarning, 20)};
-  EXPECT_THAT(ordered(findings), ElementsAre("input-bound", "small-buckets", "exposed-communication"));
+  EXPECT_THAT(ordered(findings),
+              ElementsAre("input-bound", "small-buckets", "exposed-communication"));
   findings[2].cost_ns_per_step = 19;  // less than half of it
-  EXPECT_THAT(ordered(findings), ElementsAre("input-bound", "exposed-communication", "small-buckets"));
+  EXPECT_THAT(ordered(findings),
+              ElementsAre("input-bound", "exposed-communication", "small-buckets"));
 }
 
 TEST(FindingOrder, PutsAMachineThatIsShortOfCoresFirst) {
@@ -67,7 +70,8 @@ TEST(FindingOrder, MemoryThatGrowsIsTheReasonOfStepsThatAreLongBecauseOfAllocati
       auto const rules = [&](char const* part) {
         Finding steps = found(long_steps, Severity::kCritical, 40);
         steps.subjects.emplace_back("part", part);
-        return ordered({steps, found("input-bound", Severity::kCritical, 30), found(growth, Severity::kWarning, 0)});
+        return ordered({steps, found("input-bound", Severity::kCritical, 30),
+                        found(growth, Severity::kWarning, 0)});
       };
       EXPECT_THAT(rules("allocation"), ElementsAre(growth, long_steps, "input-bound"));
       EXPECT_THAT(rules("compute"), ElementsAre(long_steps, "input-bound", growth));
@@ -76,15 +80,18 @@ TEST(FindingOrder, MemoryThatGrowsIsTheReasonOfStepsThatAreLongBecauseOfAllocati
 
 TEST(FindingOrder, ALeakIsTheReasonOfAllocationsHoweverMuchTheyCost) {
   auto const rules = [](Severity leak) {
-    return ordered({found("allocation-in-step", Severity::kCritical, 40), found("input-bound", Severity::kCritical, 30),
-                    found("memory-leak", leak, 0)});
+    return ordered({found("allocation-in-step", Severity::kCritical, 40),
+                    found("input-bound", Severity::kCritical, 30), found("memory-leak", leak, 0)});
   };
-  EXPECT_THAT(rules(Severity::kWarning), ElementsAre("memory-leak", "allocation-in-step", "input-bound"));
-  EXPECT_THAT(rules(Severity::kInfo), ElementsAre("allocation-in-step", "input-bound", "memory-leak"));
+  EXPECT_THAT(rules(Severity::kWarning),
+              ElementsAre("memory-leak", "allocation-in-step", "input-bound"));
+  EXPECT_THAT(rules(Severity::kInfo),
+              ElementsAre("allocation-in-step", "input-bound", "memory-leak"));
 }
 
 TEST(FindingOrder, AReasonIsAsSevereAsWhatItExplains) {
-  std::vector<Finding> findings{found("straggler", Severity::kWarning, 30), found("blocking-sync", Severity::kCritical, 40)};
+  std::vector<Finding> findings{found("straggler", Severity::kWarning, 30),
+                                found("blocking-sync", Severity::kCritical, 40)};
   order_findings(findings);
   EXPECT_EQ(findings[0].rule, "straggler");
   EXPECT_EQ(findings[0].severity, Severity::kCritical);

@@ -1,4 +1,5 @@
-// What findings promise is what a remedy can give: blocked time, work to hide behind, devices that are used, the bottleneck.
+// What findings promise is what a remedy can give: blocked time, work to hide behind, devices that
+// are used, the bottleneck.
 #include "analyzer/rules/gain_limits.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ using testing_support::WorkRun;
 constexpr int64_t kUs = 1000, kMs = 1000 * kUs;
 
 Finding const* find_named(std::vector<Finding> const& findings, std::string_view rule) {
-  auto const at = std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) { return finding.rule == rule; });
+  auto const at = std::find_if(findings.begin(), findings.end(),
+                               [&](Finding const& finding) { return finding.rule == rule; });
   return at == findings.end() ? nullptr : &*at;
 }
 
@@ -37,11 +39,13 @@ std::optional<double> metric(Finding const& finding, std::string_view key) {
 void add_sync(WorkRun& run, int64_t begin, int64_t dur) {
   run.builder()
       .events(run.thread())
-      .add(EventKind::kSync, begin, dur, run.builder().intern("cudaDeviceSynchronize"), 0, model::SyncDetail{});
+      .add(EventKind::kSync, begin, dur, run.builder().intern("cudaDeviceSynchronize"), 0,
+           model::SyncDetail{});
 }
 
-/// Eight steps of 300 ms: the host waits for the device, `blocked` ns, which works for as long, and then decodes a video in many
-/// short frames of one Python function for 200 ms before it launches again.
+/// Eight steps of 300 ms: the host waits for the device, `blocked` ns, which works for as long, and
+/// then decodes a video in many short frames of one Python function for 200 ms before it launches
+/// again.
 Analysis steps_that_decode(int64_t blocked) {
   WorkRun run;
   for (int64_t i = 0; i < 8; ++i) {
@@ -52,7 +56,8 @@ Analysis steps_that_decode(int64_t blocked) {
     add_sync(run, begin + 20 * kUs, blocked);
     int64_t const decode = begin + 20 * kUs + blocked + 5 * kUs;
     run.range(decode, 200 * kMs, "video.py(25): read_video_pyav");
-    for (int64_t frame = 0; frame < 100; ++frame) run.range(decode + frame * 2 * kMs, 1 * kMs, "<built-in method to_ndarray>");
+    for (int64_t frame = 0; frame < 100; ++frame)
+      run.range(decode + frame * 2 * kMs, 1 * kMs, "<built-in method to_ndarray>");
     uint64_t const next = run.launch(decode + 200 * kMs, 10 * kUs);
     run.kernel(decode + 200 * kMs + 10 * kUs, 40 * kMs, next);
   }
@@ -68,7 +73,8 @@ TEST(BlockingSync, CostsNoMoreThanTheHostWasBlocked) {
   EXPECT_EQ(find_named(analysis.findings, "blocking-sync"), nullptr);
 }
 
-/// The device works for 40 of about 60 ms while the host is blocked; afterwards the host needs `way` ns to its next launch.
+/// The device works for 40 of about 60 ms while the host is blocked; afterwards the host needs
+/// `way` ns to its next launch.
 Analysis steps_with_sync(int64_t way) {
   WorkRun run;
   for (int64_t i = 0; i < 8; ++i) {
@@ -91,12 +97,17 @@ TEST(BlockingSync, CostsTheWayToTheNextLaunchWhereTheHostWasBlockedForLonger) {
 TEST(BlockingSync, LeavesToTheHostWhatIsLongerThanTheHostWasBlocked) {
   Analysis const analysis = steps_with_sync(100 * kMs);
   ASSERT_NE(find_named(analysis.findings, "blocking-sync"), nullptr);
-  EXPECT_NEAR(static_cast<double>(*find_named(analysis.findings, "blocking-sync")->cost_ns_per_step), 40e6, 0.1e6);
+  EXPECT_NEAR(
+      static_cast<double>(*find_named(analysis.findings, "blocking-sync")->cost_ns_per_step), 40e6,
+      0.1e6);
   ASSERT_NE(find_named(analysis.findings, "host-bound-launches"), nullptr);
-  EXPECT_NEAR(static_cast<double>(*find_named(analysis.findings, "host-bound-launches")->cost_ns_per_step), 60e6, 0.1e6);
+  EXPECT_NEAR(
+      static_cast<double>(*find_named(analysis.findings, "host-bound-launches")->cost_ns_per_step),
+      60e6, 0.1e6);
 }
 
-/// One device with one step of 1000 ns: `compute`, and communication of which as much is exposed as the finding costs.
+/// One device with one step of 1000 ns: `compute`, and communication of which as much is exposed as
+/// the finding costs.
 struct Limited {
   MeasuredDevice device;
   Finding finding;
@@ -138,9 +149,11 @@ TEST(Gains, AreNotPromisedForDevicesThatAreHardlyUsed) {
   EXPECT_FALSE(metric(used, "busy_share"));
 }
 
-/// Findings about the device, the host and a straggler, by severity; the path has so much of the host and of the device. Of the
-/// host's part nothing but the step says what it did in `bare`; the device was idle for `late` for want of a launch.
-std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, int64_t bare = 0, int64_t late = 0) {
+/// Findings about the device, the host and a straggler, by severity; the path has so much of the
+/// host and of the device. Of the host's part nothing but the step says what it did in `bare`; the
+/// device was idle for `late` for want of a launch.
+std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, int64_t bare = 0,
+                                           int64_t late = 0) {
   Analysis analysis;
   auto const add = [&](char const* rule, Severity severity) {
     Finding& finding = analysis.findings.emplace_back();
@@ -157,7 +170,8 @@ std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, i
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)] = of_host;
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kCompute)] = of_device;
   analysis.critical_path->bare_host_ns = bare;
-  analysis.devices.emplace_back().time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = late;
+  analysis.devices.emplace_back()
+      .time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = late;
   put_bottleneck_first(analysis);
   return analysis.findings;
 }
@@ -166,8 +180,9 @@ TEST(Bottleneck, OfTheHostComesBeforeWhatOnlyAFasterHostMakesWorthwhile) {
   std::vector<Finding> const findings = ordered_by_bottleneck(51, 49);
   std::vector<std::string> rules;
   for (Finding const& finding : findings) rules.push_back(finding.rule);
-  EXPECT_EQ(rules, (std::vector<std::string>{"straggler", "host-bound-launches", "exposed-communication", "tensor-cores-unused",
-                                             "trace-quality"}));
+  EXPECT_EQ(rules,
+            (std::vector<std::string>{"straggler", "host-bound-launches", "exposed-communication",
+                                      "tensor-cores-unused", "trace-quality"}));
   EXPECT_EQ(findings[2].severity, Severity::kWarning) << "no graver than the host";
   EXPECT_EQ(subject(findings[2], "bottleneck"), "host");
   EXPECT_FALSE(findings[2].gain_ceiling);
@@ -184,10 +199,13 @@ TEST(Bottleneck, OfTheDeviceChangesNothing) {
 }
 
 TEST(Bottleneck, IsNotTheHostWhereNothingButTheStepSaysThatItWorked) {
-  EXPECT_EQ(subject(ordered_by_bottleneck(80, 20, 70, 9)[0], "bottleneck"), "") << "19 of the host, 20 of the device";
+  EXPECT_EQ(subject(ordered_by_bottleneck(80, 20, 70, 9)[0], "bottleneck"), "")
+      << "19 of the host, 20 of the device";
   EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 9)[0].rule, "exposed-communication");
-  EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 11)[0].rule, "straggler") << "the device waited for the host";
-  EXPECT_EQ(ordered_by_bottleneck(80, 20, 50, 0)[0].rule, "straggler") << "30 of the host, 20 of the device";
+  EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 11)[0].rule, "straggler")
+      << "the device waited for the host";
+  EXPECT_EQ(ordered_by_bottleneck(80, 20, 50, 0)[0].rule, "straggler")
+      << "30 of the host, 20 of the device";
 }
 
 /// Five steps of 1 ms; between two kernels the device copies for 300 µs in the direction.
@@ -201,7 +219,8 @@ Analysis steps_with_copies(model::CopyDirection direction, uint8_t pinned) {
     copy.bytes = 1U << 20U;
     copy.direction = direction;
     copy.pinned = pinned;
-    run.copy(begin + 610 * kUs, 300 * kUs, run.launch(begin + 5 * kUs, 5 * kUs, "cudaMemcpyAsync"), "Memcpy", copy, 7);
+    run.copy(begin + 610 * kUs, 300 * kUs, run.launch(begin + 5 * kUs, 5 * kUs, "cudaMemcpyAsync"),
+             "Memcpy", copy, 7);
   }
   return analyze(run.finish());
 }
@@ -221,7 +240,8 @@ TEST(SerializedCopies, TellCopiesWithinTheDeviceFromThoseOfTheHost) {
   EXPECT_EQ(pinned.devices[0].slow.device_copy_ns, 0);
 }
 
-/// The host launches a kernel and copies its result: the call of the copy lasts until the copy is over.
+/// The host launches a kernel and copies its result: the call of the copy lasts until the copy is
+/// over.
 Analysis path_of_blocking_copy(std::string const& call, uint8_t pinned) {
   WorkRun run;
   for (int64_t i = 0; i < 4; ++i) {
@@ -230,22 +250,26 @@ Analysis path_of_blocking_copy(std::string const& call, uint8_t pinned) {
     model::CopyDetail copy;
     copy.direction = model::CopyDirection::kDeviceToHost;
     copy.pinned = pinned;
-    run.copy(begin + 210 * kUs, 50 * kUs, run.launch(begin + 20 * kUs, 250 * kUs, call), "Memcpy DtoH", copy, 7);
+    run.copy(begin + 210 * kUs, 50 * kUs, run.launch(begin + 20 * kUs, 250 * kUs, call),
+             "Memcpy DtoH", copy, 7);
   }
   return analyze(run.finish());
 }
 
 TEST(CriticalPath, ACallThatWaitsForItsCopyLaunchesItAtItsBegin) {
-  for (auto const& [call, pinned] : {std::pair<char const*, uint8_t>{"cudaMemcpyAsync", 0}, {"cudaMemcpy", 1}}) {
+  for (auto const& [call, pinned] :
+       {std::pair<char const*, uint8_t>{"cudaMemcpyAsync", 0}, {"cudaMemcpy", 1}}) {
     PathSplit const path = path_of_blocking_copy(call, pinned).critical_path->by_class;
     EXPECT_EQ(path[static_cast<size_t>(PathClass::kCompute)], 4 * 200 * kUs) << call;
     EXPECT_EQ(path[static_cast<size_t>(PathClass::kCopy)], 4 * 50 * kUs) << call;
   }
   PathSplit const path = path_of_blocking_copy("cudaMemcpyAsync", 1).critical_path->by_class;
-  EXPECT_LE(path[static_cast<size_t>(PathClass::kCompute)], 200 * kUs) << "nobody knows that the call waits for pinned memory";
+  EXPECT_LE(path[static_cast<size_t>(PathClass::kCompute)], 200 * kUs)
+      << "nobody knows that the call waits for pinned memory";
 }
 
-/// A kernel whose launch is not recorded, 30 µs after the step's begin; then one that was launched 100 µs before it starts.
+/// A kernel whose launch is not recorded, 30 µs after the step's begin; then one that was launched
+/// 100 µs before it starts.
 Analysis steps_with_unexplained_time() {
   WorkRun run;
   run.step(0, 400 * kUs, 0);

@@ -1,4 +1,5 @@
-// Whether a program serves a model is known by names: its steps or kernels are a server's, and nothing tells of training.
+// Whether a program serves a model is known by names: its steps or kernels are a server's, and
+// nothing tells of training.
 #include "analyzer/rules/program_kind.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ using testing_support::WorkRun;
 constexpr int64_t kUs = 1000;
 
 /// Ten steps of one kernel; `in_step` is a range of the host in each.
-bool serves(std::string const& step, std::string const& kernel, std::string const& in_step = "aten::mm") {
+bool serves(std::string const& step, std::string const& kernel,
+            std::string const& in_step = "aten::mm") {
   WorkRun run;
   for (int64_t i = 0; i < 10; ++i) {
     int64_t const begin = i * 1000 * kUs;
@@ -38,15 +40,20 @@ TEST(ProgramKind, ServersAreKnownByTheirStepsOrKernels) {
 }
 
 TEST(ProgramKind, WhatLearnsIsNoServer) {
-  EXPECT_FALSE(serves("execute_context_0(0)_generation_29(29)", "gemm", "autograd::engine::evaluate_function: MmBackward0"));
-  EXPECT_FALSE(serves("iteration", "void vllm::fused_add_rms_norm_kernel<float>", "Optimizer.step#AdamW.step"));
+  EXPECT_FALSE(serves("execute_context_0(0)_generation_29(29)", "gemm",
+                      "autograd::engine::evaluate_function: MmBackward0"));
+  EXPECT_FALSE(serves("iteration", "void vllm::fused_add_rms_norm_kernel<float>",
+                      "Optimizer.step#AdamW.step"));
 }
 
 TEST(ProgramKind, StepsOfInferenceHaveNamesOfTheirOwn) {
-  for (char const* name : {"execute_context_1(512)_generation_32(32)", "execute_new_1_cached_32", "step[EXTEND bs=1 toks=107]",
-                           "[Executor] _forward_step 12: 0 ctx reqs, 3 gen reqs", "decode_step 12", "denoising_step_3"})
+  for (char const* name :
+       {"execute_context_1(512)_generation_32(32)", "execute_new_1_cached_32",
+        "step[EXTEND bs=1 toks=107]", "[Executor] _forward_step 12: 0 ctx reqs, 3 gen reqs",
+        "decode_step 12", "denoising_step_3"})
     EXPECT_TRUE(is_inference_step(name)) << name;
-  for (char const* name : {"train_step 12", "ProfilerStep#4", "step 3", "execute_model", "decode", "DeepSpeedEngine.train_batch"})
+  for (char const* name : {"train_step 12", "ProfilerStep#4", "step 3", "execute_model", "decode",
+                           "DeepSpeedEngine.train_batch"})
     EXPECT_FALSE(is_inference_step(name)) << name;
 }
 

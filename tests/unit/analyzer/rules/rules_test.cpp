@@ -27,7 +27,8 @@ TEST(Rules, HaveDistinctNamesAndASectionInTheDocument) {
     EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
     EXPECT_TRUE(sections.contains(rule.name)) << rule.name;
   }
-  for (std::string const& section : sections) EXPECT_TRUE(names.contains(section)) << section << " is documented but no rule";
+  for (std::string const& section : sections)
+    EXPECT_TRUE(names.contains(section)) << section << " is documented but no rule";
 }
 
 TEST(Rules, CostBecomesACeilingOfTheGain) {
@@ -75,7 +76,8 @@ std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
   Analysis facts = loop_with_gaps_between_steps();
   facts.integrity.score = 100;
   std::vector<IdleGap> pieces;
-  for (IdleGap gap : facts.gaps) {  // the first idle_ns have the cause, the rest of each gap another
+  for (IdleGap gap :
+       facts.gaps) {  // the first idle_ns have the cause, the rest of each gap another
     IdleGap rest = gap;
     gap.when.end = rest.when.begin = gap.when.begin + idle_ns;
     gap.cause = cause;
@@ -99,7 +101,8 @@ TEST(Rules, AboutIdleCausesSpeakFromTheirThresholdOn) {
   };
   for (Case const& c :
        {Case{"input-bound", IdleCause::kInput, 5}, Case{"blocking-sync", IdleCause::kSync, 5},
-        Case{"host-bound-launches", IdleCause::kLaunchStarved, 5}, Case{"allocation-in-step", IdleCause::kAllocation, 2},
+        Case{"host-bound-launches", IdleCause::kLaunchStarved, 5},
+        Case{"allocation-in-step", IdleCause::kAllocation, 2},
         Case{"unexplained-idle", IdleCause::kUnexplained, 5}}) {
     // A step is 100 ns long, so a ns is a per cent.
     EXPECT_EQ(rules_of_idle(c.cause, c.threshold_percent), (std::vector<std::string>{c.rule}));
@@ -129,7 +132,8 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
 }
 
 TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
-  // Of each 40 ns gap the first is the sync's; in the rest the host has a range of its own, or only its way to the launch.
+  // Of each 40 ns gap the first is the sync's; in the rest the host has a range of its own, or only
+  // its way to the launch.
   auto const rules_of = [](bool has_work) {
     Analysis facts = loop_with_gaps_between_steps();
     facts.integrity.score = 100;
@@ -184,7 +188,8 @@ TEST(MeasuredSteps, IdleTimeBetweenTwoStepsCountsToTheSecond) {
 
 TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
   Analysis facts = loop_with_gaps_between_steps();
-  for (size_t i = 6; i < facts.steps.size(); ++i) {  // the host is elsewhere for 200 ns between two steps
+  for (size_t i = 6; i < facts.steps.size();
+       ++i) {  // the host is elsewhere for 200 ns between two steps
     facts.steps[i].window.begin += 200;
     facts.steps[i].window.end += 200;
   }
@@ -200,8 +205,8 @@ TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);
-  auto const outliers =
-      std::find_if(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "step-outliers"; });
+  auto const outliers = std::find_if(findings.begin(), findings.end(),
+                                     [](Finding const& f) { return f.rule == "step-outliers"; });
   ASSERT_NE(outliers, findings.end());
   EXPECT_EQ(outliers->cost_ns_per_step, 200 / 9);
 }

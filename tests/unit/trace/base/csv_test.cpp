@@ -30,7 +30,9 @@ TEST(CsvText, IsNoFormulaToASpreadsheet) {
   EXPECT_EQ(field("a=1"), "a=1");
 }
 
-TEST(CsvText, WhatBeginsWithAnApostropheCanBeToldFromWhatWasGuarded) { EXPECT_EQ(field("'quoted'"), "''quoted'"); }
+TEST(CsvText, WhatBeginsWithAnApostropheCanBeToldFromWhatWasGuarded) {
+  EXPECT_EQ(field("'quoted'"), "''quoted'");
+}
 
 }  // namespace
 }  // namespace stepscope::base

@@ -33,11 +33,13 @@ class CutFiles : public ::testing::Test {
     return std::move(*file);
   }
   static size_t count(MappedFile const& file, char wanted) {
-    return static_cast<size_t>(std::count(file.bytes().begin(), file.bytes().end(), static_cast<std::byte>(wanted)));
+    return static_cast<size_t>(
+        std::count(file.bytes().begin(), file.bytes().end(), static_cast<std::byte>(wanted)));
   }
 
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
-                                  ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(CutFiles, ReadAsZerosBehindTheirEnd) {

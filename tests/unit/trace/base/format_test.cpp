@@ -52,7 +52,8 @@ TEST(Format, PrintableKeepsTextAndReplacesWhatATerminalWouldObey) {
 }
 
 TEST(Format, PrintableReplacesSignsThatTurnTheDirectionOfText) {
-  for (std::string const sign : {"\u202A", "\u202E", "\u2066", "\u2069"}) EXPECT_EQ(printable("a" + sign + "b"), "a\uFFFDb");
+  for (std::string const sign : {"\u202A", "\u202E", "\u2066", "\u2069"})
+    EXPECT_EQ(printable("a" + sign + "b"), "a\uFFFDb");
   EXPECT_EQ(printable("\u2013 \u2029\u202F\u2065 \u05D0"), "\u2013 \u2029\u202F\u2065 \u05D0");
 }
 
@@ -77,14 +78,18 @@ TEST(Format, ValidUtf8KeepsControlCharactersAndCutsBetweenCharacters) {
 TEST(Format, SentencesAboutOneThingAreSingular) {
   EXPECT_EQ(count_sentence(2, "ranges never end; they are shown until the end"),
             "2 ranges never end; they are shown until the end");
-  EXPECT_EQ(count_sentence(1, "ranges never end; they are shown until the end"), "1 range never ends; it is shown until the end");
-  EXPECT_EQ(count_sentence(1, "ends of ranges have no begin and were left out"), "1 end of ranges has no begin and was left out");
-  EXPECT_EQ(count_sentence(1, "entries are there twice and were left out"), "1 entry is there twice and was left out");
+  EXPECT_EQ(count_sentence(1, "ranges never end; they are shown until the end"),
+            "1 range never ends; it is shown until the end");
+  EXPECT_EQ(count_sentence(1, "ends of ranges have no begin and were left out"),
+            "1 end of ranges has no begin and was left out");
+  EXPECT_EQ(count_sentence(1, "entries are there twice and were left out"),
+            "1 entry is there twice and was left out");
   EXPECT_EQ(count_sentence(1, "rows do not tell their process: they are shown in the first"),
             "1 row does not tell its process: it is shown in the first");
   EXPECT_EQ(count_sentence(1, "events lie more than a day from all others: such times cannot be"),
             "1 event lies more than a day from all others: such times cannot be");
-  EXPECT_EQ(count_sentence(1, "names are given to ids that have one"), "1 name is given to ids that have one");
+  EXPECT_EQ(count_sentence(1, "names are given to ids that have one"),
+            "1 name is given to ids that have one");
   EXPECT_EQ(count_sentence(1, "events refer to names that were lost and were left out"),
             "1 event refers to names that were lost and was left out");
   EXPECT_EQ(count_sentence(0, "names were cut"), "0 names were cut");

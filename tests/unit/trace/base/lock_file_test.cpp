@@ -32,7 +32,8 @@ TEST_F(LockFileTest, TheSecondIsToldWhoHasIt) {
   auto const second = take();
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message,
-              AllOf(HasSubstr("x: process " + std::to_string(child.pid()) + " on "), HasSubstr("wait until it ends")));
+              AllOf(HasSubstr("x: process " + std::to_string(child.pid()) + " on "),
+                    HasSubstr("wait until it ends")));
   child.kill(SIGKILL);
   EXPECT_TRUE(take());
   EXPECT_THAT(names(), IsEmpty()) << "it goes with the last";

@@ -28,18 +28,21 @@ void expect_as_sorted(std::vector<Value> values, size_t n) {
 template <class Value>
 void expect_as_sorted_at_many_places(std::vector<Value> const& values) {
   size_t const size = values.size();
-  for (size_t const n : {size_t{0}, size_t{1}, size / 4, (size - 1) / 2, size / 2, size * 95 / 100, size - 1})
+  for (size_t const n :
+       {size_t{0}, size_t{1}, size / 4, (size - 1) / 2, size / 2, size * 95 / 100, size - 1})
     if (n < size) expect_as_sorted(values, n);
 }
 
 TEST(NthSmallest, IsThatOfSortedNumbers) {
   std::mt19937_64 random(3);
-  for (size_t const size : std::initializer_list<size_t>{1, 2, 3, 11, 12, 13, 64, 65, 1023, 1024, 1025, 20'000}) {
+  for (size_t const size :
+       std::initializer_list<size_t>{1, 2, 3, 11, 12, 13, 64, 65, 1023, 1024, 1025, 20'000}) {
     for (uint64_t const different : {uint64_t{1}, uint64_t{2}, uint64_t{10}, uint64_t{1} << 40U}) {
       std::vector<int64_t> values;
       std::vector<double> doubles;
       for (size_t i = 0; i < size; ++i) {
-        values.push_back(static_cast<int64_t>(random() % different) - static_cast<int64_t>(different / 2));
+        values.push_back(static_cast<int64_t>(random() % different) -
+                         static_cast<int64_t>(different / 2));
         doubles.push_back(static_cast<double>(values.back()) / 7);
       }
       SCOPED_TRACE(size);
@@ -58,7 +61,8 @@ TEST(NthSmallest, ASampleThatTellsNothingMakesNothingWrong) {
   // What is looked at first is all the same, or the greatest.
   for (int64_t const sampled : {int64_t{0}, int64_t{1'000'000}}) {
     std::vector<int64_t> values(127 * 50);
-    for (size_t i = 0; i < values.size(); ++i) values[i] = i % 50 == 0 ? sampled : static_cast<int64_t>(i * 7919 % 100'003);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 50 == 0 ? sampled : static_cast<int64_t>(i * 7919 % 100'003);
     expect_as_sorted_at_many_places(values);
   }
 }

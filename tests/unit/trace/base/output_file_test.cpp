@@ -19,8 +19,9 @@ class OutputFile : public ::testing::Test {
   }
   ~OutputFile() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string path(char const* name) const { return (folder_ / name).string(); }
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
-                                  ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 std::string content_of(std::string const& path) {

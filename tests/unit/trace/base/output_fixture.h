@@ -25,9 +25,15 @@ class OutputFixture : public ::testing::Test {
   }
 
   /// Of the test's folder: "outside.txt", and "out" for the output.
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
-  [[nodiscard]] std::string out(std::string const& name = "") const { return name.empty() ? path("out") : path("out/" + name); }
-  void put(std::string const& name, std::string const& text) const { std::ofstream(folder_ / name) << text; }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
+  [[nodiscard]] std::string out(std::string const& name = "") const {
+    return name.empty() ? path("out") : path("out/" + name);
+  }
+  void put(std::string const& name, std::string const& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
   [[nodiscard]] std::string text_of(std::string const& name) const {
     std::ostringstream text;
     text << std::ifstream(folder_ / name).rdbuf();
@@ -37,7 +43,8 @@ class OutputFixture : public ::testing::Test {
   [[nodiscard]] std::set<std::string> names() const {
     std::set<std::string> found;
     if (!std::filesystem::exists(out())) return found;
-    for (auto const& entry : std::filesystem::directory_iterator(out())) found.insert(entry.path().filename().string());
+    for (auto const& entry : std::filesystem::directory_iterator(out()))
+      found.insert(entry.path().filename().string());
     return found;
   }
   [[nodiscard]] static unsigned mode_of(std::string const& path) {
@@ -48,8 +55,9 @@ class OutputFixture : public ::testing::Test {
  private:
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) + "_" +
-       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+      ("stepscope_" +
+       std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) +
+       "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
   mode_t umask_before_ = [] {
     mode_t const now = ::umask(022);
     ::umask(now);

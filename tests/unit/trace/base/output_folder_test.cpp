@@ -1,4 +1,5 @@
-// A folder that a command writes to: whole or not at all, by one command at a time, and never through a link.
+// A folder that a command writes to: whole or not at all, by one command at a time, and never
+// through a link.
 #include "trace/base/files/output_folder.h"
 
 #include <gmock/gmock.h>
@@ -89,7 +90,8 @@ TEST_F(OutputFolderTest, AFolderThatHasTheNameOfAFileIsAnErrorAndNothingChanges)
   {
     auto folder = take_run_folder(out(), true);
     ASSERT_TRUE(folder);
-    for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope"}) stage(*folder, name, "new");
+    for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope"})
+      stage(*folder, name, "new");
     auto const published = folder->publish(old_run_files(out()));
     ASSERT_FALSE(published);
     EXPECT_THAT(published.error().message, HasSubstr("rank-1.stepscope: is a folder"));
@@ -105,7 +107,8 @@ TEST_F(OutputFolderTest, WhatIsNoRunKeepsItsReports) {
 
 TEST_F(OutputFolderTest, PermissionsAreThoseThatTheUmaskLeaves) {
   for (auto const& [mask, folder_mode, file_mode] :
-       {std::tuple(0022U, 0755U, 0644U), std::tuple(0077U, 0700U, 0600U), std::tuple(0002U, 0775U, 0664U)}) {
+       {std::tuple(0022U, 0755U, 0644U), std::tuple(0077U, 0700U, 0600U),
+        std::tuple(0002U, 0775U, 0664U)}) {
     ::umask(mask);
     {
       auto folder = take_run_folder(out("run"), false);

@@ -21,8 +21,8 @@ TEST(ParseTimeRange, TakesUnitsAndSecondsWithout) {
 }
 
 TEST(ParseTimeRange, RefusesWhatIsNoRangeWithAnExample) {
-  for (char const* text :
-       {"", ":", "1s", "1:", ":1", "2s:1s", "1s:1s", "-1:2", "1s:nan", "1s:inf s", "1h:2h", "1s:2s:3s", "0:1e18"}) {
+  for (char const* text : {"", ":", "1s", "1:", ":1", "2s:1s", "1s:1s", "-1:2", "1s:nan",
+                           "1s:inf s", "1h:2h", "1s:2s:3s", "0:1e18"}) {
     auto const range = parse_time_range(text);
     ASSERT_FALSE(range) << text;
     EXPECT_NE(range.error().message.find("1.5s:1600ms"), std::string::npos);

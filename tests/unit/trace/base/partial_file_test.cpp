@@ -32,9 +32,12 @@ class PartialFileTest : public ::testing::Test {
     text << std::ifstream(path(name)).rdbuf();
     return text.str();
   }
-  [[nodiscard]] int64_t files() const { return std::distance(std::filesystem::directory_iterator(folder_), {}); }
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
-                                  ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  [[nodiscard]] int64_t files() const {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  }
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ("stepscope_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(PartialFileTest, IsThereOnlyWhenItIsWhole) {
@@ -128,17 +131,20 @@ TEST_F(PartialFileTest, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
     auto const file = PartialFile::create(name);
     ASSERT_FALSE(file) << name;
     EXPECT_NE(file.error().message.find(name), std::string::npos) << file.error().message;
-    EXPECT_THAT(file.error().message, testing::AnyOf(testing::HasSubstr("choose another place"),
-                                                     testing::HasSubstr("name a file"), testing::HasSubstr("with -o")));
+    EXPECT_THAT(file.error().message,
+                testing::AnyOf(testing::HasSubstr("choose another place"),
+                               testing::HasSubstr("name a file"), testing::HasSubstr("with -o")));
   }
   EXPECT_EQ(files(), 0);
 }
 
 /// Both ways of writing a file: without a name until it is whole, and with a hidden one.
-class PartialFileWays : public OutputFixture, public testing::WithParamInterface<PartialFile::Nameless> {
+class PartialFileWays : public OutputFixture,
+                        public testing::WithParamInterface<PartialFile::Nameless> {
  protected:
   using Links = PartialFile::Links;
-  void write(std::string const& file_path, std::string const& text, Links links = Links::kFollow) const {
+  void write(std::string const& file_path, std::string const& text,
+             Links links = Links::kFollow) const {
     auto file = PartialFile::create(file_path, links, GetParam());
     ASSERT_TRUE(file) << file.error().message;
     ASSERT_TRUE(file->write(text));
@@ -147,10 +153,12 @@ class PartialFileWays : public OutputFixture, public testing::WithParamInterface
 };
 
 INSTANTIATE_TEST_SUITE_P(All, PartialFileWays,
-                         testing::Values(PartialFile::Nameless::kWherePossible, PartialFile::Nameless::kNever));
+                         testing::Values(PartialFile::Nameless::kWherePossible,
+                                         PartialFile::Nameless::kNever));
 
 TEST_P(PartialFileWays, PermissionsAreThoseThatTheUmaskLeavesNewOrReplaced) {
-  for (auto const& [mask, mode] : {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
+  for (auto const& [mask, mode] :
+       {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
     ::umask(mask);
     for (char const* const text : {"first", "second"}) {
       write(out("a"), text);

@@ -24,7 +24,8 @@ std::vector<ProtobufField> fields_of(std::string_view message, End expected_end)
 
 TEST(ProtobufReader, ReadsTheFieldsOfAllWireTypes) {
   // From the specification: 08 96 01 is field 1 = 150; 12 07 "testing" is field 2.
-  std::string const message = "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
+  std::string const message =
+      "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
   auto const fields = fields_of(message, End::kWhole);
   ASSERT_EQ(fields.size(), 4U);
   EXPECT_TRUE(fields[0].is_varint(1));
@@ -48,7 +49,8 @@ TEST(ProtobufReader, ReadsNegativeNumbersAndLargeOnes) {
 }
 
 TEST(ProtobufReader, AMessageThatIsCutAnywhereGivesWhatIsWhole) {
-  std::string const message = "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
+  std::string const message =
+      "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
   for (size_t size = 0; size < message.size(); ++size) {
     ProtobufReader reader(std::string_view(message).substr(0, size));
     ProtobufField field;
@@ -64,7 +66,8 @@ TEST(ProtobufReader, AMessageThatIsCutAnywhereGivesWhatIsWhole) {
 }
 
 TEST(ProtobufReader, ALengthBeyondTheMessageGivesTheRestAndSaysSo) {
-  for (std::string const& length : {"\x09"s, "\xFF\xFF\xFF\xFF\x7F"s, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"s}) {
+  for (std::string const& length :
+       {"\x09"s, "\xFF\xFF\xFF\xFF\x7F"s, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"s}) {
     std::string const message = "\x0A" + length + "testing";
     auto const fields = fields_of(message, End::kCut);
     ASSERT_EQ(fields.size(), 1U);
@@ -77,8 +80,10 @@ TEST(ProtobufReader, WhatIsNoFieldEndsTheMessage) {
   EXPECT_TRUE(fields_of("\x00\x01"s, End::kBroken).empty()) << "field 0";
   EXPECT_TRUE(fields_of("\x0E\x01"s, End::kBroken).empty()) << "wire type 6";
   EXPECT_TRUE(fields_of("\x0F\x01"s, End::kBroken).empty()) << "wire type 7";
-  EXPECT_TRUE(fields_of("\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"s, End::kBroken).empty()) << "eleven bytes";
-  EXPECT_TRUE(fields_of("\x80\x80\x80\x80\x80\x01\x01"s, End::kBroken).empty()) << "a number of more than 29 bits";
+  EXPECT_TRUE(fields_of("\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"s, End::kBroken).empty())
+      << "eleven bytes";
+  EXPECT_TRUE(fields_of("\x80\x80\x80\x80\x80\x01\x01"s, End::kBroken).empty())
+      << "a number of more than 29 bits";
   EXPECT_TRUE(fields_of("\x0C"s, End::kBroken).empty()) << "the end of a group that never began";
 }
 

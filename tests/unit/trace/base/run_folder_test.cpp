@@ -22,12 +22,14 @@ class RunFolder : public testing::Test {
   [[nodiscard]] bool has(std::string const& name) const { return fs::exists(folder_ / name); }
 
   fs::path folder_ = fs::path(testing::TempDir()) /
-                     (std::string("stepscope_run_folder_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+                     (std::string("stepscope_run_folder_") +
+                      testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(RunFolder, IsMadeWithItsParents) {
   EXPECT_EQ(prepare_run_folder((folder_ / "a/b").string(), false), true);
-  EXPECT_EQ(prepare_run_folder((folder_ / "a/b").string(), false), false) << "an empty one is taken as it is";
+  EXPECT_EQ(prepare_run_folder((folder_ / "a/b").string(), false), false)
+      << "an empty one is taken as it is";
 }
 
 TEST_F(RunFolder, WithContentIsRefusedWithoutForce) {
@@ -38,9 +40,12 @@ TEST_F(RunFolder, WithContentIsRefusedWithoutForce) {
 }
 
 TEST_F(RunFolder, ForceRemovesTheRunAndNothingElse) {
-  for (char const* const name : {"rank-0.stepscope", "truth.json", "report.html", "notes.txt", "my.json"}) put(name);
+  for (char const* const name :
+       {"rank-0.stepscope", "truth.json", "report.html", "notes.txt", "my.json"})
+    put(name);
   ASSERT_TRUE(prepare_run_folder(folder_.string(), true));
-  for (char const* const name : {"rank-0.stepscope", "truth.json", "report.html"}) EXPECT_FALSE(has(name)) << name;
+  for (char const* const name : {"rank-0.stepscope", "truth.json", "report.html"})
+    EXPECT_FALSE(has(name)) << name;
   for (char const* const name : {"notes.txt", "my.json"}) EXPECT_TRUE(has(name)) << name;
 }
 

@@ -30,7 +30,8 @@ std::vector<std::string> read_by(std::string const& shell, std::vector<std::stri
   EXPECT_NE(pipe, nullptr);
   std::string all;
   std::array<char, 4096> part{};
-  for (size_t got = 1; got > 0;) all.append(part.data(), got = std::fread(part.data(), 1, part.size(), pipe));
+  for (size_t got = 1; got > 0;)
+    all.append(part.data(), got = std::fread(part.data(), 1, part.size(), pipe));
   EXPECT_EQ(::pclose(pipe), 0);
   std::filesystem::remove(script);
   std::vector<std::string> read;
@@ -54,8 +55,9 @@ TEST(ShellWord, HoldsNothingThatATerminalObeys) {
 }
 
 TEST(ShellWord, IsReadBackByAnyShellWherePrintable) {
-  std::vector<std::string> const texts = {"",      "a b", "it's $HOME", "`date`", "\"",   "\\", "*", "~",
-                                          "größe", "-n",  "''",         "a'b\"c", "$(x)", "!",  "#"};
+  std::vector<std::string> const texts = {"",   "a b",    "it's $HOME", "`date`", "\"",
+                                          "\\", "*",      "~",          "größe",  "-n",
+                                          "''", "a'b\"c", "$(x)",       "!",      "#"};
   std::vector<std::string> words;
   for (std::string const& each : texts) words.push_back(shell_word(each));
   EXPECT_EQ(read_by("sh", words), texts);

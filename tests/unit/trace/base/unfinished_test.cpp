@@ -1,4 +1,5 @@
-// What is unfinished goes when its process is killed or fails, and the process still ends by that signal.
+// What is unfinished goes when its process is killed or fails, and the process still ends by that
+// signal.
 #include "trace/base/files/unfinished.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,8 @@ class UnfinishedNames : public OutputFixture {
   /// One of everything.
   void make_all(std::function<void()> const& wait) const {
     remove_unfinished_on_signals();
-    auto const file = PartialFile::create(out("named.csv"), PartialFile::Links::kFollow, PartialFile::Nameless::kNever);
+    auto const file = PartialFile::create(out("named.csv"), PartialFile::Links::kFollow,
+                                          PartialFile::Nameless::kNever);
     auto const nameless = PartialFile::create(out("nameless.csv"));
     auto const folder = TemporaryFolder::create(out());
     std::ofstream(folder->path_of("half.sqlite")) << "half";
@@ -65,7 +67,8 @@ TEST_F(UnfinishedNames, OfAProcessThatWasKilledAtOnceAreHiddenAndRemovedByTheNex
   EXPECT_THAT(names(), SizeIs(3)) << "all of them are in use";
   child.kill(SIGKILL);
   EXPECT_THAT(names(), SizeIs(3));
-  for (std::string const& name : names()) EXPECT_TRUE(name == "new" || is_temporary_name(name)) << name;
+  for (std::string const& name : names())
+    EXPECT_TRUE(name == "new" || is_temporary_name(name)) << name;
 
   WaitingChild next([&](auto const& wait) {
     auto const file = PartialFile::create(out("x"));
@@ -138,7 +141,8 @@ TEST_F(UnfinishedNames, LinksInAFolderAreRemovedAndNotFollowed) {
 
 TEST_F(UnfinishedNames, WhatOnlyLooksLikeALeftoverStays) {
   std::filesystem::create_symlink(path("outside.txt"), out(".stepscope-0123456789abcdef.tmp"));
-  for (char const* const name : {".stepscope-0123456789abcde.tmp", ".stepscope-0123456789abcdeg.tmp", "my.tmp"})
+  for (char const* const name :
+       {".stepscope-0123456789abcde.tmp", ".stepscope-0123456789abcdeg.tmp", "my.tmp"})
     put(std::string("out/") + name, "mine");
   remove_leftovers(out());
   EXPECT_THAT(names(), SizeIs(4));

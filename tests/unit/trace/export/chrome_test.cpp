@@ -1,5 +1,5 @@
-// What is written as Chrome trace events is valid JSON, says what Kineto would, and opens again with the same device times, steps
-// and collectives.
+// What is written as Chrome trace events is valid JSON, says what Kineto would, and opens again
+// with the same device times, steps and collectives.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -49,32 +49,39 @@ model::Run open(std::string const& path) {
 
 /// Idle causes among them: input waits, launches and waits are found again.
 Json split_of(analyzer::TimeSplit const& time) {
-  return {time.window_ns, time.busy_ns,         time.idle_ns,         time.compute_ns,      time.comm_ns,
-          time.copy_ns,   time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.idle_by_cause};
+  return {time.window_ns,       time.busy_ns,      time.idle_ns,         time.compute_ns,
+          time.comm_ns,         time.copy_ns,      time.exposed_comm_ns, time.exposed_copy_ns,
+          time.exposed_wait_ns, time.idle_by_cause};
 }
 
 /// What must be the same; times count from the first device op.
 Json facts_of(model::Run const& run) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
   int64_t begin = INT64_MAX;
-  for (analyzer::DeviceStats const& device : analysis.devices) begin = std::min(begin, device.window.begin);
-  auto const when = [&](model::Interval window) { return Json{window.begin - begin, window.end - begin}; };
+  for (analyzer::DeviceStats const& device : analysis.devices)
+    begin = std::min(begin, device.window.begin);
+  auto const when = [&](model::Interval window) {
+    return Json{window.begin - begin, window.end - begin};
+  };
   Json facts;
   for (analyzer::DeviceStats const& device : analysis.devices)
-    facts["devices"].push_back({device.ref.rank_index, device.ref.device, device.name, when(device.window), split_of(device.time),
-                                device.kernels, device.copies, device.collectives, device.launches});
+    facts["devices"].push_back({device.ref.rank_index, device.ref.device, device.name,
+                                when(device.window), split_of(device.time), device.kernels,
+                                device.copies, device.collectives, device.launches});
   for (analyzer::StepStats const& step : analysis.steps)
-    facts["steps"].push_back(
-        {step.ref.rank_index, step.ref.device, step.step, when(step.host_window), when(step.window), split_of(step.time)});
+    facts["steps"].push_back({step.ref.rank_index, step.ref.device, step.step,
+                              when(step.host_window), when(step.window), split_of(step.time)});
   for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     Json participants;
     for (auto const& one : collective.participants)
       participants.push_back({one.ref.rank_index, one.ref.device, when(one.when), one.wait_ns});
-    facts["collectives"].push_back({to_string(collective.op), collective.bytes, collective.sequence, collective.transfer_ns,
-                                    collective.skew_ns, collective.busbw_gbps.value_or(-1), participants});
+    facts["collectives"].push_back({to_string(collective.op), collective.bytes, collective.sequence,
+                                    collective.transfer_ns, collective.skew_ns,
+                                    collective.busbw_gbps.value_or(-1), participants});
   }
   // Those that begin at one instant come by their communicators, which have other numbers.
-  if (facts.contains("collectives")) std::sort(facts["collectives"].begin(), facts["collectives"].end());
+  if (facts.contains("collectives"))
+    std::sort(facts["collectives"].begin(), facts["collectives"].end());
   facts["negative latencies"] = analysis.integrity.negative_latencies;
   return facts;
 }
@@ -94,7 +101,8 @@ std::multimap<std::string, Json> events_of(Json const& document, std::string con
 Json write_and_parse(std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets) {
   TemporaryFolder const folder;
   testing::write(format_named("chrome"), folder.file("run.json"), traces, offsets);
-  Json document = Json::parse(workloads::testing::read_bytes(folder.file("run.json")), nullptr, false);
+  Json document =
+      Json::parse(workloads::testing::read_bytes(folder.file("run.json")), nullptr, false);
   EXPECT_FALSE(document.is_discarded());
   return document;
 }
@@ -106,7 +114,8 @@ Json one_document(int32_t rank = 0) {
 }
 
 TEST(ChromeExport, ARunOfOneProcessOpensAgainWithTheSameFacts) {
-  for (support::StepMarks const marks : {support::StepMarks::kAnnotation, support::StepMarks::kProfilerStep}) {
+  for (support::StepMarks const marks :
+       {support::StepMarks::kAnnotation, support::StepMarks::kProfilerStep}) {
     TemporaryFolder const folder;
     support::SyntheticOptions options;
     options.marks = marks;
@@ -170,7 +179,8 @@ TEST(ChromeExport, EventsHaveTheCategoriesAndArgumentsOfKineto) {
   EXPECT_EQ(copy.at("args").at("name"), "copy batch");
   EXPECT_EQ(events.find("Memset (Device)")->second.at("cat"), "gpu_memset");
   EXPECT_EQ(events.find("wait for event")->second.at("args").at("wait_on_stream"), 8);
-  Json const& collective = events.find("ncclDevKernel_AllReduce_Sum_f32_RING_LL")->second.at("args");
+  Json const& collective =
+      events.find("ncclDevKernel_AllReduce_Sum_f32_RING_LL")->second.at("args");
   EXPECT_EQ(collective.at("Collective name"), "allreduce");
   EXPECT_EQ(collective.at("In msg nelems"), 1024);
   EXPECT_EQ(collective.at("dtype"), "Float");
@@ -180,7 +190,9 @@ TEST(ChromeExport, EventsHaveTheCategoriesAndArgumentsOfKineto) {
   EXPECT_EQ(events.count("ProfilerStep#1"), 1U);
   EXPECT_EQ(events.count("cudaLaunchKernel"), 2U);
   EXPECT_EQ(events.find("cudaStreamSynchronize")->second.at("args").at("name"), "wait");
-  EXPECT_EQ(events.find("enumerate(DataLoader)#wait for batch.__next__")->second.at("args").at("name"), "wait for batch");
+  EXPECT_EQ(
+      events.find("enumerate(DataLoader)#wait for batch.__next__")->second.at("args").at("name"),
+      "wait for batch");
   EXPECT_EQ(events.find("cudaMemcpyAsync")->second.at("cat"), "cuda_runtime");
   EXPECT_EQ(events.find("buffer flush")->second.at("cat"), "overhead");
   EXPECT_EQ(document.at("deviceProperties")[0].at("name"), "NVIDIA H100");
@@ -192,10 +204,13 @@ TEST(ChromeExport, EventsHaveTheCategoriesAndArgumentsOfKineto) {
 TEST(ChromeExport, MessagesAreToldInElementsOfEitherSide) {
   using model::CollectiveOp;
   model::TraceBuilder builder;
-  model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "stream 1", 1, 0, {}, 0});
-  auto const add = [&](char const* name, CollectiveOp op, uint64_t bytes, model::DataType type, int32_t peer) {
+  model::TrackId const stream =
+      builder.add_track({model::TrackKind::kStream, "stream 1", 1, 0, {}, 0});
+  auto const add = [&](char const* name, CollectiveOp op, uint64_t bytes, model::DataType type,
+                       int32_t peer) {
     model::CollectiveDetail detail{bytes, 9, 1, op, 4, 0, peer, type};
-    builder.events(stream).add(model::EventKind::kCollective, 0, 10, builder.intern(name), 0, detail);
+    builder.events(stream).add(model::EventKind::kCollective, 0, 10, builder.intern(name), 0,
+                               detail);
   };
   add("gather", CollectiveOp::kAllGather, 4096, model::DataType::kFloat32, -1);
   add("scatter", CollectiveOp::kReduceScatter, 4096, model::DataType::kBfloat16, -1);
@@ -207,12 +222,14 @@ TEST(ChromeExport, MessagesAreToldInElementsOfEitherSide) {
   std::vector<std::tuple<std::string, int64_t, int64_t, std::string, int, int>> told;
   for (auto const& [name, event] : events_of(document)) {
     Json const& a = event.at("args");
-    told.emplace_back(a.at("Collective name"), a.at("In msg nelems"), a.at("Out msg nelems"), a.at("dtype"),
-                      a.value("Src Rank", -1), a.value("Dst Rank", -1));
+    told.emplace_back(a.at("Collective name"), a.at("In msg nelems"), a.at("Out msg nelems"),
+                      a.at("dtype"), a.value("Src Rank", -1), a.value("Dst Rank", -1));
   }
-  EXPECT_THAT(told, UnorderedElementsAre(std::tuple("_allgather_base", 256, 1024, "Float", -1, -1),
-                                         std::tuple("_reduce_scatter_base", 2048, 512, "BFloat16", -1, -1),
-                                         std::tuple("send", 7, 7, "Byte", -1, 2), std::tuple("recv", 8, 8, "Byte", 3, -1)));
+  EXPECT_THAT(
+      told, UnorderedElementsAre(std::tuple("_allgather_base", 256, 1024, "Float", -1, -1),
+                                 std::tuple("_reduce_scatter_base", 2048, 512, "BFloat16", -1, -1),
+                                 std::tuple("send", 7, 7, "Byte", -1, 2),
+                                 std::tuple("recv", 8, 8, "Byte", 3, -1)));
 }
 
 TEST(ChromeExport, CountersInstantsMemoryAndArrowsAreThere) {
@@ -226,7 +243,8 @@ TEST(ChromeExport, CountersInstantsMemoryAndArrowsAreThere) {
   EXPECT_EQ(instants.find("[memory]")->second.at("args").at("Total Allocated"), 5000);
   std::map<int64_t, std::vector<double>> arrows;
   for (char const* const phase : {"s", "f"})
-    for (auto const& [name, event] : events_of(document, phase)) arrows[event.at("id")].push_back(event.at("ts"));
+    for (auto const& [name, event] : events_of(document, phase))
+      arrows[event.at("id")].push_back(event.at("ts"));
   EXPECT_EQ(arrows.size(), 4U);
   for (auto const& [id, times] : arrows) EXPECT_EQ(times.size(), 2U);
 }
@@ -236,9 +254,12 @@ TEST(ChromeExport, SlicesOfARowNestAndStreamsStayWhole) {
   std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, int64_t>>> rows;
   std::set<int64_t> rows_of_stream;
   for (auto const& [name, event] : events_of(document)) {
-    auto const ns = [&](char const* key) { return std::llround(event.at(key).get<double>() * 1000); };
+    auto const ns = [&](char const* key) {
+      return std::llround(event.at(key).get<double>() * 1000);
+    };
     rows[{event.at("pid"), event.at("tid")}].emplace_back(ns("ts"), ns("ts") + ns("dur"));
-    if (event.at("cat") == "kernel" && event.at("args").at("stream") == 7) rows_of_stream.insert(event.at("tid").get<int64_t>());
+    if (event.at("cat") == "kernel" && event.at("args").at("stream") == 7)
+      rows_of_stream.insert(event.at("tid").get<int64_t>());
   }
   for (auto const& [row, slices] : rows)
     for (auto const& [begin, end] : slices)
@@ -250,7 +271,8 @@ TEST(ChromeExport, SlicesOfARowNestAndStreamsStayWhole) {
   workloads::testing::write_bytes(folder.file("run.json"), document.dump());
   model::Run const again = open(folder.file("run.json"));
   int streams = 0;
-  for (model::Track const& track : again.ranks[0].trace.tracks()) streams += track.kind == model::TrackKind::kStream ? 1 : 0;
+  for (model::Track const& track : again.ranks[0].trace.tracks())
+    streams += track.kind == model::TrackKind::kStream ? 1 : 0;
   EXPECT_EQ(streams, 2);
 }
 
@@ -265,18 +287,22 @@ TEST(ChromeExport, ProcessesOfSeveralRanksAreToldApart) {
   }
   std::vector<std::string> all;
   for (auto const& [pid, name] : names) all.push_back(name + ", " + labels[pid]);
-  EXPECT_THAT(all, UnorderedElementsAre("rank 0: python train.py, rank 0", "rank 1: python train.py, rank 1",
-                                        "rank 0: python train.py, rank 0 GPU 0", "rank 1: python train.py, rank 1 GPU 0"));
+  EXPECT_THAT(all, UnorderedElementsAre("rank 0: python train.py, rank 0",
+                                        "rank 1: python train.py, rank 1",
+                                        "rank 0: python train.py, rank 0 GPU 0",
+                                        "rank 1: python train.py, rank 1 GPU 0"));
   std::vector<double> starts;
   auto const events = events_of(document);
-  for (auto [at, end] = events.equal_range("gemm<float, 4>"); at != end; ++at) starts.push_back(at->second.at("ts"));
+  for (auto [at, end] = events.equal_range("gemm<float, 4>"); at != end; ++at)
+    starts.push_back(at->second.at("ts"));
   EXPECT_THAT(starts, UnorderedElementsAre(0.3, 1'000'000.3));
   EXPECT_FALSE(document.contains("distributedInfo"));
 }
 
 TEST(ChromeExport, TextsAreEscapedAndLongOnesCut) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "\"\\\n\x02", 1, -1, {}, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "\"\\\n\x02", 1, -1, {}, 0});
   builder.events(thread).add_range(0, 10, builder.intern("not \xFF text \x01\n\"\\"));
   builder.events(thread).add_range(20, 10, builder.intern(std::string(10'000'000, 'x')));
   builder.add_device({0, "dev\"ice", 0, 0, 0});
@@ -292,7 +318,8 @@ TEST(ChromeExport, TextsAreEscapedAndLongOnesCut) {
 
 std::set<std::string> names_in(std::string const& folder) {
   std::set<std::string> names;
-  for (auto const& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  for (auto const& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
   return names;
 }
 
@@ -309,8 +336,9 @@ TEST(ChromeExport, WhatLiesInTheFolderIsNotTouchedBeforeTheEnd) {
 
 TEST(ChromeExport, OfALargerRunNoFileStaysAndNoOtherFileGoes) {
   TemporaryFolder const folder;
-  std::set<std::string> const others = {"notes.json",       "rank-.json",    "rank--7.json",   "rank-0-.json",
-                                        "rank-7-copy.json", "rank-7.json.x", "rank-7 of.json", "rank-mine.json"};
+  std::set<std::string> const others = {"notes.json",     "rank-.json",       "rank--7.json",
+                                        "rank-0-.json",   "rank-7-copy.json", "rank-7.json.x",
+                                        "rank-7 of.json", "rank-mine.json"};
   for (std::string const& name : others) workloads::testing::write_bytes(folder.file(name), "{}");
   for (char const* const name : {"rank-0.json", "rank-7.json", "rank-7-2.json"})
     workloads::testing::write_bytes(folder.file(name), "{}");
@@ -319,7 +347,8 @@ TEST(ChromeExport, OfALargerRunNoFileStaysAndNoOtherFileGoes) {
   ASSERT_TRUE(exporter);
   for (int copy = 0; copy < 2; ++copy) ASSERT_TRUE((*exporter)->add(made_trace(0), 0));
   ASSERT_TRUE((*exporter)->finish());
-  EXPECT_TRUE(names_in(folder.path()).contains("rank-7.json"));  // may be of the same run, which was exported in part
+  EXPECT_TRUE(names_in(folder.path())
+                  .contains("rank-7.json"));  // may be of the same run, which was exported in part
   EXPECT_EQ((*exporter)->remove_leftovers(), 2U);
   exporter->reset();  // the folder is locked until then
   std::set<std::string> expected = others;
@@ -333,21 +362,26 @@ TEST(ChromeExport, AFileOfSeveralRanksSaysWhatItIsFor) {
     for (std::string const& path : {folder.file("run.json"), folder.path()}) {
       auto exporter = format_named("chrome").open(path);
       ASSERT_TRUE(exporter);
-      for (int32_t rank = 0; rank < ranks; ++rank) ASSERT_TRUE((*exporter)->add(made_trace(rank), 0));
+      for (int32_t rank = 0; rank < ranks; ++rank)
+        ASSERT_TRUE((*exporter)->add(made_trace(rank), 0));
       ASSERT_TRUE((*exporter)->finish());
       bool const is_told = ranks == 2 && path != folder.path();
       EXPECT_EQ((*exporter)->note(),
-                is_told ? "2 ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed" : "");
+                is_told
+                    ? "2 ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed"
+                    : "");
     }
   }
 }
 
 TEST(ChromeExport, ReservedMemoryIsOnlyToldWhereTheTraceKnowsIt) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
   auto const allocate = [&](int64_t time, int32_t device, uint64_t reserved) {
-    builder.events(thread).add(model::EventKind::kMemory, time, 0, builder.intern("[memory]"), 0,
-                               model::MemoryDetail{4096, 64, 64, reserved, device, model::MemoryOp::kAllocate});
+    builder.events(thread).add(
+        model::EventKind::kMemory, time, 0, builder.intern("[memory]"), 0,
+        model::MemoryDetail{4096, 64, 64, reserved, device, model::MemoryOp::kAllocate});
   };
   allocate(10, 0, 0);
   allocate(20, 1, 0);
@@ -360,7 +394,8 @@ TEST(ChromeExport, ReservedMemoryIsOnlyToldWhereTheTraceKnowsIt) {
     Json const& a = event.at("args");
     told.emplace_back(a.at("Device Id"), a.at("Total Allocated"), a.value("Total Reserved", -1));
   }
-  EXPECT_THAT(told, UnorderedElementsAre(std::tuple(0, 64, -1), std::tuple(1, 64, 0), std::tuple(1, 64, 128)));
+  EXPECT_THAT(told, UnorderedElementsAre(std::tuple(0, 64, -1), std::tuple(1, 64, 0),
+                                         std::tuple(1, 64, 128)));
 }
 
 TEST(ChromeExport, AFolderThatItMadeIsRemovedWithWhatWasInIt) {

@@ -19,7 +19,9 @@ namespace {
 using testing::made_trace;
 using workloads::testing::TemporaryFolder;
 
-int64_t files_in(std::string const& folder) { return std::distance(std::filesystem::recursive_directory_iterator(folder), {}); }
+int64_t files_in(std::string const& folder) {
+  return std::distance(std::filesystem::recursive_directory_iterator(folder), {});
+}
 
 class EveryFormat : public ::testing::TestWithParam<size_t> {
  protected:
@@ -95,8 +97,10 @@ TEST_P(EveryFormat, APlaceThatCannotBeWrittenIsAnErrorThatNamesIt) {
   EXPECT_NE(exporter.error().message.find(nowhere), std::string::npos) << exporter.error().message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Exporters, EveryFormat, ::testing::Range<size_t>(0, export_formats().size()),
-                         [](auto const& of) { return std::string(export_formats()[of.param].name); });
+INSTANTIATE_TEST_SUITE_P(Exporters, EveryFormat,
+                         ::testing::Range<size_t>(0, export_formats().size()), [](auto const& of) {
+                           return std::string(export_formats()[of.param].name);
+                         });
 
 TEST(ExportFormats, HaveNamesAndSuffixesOfTheirOwn) {
   std::set<std::string_view> names, suffixes;

@@ -19,8 +19,9 @@ struct LaneSlice {
 
 /// What a reader makes of the begins and ends: the innermost open slice of a lane ends.
 std::vector<LaneSlice> as_read(std::vector<LaneSlice> slices, uint32_t* lanes_used = nullptr) {
-  std::sort(slices.begin(), slices.end(),
-            [](LaneSlice const& a, LaneSlice const& b) { return std::pair(a.start, -a.end) < std::pair(b.start, -b.end); });
+  std::sort(slices.begin(), slices.end(), [](LaneSlice const& a, LaneSlice const& b) {
+    return std::pair(a.start, -a.end) < std::pair(b.start, -b.end);
+  });
   std::map<uint32_t, std::vector<int64_t>> open;
   std::map<uint32_t, int64_t> last;
   std::vector<LaneSlice> read;

@@ -27,8 +27,10 @@ void add_host(TraceBuilder& builder) {
   main.add(EventKind::kLaunch, 120, 10, name("cudaMemcpyAsync"), 13);
   main.add(EventKind::kLaunch, 130, 10, name("cudaLaunchKernelExC"), 14);
   main.add(EventKind::kApi, 140, 5, name("cudaEventRecord"), 15);
-  main.add(EventKind::kMemory, 200, 50, name("cudaMalloc"), 16, MemoryDetail{4096, 1024, 5000, 6000, 0, MemoryOp::kAllocate});
-  main.add(EventKind::kMemory, 260, 10, name("free"), 0, MemoryDetail{4096, 1024, 3976, 6000, 0, MemoryOp::kFree});
+  main.add(EventKind::kMemory, 200, 50, name("cudaMalloc"), 16,
+           MemoryDetail{4096, 1024, 5000, 6000, 0, MemoryOp::kAllocate});
+  main.add(EventKind::kMemory, 260, 10, name("free"), 0,
+           MemoryDetail{4096, 1024, 3976, 6000, 0, MemoryOp::kFree});
   main.add(EventKind::kSync, 400, 600, name("wait"), 0, SyncDetail{SyncKind::kStream, 0, 7});
   main.add(EventKind::kMark, 400, 0, name("mark"));
   main.add(EventKind::kRange, 400, 0, name("no time"));
@@ -51,9 +53,12 @@ void add_host(TraceBuilder& builder) {
 
 void add_device(TraceBuilder& builder, int32_t rank) {
   builder.add_device({0, "NVIDIA H100", uint64_t{80} << 30, 132, 1e15});
-  TrackId const stream = builder.add_track({TrackKind::kStream, "stream 7", 7, 0, StreamKind::kCompute, 0});
-  TrackId const copies = builder.add_track({TrackKind::kStream, "stream 8", 8, 0, StreamKind::kCopy, 0});
-  TrackId const counter = builder.add_track({TrackKind::kCounter, "GPU utilization (%)", 0, 0, {}, 0});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "stream 7", 7, 0, StreamKind::kCompute, 0});
+  TrackId const copies =
+      builder.add_track({TrackKind::kStream, "stream 8", 8, 0, StreamKind::kCopy, 0});
+  TrackId const counter =
+      builder.add_track({TrackKind::kCounter, "GPU utilization (%)", 0, 0, {}, 0});
   auto const name = [&](char const* text) { return builder.intern(text); };
   KernelDetail kernel;
   kernel.grid_x = 8;
@@ -66,12 +71,14 @@ void add_device(TraceBuilder& builder, int32_t rank) {
   kernel.flops = 1.5e9;
   EventBatch& ops = builder.events(stream);
   ops.add(EventKind::kKernel, 300, 100, name("gemm<float, 4>"), 11, kernel);
-  ops.add(EventKind::kKernel, 350, 100, name("overlapping"), 12, KernelDetail());  // none of its columns is known
+  ops.add(EventKind::kKernel, 350, 100, name("overlapping"), 12,
+          KernelDetail());  // none of its columns is known
   ops.add(EventKind::kKernel, 360, 10, name("within both"), 0, KernelDetail());
   ops.add(EventKind::kMemset, 450, 10, name("Memset (Device)"), 0, CopyDetail{64});
   ops.add(EventKind::kStreamWait, 460, 40, name("wait for event"), 0, StreamWaitDetail{0, 8, 15});
   int64_t const late = rank * 20;
-  ops.add(EventKind::kCollective, 500 + late, 300 - late, name("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 14,
+  ops.add(EventKind::kCollective, 500 + late, 300 - late,
+          name("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 14,
           CollectiveDetail{4096, 99, 5, CollectiveOp::kAllReduce, 2, rank, -1, DataType::kFloat32});
   builder.events(copies).add(EventKind::kMemcpy, 310, 55, name("copy batch"), 13,
                              CopyDetail{1 << 20, CopyDirection::kHostToDevice, -1, 1});
@@ -99,14 +106,14 @@ model::Trace made_trace(int32_t rank) {
 
 ExportFormat const& format_named(std::string_view name) {
   auto const formats = export_formats();
-  auto const found =
-      std::find_if(formats.begin(), formats.end(), [&](ExportFormat const& format) { return format.name == name; });
+  auto const found = std::find_if(formats.begin(), formats.end(),
+                                  [&](ExportFormat const& format) { return format.name == name; });
   EXPECT_NE(found, formats.end()) << name;
   return *found;
 }
 
-void write(ExportFormat const& format, std::string const& path, std::vector<model::Trace> const& traces,
-           std::vector<int64_t> const& offsets) {
+void write(ExportFormat const& format, std::string const& path,
+           std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets) {
   auto exporter = format.open(path);
   ASSERT_TRUE(exporter) << exporter.error().message;
   for (size_t i = 0; i < traces.size(); ++i) {

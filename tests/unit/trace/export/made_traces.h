@@ -1,5 +1,5 @@
-// Small made traces that have one of everything that exports write, and what is odd: overlaps, touching ends, equal times, names
-// that are no text.
+// Small made traces that have one of everything that exports write, and what is odd: overlaps,
+// touching ends, equal times, names that are no text.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace stepscope::exporting::testing {
 
-/// Ranks of one run: the same process id on both hosts, one collective of both, clocks that begin 1 s apart.
+/// Ranks of one run: the same process id on both hosts, one collective of both, clocks that begin 1
+/// s apart.
 model::Trace made_trace(int32_t rank);
 
 /// Writes these runs' processes; fails the test when that fails.
-void write(ExportFormat const& format, std::string const& path, std::vector<model::Trace> const& traces,
-           std::vector<int64_t> const& offsets);
+void write(ExportFormat const& format, std::string const& path,
+           std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets);
 ExportFormat const& format_named(std::string_view name);
 
 }  // namespace stepscope::exporting::testing

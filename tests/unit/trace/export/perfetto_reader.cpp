@@ -23,7 +23,8 @@ class Reader {
  public:
   ReadTrace read(perfetto_packets::Trace const& trace) {
     for (perfetto_packets::TracePacket const& packet : trace.packet()) add(packet);
-    for (auto const& [track, open] : open_) EXPECT_TRUE(open.empty()) << read_.path_of(track) << ": slices that never end";
+    for (auto const& [track, open] : open_)
+      EXPECT_TRUE(open.empty()) << read_.path_of(track) << ": slices that never end";
     read_.packets = static_cast<uint64_t>(trace.packet_size());
     return std::move(read_);
   }
@@ -34,16 +35,19 @@ class Reader {
     Sequence& sequence = sequences_[packet.trusted_packet_sequence_id()];
     EXPECT_EQ(packet.first_packet_on_sequence(), !sequence.is_begun);
     if ((packet.sequence_flags() & 1U) != 0) sequence = {true, {}, {}, {}};
-    for (auto const& entry : packet.interned_data().event_categories()) intern(sequence.categories, entry);
+    for (auto const& entry : packet.interned_data().event_categories())
+      intern(sequence.categories, entry);
     for (auto const& entry : packet.interned_data().event_names()) intern(sequence.names, entry);
-    for (auto const& entry : packet.interned_data().debug_annotation_names()) intern(sequence.annotations, entry);
+    for (auto const& entry : packet.interned_data().debug_annotation_names())
+      intern(sequence.annotations, entry);
     for (auto const& clock : packet.clock_snapshot().clocks())
       read_.clocks[clock.clock_id()] = static_cast<int64_t>(clock.timestamp());
     if (packet.has_track_descriptor()) describe(packet.track_descriptor());
     if (packet.has_track_event()) add_event(packet, sequence);
   }
 
-  static void intern(std::map<uint64_t, std::string>& names, perfetto_packets::InternedName const& entry) {
+  static void intern(std::map<uint64_t, std::string>& names,
+                     perfetto_packets::InternedName const& entry) {
     EXPECT_NE(entry.iid(), 0U);
     EXPECT_TRUE(names.emplace(entry.iid(), entry.name()).second) << entry.name() << " twice";
   }
@@ -58,13 +62,16 @@ class Reader {
     track.name = descriptor.has_thread() ? descriptor.thread().thread_name() : descriptor.name();
     track.parent = descriptor.parent_uuid();
     if (descriptor.has_process()) {
-      EXPECT_TRUE(pids_.emplace(descriptor.process().pid(), descriptor.uuid()).second) << "two processes of one id";
+      EXPECT_TRUE(pids_.emplace(descriptor.process().pid(), descriptor.uuid()).second)
+          << "two processes of one id";
       track.pid = descriptor.process().pid();
-      track.labels = {descriptor.process().process_labels().begin(), descriptor.process().process_labels().end()};
+      track.labels = {descriptor.process().process_labels().begin(),
+                      descriptor.process().process_labels().end()};
       EXPECT_EQ(descriptor.process().process_name(), track.name);
     }
     if (descriptor.has_thread()) {
-      EXPECT_TRUE(threads_.emplace(descriptor.thread().pid(), descriptor.thread().tid()).second) << "two threads of one id";
+      EXPECT_TRUE(threads_.emplace(descriptor.thread().pid(), descriptor.thread().tid()).second)
+          << "two threads of one id";
       track.tid = descriptor.thread().tid();
       ASSERT_TRUE(pids_.contains(descriptor.thread().pid()));
       track.parent = pids_[descriptor.thread().pid()];
@@ -73,7 +80,8 @@ class Reader {
     track.unit = descriptor.counter().unit();
     EXPECT_TRUE(track.parent == 0 || read_.tracks.contains(track.parent)) << track.name;
     EXPECT_NE(descriptor.uuid(), 0U);
-    EXPECT_TRUE(read_.tracks.emplace(descriptor.uuid(), std::move(track)).second) << descriptor.name() << " twice";
+    EXPECT_TRUE(read_.tracks.emplace(descriptor.uuid(), std::move(track)).second)
+        << descriptor.name() << " twice";
   }
 
   static std::string value_of(perfetto_packets::DebugAnnotation const& annotation) {
@@ -94,7 +102,8 @@ class Reader {
     EXPECT_GE(time, 0);
     ReadTrack& track = read_.tracks[event.track_uuid()];
     EXPECT_EQ(track.is_counter, event.type() == TrackEvent::TYPE_COUNTER) << track.name;
-    if (event.type() == TrackEvent::TYPE_COUNTER) return void(track.samples.emplace_back(time, event.double_counter_value()));
+    if (event.type() == TrackEvent::TYPE_COUNTER)
+      return void(track.samples.emplace_back(time, event.double_counter_value()));
     auto const [last, is_new] = last_.try_emplace(event.track_uuid(), time);
     EXPECT_LE(last->second, time) << track.name;
     last->second = time;
@@ -108,7 +117,8 @@ class Reader {
     ReadEvent read;
     read.start = time;
     read.sequence = packet.trusted_packet_sequence_id();
-    for (uint64_t const iid : event.category_iids()) read.category += known(sequence.categories, iid);
+    for (uint64_t const iid : event.category_iids())
+      read.category += known(sequence.categories, iid);
     if (event.has_name_iid()) read.name = known(sequence.names, event.name_iid());
     if (event.has_name()) read.name = event.name();
     for (auto const& annotation : event.debug_annotations())

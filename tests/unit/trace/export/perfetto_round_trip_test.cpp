@@ -1,5 +1,5 @@
-// What is written for Perfetto opens again as the run that it was: every event with all that the model holds of it, and so every
-// fact of the analysis.
+// What is written for Perfetto opens again as the run that it was: every event with all that the
+// model holds of it, and so every fact of the analysis.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +23,9 @@ using workloads::testing::TemporaryFolder;
 
 template <class Row>
 void expect_same_row(Row const& a, Row const& b) {
-  auto const one = [&](auto const& field) { EXPECT_EQ(a.*field.member, b.*field.member) << field.name; };
+  auto const one = [&](auto const& field) {
+    EXPECT_EQ(a.*field.member, b.*field.member) << field.name;
+  };
   std::apply([&](auto const&... fields) { (one(fields), ...); }, model::detail_fields<Row>);
 }
 
@@ -31,7 +33,8 @@ template <class Row>
 void expect_same_table(model::Trace const& a, model::Trace const& b) {
   auto const before = a.details<Row>(), after = b.details<Row>();
   ASSERT_EQ(before.size(), after.size());
-  for (size_t i = 0; i < before.size() && !::testing::Test::HasFailure(); ++i) expect_same_row(before[i], after[i]);
+  for (size_t i = 0; i < before.size() && !::testing::Test::HasFailure(); ++i)
+    expect_same_row(before[i], after[i]);
 }
 
 void expect_same_tracks(model::Trace const& a, model::Trace const& b) {
@@ -84,14 +87,16 @@ void expect_same(model::Trace const& a, model::Trace const& b) {
   expect_same_table<model::RangeDetail>(a, b);
 }
 
-std::vector<model::Trace> write_and_open(std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets) {
+std::vector<model::Trace> write_and_open(std::vector<model::Trace> const& traces,
+                                         std::vector<int64_t> const& offsets) {
   TemporaryFolder const folder;
   testing::write(testing::format_named("perfetto"), folder.file("run.pftrace"), traces, offsets);
   auto sources = import::TraceSource::open(folder.file("run.pftrace"));
   EXPECT_TRUE(sources) << sources.error().message;
   std::vector<model::Trace> opened;
   if (!sources) return opened;
-  for (import::TraceSource& source : *sources) opened.push_back(std::move(*std::move(source).load()));
+  for (import::TraceSource& source : *sources)
+    opened.push_back(std::move(*std::move(source).load()));
   return opened;
 }
 
@@ -142,12 +147,13 @@ TEST(PerfettoRoundTrip, OneOfEverythingComesBackWhole) {
 
 TEST(PerfettoRoundTrip, PayloadsKeepTheirTypesAlsoWhereTheyAreZero) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
   int64_t time = 0;
-  for (auto const type :
-       {model::NumberType::kNone, model::NumberType::kUnsigned, model::NumberType::kSigned, model::NumberType::kReal})
-    builder.events(thread).add(model::EventKind::kAnnotatedMark, time += 10, 0, builder.intern("note"), 0,
-                               model::RangeDetail{1, 2, type, 0, 0, 0});
+  for (auto const type : {model::NumberType::kNone, model::NumberType::kUnsigned,
+                          model::NumberType::kSigned, model::NumberType::kReal})
+    builder.events(thread).add(model::EventKind::kAnnotatedMark, time += 10, 0,
+                               builder.intern("note"), 0, model::RangeDetail{1, 2, type, 0, 0, 0});
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
   auto const opened = write_and_open(traces, {0});
@@ -158,9 +164,10 @@ TEST(PerfettoRoundTrip, PayloadsKeepTheirTypesAlsoWhereTheyAreZero) {
 TEST(PerfettoRoundTrip, RealTracesComeBackWhole) {
   char const* const named = std::getenv("STEPSCOPE_TRACES");
   std::string const folder = named != nullptr ? named : support::source_path("../shared/traces");
-  if (!std::filesystem::exists(folder + "/kineto/dlrm-8ranks")) GTEST_SKIP() << "no traces of other tools in " << folder;
-  for (char const* const name :
-       {"kineto/dlrm-8ranks", "kineto/v100-ddp-memory-rank1of2.json.gz", "xplane/jax-conv-8gpu.xplane.pb"}) {
+  if (!std::filesystem::exists(folder + "/kineto/dlrm-8ranks"))
+    GTEST_SKIP() << "no traces of other tools in " << folder;
+  for (char const* const name : {"kineto/dlrm-8ranks", "kineto/v100-ddp-memory-rank1of2.json.gz",
+                                 "xplane/jax-conv-8gpu.xplane.pb"}) {
     SCOPED_TRACE(name);
     auto run = import::open_run(folder + "/" + name);
     ASSERT_TRUE(run) << run.error().message;

@@ -1,4 +1,5 @@
-// What is written for Perfetto, read back by an independent decoder: nothing is lost, nothing is added, and it is where it was.
+// What is written for Perfetto, read back by an independent decoder: nothing is lost, nothing is
+// added, and it is where it was.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -30,7 +31,8 @@ using testing::ReadTrack;
 using ::testing::UnorderedElementsAre;
 using workloads::testing::TemporaryFolder;
 
-ReadTrace write_and_read(std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets) {
+ReadTrace write_and_read(std::vector<model::Trace> const& traces,
+                         std::vector<int64_t> const& offsets) {
   TemporaryFolder const folder;
   testing::write(testing::format_named("perfetto"), folder.file("run.pftrace"), traces, offsets);
   return testing::read_perfetto(folder.file("run.pftrace"));
@@ -65,7 +67,8 @@ Content content_of(std::vector<model::Trace> const& traces, std::vector<int64_t>
       EventKind const kind = trace.kind(row);
       std::string const path = path_of(trace, trace.track(row));
       int64_t const start = trace.start(row) + offsets[t];
-      Slice slice{path, model::kind_info(kind).name, trace.name(row), start, trace.end(row) - trace.start(row)};
+      Slice slice{path, model::kind_info(kind).name, trace.name(row), start,
+                  trace.end(row) - trace.start(row)};
       if (kind == EventKind::kSample) {
         content.samples.emplace_back(path, start, trace.detail<model::SampleDetail>(row).value);
       } else if (model::is_mark(kind)) {
@@ -96,7 +99,8 @@ Content content_of(ReadTrace const& read, int64_t shift) {
     for (ReadEvent const& event : track.instants)
       content.instants.emplace_back(path, event.category, event.name, event.start - shift, 0);
     if (is_memory(track)) continue;
-    for (auto const& [time, value] : track.samples) content.samples.emplace_back(path, time - shift, value);
+    for (auto const& [time, value] : track.samples)
+      content.samples.emplace_back(path, time - shift, value);
   }
   for (auto const& [flow, ends] : ends_of_flow) {
     if (flow >> 63U != 0) continue;  // of a collective
@@ -111,10 +115,12 @@ Content content_of(ReadTrace const& read, int64_t shift) {
 
 constexpr uint32_t kRealTime = 1, kBootTime = 6;
 
-void expect_read_back(std::vector<model::Trace> const& traces, std::vector<int64_t> const& offsets) {
+void expect_read_back(std::vector<model::Trace> const& traces,
+                      std::vector<int64_t> const& offsets) {
   ReadTrace const read = write_and_read(traces, offsets);
   Content const expected = content_of(traces, offsets);
-  int64_t const shift = read.clocks.contains(kBootTime) ? read.clocks.at(kBootTime) : 60'000'000'000;
+  int64_t const shift =
+      read.clocks.contains(kBootTime) ? read.clocks.at(kBootTime) : 60'000'000'000;
   Content const found = content_of(read, shift);
   EXPECT_EQ(found.slices.size(), expected.slices.size());
   EXPECT_TRUE(found.slices == expected.slices);
@@ -176,7 +182,8 @@ TEST(Perfetto, ProcessesAreRanksEvenWhereTheirSystemsCallThemTheSame) {
   std::vector<std::string> names;
   for (auto const& [uuid, track] : read.tracks)
     if (track.pid) names.push_back(track.name + " " + track.labels[0]);
-  EXPECT_THAT(names, UnorderedElementsAre("rank 0 process 4100 on node-0", "rank 1 process 4100 on node-1"));
+  EXPECT_THAT(names, UnorderedElementsAre("rank 0 process 4100 on node-0",
+                                          "rank 1 process 4100 on node-1"));
 }
 
 TEST(Perfetto, ThreadsHaveTheirIdsAndTracksOfTheSameNameAreApart) {
@@ -184,8 +191,9 @@ TEST(Perfetto, ThreadsHaveTheirIdsAndTracksOfTheSameNameAreApart) {
   ReadTrace const read = write_and_read(made_traces(1), {0});
   for (auto const& [uuid, track] : read.tracks)
     tracks.insert(read.path_of(uuid) + (track.tid ? fmt::format(" #{}", *track.tid) : ""));
-  EXPECT_THAT(tracks, UnorderedElementsAre("rank 0", "rank 0 / main #4100", "rank 0 / main", "rank 0 / idle #4101",
-                                           "rank 0 / device 0: NVIDIA H100", "rank 0 / device 0: NVIDIA H100 / stream 7",
+  EXPECT_THAT(tracks, UnorderedElementsAre("rank 0", "rank 0 / main #4100", "rank 0 / main",
+                                           "rank 0 / idle #4101", "rank 0 / device 0: NVIDIA H100",
+                                           "rank 0 / device 0: NVIDIA H100 / stream 7",
                                            "rank 0 / device 0: NVIDIA H100 / stream 8",
                                            "rank 0 / device 0: NVIDIA H100 / GPU utilization (%)",
                                            "rank 0 / device 0: NVIDIA H100 / memory allocated",
@@ -204,24 +212,27 @@ TEST(Perfetto, OverlapsTouchingEndsAndInstantsKeepTheirTimes) {
   }
   EXPECT_EQ(lanes_of_stream, 2);
   EXPECT_THAT(of_track["rank 0 / device 0: NVIDIA H100 / stream 7"],
-              UnorderedElementsAre(std::tuple("gemm<float, 4>", 300, 100), std::tuple("overlapping", 350, 100),
-                                   std::tuple("within both", 360, 10), std::tuple("Memset (Device)", 450, 10),
-                                   std::tuple("wait for event", 460, 40),
-                                   std::tuple("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 500, 300)));
+              UnorderedElementsAre(
+                  std::tuple("gemm<float, 4>", 300, 100), std::tuple("overlapping", 350, 100),
+                  std::tuple("within both", 360, 10), std::tuple("Memset (Device)", 450, 10),
+                  std::tuple("wait for event", 460, 40),
+                  std::tuple("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 500, 300)));
   EXPECT_EQ(event_named(read, "begins before").start - shift, -500);
   EXPECT_EQ(event_named(read, "mark").start - shift, 400);
 }
 
 TEST(Perfetto, DetailsAreAnnotations) {
   ReadTrace const read = write_and_read(made_traces(1), {0});
-  EXPECT_THAT(event_named(read, "gemm<float, 4>").details,
-              UnorderedElementsAre(Pair("grid_x", "8"), Pair("grid_y", "1"), Pair("grid_z", "1"), Pair("block_x", "256"),
-                                   Pair("block_y", "1"), Pair("block_z", "1"), Pair("registers_per_thread", "40"),
-                                   Pair("shared_memory_bytes", "512"), Pair("occupancy_percent", "75"),
-                                   Pair("flops", "1500000000"), Pair("correlation", "11")));
+  EXPECT_THAT(
+      event_named(read, "gemm<float, 4>").details,
+      UnorderedElementsAre(Pair("grid_x", "8"), Pair("grid_y", "1"), Pair("grid_z", "1"),
+                           Pair("block_x", "256"), Pair("block_y", "1"), Pair("block_z", "1"),
+                           Pair("registers_per_thread", "40"), Pair("shared_memory_bytes", "512"),
+                           Pair("occupancy_percent", "75"), Pair("flops", "1500000000"),
+                           Pair("correlation", "11")));
   EXPECT_THAT(event_named(read, "copy batch").details,
-              UnorderedElementsAre(Pair("bytes", "1048576"), Pair("direction", "host to device"), Pair("pinned", "1"),
-                                   Pair("correlation", "13")));
+              UnorderedElementsAre(Pair("bytes", "1048576"), Pair("direction", "host to device"),
+                                   Pair("pinned", "1"), Pair("correlation", "13")));
   EXPECT_THAT(event_named(read, "step").details, UnorderedElementsAre(Pair("index", "0")));
   EXPECT_THAT(event_named(read, "annotated").details, Contains(Pair("payload", "0.25")));
   EXPECT_THAT(event_named(read, "annotated mark").details, Contains(Pair("payload", "-7")));
@@ -245,10 +256,12 @@ TEST(Perfetto, MemoryIsACounterOfItsDeviceInBytes) {
 
 TEST(Perfetto, MemoryThatTheTraceDoesNotKnowIsNoCurve) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
   auto const change = [&](int64_t time, int32_t device, uint64_t allocated, uint64_t reserved) {
-    builder.events(thread).add(model::EventKind::kMemory, time, 0, builder.intern("m"), 0,
-                               model::MemoryDetail{4096, 64, allocated, reserved, device, model::MemoryOp::kAllocate});
+    builder.events(thread).add(
+        model::EventKind::kMemory, time, 0, builder.intern("m"), 0,
+        model::MemoryDetail{4096, 64, allocated, reserved, device, model::MemoryOp::kAllocate});
   };
   change(10, 0, 64, 0);
   change(20, 0, 0, 0);
@@ -260,8 +273,9 @@ TEST(Perfetto, MemoryThatTheTraceDoesNotKnowIsNoCurve) {
   std::map<std::string, std::vector<double>> curves;
   for (auto const& [uuid, track] : read.tracks)
     for (auto const& [time, value] : track.samples) curves[read.path_of(uuid)].push_back(value);
-  EXPECT_THAT(curves, UnorderedElementsAre(Pair("rank 0 / device 0 / memory allocated", ElementsAre(64, 0)),
-                                           Pair("rank 0 / device 1 / memory reserved", ElementsAre(128))));
+  EXPECT_THAT(curves,
+              UnorderedElementsAre(Pair("rank 0 / device 0 / memory allocated", ElementsAre(64, 0)),
+                                   Pair("rank 0 / device 1 / memory reserved", ElementsAre(128))));
 }
 
 TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
@@ -269,7 +283,8 @@ TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
   std::map<uint64_t, std::vector<std::string>> flows;
   for (auto const& [uuid, track] : read.tracks)
     for (ReadEvent const& event : track.slices)
-      for (uint64_t const flow : event.flows) flows[flow].push_back(fmt::format("{} {}", event.sequence, event.name));
+      for (uint64_t const flow : event.flows)
+        flows[flow].push_back(fmt::format("{} {}", event.sequence, event.name));
   std::vector<std::vector<std::string>> ends;
   for (auto& [flow, events] : flows) {
     std::sort(events.begin(), events.end());
@@ -278,8 +293,10 @@ TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
   std::string const collective = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
   std::vector<std::vector<std::string>> expected = {{"1 " + collective, "2 " + collective}};
   for (char const* const rank : {"1 ", "2 "}) {
-    expected.push_back({std::string(rank) + "cudaLaunchKernel", std::string(rank) + "gemm<float, 4>"});
-    expected.push_back({std::string(rank) + "launch of our own", std::string(rank) + "overlapping"});
+    expected.push_back(
+        {std::string(rank) + "cudaLaunchKernel", std::string(rank) + "gemm<float, 4>"});
+    expected.push_back(
+        {std::string(rank) + "launch of our own", std::string(rank) + "overlapping"});
     expected.push_back({std::string(rank) + "copy batch", std::string(rank) + "cudaMemcpyAsync"});
     expected.push_back({std::string(rank) + "cudaLaunchKernelExC", std::string(rank) + collective});
   }
@@ -299,7 +316,8 @@ TEST(Perfetto, TimesAreOnOneClockThatTellsTheTimeOfDay) {
 
 TEST(Perfetto, NamesThatAreNoTextOrEndlessAreRepairedAndCut) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, std::string(100'000, 'n'), 1, -1, {}, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, std::string(100'000, 'n'), 1, -1, {}, 0});
   builder.events(thread).add_range(0, 10, builder.intern("a\xFF"));
   builder.events(thread).add_range(20, 10, builder.intern(std::string(10'000'000, 'x')));
   builder.info().command = std::string(100'000, 'c');
@@ -320,25 +338,30 @@ TEST(Perfetto, ImpossibleTimesAreMovedAndCounted) {
   ReadTrace const read = write_and_read(traces, {0, 0});
   EXPECT_EQ(event_named(read, "long before").start, 0);
   EXPECT_EQ(event_named(read, "now").start - read.clocks.at(kBootTime), 5);
-  EXPECT_EQ(event_named(read, "2 times outside of what a trace can hold: moved to its border").dur, 0);
+  EXPECT_EQ(event_named(read, "2 times outside of what a trace can hold: moved to its border").dur,
+            0);
   // As the first they are the begin of the trace.
   std::reverse(traces.begin(), traces.end());
   ReadTrace const first = write_and_read(traces, {0, 0});
-  EXPECT_EQ(event_named(first, "now").start - event_named(first, "long before").start, model::kMaxTime + 5);
+  EXPECT_EQ(event_named(first, "now").start - event_named(first, "long before").start,
+            model::kMaxTime + 5);
 }
 
 TEST(Perfetto, ImpossibleOffsetsAreNoOverflow) {
   for (int64_t const offset : {INT64_MIN, -model::kMaxTime, model::kMaxTime, INT64_MAX}) {
     std::vector<model::Trace> traces = made_traces(2);
-    EXPECT_EQ(event_named(write_and_read(traces, {offset, offset}), "gemm<float, 4>").category, "kernel");
-    EXPECT_EQ(event_named(write_and_read(traces, {0, offset}), "gemm<float, 4>").category, "kernel");
+    EXPECT_EQ(event_named(write_and_read(traces, {offset, offset}), "gemm<float, 4>").category,
+              "kernel");
+    EXPECT_EQ(event_named(write_and_read(traces, {0, offset}), "gemm<float, 4>").category,
+              "kernel");
   }
 }
 
 TEST(Perfetto, ManyTracksOfOneNameAreToldApart) {
   model::TraceBuilder builder;
   constexpr int kTracks = 20'000;
-  for (int i = 0; i < kTracks; ++i) builder.add_track({model::TrackKind::kStream, i == 7 ? "s (3)" : "s", i, 0, {}, 0});
+  for (int i = 0; i < kTracks; ++i)
+    builder.add_track({model::TrackKind::kStream, i == 7 ? "s (3)" : "s", i, 0, {}, 0});
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
   ReadTrace const read = write_and_read(traces, {0});

@@ -42,7 +42,8 @@ TEST(ProtobufWriter, NumbersAndTextsAreThoseOfTheDocumentation) {
 }
 
 TEST(ProtobufWriter, MessagesOfAnyLengthHaveTheShortestLength) {
-  for (size_t const length : {size_t{0}, size_t{124}, size_t{125}, size_t{126}, size_t{16379}, size_t{16384}, size_t{100'000}}) {
+  for (size_t const length : {size_t{0}, size_t{124}, size_t{125}, size_t{126}, size_t{16379},
+                              size_t{16384}, size_t{100'000}}) {
     ProtobufWriter out(0);
     size_t const outer = out.begin_root(1);
     size_t const inner = out.begin(2);

@@ -1,5 +1,6 @@
-// Traces that PyTorch wrote on real machines, written as Chrome trace events and read again: every fact is the same. They are in
-// no repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES) this is skipped.
+// Traces that PyTorch wrote on real machines, written as Chrome trace events and read again: every
+// fact is the same. They are in no repository: without the folder of traces (../shared/traces
+// beside the source tree, or STEPSCOPE_TRACES) this is skipped.
 #include <cstdlib>
 #include <filesystem>
 
@@ -18,8 +19,10 @@ namespace {
 TEST(RealTracesExport, OpenAgainWithTheSameFacts) {
   char const* const named = std::getenv("STEPSCOPE_TRACES");
   std::string const folder = named != nullptr ? named : support::source_path("../shared/traces");
-  if (!std::filesystem::exists(folder + "/kineto/dlrm-8ranks")) GTEST_SKIP() << "no traces of other tools in " << folder;
-  for (char const* const name : {"dlrm-8ranks", "a100-ddp-rank0of2.json.gz", "h100-vit.json.gz", "resnet50-workers0.json.gz"}) {
+  if (!std::filesystem::exists(folder + "/kineto/dlrm-8ranks"))
+    GTEST_SKIP() << "no traces of other tools in " << folder;
+  for (char const* const name : {"dlrm-8ranks", "a100-ddp-rank0of2.json.gz", "h100-vit.json.gz",
+                                 "resnet50-workers0.json.gz"}) {
     SCOPED_TRACE(name);
     auto run = import::open_run(folder + "/kineto/" + name);
     ASSERT_TRUE(run) << run.error().message;
@@ -48,7 +51,8 @@ TEST(RealTracesExport, OpenAgainWithTheSameFacts) {
     EXPECT_EQ(before.steps.size(), after.steps.size());
     ASSERT_EQ(before.collectives.size(), after.collectives.size());
     for (size_t i = 0; i < before.collectives.size(); ++i)
-      EXPECT_EQ(before.collectives[i].participants.size(), after.collectives[i].participants.size());
+      EXPECT_EQ(before.collectives[i].participants.size(),
+                after.collectives[i].participants.size());
   }
 }
 

@@ -18,7 +18,8 @@ base::ByteWriter payload_of(ColumnEncoder const& encoder) {
 }
 
 /// What column `number` of a payload decodes to.
-std::vector<uint64_t> decoded(base::ByteSpan payload, size_t rows, int number = 0, std::span<int64_t const> dur = {}) {
+std::vector<uint64_t> decoded(base::ByteSpan payload, size_t rows, int number = 0,
+                              std::span<int64_t const> dur = {}) {
   ColumnTable columns;
   EXPECT_TRUE(columns.parse(payload));
   std::vector<uint64_t> values(rows, 12345);
@@ -42,7 +43,9 @@ size_t expect_times_round_trip(std::vector<int64_t> const& start, std::vector<in
   ColumnEncoder encoder;
   encoder.put_times(kScope, 0, 1, start, dur);
   base::ByteWriter const payload = payload_of(encoder);
-  auto const as_signed = [](std::vector<uint64_t> const& values) { return std::vector<int64_t>(values.begin(), values.end()); };
+  auto const as_signed = [](std::vector<uint64_t> const& values) {
+    return std::vector<int64_t>(values.begin(), values.end());
+  };
   EXPECT_EQ(as_signed(decoded(payload.span(), dur.size(), 1)), dur);
   EXPECT_EQ(as_signed(decoded(payload.span(), start.size(), 0, dur)), start);
   return payload.size();
@@ -58,10 +61,12 @@ void expect_marks(ColumnEncoder const& encoder, size_t rows, std::vector<char> c
   size_t count = 99;
   ASSERT_TRUE(columns.mark(kScope, 0, wanted, marks, count));
   size_t expected = 0;
-  for (uint64_t const value : values) expected += wanted[std::min<size_t>(value, wanted.size() - 1)] != 0 ? 1 : 0;
+  for (uint64_t const value : values)
+    expected += wanted[std::min<size_t>(value, wanted.size() - 1)] != 0 ? 1 : 0;
   EXPECT_EQ(count, expected);
   if (expected == 0) return;
-  for (size_t row = 0; row < rows; ++row) EXPECT_EQ(marks[row], wanted[std::min<size_t>(values[row], wanted.size() - 1)]);
+  for (size_t row = 0; row < rows; ++row)
+    EXPECT_EQ(marks[row], wanted[std::min<size_t>(values[row], wanted.size() - 1)]);
 }
 
 TEST(ColumnCodec, MarksTheRowsWhoseValuesAreWanted) {
@@ -108,8 +113,10 @@ TEST(ColumnCodec, ARowThatStandsForNoEntryOfTheDictionaryIsDamage) {
     ColumnDecoder decoder;
     std::vector<uint8_t> marks(3);
     size_t count = 0;
-    EXPECT_FALSE(decoder.mark(head, data.span(), std::vector<char>{0, 0, 0, 0, 0, 0, 1, 0}, marks, count));
-    EXPECT_TRUE(decoder.mark(head, data.span(), std::vector<char>{1, 0}, marks, count)) << "nothing of it is wanted";
+    EXPECT_FALSE(
+        decoder.mark(head, data.span(), std::vector<char>{0, 0, 0, 0, 0, 0, 1, 0}, marks, count));
+    EXPECT_TRUE(decoder.mark(head, data.span(), std::vector<char>{1, 0}, marks, count))
+        << "nothing of it is wanted";
     EXPECT_EQ(count, 0U);
   }
 }
@@ -123,7 +130,10 @@ TEST(ColumnCodec, RoundTripsEveryWidthAndSign) {
       for (int i = 0; i < 100 + bits; ++i) {
         uint64_t const small = bits == 0 ? 0 : random() >> (64 - bits);
         sum += small;
-        values.push_back(shape == 0 ? small : shape == 1 ? 0 - small : shape == 2 || i % 3 == 0 ? sum : 0);
+        values.push_back(shape == 0                 ? small
+                         : shape == 1               ? 0 - small
+                         : shape == 2 || i % 3 == 0 ? sum
+                                                    : 0);
       }
       SCOPED_TRACE(fmt::format("{} bits, shape {}", bits, shape));
       expect_round_trip(values);
@@ -141,7 +151,9 @@ TEST(ColumnCodec, RoundTripsEmptyAndExtremeColumns) {
 
 TEST(ColumnCodec, AConstantColumnTakesNoSpacePerRow) {
   EXPECT_LE(expect_round_trip(std::vector<uint64_t>(10'000, 1'700'000'000)), 16U);
-  EXPECT_LE(expect_times_round_trip(std::vector<int64_t>(10'000, 5), std::vector<int64_t>(10'000, 7)), 32U);
+  EXPECT_LE(
+      expect_times_round_trip(std::vector<int64_t>(10'000, 5), std::vector<int64_t>(10'000, 7)),
+      32U);
 }
 
 TEST(ColumnCodec, RegularRisingValuesTakeNoSpacePerRow) {
@@ -160,7 +172,8 @@ TEST(ColumnCodec, OpsThatFollowEachOtherAreStoredAsGaps) {
     dur.push_back(static_cast<int64_t>(random() % 60'000));
     time += dur.back() + 900;
   }
-  EXPECT_LE(expect_times_round_trip(start, dur), 10'000U * 2 + 100);  // the durations' two noisy bytes, nothing for the starts
+  EXPECT_LE(expect_times_round_trip(start, dur),
+            10'000U * 2 + 100);  // the durations' two noisy bytes, nothing for the starts
 }
 
 TEST(ColumnCodec, TimesInMicrosecondsLoseTheirZeros) {
@@ -182,13 +195,15 @@ TEST(ColumnCodec, NamesAreStoredByFirstUse) {
   std::vector<uint32_t> names;
   for (uint32_t i = 0; i < 5000; ++i) names.push_back(1'000'000 + i % 7 * 1000);
   ColumnEncoder encoder;
-  for (int repeat = 0; repeat < 2; ++repeat) {  // what one block leaves behind must not be seen by the next
+  for (int repeat = 0; repeat < 2;
+       ++repeat) {  // what one block leaves behind must not be seen by the next
     encoder.clear();
     encoder.put_dictionary(kScope, 0, names);
     encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{4, 4});
     encoder.put_dictionary(kScope, 2, {});
     base::ByteWriter const payload = payload_of(encoder);
-    EXPECT_EQ(decoded(payload.span(), names.size()), std::vector<uint64_t>(names.begin(), names.end()));
+    EXPECT_EQ(decoded(payload.span(), names.size()),
+              std::vector<uint64_t>(names.begin(), names.end()));
     EXPECT_EQ(decoded(payload.span(), 2, 1), (std::vector<uint64_t>{4, 4}));
     EXPECT_TRUE(decoded(payload.span(), 0, 2).empty());
     EXPECT_LE(payload.size(), 200U);
@@ -209,7 +224,8 @@ TEST(ColumnCodec, DamagedBytesAreRefused) {
   encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{1, 2, 1});
   base::ByteWriter const payload = payload_of(encoder);
   ColumnTable columns;
-  for (size_t cut = 0; cut < payload.size(); ++cut) EXPECT_FALSE(columns.parse(payload.span().first(cut))) << cut;
+  for (size_t cut = 0; cut < payload.size(); ++cut)
+    EXPECT_FALSE(columns.parse(payload.span().first(cut))) << cut;
   ASSERT_TRUE(columns.parse(payload.span()));
   std::vector<uint64_t> other_size(values.size() + 1);
   EXPECT_FALSE(columns.decode(kScope, 0, other_size));
@@ -225,7 +241,8 @@ void expect_small_alike(base::ByteSpan payload, size_t rows) {
     std::vector<uint8_t> bytes(rows), expected_bytes(rows);
     bool const good = columns.decode(kScope, number, values);
     ASSERT_EQ(columns.decode_ids(kScope, number, ids), good);
-    bool const are_bytes = std::all_of(values.begin(), values.end(), [](uint64_t value) { return value <= UINT8_MAX; });
+    bool const are_bytes = std::all_of(values.begin(), values.end(),
+                                       [](uint64_t value) { return value <= UINT8_MAX; });
     ASSERT_EQ(columns.decode_bytes(kScope, number, bytes), good && are_bytes);
     if (!good) continue;
     for (size_t i = 0; i < rows; ++i) {
@@ -241,7 +258,8 @@ void expect_small_alike(base::ByteSpan payload, size_t rows) {
 
 TEST(ColumnCodec, SmallNumbersAreThoseOfDecodingWhole) {
   std::mt19937_64 random(7);
-  for (uint64_t const different : {uint64_t{1}, uint64_t{2}, uint64_t{19}, uint64_t{200}, uint64_t{300}, UINT64_MAX}) {
+  for (uint64_t const different :
+       {uint64_t{1}, uint64_t{2}, uint64_t{19}, uint64_t{200}, uint64_t{300}, UINT64_MAX}) {
     for (size_t const rows : {size_t{0}, size_t{1}, size_t{7}, size_t{500}}) {
       std::vector<uint64_t> values(rows);
       std::vector<uint32_t> names(rows);
@@ -265,7 +283,9 @@ TEST(ColumnCodec, SmallNumbersAreThoseOfDecodingWhole) {
 }
 
 TEST(ColumnCodec, AHeadThatSaysTheImpossibleIsRefused) {
-  auto const parses = [](std::vector<uint8_t> const& bytes) { return ColumnTable().parse(std::as_bytes(std::span(bytes))); };
+  auto const parses = [](std::vector<uint8_t> const& bytes) {
+    return ColumnTable().parse(std::as_bytes(std::span(bytes)));
+  };
   EXPECT_TRUE(parses({1, 0, 0, 0, 0, 5, 1}));      // one constant column
   EXPECT_FALSE(parses({1, 0, 0, 7, 0, 5, 1}));     // a coding that does not exist
   EXPECT_FALSE(parses({1, 0, 0, 1, 9, 5, 1}));     // nine-byte integers

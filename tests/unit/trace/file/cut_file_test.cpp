@@ -79,7 +79,8 @@ TEST_F(CutFile, KeepsWhatLiesBeforeItsNewEnd) {
 IndexEntry largest_block(TraceFile const& file) {
   IndexEntry largest;
   for (IndexEntry const& block : file.blocks())
-    if (block.header.type == static_cast<uint16_t>(BlockType::kEvents) && block.header.rows >= largest.header.rows)
+    if (block.header.type == static_cast<uint16_t>(BlockType::kEvents) &&
+        block.header.rows >= largest.header.rows)
       largest = block;
   return largest;
 }
@@ -94,17 +95,20 @@ uint64_t hash_of(model::DetailTables const& tables) {
   };
   auto const add_table = [&]<class Row>(model::DetailColumn<Row> const& rows) {
     for (Row const& row : rows)
-      std::apply([&](auto const&... field) { (add(row.*field.member), ...); }, model::detail_fields<Row>);
+      std::apply([&](auto const&... field) { (add(row.*field.member), ...); },
+                 model::detail_fields<Row>);
   };
   std::apply([&](auto const&... table) { (add_table(table), ...); }, tables);
   return hash;
 }
 
-// Sound when it was checked, without its last bytes when they were decoded: most of so many cuts hit that.
+// Sound when it was checked, without its last bytes when they were decoded: most of so many cuts
+// hit that.
 TEST_F(CutFile, GivesABlockAsItWasOrNotAtAllWhileItIsCut) {
   std::string const copy = file_.path() + ".copy";
   for (int cut = 0; cut < 30; ++cut) {
-    std::filesystem::copy_file(file_.path(), copy, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(file_.path(), copy,
+                               std::filesystem::copy_options::overwrite_existing);
     auto const file = TraceFile::open(copy);
     ASSERT_TRUE(file);
     IndexEntry const block = largest_block(*file);

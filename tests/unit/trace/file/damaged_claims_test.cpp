@@ -1,5 +1,5 @@
-// Blocks with sound checksums that claim what cannot be: numbers of a hostile or damaged file are checked before anything trusts
-// them.
+// Blocks with sound checksums that claim what cannot be: numbers of a hostile or damaged file are
+// checked before anything trusts them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,9 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Blocks = std::vector<fuzz::LooseBlock>;
 
-bool is_of_type(fuzz::LooseBlock const& block, BlockType type) { return block.header.type == static_cast<uint16_t>(type); }
+bool is_of_type(fuzz::LooseBlock const& block, BlockType type) {
+  return block.header.type == static_cast<uint16_t>(type);
+}
 
 Blocks sample_blocks() {
   TemporaryFile const file;
@@ -63,14 +65,16 @@ TEST(DamagedClaims, impossible_steps_are_taken_from_the_events_instead) {
     char const* what;
     std::vector<StepSpan> steps;
   };
-  std::vector<Case> const cases = {{"a track that is not there", {{model::TrackId{3}, 0, 10, 0}}},
-                                   {"a start before all time", {{model::TrackId{0}, INT64_MIN, 10, 0}}},
-                                   {"an end behind all time", {{model::TrackId{0}, model::kMaxTime, 1, 0}}},
-                                   {"a negative duration", {{model::TrackId{0}, 0, -1, 0}}},
-                                   {"not by start", {{model::TrackId{0}, 10, 1, 0}, {model::TrackId{0}, 0, 1, 1}}}};
+  std::vector<Case> const cases = {
+      {"a track that is not there", {{model::TrackId{3}, 0, 10, 0}}},
+      {"a start before all time", {{model::TrackId{0}, INT64_MIN, 10, 0}}},
+      {"an end behind all time", {{model::TrackId{0}, model::kMaxTime, 1, 0}}},
+      {"a negative duration", {{model::TrackId{0}, 0, -1, 0}}},
+      {"not by start", {{model::TrackId{0}, 10, 1, 0}, {model::TrackId{0}, 0, 1, 1}}}};
   std::vector<StepSpan> const true_steps = steps_of_file(file_of(sample_blocks()));
   ASSERT_FALSE(true_steps.empty());
-  for (Case const& each : cases) EXPECT_EQ(steps_of_file(with_steps(each.steps)), true_steps) << each.what;
+  for (Case const& each : cases)
+    EXPECT_EQ(steps_of_file(with_steps(each.steps)), true_steps) << each.what;
 }
 
 TEST(DamagedClaims, a_summary_counts_no_more_events_than_its_track_has) {
@@ -99,13 +103,15 @@ TEST(DamagedClaims, a_summary_counts_no_more_events_than_its_track_has) {
 }
 
 TEST(DamagedClaims, a_possible_list_of_steps_is_believed) {
-  std::vector<StepSpan> const steps = {{model::TrackId{0}, 5, 10, 7}, {model::TrackId{2}, -5, 10, 8}};
+  std::vector<StepSpan> const steps = {{model::TrackId{0}, 5, 10, 7},
+                                       {model::TrackId{2}, -5, 10, 8}};
   EXPECT_EQ(steps_of_file(with_steps(steps)), steps);
 }
 
 TEST(DamagedClaims, a_header_cannot_ask_for_a_million_tracks) {
   Blocks blocks = sample_blocks();
-  auto const events = std::find_if(blocks.begin(), blocks.end(), [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
+  auto const events = std::find_if(blocks.begin(), blocks.end(),
+                                   [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
   ASSERT_NE(events, blocks.end());
   events->header.track = kMaxTracks - 1;
   Bytes const bytes = file_of(blocks);
@@ -120,7 +126,8 @@ TEST(DamagedClaims, a_description_cannot_ask_for_a_million_tracks) {
   Blocks blocks = sample_blocks();
   std::string const text = R"({"first":1000000,"tracks":[{"kind":0,"name":"thread"}]})";
   auto const bytes_of_text = std::as_bytes(std::span(text));
-  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kTracks)}, {bytes_of_text.begin(), bytes_of_text.end()}});
+  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kTracks)},
+                    {bytes_of_text.begin(), bytes_of_text.end()}});
   Bytes const bytes = file_of(blocks);
   auto const file = TraceFile::open(bytes, "sample");
   ASSERT_TRUE(file);
@@ -132,12 +139,14 @@ TEST(DamagedClaims, tracks_cannot_name_more_devices_than_a_process_has) {
   constexpr size_t kTracks = 6000;
   std::string text = R"({"first":0,"tracks":[)";
   for (size_t i = 0; i < kTracks; ++i)
-    text += fmt::format(R"({}{{"kind":1,"name":"stream of some length, so that the file is large enough","device":{}}})",
-                        i > 0 ? "," : "", i);
+    text += fmt::format(
+        R"({}{{"kind":1,"name":"stream of some length, so that the file is large enough","device":{}}})",
+        i > 0 ? "," : "", i);
   text += "]}";
   Blocks blocks = sample_blocks();
   auto const bytes_of_text = std::as_bytes(std::span(text));
-  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kTracks)}, {bytes_of_text.begin(), bytes_of_text.end()}});
+  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kTracks)},
+                    {bytes_of_text.begin(), bytes_of_text.end()}});
   Bytes const bytes = file_of(blocks);
   auto const file = TraceFile::open(bytes, "sample");
   ASSERT_TRUE(file);
@@ -152,7 +161,8 @@ TEST(DamagedClaims, tracks_cannot_name_more_devices_than_a_process_has) {
 TEST(DamagedClaims, a_few_bytes_cannot_claim_as_many_events_as_memory_holds) {
   constexpr uint32_t kBlocks = 1000;
   Blocks blocks = sample_blocks();
-  auto const events = std::find_if(blocks.begin(), blocks.end(), [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
+  auto const events = std::find_if(blocks.begin(), blocks.end(),
+                                   [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
   ASSERT_NE(events, blocks.end());
   // Of no columns: all rows are zeros.
   fuzz::LooseBlock zeros{events->header, {std::byte{0}}};
@@ -169,7 +179,8 @@ TEST(DamagedClaims, a_few_bytes_cannot_claim_as_many_events_as_memory_holds) {
 TEST(DamagedClaims, a_few_bytes_cannot_claim_millions_of_collectives) {
   constexpr uint32_t kBlocks = 50;
   Blocks blocks = sample_blocks();
-  auto const events = std::find_if(blocks.begin(), blocks.end(), [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
+  auto const events = std::find_if(blocks.begin(), blocks.end(),
+                                   [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
   ASSERT_NE(events, blocks.end());
   fuzz::LooseBlock zeros{events->header, {std::byte{0}}};
   zeros.header.rows = kMaxBlockRows;
@@ -179,7 +190,8 @@ TEST(DamagedClaims, a_few_bytes_cannot_claim_millions_of_collectives) {
   auto const file = TraceFile::open(bytes, "sample");
   ASSERT_TRUE(file);
   EXPECT_LE(file->event_count(), (1U << 19) + 1000);
-  EXPECT_GT(file->event_count(), (1U << 19) - kMaxBlockRows) << "what a file of that size could hold stays";
+  EXPECT_GT(file->event_count(), (1U << 19) - kMaxBlockRows)
+      << "what a file of that size could hold stays";
 }
 
 TEST(DamagedClaims, a_block_claims_no_more_rows_than_one_can_have) {
@@ -206,7 +218,8 @@ TEST(DamagedClaims, empty_texts_cost_what_they_take_in_memory) {
   payload.put(uint32_t{1});
   payload.put(kTexts);
   payload.grow(size_t{kTexts} * sizeof(uint32_t));
-  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kStrings)}, {payload.span().begin(), payload.span().end()}});
+  blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kStrings)},
+                    {payload.span().begin(), payload.span().end()}});
   // As if it had been compressed to a few kB.
   base::ByteWriter frame;
   Compressor().compress(blocks.back().payload, frame);
@@ -222,11 +235,13 @@ TEST(DamagedClaims, empty_texts_cost_what_they_take_in_memory) {
 
 TEST(DamagedClaims, steps_of_a_whole_that_cannot_be_are_forgotten) {
   for (char const* const member :
-       {R"("whole_step_count":-5)", R"("whole_step_count":3,"whole_first_step":-9223372036854775807)"}) {
+       {R"("whole_step_count":-5)",
+        R"("whole_step_count":3,"whole_first_step":-9223372036854775807)"}) {
     Blocks blocks = sample_blocks();
     std::string const text = std::string(R"({"info":{)") + member + "}}";
     auto const bytes_of_text = std::as_bytes(std::span(text));
-    blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kDescription)}, {bytes_of_text.begin(), bytes_of_text.end()}});
+    blocks.push_back({{.type = static_cast<uint16_t>(BlockType::kDescription)},
+                      {bytes_of_text.begin(), bytes_of_text.end()}});
     Bytes const bytes = file_of(blocks);
     auto const file = TraceFile::open(bytes, "sample");
     ASSERT_TRUE(file);
@@ -256,7 +271,8 @@ struct Written {
 
 /// `blocks` full blocks of one track, as regular as can be.
 void write_regular(TraceWriter& writer, model::EventKind kind, int blocks) {
-  std::vector<model::Track> const tracks = {{.kind = model::TrackKind::kThread, .name = "main", .id = 1}};
+  std::vector<model::Track> const tracks = {
+      {.kind = model::TrackKind::kThread, .name = "main", .id = 1}};
   EXPECT_TRUE(writer.write_tracks(model::TrackId{0}, tracks));
   constexpr int64_t kPeriodNs = 1000;
   int64_t start = 0;
@@ -279,9 +295,11 @@ TEST(GenuineClaims, perfectly_regular_events_of_a_small_file_are_all_there) {
     uint64_t most_bytes;  ///< padding included
   };
   // 0.9 million collectives, 5 million ranges.
-  for (Case const& each : {Case{model::EventKind::kCollective, 14, 1'000'000}, Case{model::EventKind::kRange, 80, 1'500'000}}) {
+  for (Case const& each : {Case{model::EventKind::kCollective, 14, 1'000'000},
+                           Case{model::EventKind::kRange, 80, 1'500'000}}) {
     for (bool const ends : {true, false}) {
-      Written const written([&](TraceWriter& writer) { write_regular(writer, each.kind, each.blocks); }, ends);
+      Written const written(
+          [&](TraceWriter& writer) { write_regular(writer, each.kind, each.blocks); }, ends);
       EXPECT_LT(written.bytes, each.most_bytes);
       auto const file = TraceFile::open(written.place.path());
       ASSERT_TRUE(file);
@@ -296,7 +314,8 @@ TEST(GenuineClaims, texts_and_tracks_that_are_all_alike_are_all_there) {
   constexpr uint32_t kTexts = 80, kTracks = 100'000;
   std::string const long_text(1 << 20, 'x');
   std::vector<std::string_view> const texts(kTexts, long_text);
-  std::vector<model::Track> const tracks(kTracks, {.kind = model::TrackKind::kThread, .name = "the same name", .id = 1});
+  std::vector<model::Track> const tracks(
+      kTracks, {.kind = model::TrackKind::kThread, .name = "the same name", .id = 1});
   Written const written(
       [&](TraceWriter& writer) {
         EXPECT_TRUE(writer.write_tracks(model::TrackId{0}, tracks));

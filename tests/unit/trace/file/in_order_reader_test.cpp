@@ -1,5 +1,5 @@
-// Blocks that are decoded where they stay give the trace that TraceBuilder makes of batches: on files in order, on those that are
-// not, and on damaged ones.
+// Blocks that are decoded where they stay give the trace that TraceBuilder makes of batches: on
+// files in order, on those that are not, and on damaged ones.
 #include "trace/file/in_order_reader.h"
 
 #include <fstream>
@@ -38,7 +38,8 @@ class RecordedFile {
   RecordedFile(uint64_t seed, Fault fault) : random_(seed), fault_(fault) {
     auto writer = TraceWriter::create(file_.path());
     EXPECT_TRUE(writer);
-    std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce", "other"};
+    std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce",
+                                                 "other"};
     EXPECT_TRUE(writer->write_strings(1, texts));
     model::Device const device{.id = 0, .name = "d"};
     EXPECT_TRUE(writer->write_description({.tool = "t", .rank = 1}, {&device, 1}, {}));
@@ -67,18 +68,22 @@ class RecordedFile {
 
  private:
   model::EventBatch next_batch(int64_t& now) {
-    now += 1;  // of events that begin at once the longest comes first, which two blocks would not know of each other
-    if (has(fault_, Fault::kBlocksOutOfOrder) && random_() % 3 == 0) now -= static_cast<int64_t>(random_() % 5000);
+    now += 1;  // of events that begin at once the longest comes first, which two blocks would not
+               // know of each other
+    if (has(fault_, Fault::kBlocksOutOfOrder) && random_() % 3 == 0)
+      now -= static_cast<int64_t>(random_() % 5000);
     if (has(fault_, Fault::kRowsOverlapBlocks) && random_() % 3 == 0) now -= 150;
     model::EventBatch batch;
     size_t const rows = random_() % 60;
     for (size_t row = 0; row < rows; ++row) {
       auto kind = static_cast<EventKind>(random_() % model::kKindCount);
-      if (kind == EventKind::kCollectiveCall && !has(fault_, Fault::kCalls)) kind = EventKind::kLaunch;
+      if (kind == EventKind::kCollectiveCall && !has(fault_, Fault::kCalls))
+        kind = EventKind::kLaunch;
       int64_t start = now, dur = static_cast<int64_t>(random_() % 300);
       if (has(fault_, Fault::kNegativeDurations) && random_() % 20 == 0) dur = -dur;
       if (has(fault_, Fault::kImpossibleTimes) && random_() % 40 == 0) start += model::kMaxTime;
-      if (has(fault_, Fault::kImpossibleTimes) && random_() % 40 == 0) dur = std::numeric_limits<int64_t>::max();
+      if (has(fault_, Fault::kImpossibleTimes) && random_() % 40 == 0)
+        dur = std::numeric_limits<int64_t>::max();
       uint32_t const names = has(fault_, Fault::kUnknownNames) ? 9 : 5;
       model::StringId const name{static_cast<uint32_t>(random_() % names)};
       add_random(batch, kind, start, dur, name, random_() % 30, random_);
@@ -100,9 +105,11 @@ constexpr TimeWindow kAllThroughBatches{INT64_MIN + 1, INT64_MAX};
 
 std::string log_of(model::Trace const& trace) {
   model::ImportLog const& log = trace.log();
-  std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {}", log.dropped, log.negative_durations, log.unmatched_launches,
-                                 log.doubled_launches, log.unmatched_ops, log.negative_latencies, log.overlapping_slices,
-                                 log.impossible_times, log.unknown_events, log.lost_blocks, log.truncated);
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {}", log.dropped, log.negative_durations,
+                  log.unmatched_launches, log.doubled_launches, log.unmatched_ops,
+                  log.negative_latencies, log.overlapping_slices, log.impossible_times,
+                  log.unknown_events, log.lost_blocks, log.truncated);
   for (std::string const& note : log.notes) text += "\n" + note;
   return text;
 }
@@ -110,8 +117,9 @@ std::string log_of(model::Trace const& trace) {
 void expect_same(std::string const& bytes) {
   auto const file = TraceFile::open(span_of(bytes), "test");
   if (!file) return;
-  for (ColumnSelection const& columns : {ColumnSelection{}, ColumnSelection{.name = false, .correlation = false, .tables = 1},
-                                         ColumnSelection{.depth = false, .tables = 0b1100}}) {
+  for (ColumnSelection const& columns :
+       {ColumnSelection{}, ColumnSelection{.name = false, .correlation = false, .tables = 1},
+        ColumnSelection{.depth = false, .tables = 0b1100}}) {
     auto const in_place = file->read({.columns = columns}),
                batches = file->read({.window = kAllThroughBatches, .columns = columns});
     ASSERT_TRUE(in_place && batches);
@@ -122,7 +130,8 @@ void expect_same(std::string const& bytes) {
     EXPECT_EQ(in_place->devices().size(), batches->devices().size());
     EXPECT_EQ(in_place->tracks().size(), batches->tracks().size());
     for (uint32_t track = 0; track < in_place->tracks().size(); ++track)
-      EXPECT_EQ(in_place->rows_of(model::TrackId{track}).last, batches->rows_of(model::TrackId{track}).last);
+      EXPECT_EQ(in_place->rows_of(model::TrackId{track}).last,
+                batches->rows_of(model::TrackId{track}).last);
   }
 }
 
@@ -156,8 +165,9 @@ TEST(InOrderReader, NamesThatAreNotKnownAreCountedAlike) {
 }
 
 TEST(InOrderReader, WhatIsNotAsExpectedIsReadAsBefore) {
-  for (Fault const fault : {Fault::kBlocksOutOfOrder, Fault::kRowsOverlapBlocks, Fault::kNegativeDurations,
-                            Fault::kImpossibleTimes, Fault::kCalls, Fault::kAll}) {
+  for (Fault const fault :
+       {Fault::kBlocksOutOfOrder, Fault::kRowsOverlapBlocks, Fault::kNegativeDurations,
+        Fault::kImpossibleTimes, Fault::kCalls, Fault::kAll}) {
     int not_in_order = 0;
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       RecordedFile const file(seed, fault);
@@ -188,8 +198,8 @@ TEST(InOrderReader, TracksLongerThanABlockAreJoined) {
   for (int64_t i = 0; i < static_cast<int64_t>(kMaxBlockRows) + 1000; ++i) {
     auto const id = static_cast<uint64_t>(i) + 1;
     builder.events(thread).add(EventKind::kLaunch, 100 * i, 50, builder.intern("launch"), id);
-    add_random(builder.events(stream), random() % 2 == 0 ? EventKind::kKernel : EventKind::kMemcpy, 100 * i + 20, 90,
-               builder.intern("k"), id, random);
+    add_random(builder.events(stream), random() % 2 == 0 ? EventKind::kKernel : EventKind::kMemcpy,
+               100 * i + 20, 90, builder.intern("k"), id, random);
   }
   model::Trace const trace = std::move(builder).finish();
   TemporaryFile const file;
@@ -209,7 +219,8 @@ bool may_have_graphs(uint32_t of_kernels, uint32_t of_last_copy) {
   constexpr int64_t kOps = static_cast<int64_t>(kMaxBlockRows) + 10;
   for (int64_t i = 0; i < kOps; ++i) {
     if (i % 2 == 0)
-      builder.events(stream).add(EventKind::kKernel, 10 * i, 5, name, 0, model::KernelDetail{.graph = of_kernels});
+      builder.events(stream).add(EventKind::kKernel, 10 * i, 5, name, 0,
+                                 model::KernelDetail{.graph = of_kernels});
     else
       builder.events(stream).add(EventKind::kMemcpy, 10 * i, 5, name, 0,
                                  model::CopyDetail{.graph = i + 1 == kOps ? of_last_copy : 0});

@@ -38,7 +38,9 @@ base::ByteWriter only_a_header() {
   return bytes;
 }
 
-base::Expected<model::Trace> read(std::string const& bytes) { return read_trace(std::as_bytes(std::span(bytes)), "test"); }
+base::Expected<model::Trace> read(std::string const& bytes) {
+  return read_trace(std::as_bytes(std::span(bytes)), "test");
+}
 
 TEST(Recovery, AFileCutAnywhereOpensOrSaysWhyAndNeverHoldsMoreThanBefore) {
   std::string const whole = bytes_of_sample();
@@ -83,12 +85,14 @@ class AppendedFile : public ::testing::Test {
       auto writer = TraceWriter::create(file_.path());
       ASSERT_TRUE(writer);
       std::vector<std::string_view> texts;
-      for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.push_back(trace.strings().text(model::StringId{id}));
+      for (uint32_t id = 1; id < trace.strings().size(); ++id)
+        texts.push_back(trace.strings().text(model::StringId{id}));
       ASSERT_TRUE(writer->write_strings(1, texts));
       ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), {}));
       ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
       for (uint32_t track = 0; track < 4; ++track)
-        ASSERT_TRUE(writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})));
+        ASSERT_TRUE(writer->write_sorted_events(model::TrackId{track},
+                                                trace.events_of(model::TrackId{track})));
       ASSERT_TRUE(writer->finish());
       recorded_bytes_ = writer->bytes_written();
     }
@@ -189,13 +193,15 @@ TEST(Recovery, IdsOfNamesThatNoBlockGivesAreBounded) {
 }
 
 TEST(Recovery, AWalkTakesTimeThatGrowsWithTheFileWhateverItClaims) {
-  // Blocks that each claim the rest of the file: 200,000 times 64 bytes, of which a walk that believed them would read 1.3 TB.
+  // Blocks that each claim the rest of the file: 200,000 times 64 bytes, of which a walk that
+  // believed them would read 1.3 TB.
   constexpr int kBlocks = 200'000;
   base::ByteWriter bytes = only_a_header();
   for (int i = 0; i < kBlocks; ++i) {
     BlockHeader header;
     header.type = static_cast<uint16_t>(BlockType::kEvents);
-    header.raw_size = header.stored_size = static_cast<uint32_t>((kBlocks - i - 1) * kBlockHeaderSize);
+    header.raw_size = header.stored_size =
+        static_cast<uint32_t>((kBlocks - i - 1) * kBlockHeaderSize);
     bytes.put_bytes(encode_block_header(header, {}).span());
   }
   auto const file = TraceFile::open(bytes.span(), "test");
@@ -246,7 +252,8 @@ TEST(Recovery, AWriteThatFailsLeavesAReadableFileAndStaysFailed) {
   std::mt19937_64 random(5);
   model::EventBatch batch;
   for (int i = 0; i < 2000; ++i)
-    batch.add(model::EventKind::kRange, static_cast<int64_t>(random() >> 8), 1, model::StringId{0}, random());
+    batch.add(model::EventKind::kRange, static_cast<int64_t>(random() >> 8), 1, model::StringId{0},
+              random());
   ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
   // A file that may not grow past the next half block behaves as a full disk does.
   auto* const old_handler = std::signal(SIGXFSZ, SIG_IGN);

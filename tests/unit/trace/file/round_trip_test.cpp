@@ -46,7 +46,8 @@ TEST(RoundTrip, ATrackLongerThanABlockIsSplitAndJoined) {
   int64_t const count = static_cast<int64_t>(kMaxBlockRows) * 2 + 17;
   // Backwards, so that the writer has to sort across blocks.
   for (int64_t i = count; i-- > 0;)
-    builder.events(track).add(model::EventKind::kRange, i * 10, 5, builder.intern("r"), static_cast<uint64_t>(i));
+    builder.events(track).add(model::EventKind::kRange, i * 10, 5, builder.intern("r"),
+                              static_cast<uint64_t>(i));
   model::Trace const trace = std::move(builder).finish();
   TemporaryFile const file;
   ASSERT_TRUE(write_trace(trace, file.path()));
@@ -67,7 +68,8 @@ TEST(RoundTrip, ATraceWithoutEventsIsReadable) {
 TEST(RoundTrip, NamesThatAreNotUtf8ComeBackUnchanged) {
   model::TraceBuilder builder;
   model::TrackId const track = builder.add_track({.name = "\xFF\xFE"});
-  builder.events(track).add(model::EventKind::kRange, 0, 1, builder.intern(std::string_view("\xC0\x00\x80", 3)));
+  builder.events(track).add(model::EventKind::kRange, 0, 1,
+                            builder.intern(std::string_view("\xC0\x00\x80", 3)));
   TemporaryFile const file;
   ASSERT_TRUE(write_trace(std::move(builder).finish(), file.path()));
   auto const read = read_trace_file(file.path());
@@ -85,11 +87,13 @@ TEST(RoundTrip, AnExistingFileIsNeverOverwritten) {
 
 TEST(EventCodec, ColumnsOfANewerVersionAreSkippedAndMissingOnesAreZero) {
   model::EventBatch batch;
-  batch.add(model::EventKind::kMemcpy, 10, 5, model::StringId{0}, 7, model::CopyDetail{.bytes = 99, .peer_device = 2});
+  batch.add(model::EventKind::kMemcpy, 10, 5, model::StringId{0}, 7,
+            model::CopyDetail{.bytes = 99, .peer_device = 2});
   base::ByteWriter payload;
   EventEncoder().encode(model::EventView(batch), payload);
   ColumnNames names = current_columns();
-  names.details[static_cast<size_t>(model::DetailTable::kCopies)][0] = "something newer";  // where "bytes" was
+  names.details[static_cast<size_t>(model::DetailTable::kCopies)][0] =
+      "something newer";  // where "bytes" was
   model::EventBatch decoded;
   uint64_t unknown = 0;
   ASSERT_TRUE(EventDecoder().decode(payload.span(), 1, names, {}, decoded, unknown));

@@ -1,5 +1,5 @@
-// Rows of a few kinds with their launches, read alone, are those that the whole trace has: of random files, of damaged ones, and
-// with the links that they have there.
+// Rows of a few kinds with their launches, read alone, are those that the whole trace has: of
+// random files, of damaged ones, and with the links that they have there.
 #include "trace/file/kind_reader.h"
 
 #include <algorithm>
@@ -29,7 +29,9 @@ struct FileOptions {
   bool is_mixed = false;  ///< any kind on any track, in any order
 };
 
-bool may_be_on_a_stream(EventKind kind) { return model::is_device_op(kind) || kind == EventKind::kStreamWait; }
+bool may_be_on_a_stream(EventKind kind) {
+  return model::is_device_op(kind) || kind == EventKind::kStreamWait;
+}
 
 /// Blocks of a few rows each, of threads and streams in turn.
 std::string made_file(uint64_t seed, FileOptions const& options) {
@@ -37,11 +39,14 @@ std::string made_file(uint64_t seed, FileOptions const& options) {
   std::mt19937_64 random(seed);
   auto writer = TraceWriter::create(file.path());
   EXPECT_TRUE(writer);
-  std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce", "step"};
+  std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce",
+                                               "step"};
   EXPECT_TRUE(writer->write_strings(1, texts));
   EXPECT_TRUE(writer->write_description({.tool = "t", .rank = 1}, {}, {}));
-  std::vector<model::Track> tracks(4, model::Track{.kind = model::TrackKind::kThread, .name = "thread"});
-  for (size_t t = 1; t < tracks.size(); t += 2) tracks[t] = {.kind = model::TrackKind::kStream, .name = "stream", .device = 0};
+  std::vector<model::Track> tracks(
+      4, model::Track{.kind = model::TrackKind::kThread, .name = "thread"});
+  for (size_t t = 1; t < tracks.size(); t += 2)
+    tracks[t] = {.kind = model::TrackKind::kStream, .name = "stream", .device = 0};
   EXPECT_TRUE(writer->write_tracks(model::TrackId{0}, tracks));
   std::vector<int64_t> now(tracks.size(), 0);
   for (size_t block = 0; block < 20; ++block) {
@@ -53,8 +58,10 @@ std::string made_file(uint64_t seed, FileOptions const& options) {
       bool const fits = options.is_mixed || may_be_on_a_stream(kind) == (track % 2 == 1);
       if (!fits || (kind == EventKind::kCollectiveCall && !options.has_calls))
         kind = track % 2 == 1 ? EventKind::kKernel : EventKind::kLaunch;
-      int64_t const start = now[track] + (options.is_mixed ? static_cast<int64_t>(random() % 1000) : 0);
-      add_random(batch, kind, start, static_cast<int64_t>(random() % 300), model::StringId{static_cast<uint32_t>(random() % 6)},
+      int64_t const start =
+          now[track] + (options.is_mixed ? static_cast<int64_t>(random() % 1000) : 0);
+      add_random(batch, kind, start, static_cast<int64_t>(random() % 300),
+                 model::StringId{static_cast<uint32_t>(random() % 6)},
                  random() % options.ids * options.factor, random);
       now[track] += static_cast<int64_t>(random() % 200);
     }
@@ -81,13 +88,16 @@ std::vector<std::string> plain_rows(model::Trace const& trace) {
 std::vector<uint32_t> wanted_rows(model::Trace const& trace, uint64_t kinds) {
   std::set<uint64_t> launched;
   auto const& columns = trace.columns();
-  auto const is_wanted = [&](uint32_t row) { return (kinds >> static_cast<int>(trace.kind(row)) & 1) != 0; };
+  auto const is_wanted = [&](uint32_t row) {
+    return (kinds >> static_cast<int>(trace.kind(row)) & 1) != 0;
+  };
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (is_wanted(row) && model::is_device_op(trace.kind(row)) && columns.correlation[row] != 0)
       launched.insert(columns.correlation[row]);
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (is_wanted(row) || (trace.kind(row) == EventKind::kLaunch && launched.contains(columns.correlation[row])))
+    if (is_wanted(row) ||
+        (trace.kind(row) == EventKind::kLaunch && launched.contains(columns.correlation[row])))
       rows.push_back(row);
   return rows;
 }
@@ -108,7 +118,8 @@ bool expect_same_kinds(std::string const& bytes, uint64_t kinds) {
     if (!model::is_device_op(few->kind(static_cast<uint32_t>(i)))) continue;
     model::EventId const link = whole->columns().link[wanted[i]];
     auto const place = std::lower_bound(wanted.begin(), wanted.end(), link.value);
-    model::EventId const expected = link.valid() ? model::EventId{static_cast<uint32_t>(place - wanted.begin())} : link;
+    model::EventId const expected =
+        link.valid() ? model::EventId{static_cast<uint32_t>(place - wanted.begin())} : link;
     EXPECT_EQ(few->columns().link[i], expected);
   }
   model::complete_outline(*few, *whole);
@@ -125,14 +136,18 @@ TEST(RowsOfKinds, AreThoseOfTheWholeTrace) {
     EXPECT_TRUE(expect_same_kinds(made_file(seed, {}), kMarks)) << seed;
     EXPECT_TRUE(expect_same_kinds(made_file(seed, {.is_mixed = true}), kMarks)) << seed;
     EXPECT_TRUE(expect_same_kinds(made_file(seed, {}), kind_bit(EventKind::kMemcpy))) << seed;
-    EXPECT_TRUE(expect_same_kinds(made_file(seed, {}), kind_bit(EventKind::kLaunch) | kind_bit(EventKind::kMemory))) << seed;
+    EXPECT_TRUE(expect_same_kinds(made_file(seed, {}),
+                                  kind_bit(EventKind::kLaunch) | kind_bit(EventKind::kMemory)))
+        << seed;
     EXPECT_TRUE(expect_same_kinds(made_file(seed, {}), 0)) << seed;
   }
 }
 
 TEST(RowsOfKinds, AreFoundByAnyIds) {
   for (uint64_t seed = 1; seed <= 20; ++seed)
-    EXPECT_TRUE(expect_same_kinds(made_file(seed, {.ids = 1000, .factor = 0x0123'4567'89AB'CDEF}), kMarks)) << seed;
+    EXPECT_TRUE(
+        expect_same_kinds(made_file(seed, {.ids = 1000, .factor = 0x0123'4567'89AB'CDEF}), kMarks))
+        << seed;
 }
 
 TEST(RowsOfKinds, AreNotReadAloneWhereCallsBecomeTheirKernels) {

@@ -13,7 +13,8 @@
 
 namespace stepscope::file {
 
-/// The members of a detail row set from random bits, so that a column that is lost or swapped shows.
+/// The members of a detail row set from random bits, so that a column that is lost or swapped
+/// shows.
 template <class Row>
 Row random_row(std::mt19937_64& random) {
   Row row;
@@ -35,8 +36,8 @@ Row random_row(std::mt19937_64& random) {
 }
 
 /// Adds an event of `kind` with random details.
-inline void add_random(model::EventBatch& batch, model::EventKind kind, int64_t start, int64_t dur, model::StringId name,
-                       uint64_t correlation, std::mt19937_64& random) {
+inline void add_random(model::EventBatch& batch, model::EventKind kind, int64_t start, int64_t dur,
+                       model::StringId name, uint64_t correlation, std::mt19937_64& random) {
   auto const table = static_cast<int>(model::kind_info(kind).table);
   if (table < 0) return batch.add(kind, start, dur, name, correlation);
   int index = 0;
@@ -58,21 +59,23 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
                     .origin_epoch_ns = 1'700'000'000'123'456'789,
                     .whole_steps = {.count = 9, .first = 5},
                     .facts = {{"cpu", "x"}, {"cores", "2"}}};
-  builder.add_device({.id = 1, .name = "host:1", .capacity_bytes = 1 << 30, .threads = 2, .peak_flops = 1e12});
+  builder.add_device(
+      {.id = 1, .name = "host:1", .capacity_bytes = 1 << 30, .threads = 2, .peak_flops = 1e12});
   for (int t = 0; t < tracks; ++t) {
-    model::TrackId const track = builder.add_track({.kind = t % 2 == 0 ? model::TrackKind::kThread : model::TrackKind::kStream,
-                                                    .name = "track " + std::to_string(t),
-                                                    .id = t,
-                                                    .device = t % 2 == 0 ? -1 : 1,
-                                                    .stream_kind = model::StreamKind::kCopy,
-                                                    .dropped = static_cast<uint64_t>(t)});
+    model::TrackId const track = builder.add_track(
+        {.kind = t % 2 == 0 ? model::TrackKind::kThread : model::TrackKind::kStream,
+         .name = "track " + std::to_string(t),
+         .id = t,
+         .device = t % 2 == 0 ? -1 : 1,
+         .stream_kind = model::StreamKind::kCopy,
+         .dropped = static_cast<uint64_t>(t)});
     int64_t time = static_cast<int64_t>(random() % 1000) - 500;
     for (int i = 0; i < events_per_track; ++i) {
       auto const kind = static_cast<model::EventKind>(random() % model::kKindCount);
-      std::string const name =
-          i % 17 == 0 ? std::string(static_cast<size_t>(random() % 300), 'n') : "op " + std::to_string(random() % 50);
-      add_random(builder.events(track), kind, time, static_cast<int64_t>(random() % 5000), builder.intern(name),
-                 random() % 3 == 0 ? 0 : random(), random);
+      std::string const name = i % 17 == 0 ? std::string(static_cast<size_t>(random() % 300), 'n')
+                                           : "op " + std::to_string(random() % 50);
+      add_random(builder.events(track), kind, time, static_cast<int64_t>(random() % 5000),
+                 builder.intern(name), random() % 3 == 0 ? 0 : random(), random);
       time += static_cast<int64_t>(random() % 2000);
     }
   }
@@ -85,9 +88,10 @@ inline std::vector<std::string> rows_of(model::Trace const& trace) {
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     auto const& columns = trace.columns();
     std::string text =
-        fmt::format("track {} start {} dur {} name {} kind {} correlation {} depth {} link {}:", columns.track[row].value,
-                    columns.start[row], columns.dur[row], trace.name(row), model::kind_info(columns.kind[row]).name,
-                    columns.correlation[row], columns.depth[row], columns.link[row].value);
+        fmt::format("track {} start {} dur {} name {} kind {} correlation {} depth {} link {}:",
+                    columns.track[row].value, columns.start[row], columns.dur[row], trace.name(row),
+                    model::kind_info(columns.kind[row]).name, columns.correlation[row],
+                    columns.depth[row], columns.link[row].value);
     int index = 0;
     auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
     auto const describe = [&]<class Row>(model::DetailColumn<Row> const&) {
@@ -104,7 +108,8 @@ inline std::vector<std::string> rows_of(model::Trace const& trace) {
           },
           model::detail_fields<Row>);
     };
-    std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); }, model::DetailTables{});
+    std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); },
+               model::DetailTables{});
     rows.push_back(std::move(text));
   }
   return rows;
@@ -115,7 +120,8 @@ class TemporaryFile {
  public:
   TemporaryFile() {
     auto const* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = ::testing::TempDir() + "stepscope_" + test->test_suite_name() + "_" + test->name() + ".stepscope";
+    path_ = ::testing::TempDir() + "stepscope_" + test->test_suite_name() + "_" + test->name() +
+            ".stepscope";
     std::remove(path_.c_str());
   }
   ~TemporaryFile() { std::remove(path_.c_str()); }

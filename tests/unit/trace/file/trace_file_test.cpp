@@ -1,4 +1,5 @@
-// Reading parts of a file: what the index and the description tell, and that a part is what a filter of the whole gives.
+// Reading parts of a file: what the index and the description tell, and that a part is what a
+// filter of the whole gives.
 #include "trace/file/trace_file.h"
 
 #include <set>
@@ -78,13 +79,15 @@ TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
   auto const [first, last] = trace_.time_range();
   auto const all = rows_of(trace_);
   for (TimeWindow const window :
-       {TimeWindow{first + (last - first) / 3, first + (last - first) / 3 + 4000}, TimeWindow{first, first + 1},
-        TimeWindow{last - 10, last + 10}, TimeWindow{last + 1, last + 2}}) {
+       {TimeWindow{first + (last - first) / 3, first + (last - first) / 3 + 4000},
+        TimeWindow{first, first + 1}, TimeWindow{last - 10, last + 10},
+        TimeWindow{last + 1, last + 2}}) {
     auto const part = open_->read({.window = window});
     ASSERT_TRUE(part) << part.error().message;
     std::multiset<std::string> expected;
     for (uint32_t row = 0; row < trace_.event_count(); ++row) {
-      bool const starts_inside = trace_.start(row) >= window.begin && trace_.start(row) < window.end;
+      bool const starts_inside =
+          trace_.start(row) >= window.begin && trace_.start(row) < window.end;
       bool const reaches_in = trace_.start(row) < window.begin && trace_.end(row) > window.begin;
       if (!starts_inside && !reaches_in) continue;
       std::string text = all[row];
@@ -112,7 +115,8 @@ TEST_F(TraceFileTest, OfWantedKindsAllThatBeginsBeforeTheWindowIsReadToo) {
 
 TEST_F(TraceFileTest, TheLimitCountsWhatIsKept) {
   auto const [first, last] = trace_.time_range();
-  Selection const selection{.window = {first + (last - first) / 2, first + (last - first) / 2 + 4000}};
+  Selection const selection{
+      .window = {first + (last - first) / 2, first + (last - first) / 2 + 4000}};
   uint64_t const kept = open_->read(selection)->event_count();
   ASSERT_GT(kept, 0U);
   EXPECT_TRUE(open_->read(selection, kept));
@@ -124,7 +128,8 @@ TEST_F(TraceFileTest, OnlyTheTracksThatAreWantedAreRead) {
   ASSERT_TRUE(part);
   EXPECT_EQ(part->event_count(), trace_.rows_of(model::TrackId{1}).size());
   EXPECT_EQ(part->rows_of(model::TrackId{0}).size(), 0U);
-  EXPECT_EQ(part->tracks().size(), trace_.tracks().size()) << "all tracks are known, whether read or not";
+  EXPECT_EQ(part->tracks().size(), trace_.tracks().size())
+      << "all tracks are known, whether read or not";
 }
 
 TEST_F(TraceFileTest, ColumnsThatAreNotWantedAreZero) {
@@ -134,14 +139,16 @@ TEST_F(TraceFileTest, ColumnsThatAreNotWantedAreZero) {
   EXPECT_EQ(part->columns().dur, trace_.columns().dur);
   EXPECT_EQ(part->columns().kind, trace_.columns().kind);
   EXPECT_EQ(part->name(0), "");
-  for (model::CopyDetail const& copy : part->details<model::CopyDetail>()) ASSERT_EQ(copy.bytes, 0U);
+  for (model::CopyDetail const& copy : part->details<model::CopyDetail>())
+    ASSERT_EQ(copy.bytes, 0U);
 }
 
 TEST_F(TraceFileTest, MoreEventsThanAllowedIsAnErrorThatSaysWhatToDo) {
   auto const all = open_->read({}, 1000);
   ASSERT_FALSE(all);
   EXPECT_NE(all.error().message.find("stepscope slice"), std::string::npos) << all.error().message;
-  EXPECT_TRUE(open_->read({.window = {INT64_MAX - 1, INT64_MAX}}, 1000)) << "only what is asked for counts";
+  EXPECT_TRUE(open_->read({.window = {INT64_MAX - 1, INT64_MAX}}, 1000))
+      << "only what is asked for counts";
 }
 
 void expect_same(TraceFile const& file, model::TrackSummary const& read, model::Trace const& trace,
@@ -162,7 +169,8 @@ TEST_F(TraceFileTest, SummariesAndStepsComeFromTheFile) {
   EXPECT_TRUE(open_->has_summaries());
   EXPECT_EQ(open_->steps(), steps_of(trace_));
   for (uint32_t track = 0; track < 4; ++track)
-    expect_same(*open_, *open_->summary(model::TrackId{track}), trace_, summary_of(trace_, model::TrackId{track}));
+    expect_same(*open_, *open_->summary(model::TrackId{track}), trace_,
+                summary_of(trace_, model::TrackId{track}));
 }
 
 TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
@@ -170,18 +178,21 @@ TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
   model::Trace const trace = sample_trace(9, 3, 3000);
   auto writer = TraceWriter::create(file.path());
   std::vector<std::string_view> texts;
-  for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.push_back(trace.text(model::StringId{id}));
+  for (uint32_t id = 1; id < trace.strings().size(); ++id)
+    texts.push_back(trace.text(model::StringId{id}));
   ASSERT_TRUE(writer->write_strings(1, texts));
   ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), trace.log()));
   ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
   for (uint32_t track = 0; track < 3; ++track)
-    ASSERT_TRUE(writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})));
+    ASSERT_TRUE(
+        writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})));
   ASSERT_TRUE(writer->finish());
   {
     auto const bare = TraceFile::open(file.path());
     EXPECT_FALSE(bare->has_summaries());
     EXPECT_EQ(bare->steps(), steps_of(trace)) << "made from the events";
-    expect_same(*bare, *bare->summary(model::TrackId{1}), trace, summary_of(trace, model::TrackId{1}));
+    expect_same(*bare, *bare->summary(model::TrackId{1}), trace,
+                summary_of(trace, model::TrackId{1}));
   }
   ASSERT_TRUE(add_summaries(file.path()));
   ASSERT_TRUE(add_summaries(file.path())) << "a second time does nothing";
@@ -189,7 +200,8 @@ TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
   ASSERT_TRUE(full->is_finished() && full->has_summaries());
   EXPECT_EQ(full->steps(), steps_of(trace));
   for (uint32_t track = 0; track < 3; ++track)
-    expect_same(*full, *full->summary(model::TrackId{track}), trace, summary_of(trace, model::TrackId{track}));
+    expect_same(*full, *full->summary(model::TrackId{track}), trace,
+                summary_of(trace, model::TrackId{track}));
   EXPECT_EQ(rows_of(*full->read()), rows_of(trace));
 }
 

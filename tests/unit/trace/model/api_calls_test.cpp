@@ -8,14 +8,15 @@ namespace {
 
 TEST(ApiCalls, LaunchesOfAllRuntimesAreLaunches) {
   for (char const* const name :
-       {"cudaLaunchKernel", "cuLaunchKernelEx", "cudaMemcpyAsync", "cudaGraphLaunch", "hipLaunchKernel", "hipModuleLaunchKernel",
-        "hipExtModuleLaunchKernel", "hipMemcpyWithStream", "hipMemsetAsync", "urEnqueueKernelLaunch", "urEnqueueUSMMemcpy"})
+       {"cudaLaunchKernel", "cuLaunchKernelEx", "cudaMemcpyAsync", "cudaGraphLaunch",
+        "hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel",
+        "hipMemcpyWithStream", "hipMemsetAsync", "urEnqueueKernelLaunch", "urEnqueueUSMMemcpy"})
     EXPECT_EQ(classify(name), ApiClass::kLaunch) << name;
 }
 
 TEST(ApiCalls, AllocationsOfAllRuntimesAreMemory) {
-  for (char const* const name : {"cudaMalloc", "cudaFreeHost", "cuMemAlloc", "hipMalloc", "hipFree", "hipHostMalloc",
-                                 "hipHostFree", "urUSMDeviceAlloc", "urUSMFree"})
+  for (char const* const name : {"cudaMalloc", "cudaFreeHost", "cuMemAlloc", "hipMalloc", "hipFree",
+                                 "hipHostMalloc", "hipHostFree", "urUSMDeviceAlloc", "urUSMFree"})
     EXPECT_EQ(classify(name), ApiClass::kMemory) << name;
 }
 

@@ -1,4 +1,5 @@
-// Correcting a clock's drift: instants keep their order, what touches still touches, and nothing else changes.
+// Correcting a clock's drift: instants keep their order, what touches still touches, and nothing
+// else changes.
 #include "trace/model/derive/clock_drift.h"
 
 #include <random>
@@ -24,7 +25,8 @@ TEST(ClockDrift, NeverGoesBackwardsAndIsUndone) {
     for (int i = 0; i < 20'000; ++i) {
       auto const instant = static_cast<int64_t>(random() % 2'000'000'000'000) - 1'000'000'000'000;
       ASSERT_LE(drift.corrected(instant), drift.corrected(instant + 1));
-      ASSERT_NEAR(static_cast<double>(drift.recorded(drift.corrected(instant)) - instant), 0, 2) << instant;
+      ASSERT_NEAR(static_cast<double>(drift.recorded(drift.corrected(instant)) - instant), 0, 2)
+          << instant;
     }
   }
 }
@@ -34,12 +36,14 @@ TEST(ClockDrift, OfATraceMapsStartsAndEndsAndKeepsTheRest) {
   builder.info().rank = 3;
   builder.add_device({.id = 0, .name = "GPU"});
   TrackId const thread = builder.add_track({.name = "main", .id = 1});
-  TrackId const stream = builder.add_track({TrackKind::kStream, "7", 7, 0, StreamKind::kCompute, 2});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "7", 7, 0, StreamKind::kCompute, 2});
   StringId const name = builder.intern("k");
   for (int64_t i = 0; i < 1000; ++i) {
-    builder.events(thread).add(EventKind::kLaunch, i * 1000, 3, builder.intern("cudaLaunchKernel"), static_cast<uint64_t>(i + 1));
-    builder.events(stream).add(EventKind::kKernel, i * 1000 + 3, 997 + 3, name, static_cast<uint64_t>(i + 1),
-                               KernelDetail{.grid_x = 9});
+    builder.events(thread).add(EventKind::kLaunch, i * 1000, 3, builder.intern("cudaLaunchKernel"),
+                               static_cast<uint64_t>(i + 1));
+    builder.events(stream).add(EventKind::kKernel, i * 1000 + 3, 997 + 3, name,
+                               static_cast<uint64_t>(i + 1), KernelDetail{.grid_x = 9});
   }
   Trace const trace = std::move(builder).finish();
   ClockDrift const drift{-2e-3, 0};

@@ -42,13 +42,18 @@ class CollectiveMerge : public ::testing::Test {
     stream_ = builder_.add_track({TrackKind::kStream, "stream 7", 7, 0, {}, 0});
   }
   void launch(int64_t start, uint64_t correlation, KernelDetail kernel = grid(8)) {
-    builder_.events(thread_).add(EventKind::kLaunch, start, 5, builder_.intern("cuLaunchKernelEx"), correlation);
-    builder_.events(stream_).add(EventKind::kKernel, start + 50, 10, builder_.intern("kernel"), correlation, kernel);
+    builder_.events(thread_).add(EventKind::kLaunch, start, 5, builder_.intern("cuLaunchKernelEx"),
+                                 correlation);
+    builder_.events(stream_).add(EventKind::kKernel, start + 50, 10, builder_.intern("kernel"),
+                                 correlation, kernel);
   }
   void call(int64_t start, CollectiveDetail const& detail) { call(thread_, start, detail); }
-  void call(TrackId thread, int64_t start, CollectiveDetail const& detail) { call(thread, start, 1, detail); }
+  void call(TrackId thread, int64_t start, CollectiveDetail const& detail) {
+    call(thread, start, 1, detail);
+  }
   void call(TrackId thread, int64_t start, int64_t dur, CollectiveDetail const& detail) {
-    builder_.events(thread).add(EventKind::kCollectiveCall, start, dur, builder_.intern("ncclAllReduce"), 0, detail);
+    builder_.events(thread).add(EventKind::kCollectiveCall, start, dur,
+                                builder_.intern("ncclAllReduce"), 0, detail);
   }
   /// Correlations of the stream's collectives.
   std::vector<uint64_t> merge() {
@@ -56,13 +61,15 @@ class CollectiveMerge : public ::testing::Test {
     std::vector<uint64_t> found;
     auto const rows = trace_.rows_of(stream_);
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (trace_.kind(row) == EventKind::kCollective) found.push_back(trace_.columns().correlation[row]);
+      if (trace_.kind(row) == EventKind::kCollective)
+        found.push_back(trace_.columns().correlation[row]);
     return found;
   }
   CollectiveDetail collective(uint64_t correlation) {
     auto const rows = trace_.rows_of(stream_);
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (trace_.columns().correlation[row] == correlation) return trace_.detail<CollectiveDetail>(row);
+      if (trace_.columns().correlation[row] == correlation)
+        return trace_.detail<CollectiveDetail>(row);
     return {};
   }
   TraceBuilder builder_;
@@ -86,13 +93,15 @@ TEST_F(CollectiveMerge, gives_the_call_the_kernels_correlation) {
   call(210, all_reduce(9, 70));
   merge();
   auto const rows = trace_.rows_of(thread_);
-  for (uint32_t row = rows.first; row < rows.last; ++row) EXPECT_EQ(trace_.columns().correlation[row], 2U);
+  for (uint32_t row = rows.first; row < rows.last; ++row)
+    EXPECT_EQ(trace_.columns().correlation[row], 2U);
 }
 
 TEST_F(CollectiveMerge, keeps_the_details_of_all_other_rows_in_their_places) {
   for (int i = 0; i < 6; ++i) {
     launch(100 * i, static_cast<uint64_t>(i + 1), grid(10 + static_cast<uint32_t>(i)));
-    if (i % 2 == 1) call(100 * i + 10, all_reduce(static_cast<uint64_t>(i), static_cast<uint64_t>(70 + i)));
+    if (i % 2 == 1)
+      call(100 * i + 10, all_reduce(static_cast<uint64_t>(i), static_cast<uint64_t>(70 + i)));
   }
   EXPECT_THAT(merge(), ElementsAre(2, 4, 6));
   auto const rows = trace_.rows_of(stream_);
@@ -123,7 +132,8 @@ TEST_F(CollectiveMerge, a_plan_without_a_launch_of_its_own_takes_no_other_kernel
   call(110, all_reduce(1, 70));
   call(120, all_reduce(2, 71));                        // no launch between
   call(110 + 2 * kMaxPlanDelayNs, all_reduce(3, 72));  // long after any launch
-  call(other_thread_, 115, all_reduce(4, 73));         // a replayed graph is reported by a thread that launches nothing
+  call(other_thread_, 115,
+       all_reduce(4, 73));  // a replayed graph is reported by a thread that launches nothing
   EXPECT_THAT(merge(), ElementsAre(1));
   EXPECT_EQ(collective(1).sequence, 1U);
 }
@@ -185,18 +195,25 @@ TEST_F(CollectiveMerge, a_call_without_a_launch_takes_no_other_kernel) {
 TEST_F(CollectiveMerge, kernels_of_nccl_without_a_call_are_told) {
   launch(100, 1);
   call(110, all_reduce(1, 70));
-  auto const nccl = builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+  auto const nccl =
+      builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
   for (int64_t const start : {300, 400})
-    builder_.events(stream_).add(EventKind::kKernel, start, 10, nccl, static_cast<uint64_t>(start), grid(8));
-  builder_.log().notes = {"9 kernels of NCCL are shown as computation: the calls that they run are not known", "else"};
+    builder_.events(stream_).add(EventKind::kKernel, start, 10, nccl, static_cast<uint64_t>(start),
+                                 grid(8));
+  builder_.log().notes = {
+      "9 kernels of NCCL are shown as computation: the calls that they run are not known", "else"};
   EXPECT_THAT(merge(), ElementsAre(1));
-  EXPECT_THAT(trace_.log().notes,
-              ElementsAre("else", "2 kernels of NCCL are shown as computation: the calls that they run are not known"));
+  EXPECT_THAT(
+      trace_.log().notes,
+      ElementsAre(
+          "else",
+          "2 kernels of NCCL are shown as computation: the calls that they run are not known"));
 }
 
 TEST_F(CollectiveMerge, kernels_that_carry_their_calls_are_nothing_to_tell) {
   builder_.events(thread_).add(EventKind::kLaunch, 100, 5, builder_.intern("cuLaunchKernelEx"), 1);
-  builder_.events(stream_).add(EventKind::kKernel, 150, 10, builder_.intern("ncclDevKernel_AllReduce"), 1, grid(8));
+  builder_.events(stream_).add(EventKind::kKernel, 150, 10,
+                               builder_.intern("ncclDevKernel_AllReduce"), 1, grid(8));
   call(110, all_reduce(1, 70));
   EXPECT_THAT(merge(), ElementsAre(1));
   EXPECT_THAT(trace_.log().notes, SizeIs(0));
@@ -209,7 +226,8 @@ TEST_F(CollectiveMerge, what_was_merged_before_stays_as_it_is) {
   TraceBuilder again;
   for (Track const& track : trace_.tracks()) again.add_track(track);
   auto const rows = trace_.rows_of(stream_);
-  again.events(stream_).add(EventKind::kCollective, trace_.start(rows.first), 10, StringId{0}, 1, collective(1));
+  again.events(stream_).add(EventKind::kCollective, trace_.start(rows.first), 10, StringId{0}, 1,
+                            collective(1));
   again.events(thread_).add(EventKind::kLaunch, 100, 5, StringId{0}, 1);
   again.events(thread_).add(EventKind::kCollectiveCall, 110, 1, StringId{0}, 1, all_reduce(1, 70));
   trace_ = std::move(again).finish();
@@ -254,9 +272,11 @@ TEST_F(CollectiveMerge, CallsAndLaunchesThatOverlapWithoutEndTakeLinearTime) {
   CollectiveDetail detail = all_reduce(1, 0);
   detail.launch = CallLaunch::kInside;
   EventBatch& events = builder_.events(thread_);
-  for (int i = 0; i < kCount; ++i) events.add(EventKind::kCollectiveCall, 1000, 1000, StringId{0}, 0, detail);
+  for (int i = 0; i < kCount; ++i)
+    events.add(EventKind::kCollectiveCall, 1000, 1000, StringId{0}, 0, detail);
   // Their middles lie behind all calls.
-  for (int i = 0; i < kCount; ++i) events.add(EventKind::kLaunch, 1000, 1'000'000, StringId{0}, static_cast<uint64_t>(i) + 1);
+  for (int i = 0; i < kCount; ++i)
+    events.add(EventKind::kLaunch, 1000, 1'000'000, StringId{0}, static_cast<uint64_t>(i) + 1);
   EXPECT_THAT(merge(), SizeIs(0));
 }
 

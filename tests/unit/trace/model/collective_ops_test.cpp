@@ -1,4 +1,5 @@
-// A collective operation is one row: what the recipe in CONTRIBUTING.md promises, and what each row has to hold.
+// A collective operation is one row: what the recipe in CONTRIBUTING.md promises, and what each row
+// has to hold.
 #include "trace/model/collective_ops.h"
 
 #include <gmock/gmock.h>
@@ -28,8 +29,10 @@ constexpr bool are_enumerators(std::index_sequence<numbers...>) {
 
 TEST(CollectiveOps, EveryEnumeratorHasItsRow) {
   EXPECT_TRUE(are_enumerators(std::make_index_sequence<kCollectiveOpCount>()));
-  EXPECT_FALSE(is_enumerator<static_cast<CollectiveOp>(kCollectiveOpCount)>()) << "an enumerator without a row";
-  for (size_t i = 0; i < kCollectiveOpCount; ++i) EXPECT_EQ(kCollectiveTable[i].op, static_cast<CollectiveOp>(i));
+  EXPECT_FALSE(is_enumerator<static_cast<CollectiveOp>(kCollectiveOpCount)>())
+      << "an enumerator without a row";
+  for (size_t i = 0; i < kCollectiveOpCount; ++i)
+    EXPECT_EQ(kCollectiveTable[i].op, static_cast<CollectiveOp>(i));
 }
 
 TEST(CollectiveOps, NamesAreUniqueAndLeadBackToTheOperation) {
@@ -55,20 +58,23 @@ TEST(CollectiveOps, NumbersOfNewerFilesAreUnknownOperations) {
 TEST(CollectiveOps, NamesStayWhatFilesSay) {
   std::vector<std::string> names;
   for (CollectiveOpInfo const& row : kCollectiveTable) names.emplace_back(row.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("unknown", "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-                                            "all_to_all", "send", "receive", "barrier"));
+  EXPECT_THAT(names, ::testing::ElementsAre("unknown", "all_reduce", "reduce_scatter", "all_gather",
+                                            "broadcast", "reduce", "all_to_all", "send", "receive",
+                                            "barrier"));
 }
 
 TEST(CollectiveOps, BusFactorsFollowTheTraffic) {
   EXPECT_EQ(bus_factor(CollectiveOp::kAllReduce, 8), 1.75);
   EXPECT_EQ(bus_factor(CollectiveOp::kAllToAll, 4), 0.75);
   EXPECT_EQ(bus_factor(CollectiveOp::kBroadcast, 4), 1);
-  for (CollectiveOpInfo const& row : kCollectiveTable) EXPECT_EQ(bus_factor(row.op, 0), 1) << row.name << ", of unknown size";
+  for (CollectiveOpInfo const& row : kCollectiveTable)
+    EXPECT_EQ(bus_factor(row.op, 0), 1) << row.name << ", of unknown size";
 }
 
 TEST(CollectiveOps, TheWholeMessageIsInTheLargerBuffer) {
   for (CollectiveOpInfo const& row : kCollectiveTable) {
-    bool const shrinks = row.whole == WholeMessage::kInInput, grows = row.whole == WholeMessage::kInOutput;
+    bool const shrinks = row.whole == WholeMessage::kInInput,
+               grows = row.whole == WholeMessage::kInOutput;
     EXPECT_EQ(message_size(row.op, 8, 2), grows ? 2U : 8U) << row.name;
     EXPECT_EQ(message_size(row.op, 2, 8), shrinks ? 2U : 8U) << row.name;
   }

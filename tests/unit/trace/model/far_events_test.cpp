@@ -13,7 +13,8 @@ constexpr int64_t kEpoch = 1'700'000'000'000'000'000, kDay = 86'400'000'000'000;
 /// A step of each of 100 ms.
 EventBatch steps_from(int64_t first) {
   EventBatch batch;
-  for (int64_t i = 0; i < 100; ++i) batch.add(EventKind::kStep, first + i * 1'000'000, 10, StringId{1}, 0, StepDetail{i});
+  for (int64_t i = 0; i < 100; ++i)
+    batch.add(EventKind::kStep, first + i * 1'000'000, 10, StringId{1}, 0, StepDetail{i});
   return batch;
 }
 
@@ -51,7 +52,8 @@ TEST(TimestampOutliers, ATraceOfDaysIsWhole) {
 }
 
 TEST(TimestampOutliers, WhatThereIsInNumbersIsNotFar) {
-  std::vector<std::vector<EventBatch>> tracks = {{steps_from(kEpoch)}, {steps_from(kEpoch + 30 * kDay)}};
+  std::vector<std::vector<EventBatch>> tracks = {{steps_from(kEpoch)},
+                                                 {steps_from(kEpoch + 30 * kDay)}};
   EXPECT_EQ(leave_out_timestamp_outliers(tracks), 0U);
   std::vector<std::vector<EventBatch>> few = {{EventBatch()}};
   few[0][0].add(EventKind::kMark, 0, 0, StringId{1});

@@ -17,7 +17,8 @@ std::vector<Interval> random_intervals(std::mt19937& random) {
   std::vector<Interval> result(random() % 9);
   for (Interval& interval : result) {
     auto const begin = static_cast<int64_t>(random() % kWorld);
-    interval = {begin, begin + static_cast<int64_t>(random() % (kWorld - static_cast<size_t>(begin)))};
+    interval = {begin,
+                begin + static_cast<int64_t>(random() % (kWorld - static_cast<size_t>(begin)))};
   }
   return result;
 }
@@ -54,7 +55,8 @@ TEST(Intervals, AgreeWithABitPerNanosecond) {
       ASSERT_EQ(measure(set), static_cast<int64_t>(expected.count()));
     }
     auto const begin = static_cast<int64_t>(random() % kWorld);
-    Interval const window{begin, begin + static_cast<int64_t>(random() % (kWorld - static_cast<size_t>(begin)))};
+    Interval const window{
+        begin, begin + static_cast<int64_t>(random() % (kWorld - static_cast<size_t>(begin)))};
     expect_normal(clip(a, window));
     ASSERT_EQ(bits(clip(a, window)), bits_a & bits({window}));
   }
@@ -65,7 +67,8 @@ IntervalSet subtract_one_by_one(IntervalSet set, IntervalSet const& b) {
   for (Interval const& cut : b) {
     IntervalSet left;
     for (Interval const& i : set) {
-      if (i.begin < std::min(i.end, cut.begin)) left.push_back({i.begin, std::min(i.end, cut.begin)});
+      if (i.begin < std::min(i.end, cut.begin))
+        left.push_back({i.begin, std::min(i.end, cut.begin)});
       if (std::max(i.begin, cut.end) < i.end) left.push_back({std::max(i.begin, cut.end), i.end});
     }
     set = std::move(left);
@@ -92,7 +95,9 @@ TEST(Intervals, FewAreSubtractedFromManyAndManyFromFew) {
   }
 }
 
-TEST(Intervals, TouchingOnesBecomeOne) { EXPECT_EQ(unite({{5, 8}, {0, 5}}), (IntervalSet{{0, 8}})); }
+TEST(Intervals, TouchingOnesBecomeOne) {
+  EXPECT_EQ(unite({{5, 8}, {0, 5}}), (IntervalSet{{0, 8}}));
+}
 
 TEST(Intervals, EmptyOnesVanish) { EXPECT_TRUE(unite({{5, 5}, {0, 0}}).empty()); }
 

@@ -48,7 +48,8 @@ TEST(KeepRows, copies_those_that_are_wanted_with_their_details) {
       EXPECT_EQ(kept.kind[next], all.kind[row]);
       EXPECT_EQ(kept.correlation[next], all.correlation[row]);
       if (kept.kind[next] == EventKind::kStep) {
-        EXPECT_EQ(std::get<DetailColumn<StepDetail>>(kept.details)[own_details[next]].index, static_cast<int64_t>(row));
+        EXPECT_EQ(std::get<DetailColumn<StepDetail>>(kept.details)[own_details[next]].index,
+                  static_cast<int64_t>(row));
       }
       if (kept.kind[next] == EventKind::kMemcpy) {
         EXPECT_EQ(std::get<DetailColumn<CopyDetail>>(kept.details)[own_details[next]].bytes, row);

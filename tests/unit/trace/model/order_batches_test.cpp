@@ -14,7 +14,8 @@ struct Row {
   int64_t start = 0, dur = 0;
   uint32_t came = 0;
   EventKind kind = EventKind::kRange;
-  uint64_t correlation = 0, detail = 0;  ///< detail: a number that its row in the table holds, 0 without one
+  uint64_t correlation = 0,
+           detail = 0;  ///< detail: a number that its row in the table holds, 0 without one
   friend bool operator==(Row const&, Row const&) = default;
 };
 
@@ -23,9 +24,11 @@ std::vector<Row> rows_of(std::vector<EventBatch> const& batches) {
   for (EventBatch const& batch : batches) {
     std::vector<uint32_t> const details = batch.detail_rows();
     for (uint32_t i = 0; i < batch.size(); ++i) {
-      Row row = {batch.start[i], batch.dur[i], batch.name[i].value, batch.kind[i], batch.correlation[i], 0};
+      Row row = {batch.start[i], batch.dur[i],         batch.name[i].value,
+                 batch.kind[i],  batch.correlation[i], 0};
       if (row.kind == EventKind::kStep)
-        row.detail = static_cast<uint64_t>(std::get<model::DetailColumn<StepDetail>>(batch.details).at(details[i]).index);
+        row.detail = static_cast<uint64_t>(
+            std::get<model::DetailColumn<StepDetail>>(batch.details).at(details[i]).index);
       if (row.kind == EventKind::kMemcpy)
         row.detail = std::get<model::DetailColumn<CopyDetail>>(batch.details).at(details[i]).bytes;
       rows.push_back(row);
@@ -37,8 +40,9 @@ std::vector<Row> rows_of(std::vector<EventBatch> const& batches) {
 /// What order_batches() promises, in the shortest way to say it.
 std::vector<Row> naive_order(std::vector<EventBatch> const& batches) {
   std::vector<Row> rows = rows_of(batches);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](Row const& a, Row const& b) { return std::tuple(a.start, -a.dur) < std::tuple(b.start, -b.dur); });
+  std::stable_sort(rows.begin(), rows.end(), [](Row const& a, Row const& b) {
+    return std::tuple(a.start, -a.dur) < std::tuple(b.start, -b.dur);
+  });
   return rows;
 }
 
@@ -46,11 +50,13 @@ class Batches {
  public:
   explicit Batches(uint64_t seed) : random_(seed) {}
 
-  /// Events of three kinds, two of them with details, `spread` ns about a time that each batch begins at.
+  /// Events of three kinds, two of them with details, `spread` ns about a time that each batch
+  /// begins at.
   std::vector<EventBatch> make(size_t count, size_t rows, int64_t step, int64_t spread) {
     std::vector<EventBatch> batches(count);
     for (size_t b = 0; b < count; ++b)
-      for (size_t i = 0; i < rows; ++i) add(batches[b], static_cast<int64_t>(b) * step + below(spread));
+      for (size_t i = 0; i < rows; ++i)
+        add(batches[b], static_cast<int64_t>(b) * step + below(spread));
     return batches;
   }
   /// As `make`, each batch in order already.
@@ -61,13 +67,16 @@ class Batches {
   }
 
  private:
-  int64_t below(int64_t limit) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit)); }
+  int64_t below(int64_t limit) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit));
+  }
   void add(EventBatch& batch, int64_t start) {
     StringId const name{came_++};
     int64_t const dur = below(3);
     switch (random_() % 3) {
       case 0:
-        return batch.add(EventKind::kStep, start, dur, name, random_() % 9, StepDetail{static_cast<int64_t>(came_)});
+        return batch.add(EventKind::kStep, start, dur, name, random_() % 9,
+                         StepDetail{static_cast<int64_t>(came_)});
       case 1: {
         CopyDetail detail;
         detail.bytes = came_;
@@ -100,14 +109,16 @@ TEST(OrderBatches, any_batches_become_one_order) {
   for (size_t const count : {0, 1, 2, 3, 7, 40}) {
     for (int64_t const step : {0, 1, 50, 5000}) {
       for (int64_t const spread : {1, 60, 10'000})
-        expect_like_naive({batches.make(count, 100, step, spread), batches.make_sorted(count, 60, step, spread)});
+        expect_like_naive(
+            {batches.make(count, 100, step, spread), batches.make_sorted(count, 60, step, spread)});
     }
   }
 }
 
 TEST(OrderBatches, batches_longer_than_a_piece_are_merged_in_parts) {
   Batches batches(4);
-  expect_like_naive({batches.make(3, 50'000, 1000, 100'000), batches.make_sorted(2, 70'000, 0, 200)});
+  expect_like_naive(
+      {batches.make(3, 50'000, 1000, 100'000), batches.make_sorted(2, 70'000, 0, 200)});
 }
 
 TEST(OrderBatches, a_part_of_one_time_stays_as_it_came) {

@@ -10,12 +10,14 @@ namespace {
 
 Trace::Columns random_kinds(std::mt19937& random, size_t rows) {
   Trace::Columns columns;
-  for (size_t i = 0; i < rows; ++i) columns.kind.push_back(static_cast<EventKind>(random() % kKindCount));
+  for (size_t i = 0; i < rows; ++i)
+    columns.kind.push_back(static_cast<EventKind>(random() % kKindCount));
   return columns;
 }
 
 template <class IsOne, class ForEach>
-void expect_same(Trace::Columns const& columns, Trace::Rows rows, IsOne const& is_one, ForEach const& for_each) {
+void expect_same(Trace::Columns const& columns, Trace::Rows rows, IsOne const& is_one,
+                 ForEach const& for_each) {
   std::vector<uint32_t> expected, found;
   for (uint32_t row = rows.first; row < rows.last; ++row)
     if (is_one(columns.kind[row])) expected.push_back(row);
@@ -34,9 +36,15 @@ TEST(RowsOfKinds, AreThoseThatALookAtEachFinds) {
         columns, {first, last}, [](EventKind kind) { return kind == EventKind::kSync; },
         [](auto const&... what) { for_each_row_of<EventKind::kSync>(what...); });
     expect_same(
-        columns, {first, last}, [](EventKind kind) { return kind == EventKind::kRange || kind == EventKind::kAnnotatedMark; },
-        [](auto const&... what) { for_each_row_of<EventKind::kRange, EventKind::kAnnotatedMark>(what...); });
-    expect_same(columns, {first, last}, is_device_op, [](auto const&... what) { for_each_op_of(what...); });
+        columns, {first, last},
+        [](EventKind kind) {
+          return kind == EventKind::kRange || kind == EventKind::kAnnotatedMark;
+        },
+        [](auto const&... what) {
+          for_each_row_of<EventKind::kRange, EventKind::kAnnotatedMark>(what...);
+        });
+    expect_same(columns, {first, last}, is_device_op,
+                [](auto const&... what) { for_each_op_of(what...); });
   }
 }
 

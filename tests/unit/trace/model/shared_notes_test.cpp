@@ -6,7 +6,8 @@
 namespace stepscope::model {
 namespace {
 
-std::vector<SharedNote> share(std::vector<std::pair<int32_t, std::vector<std::string>>> const& said) {
+std::vector<SharedNote> share(
+    std::vector<std::pair<int32_t, std::vector<std::string>>> const& said) {
   std::vector<ProcessNotes> processes;
   for (auto const& [rank, notes] : said) processes.push_back({rank, &notes});
   return share_notes(processes);
@@ -23,9 +24,12 @@ TEST(SharedNotes, TheSameOfSeveralProcessesIsOneWithTheirRanks) {
 }
 
 TEST(SharedNotes, ThoseThatDifferInNumbersAreOneAndSaySo) {
-  auto const notes = share({{4, {"20 calls, the first: send 0->3"}}, {5, {"8 calls, the first: send 1->2"}}, {6, {"a cut end"}}});
+  auto const notes = share({{4, {"20 calls, the first: send 0->3"}},
+                            {5, {"8 calls, the first: send 1->2"}},
+                            {6, {"a cut end"}}});
   ASSERT_EQ(notes.size(), 2U);
-  EXPECT_EQ(notes[0].text, "20 calls, the first: send 0->3 (the numbers of rank 4; the others differ in numbers)");
+  EXPECT_EQ(notes[0].text,
+            "20 calls, the first: send 0->3 (the numbers of rank 4; the others differ in numbers)");
   EXPECT_EQ(notes[0].ranks, (std::vector<int32_t>{4, 5}));
 }
 

@@ -56,28 +56,35 @@ class Made {
     builder_.events(thread_).add(kind, begin, end - begin, builder_.intern(name));
   }
   void step(int64_t index, int64_t begin, int64_t end) {
-    builder_.events(thread_).add(EventKind::kStep, begin, end - begin, builder_.intern("step"), 0, StepDetail{index});
+    builder_.events(thread_).add(EventKind::kStep, begin, end - begin, builder_.intern("step"), 0,
+                                 StepDetail{index});
   }
-  void launched(int64_t launch, int64_t begin, int64_t end, std::string_view name, std::string_view call = "launch") {
+  void launched(int64_t launch, int64_t begin, int64_t end, std::string_view name,
+                std::string_view call = "launch") {
     ++correlation_;
-    builder_.events(thread_).add(EventKind::kLaunch, launch, 5, builder_.intern(call), correlation_);
-    builder_.events(stream_).add(EventKind::kKernel, begin, end - begin, builder_.intern(name), correlation_,
-                                 KernelDetail{1, 2, 3});
+    builder_.events(thread_).add(EventKind::kLaunch, launch, 5, builder_.intern(call),
+                                 correlation_);
+    builder_.events(stream_).add(EventKind::kKernel, begin, end - begin, builder_.intern(name),
+                                 correlation_, KernelDetail{1, 2, 3});
   }
-  void memory(MemoryOp op, int64_t begin, uint64_t address, uint64_t allocated, std::string_view name, int32_t device = 0) {
-    builder_.events(thread_).add(EventKind::kMemory, begin, 2, builder_.intern(name), 0,
-                                 MemoryDetail{address, 8, allocated, 0, device, op, MemoryPurpose::kWeights});
+  void memory(MemoryOp op, int64_t begin, uint64_t address, uint64_t allocated,
+              std::string_view name, int32_t device = 0) {
+    builder_.events(thread_).add(
+        EventKind::kMemory, begin, 2, builder_.intern(name), 0,
+        MemoryDetail{address, 8, allocated, 0, device, op, MemoryPurpose::kWeights});
   }
   void collective(int64_t begin, int64_t end, std::string_view name) {
     CollectiveDetail detail;
     detail.op = CollectiveOp::kAllReduce;
-    builder_.events(stream_).add(EventKind::kCollective, begin, end - begin, builder_.intern(name), 0, detail);
+    builder_.events(stream_).add(EventKind::kCollective, begin, end - begin, builder_.intern(name),
+                                 0, detail);
   }
   /// On a stream of its own.
   void kernels_beside(std::initializer_list<std::pair<Interval, std::string_view>> kernels) {
     TrackId const beside = builder_.add_track({TrackKind::kStream, "beside", 8, 0, {}, 3});
     for (auto const& [when, name] : kernels)
-      builder_.events(beside).add(EventKind::kKernel, when.begin, when.length(), builder_.intern(name), 0, KernelDetail{1, 2, 3});
+      builder_.events(beside).add(EventKind::kKernel, when.begin, when.length(),
+                                  builder_.intern(name), 0, KernelDetail{1, 2, 3});
   }
   Trace finish() { return std::move(builder_).finish(); }
   [[nodiscard]] TrackId thread() const { return thread_; }
@@ -99,7 +106,8 @@ TEST(Slice, KeepsWholeWhatTouchesTheWindow) {
   made.host(EventKind::kMark, 200, 200, "instant at the end");
   made.host(EventKind::kRange, 200, 210, "after");
   Trace const part = slice(made.finish(), {{100, 200}, {100, 200}});
-  EXPECT_THAT(names_of(part), ElementsAre("over the begin", "instant at the begin", "inside", "over the end"));
+  EXPECT_THAT(names_of(part),
+              ElementsAre("over the begin", "instant at the begin", "inside", "over the end"));
   EXPECT_EQ(part.start(0), 60);
   EXPECT_EQ(part.end(3), 300);
 }
@@ -115,7 +123,8 @@ TEST(Slice, KeepsLaunchAndOpTogetherAndWhatEnclosesTheLaunch) {
   made.launched(140, 400, 410, "op after the window");
   made.launched(300, 310, 320, "later op");
   Trace const part = slice(made.finish(), {{120, 200}, {120, 200}});
-  EXPECT_THAT(names_of(part), ElementsAre("step", "layer", "launch", "step", "launch", "late op", "op after the window"));
+  EXPECT_THAT(names_of(part), ElementsAre("step", "layer", "launch", "step", "launch", "late op",
+                                          "op after the window"));
   EXPECT_EQ(part.log().unmatched_launches, 0U);
   EXPECT_EQ(part.log().unmatched_ops, 0U);
   EXPECT_EQ(part.detail<StepDetail>(3).index, 2);
@@ -173,8 +182,8 @@ TEST(Slice, KeepsWhatEndsTheStreamsIdleTimeAndWhatKeptItsLaunch) {
   made.launched(240, 260, 270, "next");
   made.launched(280, 290, 295, "the one after");
   Trace const part = slice(made.finish(), {{0, 100}, {0, 190}, true});
-  EXPECT_THAT(names_of(part),
-              ElementsAre("step", "launch", "before the launch", "ends behind the window", "launch", "of step 1", "next"));
+  EXPECT_THAT(names_of(part), ElementsAre("step", "launch", "before the launch",
+                                          "ends behind the window", "launch", "of step 1", "next"));
   EXPECT_EQ(part.log().unmatched_launches, 0U);
 }
 
@@ -189,8 +198,8 @@ TEST(Slice, KeepsWhatHidesTheCommunicationThatOutlastsTheWindow) {
                        {{210, 220}, "next beside"},
                        {{230, 240}, "one after beside"}});
   Trace const part = slice(made.finish(), {{0, 100}, {0, 100}, true});
-  EXPECT_THAT(names_of(part),
-              ElementsAre("outlasts the window", "next", "in the window", "hides some", "hides more", "next beside"));
+  EXPECT_THAT(names_of(part), ElementsAre("outlasts the window", "next", "in the window",
+                                          "hides some", "hides more", "next beside"));
 }
 
 TEST(Slice, LooksForTheNextOpNearTheWindowOnly) {
@@ -217,7 +226,8 @@ TEST(Slice, KeepsWhatWasLiveBeforeAndTheLastCallOfEachDevice) {
   made.memory(MemoryOp::kAllocate, 150, 4, 24, "inside");
   made.memory(MemoryOp::kAllocate, 250, 5, 32, "after");
   Trace const part = slice(made.finish(), {{100, 200}, {110, 200}});
-  EXPECT_THAT(names_of(part), ElementsAre("live", "live again", "the same address elsewhere", "last before", "inside"));
+  EXPECT_THAT(names_of(part), ElementsAre("live", "live again", "the same address elsewhere",
+                                          "last before", "inside"));
 }
 
 TEST(Slice, EnclosingIsFoundAmongRangesThatOverlap) {
@@ -238,7 +248,8 @@ TEST(Slice, OfManyOverlappingRangesTakesTimeInProportion) {
   auto const begin = std::chrono::steady_clock::now();
   Trace const part = slice(made.finish(), {{0, 3 * kCount}, {0, 3 * kCount}});
   EXPECT_EQ(part.event_count(), kCount);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "a minute when each looks at all around it";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5))
+      << "a minute when each looks at all around it";
 }
 
 TEST(Slice, KnowsTheStepsOfTheWhole) {
@@ -260,10 +271,13 @@ TEST(WindowOfSteps, BeginsWhereTheDeviceBecameIdleAndEndsWithTheLastOpOfTheSteps
   made.step(3, 200, 300);
   made.launched(210, 270, 290, "of step 3");
   Trace const trace = made.finish();
-  auto const window = [&](Interval steps) { return window_of_steps(trace, {{made.thread(), steps}}); };
+  auto const window = [&](Interval steps) {
+    return window_of_steps(trace, {{made.thread(), steps}});
+  };
   EXPECT_EQ(window({100, 200}).device, (Interval{89, 260}));
   EXPECT_EQ(window({100, 200}).host, (Interval{89, 200}));
-  EXPECT_EQ(window({200, 300}).device, (Interval{200, 290})) << "work of step 2 goes on into step 3";
+  EXPECT_EQ(window({200, 300}).device, (Interval{200, 290}))
+      << "work of step 2 goes on into step 3";
   EXPECT_EQ(window({200, 300}).host, (Interval{200, 300}));
   EXPECT_EQ(window({0, 200}).device, (Interval{0, 260}));
 }
@@ -285,8 +299,8 @@ std::string meaning(std::string_view name) { return name == "secret step 12" ? "
 TEST(Anonymize, LeavesNoTextOfTheTrace) {
   Made made;
   made.step(1, 0, 100);
-  for (EventKind const kind :
-       {EventKind::kRange, EventKind::kMark, EventKind::kPhase, EventKind::kInputWait, EventKind::kApi, EventKind::kOverhead})
+  for (EventKind const kind : {EventKind::kRange, EventKind::kMark, EventKind::kPhase,
+                               EventKind::kInputWait, EventKind::kApi, EventKind::kOverhead})
     made.host(kind, 1, 2, "secret event");
   made.host(EventKind::kRange, 10, 20, "secret step 12");
   made.launched(12, 150, 160, "secret kernel", "secret GraphLaunch");
@@ -295,9 +309,11 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
   Pseudonyms pseudonyms(meaning);
   Trace const anonymous = anonymize(trace, pseudonyms, -4'000);
   EXPECT_THAT(texts_of(anonymous),
-              UnorderedElementsAre("stepscope slice --anonymize", "host-1", "cores", "8", "thread-1", "stream-1", "device-1",
-                                   "step-1", "range-1", "mark-1", "phase-1", "input_wait-1", "api-1", "overhead-1", "step 12",
-                                   "launch-1 (GraphLaunch)", "kernel-1 (compute)", "collective-1 (all_reduce)"));
+              UnorderedElementsAre("stepscope slice --anonymize", "host-1", "cores", "8",
+                                   "thread-1", "stream-1", "device-1", "step-1", "range-1",
+                                   "mark-1", "phase-1", "input_wait-1", "api-1", "overhead-1",
+                                   "step 12", "launch-1 (GraphLaunch)", "kernel-1 (compute)",
+                                   "collective-1 (all_reduce)"));
   EXPECT_EQ(anonymous.columns().start, trace.columns().start);
   EXPECT_EQ(anonymous.columns().kind, trace.columns().kind);
   EXPECT_EQ(anonymous.columns().link, trace.columns().link);
@@ -315,8 +331,10 @@ TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
   detail.category = 7;
   detail.bytes = 4096;
   builder.info().facts = {{"category 7", "secret category"}};
-  builder.events(track).add(EventKind::kAnnotatedRange, 0, 10, builder.intern("secret step 12"), 0, detail);
-  builder.events(track).add(EventKind::kAnnotatedRange, 10, 10, builder.intern("secret range"), 0, detail);
+  builder.events(track).add(EventKind::kAnnotatedRange, 0, 10, builder.intern("secret step 12"), 0,
+                            detail);
+  builder.events(track).add(EventKind::kAnnotatedRange, 10, 10, builder.intern("secret range"), 0,
+                            detail);
   Pseudonyms pseudonyms(meaning);
   Trace const anonymous = anonymize(std::move(builder).finish(), pseudonyms, 0);
   EXPECT_TRUE(anonymous.info().facts.empty());
@@ -333,8 +351,10 @@ TEST(Anonymize, TheSameTextHasTheSamePseudonymInEveryTrace) {
   first.host(EventKind::kRange, 10, 20, "b");
   second.host(EventKind::kRange, 0, 10, "b");
   second.host(EventKind::kRange, 10, 20, "c");
-  EXPECT_THAT(names_of(anonymize(first.finish(), pseudonyms, 0)), ElementsAre("range-1", "range-2"));
-  EXPECT_THAT(names_of(anonymize(second.finish(), pseudonyms, 0)), ElementsAre("range-2", "range-3"));
+  EXPECT_THAT(names_of(anonymize(first.finish(), pseudonyms, 0)),
+              ElementsAre("range-1", "range-2"));
+  EXPECT_THAT(names_of(anonymize(second.finish(), pseudonyms, 0)),
+              ElementsAre("range-2", "range-3"));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ TraceTable const& table_named(std::string_view name) {
   ADD_FAILURE() << name;
   return trace_tables().front();
 }
-Cell cell(TableSource const& source, std::string_view table, std::string_view column, uint32_t row) {
+Cell cell(TableSource const& source, std::string_view table, std::string_view column,
+          uint32_t row) {
   for (TableColumn const& candidate : table_named(table).columns)
     if (candidate.name == column) return candidate.read(source, row);
   ADD_FAILURE() << table << "." << column;
@@ -27,8 +28,10 @@ Trace kernel_and_launch() {
   TraceBuilder builder;
   builder.info().rank = 3;
   builder.info().process_id = 77;
-  TrackId const thread = builder.add_track({.kind = TrackKind::kThread, .name = "main\n", .id = 12});
-  TrackId const stream = builder.add_track({.kind = TrackKind::kStream, .name = "stream 7", .id = 7, .device = 1});
+  TrackId const thread =
+      builder.add_track({.kind = TrackKind::kThread, .name = "main\n", .id = 12});
+  TrackId const stream =
+      builder.add_track({.kind = TrackKind::kStream, .name = "stream 7", .id = 7, .device = 1});
   builder.events(thread).add(EventKind::kLaunch, 100, 5, builder.intern("cudaLaunchKernel"), 9);
   builder.events(stream).add(EventKind::kKernel, 110, 20, builder.intern("gemm"), 9,
                              KernelDetail{.bytes = 64, .grid_x = 2, .graph = 4});
@@ -71,13 +74,15 @@ TEST(Tables, WhatACollectiveDoesNotSayIsNull) {
     builder.events(thread).add(kind, ++time, 1, builder.intern("c"), 0, detail);
   };
   add(EventKind::kCollective, {.op = CollectiveOp::kAllReduce});
-  add(EventKind::kCollectiveCall, {.bytes = 8, .op = CollectiveOp::kAllReduce, .network_wait_ns = 5});
+  add(EventKind::kCollectiveCall,
+      {.bytes = 8, .op = CollectiveOp::kAllReduce, .network_wait_ns = 5});
   add(EventKind::kCollective, {.op = CollectiveOp::kBarrier});
   Trace const trace = std::move(builder).finish();
   TableSource const source(trace, 0);
   auto const of = [&](uint32_t row) {
     std::vector<std::string> texts;
-    for (char const* const column : {"bytes", "gpu_wait_ns", "peer_wait_ns", "network_wait_ns", "launch"})
+    for (char const* const column :
+         {"bytes", "gpu_wait_ns", "peer_wait_ns", "network_wait_ns", "launch"})
       texts.push_back(to_text(cell(source, "collectives", column, row)));
     return texts;
   };
@@ -91,8 +96,9 @@ TEST(Tables, TheSequence0IsANumberOnlyWhereItsCommunicatorCounts) {
   TrackId const thread = builder.add_track({});
   int64_t time = 0;
   auto const add = [&](uint64_t communicator, uint64_t sequence, CollectiveOp op) {
-    builder.events(thread).add(EventKind::kCollective, ++time, 1, builder.intern("c"), 0,
-                               CollectiveDetail{.communicator = communicator, .sequence = sequence, .op = op});
+    builder.events(thread).add(
+        EventKind::kCollective, ++time, 1, builder.intern("c"), 0,
+        CollectiveDetail{.communicator = communicator, .sequence = sequence, .op = op});
   };
   add(7, 0, CollectiveOp::kAllReduce);  // counted from 0
   add(7, 1, CollectiveOp::kAllReduce);
@@ -112,8 +118,9 @@ TEST(Tables, ReservedMemoryIsNullWhereMoreIsAllocated) {
   TrackId const thread = builder.add_track({});
   int64_t time = 0;
   auto const add = [&](uint64_t allocated, uint64_t reserved) {
-    builder.events(thread).add(EventKind::kMemory, ++time, 1, builder.intern("m"), 0,
-                               MemoryDetail{.allocated_bytes = allocated, .reserved_bytes = reserved});
+    builder.events(thread).add(
+        EventKind::kMemory, ++time, 1, builder.intern("m"), 0,
+        MemoryDetail{.allocated_bytes = allocated, .reserved_bytes = reserved});
   };
   add(64, 0);
   add(64, 128);

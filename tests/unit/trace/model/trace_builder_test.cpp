@@ -1,4 +1,5 @@
-// What TraceBuilder makes of events in any order: sorting, nesting, links, repair and the counts of what was wrong.
+// What TraceBuilder makes of events in any order: sorting, nesting, links, repair and the counts of
+// what was wrong.
 #include "trace/model/build/trace_builder.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +56,8 @@ TEST(TraceBuilder, DetailsStayWithTheirEventsThroughSorting) {
   std::shuffle(times.begin(), times.end(), random);
   for (int64_t const time : times) {
     if (time % 3 == 0)
-      events.add(EventKind::kSync, time, 1, StringId{0}, 0, SyncDetail{SyncKind::kStream, static_cast<int32_t>(time), 0});
+      events.add(EventKind::kSync, time, 1, StringId{0}, 0,
+                 SyncDetail{SyncKind::kStream, static_cast<int32_t>(time), 0});
     if (time % 3 == 1) events.add(EventKind::kStep, time, 1, StringId{0}, 0, StepDetail{time});
     if (time % 3 == 2) events.add(EventKind::kRange, time, 1, StringId{0});
   }
@@ -78,7 +80,8 @@ TEST(TraceBuilder, AppendedBatchesGiveTheSameTraceAsOneBatch) {
     TrackId const stream = builder.add_track(stream_track());
     EventBatch batch;
     for (int i = 0; i < 10; ++i) {
-      batch.add(EventKind::kMemcpy, (7 * i) % 10, 1, StringId{0}, static_cast<uint64_t>(i), CopyDetail{static_cast<uint64_t>(i)});
+      batch.add(EventKind::kMemcpy, (7 * i) % 10, 1, StringId{0}, static_cast<uint64_t>(i),
+                CopyDetail{static_cast<uint64_t>(i)});
       if (!split) continue;
       builder.append(stream, std::move(batch));
       batch = {};
@@ -89,20 +92,26 @@ TEST(TraceBuilder, AppendedBatchesGiveTheSameTraceAsOneBatch) {
   Trace const whole = build(false), parts = build(true);
   EXPECT_EQ(starts(whole), starts(parts));
   EXPECT_EQ(whole.columns().correlation, parts.columns().correlation);
-  for (uint32_t row = 0; row < 10; ++row) EXPECT_EQ(whole.detail<CopyDetail>(row).bytes, parts.detail<CopyDetail>(row).bytes);
+  for (uint32_t row = 0; row < 10; ++row)
+    EXPECT_EQ(whole.detail<CopyDetail>(row).bytes, parts.detail<CopyDetail>(row).bytes);
 }
 
 TEST(TraceBuilder, LinksLaunchesWithTheirOpsBothWays) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
-  builder.events(stream).add(EventKind::kKernel, 30, 5, builder.intern("second node"), 9, KernelDetail{});
-  builder.events(stream).add(EventKind::kKernel, 20, 5, builder.intern("first node"), 9, KernelDetail{});
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
+  builder.events(stream).add(EventKind::kKernel, 30, 5, builder.intern("second node"), 9,
+                             KernelDetail{});
+  builder.events(stream).add(EventKind::kKernel, 20, 5, builder.intern("first node"), 9,
+                             KernelDetail{});
   builder.events(thread).add(EventKind::kLaunch, 10, 2, builder.intern("graph launch"), 9);
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.columns().link[0].value, 1U);  // the launch → its first op
   EXPECT_EQ(trace.columns().link[1].value, 0U);
   EXPECT_EQ(trace.columns().link[2].value, 0U);
-  EXPECT_EQ(trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies, 0U);
+  EXPECT_EQ(
+      trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies,
+      0U);
 }
 
 /// A kernel at `time` with id 7, as all of them.
@@ -113,17 +122,22 @@ void launch_and_run(EventBatch& host, EventBatch& stream, int64_t time) {
 
 TEST(TraceBuilder, IdsThatBeganAgainLinkOpsWithTheLastLaunchBeforeThem) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
-  for (int64_t const time : {100, 0, 200}) launch_and_run(builder.events(thread), builder.events(stream), time);
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
+  for (int64_t const time : {100, 0, 200})
+    launch_and_run(builder.events(thread), builder.events(stream), time);
   Trace const trace = std::move(builder).finish();
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(trace.columns().link[3 + i].value, i);
   EXPECT_EQ(trace.log().doubled_launches, 2U);
-  EXPECT_EQ(trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies, 0U);
+  EXPECT_EQ(
+      trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies,
+      0U);
 }
 
 TEST(TraceBuilder, OfCallsWithinEachOtherWithOneIdTheOuterOneLaunches) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
   builder.events(thread).add(EventKind::kLaunch, 0, 9, StringId{0}, 7);
   builder.events(thread).add(EventKind::kLaunch, 2, 5, StringId{0}, 7);
   builder.events(stream).add(EventKind::kKernel, 20, 5, StringId{0}, 7, KernelDetail());
@@ -134,12 +148,15 @@ TEST(TraceBuilder, OfCallsWithinEachOtherWithOneIdTheOuterOneLaunches) {
 
 TEST(TraceBuilder, CountsWhatDoesNotMatch) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const thread = builder.add_track(thread_track()),
+                stream = builder.add_track(stream_track());
   builder.events(thread).add(EventKind::kLaunch, 10, 2, StringId{0}, 1);  // no op
   builder.events(thread).add(EventKind::kLaunch, 50, 2, StringId{0}, 2);  // its op starts before it
   builder.events(stream).add(EventKind::kKernel, 20, 5, StringId{0}, 2, KernelDetail{});
-  builder.events(stream).add(EventKind::kKernel, 40, 5, StringId{0}, 3, KernelDetail{});  // no launch
-  builder.events(stream).add(EventKind::kKernel, 60, 5, StringId{0}, 0, KernelDetail{});  // does not claim one
+  builder.events(stream).add(EventKind::kKernel, 40, 5, StringId{0}, 3,
+                             KernelDetail{});  // no launch
+  builder.events(stream).add(EventKind::kKernel, 60, 5, StringId{0}, 0,
+                             KernelDetail{});  // does not claim one
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.log().unmatched_launches, 1U);
   EXPECT_EQ(trace.log().unmatched_ops, 1U);
@@ -148,10 +165,12 @@ TEST(TraceBuilder, CountsWhatDoesNotMatch) {
 
 TEST(TraceBuilder, CountsOpsThatOverlapOnOneStream) {
   TraceBuilder builder;
-  TrackId const stream = builder.add_track(stream_track()), other = builder.add_track(stream_track());
+  TrackId const stream = builder.add_track(stream_track()),
+                other = builder.add_track(stream_track());
   builder.events(stream).add(EventKind::kKernel, 0, 10, StringId{0}, 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 2, 3, StringId{0}, 0, KernelDetail{});
-  builder.events(stream).add(EventKind::kKernel, 9, 3, StringId{0}, 0, KernelDetail{});  // still within the first
+  builder.events(stream).add(EventKind::kKernel, 9, 3, StringId{0}, 0,
+                             KernelDetail{});  // still within the first
   builder.events(stream).add(EventKind::kKernel, 12, 3, StringId{0}, 0, KernelDetail{});
   builder.events(other).add(EventKind::kKernel, 0, 50, StringId{0}, 0, KernelDetail{});
   EXPECT_EQ(std::move(builder).finish().log().overlapping_slices, 2U);
@@ -160,7 +179,8 @@ TEST(TraceBuilder, CountsOpsThatOverlapOnOneStream) {
 TEST(TraceBuilder, CountsOpsThatOverlapOnAThreadThatHoldsOps) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track());
-  for (int64_t at = 0; at < 100; ++at) builder.events(thread).add(EventKind::kRange, at, 5, StringId{0});
+  for (int64_t at = 0; at < 100; ++at)
+    builder.events(thread).add(EventKind::kRange, at, 5, StringId{0});
   builder.events(thread).add(EventKind::kKernel, 70, 10, StringId{0}, 0, KernelDetail{});
   builder.events(thread).add(EventKind::kKernel, 75, 3, StringId{0}, 0, KernelDetail{});
   Trace const trace = std::move(builder).finish();
@@ -197,7 +217,8 @@ TEST(TraceBuilder, SortsByTheTimesThatItRepaired) {
 
 TEST(TraceBuilder, KeepsTrackIdsAndCountsTheirLosses) {
   TraceBuilder builder;
-  TrackId const first = builder.add_track(stream_track()), second = builder.add_track(thread_track());
+  TrackId const first = builder.add_track(stream_track()),
+                second = builder.add_track(thread_track());
   Track lossy = thread_track();
   lossy.name = "renamed";
   lossy.dropped = 17;
@@ -253,7 +274,8 @@ TEST(Kinds, DeviceOpsAreTheFourThatADeviceExecutes) {
   std::vector<EventKind> ops;
   for (int i = 0; i < kKindCount; ++i)
     if (is_device_op(static_cast<EventKind>(i))) ops.push_back(static_cast<EventKind>(i));
-  EXPECT_THAT(ops, testing::ElementsAre(EventKind::kKernel, EventKind::kMemcpy, EventKind::kMemset, EventKind::kCollective));
+  EXPECT_THAT(ops, testing::ElementsAre(EventKind::kKernel, EventKind::kMemcpy, EventKind::kMemset,
+                                        EventKind::kCollective));
   EXPECT_EQ(kind_info(EventKind::kMemset).op_class, OpClass::kCompute);
   EXPECT_FALSE(is_known_kind(kKindCount));
 }

@@ -18,14 +18,16 @@ enum class Shape { kStream, kNested, kSamples };
 Trace random_track(Shape shape, uint64_t seed, int events) {
   std::mt19937_64 random(seed);
   TraceBuilder builder;
-  TrackId const track = builder.add_track({.kind = shape == Shape::kStream ? TrackKind::kStream : TrackKind::kThread});
+  TrackId const track = builder.add_track(
+      {.kind = shape == Shape::kStream ? TrackKind::kStream : TrackKind::kThread});
   EventBatch& batch = builder.events(track);
   int64_t time = -5000;
   for (int i = 0; i < events; ++i) {
     StringId const name = builder.intern("op " + std::to_string(random() % 20));
     auto const dur = static_cast<int64_t>(random() % 400);
     if (shape == Shape::kSamples) {
-      batch.add(EventKind::kSample, time, 0, name, 0, SampleDetail{static_cast<double>(random() % 1000) - 500});
+      batch.add(EventKind::kSample, time, 0, name, 0,
+                SampleDetail{static_cast<double>(random() % 1000) - 500});
     } else if (shape == Shape::kNested) {
       batch.add(EventKind::kRange, time, random() % 50 == 0 ? dur * 100 : dur, name);
     } else if (random() % 4 == 0) {
@@ -33,13 +35,16 @@ Trace random_track(Shape shape, uint64_t seed, int events) {
     } else {
       batch.add(EventKind::kKernel, time, dur, name, 0, KernelDetail{});
     }
-    time += shape == Shape::kStream ? dur + static_cast<int64_t>(random() % 20) : static_cast<int64_t>(random() % 300);
+    time += shape == Shape::kStream ? dur + static_cast<int64_t>(random() % 20)
+                                    : static_cast<int64_t>(random() % 300);
     if (random() % 500 == 0) time += 1'000'000;  // a pause
   }
   return std::move(builder).finish();
 }
 
-TrackSummary summary_of(Trace const& trace) { return summarize(trace.events_of(TrackId{0}), trace.columns().depth); }
+TrackSummary summary_of(Trace const& trace) {
+  return summarize(trace.events_of(TrackId{0}), trace.columns().depth);
+}
 
 /// |∪ of the class's events ∩ [begin, end)|, event by event.
 int64_t naive_busy(Trace const& trace, OpClass op_class, int64_t begin, int64_t end) {
@@ -65,7 +70,8 @@ TEST_P(TrackPyramidTest, CountsTheStartsThatAViewCounts) {
   std::mt19937_64 random(8);
   for (int i = 0; i < 300; ++i) {
     auto const span = static_cast<uint64_t>(last - first);
-    int64_t const a = first + static_cast<int64_t>(random() % span), b = first + static_cast<int64_t>(random() % span);
+    int64_t const a = first + static_cast<int64_t>(random() % span),
+                  b = first + static_cast<int64_t>(random() % span);
     int64_t const begin = std::min(a, b), end = std::max(a, b);
     EXPECT_EQ(pyramid.starts(begin, end), pyramid.view(begin, end, 1).front().starts);
   }
@@ -83,7 +89,8 @@ TEST_P(TrackPyramidTest, EveryBinHoldsWhatANaiveLookFinds) {
     int64_t const end = summary.bin_end(bin);
     ASSERT_LT(begin, end);
     for (size_t c = 0; c < kOpClassCount; ++c)
-      ASSERT_EQ(summary.busy[c][bin], naive_busy(trace, static_cast<OpClass>(c), begin, end)) << "bin " << bin << " class " << c;
+      ASSERT_EQ(summary.busy[c][bin], naive_busy(trace, static_cast<OpClass>(c), begin, end))
+          << "bin " << bin << " class " << c;
     uint32_t starts = 0;
     uint16_t depth = 0;
     int64_t longest = 0;
@@ -116,10 +123,12 @@ TEST_P(TrackPyramidTest, AViewAlongBinsIsExactAndOtherViewsLoseNothing) {
   for (size_t first = 0; first + 40 < summary.size(); first += 7) {
     auto const view = pyramid.view(summary.begin[first], summary.begin[first + 40], 1);
     int64_t longest = 0;
-    for (size_t bin = first; bin < first + 40; ++bin) longest = std::max(longest, summary.longest[bin]);
+    for (size_t bin = first; bin < first + 40; ++bin)
+      longest = std::max(longest, summary.longest[bin]);
     ASSERT_EQ(view[0].longest_ns, longest);
     for (size_t c = 0; c < kOpClassCount; ++c)
-      ASSERT_EQ(view[0].busy_ns[c], naive_busy(trace, static_cast<OpClass>(c), summary.begin[first], summary.begin[first + 40]));
+      ASSERT_EQ(view[0].busy_ns[c], naive_busy(trace, static_cast<OpClass>(c), summary.begin[first],
+                                               summary.begin[first + 40]));
   }
   auto const [begin, end] = trace.time_range();
   for (size_t const pixels : {size_t{1}, size_t{7}, size_t{1920}}) {
@@ -132,7 +141,8 @@ TEST_P(TrackPyramidTest, AViewAlongBinsIsExactAndOtherViewsLoseNothing) {
     }
     EXPECT_EQ(starts, trace.event_count());
     int64_t expected = 0;
-    for (size_t c = 0; c < kOpClassCount; ++c) expected += naive_busy(trace, static_cast<OpClass>(c), begin, end);
+    for (size_t c = 0; c < kOpClassCount; ++c)
+      expected += naive_busy(trace, static_cast<OpClass>(c), begin, end);
     EXPECT_EQ(busy, expected);
   }
 }
@@ -148,25 +158,28 @@ TEST_P(TrackPyramidTest, AViewIsOffByTheBinsThatItsBordersCutAtMost) {
     for (size_t c = 0; c < kOpClassCount; ++c) {
       int64_t const exact = naive_busy(trace, static_cast<OpClass>(c), from, to);
       int64_t const tolerance = pyramid.resolution(from, from + 1) + pyramid.resolution(to, to + 1);
-      EXPECT_NEAR(static_cast<double>(view[static_cast<size_t>(i)].busy_ns[c]), static_cast<double>(exact),
-                  static_cast<double>(tolerance) + 2);
+      EXPECT_NEAR(static_cast<double>(view[static_cast<size_t>(i)].busy_ns[c]),
+                  static_cast<double>(exact), static_cast<double>(tolerance) + 2);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, TrackPyramidTest, ::testing::Values(Shape::kStream, Shape::kNested, Shape::kSamples));
+INSTANTIATE_TEST_SUITE_P(Shapes, TrackPyramidTest,
+                         ::testing::Values(Shape::kStream, Shape::kNested, Shape::kSamples));
 
 TEST(TrackSummary, APauseIsABinOfItsOwn) {
   TraceBuilder builder;
   EventBatch& batch = builder.events(builder.add_track({.kind = TrackKind::kStream}));
   for (int burst = 0; burst < 2; ++burst)
     for (int i = 0; i < 100; ++i)
-      batch.add(EventKind::kKernel, burst * 1'000'000'000LL + i * 10, 10, StringId{0}, 0, KernelDetail{});
+      batch.add(EventKind::kKernel, burst * 1'000'000'000LL + i * 10, 10, StringId{0}, 0,
+                KernelDetail{});
   TrackSummary const summary = summary_of(std::move(builder).finish());
   ASSERT_EQ(summary.size(), 3U);
   EXPECT_EQ(summary.starts, (std::vector<uint32_t>{100, 0, 100}));
   EXPECT_EQ(summary.begin, (std::vector<int64_t>{0, 1000, 1'000'000'000}));
-  EXPECT_EQ(summary.busy[static_cast<size_t>(OpClass::kCompute)], (std::vector<int64_t>{1000, 0, 1000}));
+  EXPECT_EQ(summary.busy[static_cast<size_t>(OpClass::kCompute)],
+            (std::vector<int64_t>{1000, 0, 1000}));
 }
 
 TEST(TrackSummary, EventsOfOneMomentStayTogetherAndNoEventsGiveNoBins) {

@@ -30,7 +30,8 @@ void expect_explained(ComparedFault const& expected, analyzer::RunMeasurements c
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kMore);
   // The mean over the devices of their periods, against the time from step to step on all of them.
   double const cost = made.truth["fault"]["cost_ns_per_step"];
-  EXPECT_NEAR(static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns), cost, 0.02 * cost);
+  EXPECT_NEAR(static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns), cost,
+              0.02 * cost);
   size_t most = 0;
   int64_t sum = 0;
   for (size_t i = 0; i < comparison.parts_ns.size(); ++i) {
@@ -56,18 +57,22 @@ TEST(CompareFaults, AreFoundAndExplained) {
 
 TEST(CompareFaults, JobsOfOtherSeedsAreTheSame) {
   std::vector<analyzer::RunMeasurements> runs;
-  for (uint64_t seed = 1; seed <= 4; ++seed) runs.push_back(compared(MadeRun("moe", 2, std::string("none"), 12, seed)));
+  for (uint64_t seed = 1; seed <= 4; ++seed)
+    runs.push_back(compared(MadeRun("moe", 2, std::string("none"), 12, seed)));
   Comparison const comparison = analyzer::compare_runs({runs[0], runs[1]}, {runs[2], runs[3]});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
   for (analyzer::Metric const& metric : comparison.metrics)
-    EXPECT_NE(metric.verdict, analyzer::Verdict::kMore) << to_string(metric.family) << " " << metric.name;
+    EXPECT_NE(metric.verdict, analyzer::Verdict::kMore)
+        << to_string(metric.family) << " " << metric.name;
 }
 
 TEST(CompareFaults, AnotherPatternIsAnotherProgram) {
-  Comparison const comparison = analyzer::compare_runs({compared(MadeRun("dp", 2, std::string("none"), 8))},
-                                                       {compared(MadeRun("moe", 2, std::string("none"), 8))});
+  Comparison const comparison =
+      analyzer::compare_runs({compared(MadeRun("dp", 2, std::string("none"), 8))},
+                             {compared(MadeRun("moe", 2, std::string("none"), 8))});
   bool is_told = comparison.refusal == analyzer::Refusal::kNoCommonKernel;
-  for (auto const& caveat : comparison.caveats) is_told = is_told || caveat.caveat == analyzer::Caveat::kKernelNames;
+  for (auto const& caveat : comparison.caveats)
+    is_told = is_told || caveat.caveat == analyzer::Caveat::kKernelNames;
   EXPECT_TRUE(is_told);
 }
 

@@ -28,7 +28,9 @@ constexpr double kMs = 1e6;
 struct FaultyJob {
   FaultKind kind;
   std::string pattern;
-  friend std::ostream& operator<<(std::ostream& out, FaultyJob const& job) { return out << job.pattern << ' ' << job.kind.name; }
+  friend std::ostream& operator<<(std::ostream& out, FaultyJob const& job) {
+    return out << job.pattern << ' ' << job.kind.name;
+  }
 };
 std::vector<FaultyJob> all_jobs() {
   std::vector<FaultyJob> jobs;
@@ -43,7 +45,9 @@ MadeRun run_with(FaultyJob const& job, int64_t steps, uint64_t seed = 1) {
   return {job.pattern, std::max(2, job.kind.fewest_ranks), std::string(job.kind.name), steps, seed};
 }
 
-int64_t cost_of(MadeRun const& run) { return run.truth.at("fault").at("cost_ns_per_step").get<int64_t>(); }
+int64_t cost_of(MadeRun const& run) {
+  return run.truth.at("fault").at("cost_ns_per_step").get<int64_t>();
+}
 
 class EveryFault : public testing::TestWithParam<FaultyJob> {};
 int const kFaultySteps = support::kSanitized ? 3 : 12;
@@ -51,7 +55,8 @@ int const kFaultySteps = support::kSanitized ? 3 : 12;
 TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
   // What was not recorded cannot be found.
   FaultType const type = GetParam().kind.type;
-  if (type == FaultType::kLostRecords || type == FaultType::kMissingRanks) GTEST_SKIP() << "the trace lacks what the truth knows";
+  if (type == FaultType::kLostRecords || type == FaultType::kMissingRanks)
+    GTEST_SKIP() << "the trace lacks what the truth knows";
   MadeRun const made = run_with(GetParam(), kFaultySteps);
   analyzer::Analysis const analysis = analyzer::analyze(made.open());
   ASSERT_EQ(analysis.steps.size(), made.truth.at("steps").size());
@@ -76,14 +81,16 @@ TEST_P(EveryFault, IsNamedInTheTruthWithItsCost) {
   EXPECT_FALSE(fault.at("expected_finding").get<std::string>().empty());
   EXPECT_EQ(fault.at("cost_ns_per_step").is_number(), GetParam().kind.has_cost);
   if (!GetParam().kind.has_cost) return;
-  EXPECT_EQ(cost_of(made), fault.at("step_ns").get<int64_t>() - fault.at("step_ns_without").get<int64_t>());
+  EXPECT_EQ(cost_of(made),
+            fault.at("step_ns").get<int64_t>() - fault.at("step_ns_without").get<int64_t>());
   EXPECT_GT(cost_of(made), 0);
 }
 
 TEST_P(EveryFault, IsMadeAtBothEndsOfItsRange) {
   FaultKind const& kind = GetParam().kind;
   for (double const amount : {kind.least, kind.most}) {
-    std::string const fault = kind.unit.empty() ? std::string(kind.name) : fmt::format("{}={}", kind.name, amount);
+    std::string const fault =
+        kind.unit.empty() ? std::string(kind.name) : fmt::format("{}={}", kind.name, amount);
     MadeRun const made(GetParam().pattern, std::max(2, kind.fewest_ranks), fault, 2);
     EXPECT_EQ(made.summary.steps, 2) << fault;
     EXPECT_EQ(made.truth.at("fault").at("amount"), kind.unit.empty() ? 0 : amount) << fault;
@@ -95,7 +102,8 @@ TEST_P(EveryFault, GivesTheSameBytesTwice) {
   MadeRun const first = run_with(GetParam(), steps, 7);
   MadeRun const second = run_with(GetParam(), steps, 7);
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"})
-    EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name))) << name;
+    EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name)))
+        << name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Synth, EveryFault, testing::ValuesIn(all_jobs()), [](auto const& job) {
@@ -109,7 +117,8 @@ TEST(SynthHealthy, NoStepLosesATwentieth) {
     MadeRun const made(pattern, 4, "none", 10);
     for (json const& line : made.truth.at("steps")) {
       if (line.at("step") == 0) continue;
-      double const whole = static_cast<double>(line.at("end_ns").get<int64_t>() - line.at("begin_ns").get<int64_t>());
+      double const whole = static_cast<double>(line.at("end_ns").get<int64_t>() -
+                                               line.at("begin_ns").get<int64_t>());
       double const compute = line.at("compute_ns").get<double>();
       EXPECT_GT(compute / whole, 0.95) << pattern << line;
     }
@@ -137,12 +146,14 @@ TEST(SynthFaultCost, IsTheTimeByWhichABatchIsLate) {
 
 TEST(SynthFaultCost, OfACheckpointIsSpreadOverAllSteps) {
   // Steps 9 and 19 of the 20 that follow the first.
-  EXPECT_NEAR(static_cast<double>(cost_of(MadeRun("dp", 2, "outliers=50", 21))), 2 * 50 * kMs / 20, 0.4 * kMs);
+  EXPECT_NEAR(static_cast<double>(cost_of(MadeRun("dp", 2, "outliers=50", 21))), 2 * 50 * kMs / 20,
+              0.4 * kMs);
 }
 
 TEST(SynthFaultCost, OfSlowKernelsIsTheTimeThatTheyTakeMore) {
   MadeRun const made("dp", 2, "straggler=1.5", 20);
-  double const compute = step_of(made.truth, 1 - made.truth.at("fault").at("rank").get<int64_t>(), 5).at("compute_ns");
+  double const compute =
+      step_of(made.truth, 1 - made.truth.at("fault").at("rank").get<int64_t>(), 5).at("compute_ns");
   EXPECT_NEAR(static_cast<double>(cost_of(made)), compute * 0.5, compute * 0.02);
 }
 
@@ -150,14 +161,16 @@ TEST(SynthFaultCost, OfAHealthyPipelineIsItsBubble) {
   MadeRun const made("pipeline", 4, "none", 10);
   EXPECT_EQ(made.truth.at("fault").at("expected_finding"), "pipeline-bubble");
   // Three of the eleven times in which a stage has a micro-batch, and what the messages take.
-  double const share = static_cast<double>(cost_of(made)) / made.truth.at("fault").at("step_ns").get<double>();
+  double const share =
+      static_cast<double>(cost_of(made)) / made.truth.at("fault").at("step_ns").get<double>();
   EXPECT_NEAR(share, 3.0 / 11, 0.1);
 }
 
 TEST(SynthFaultRank, IsTheOneThatIsSlow) {
   MadeRun const made("dp", 4, "straggler=1.5", 6);
   int64_t const slow = made.truth.at("fault").at("rank");
-  for (json const& line : made.truth.at("steps")) EXPECT_EQ(line.at("straggler"), line.at("rank") == slow) << line;
+  for (json const& line : made.truth.at("steps"))
+    EXPECT_EQ(line.at("straggler"), line.at("rank") == slow) << line;
 }
 
 TEST(SynthFaultRank, OfUnequalWorkChangesFromStepToStep) {
@@ -172,13 +185,16 @@ TEST(SynthFaultRank, OfUnequalWorkChangesFromStepToStep) {
 TEST(SynthFaultMemory, OfATunedJobIsReused) {
   MadeRun const made("dp", 2, "none", 10);
   MadeRun const longer("dp", 2, "none", 20);
-  analyzer::Analysis const few = analyzer::analyze(made.open()), many = analyzer::analyze(longer.open());
+  analyzer::Analysis const few = analyzer::analyze(made.open()),
+                           many = analyzer::analyze(longer.open());
   EXPECT_EQ(few.devices[0].memory.peak_reserved_bytes, many.devices[0].memory.peak_reserved_bytes);
 }
 
 TEST(SynthFaultMemory, OfAFragmentedOneIsReservedAnewInEveryStep) {
   auto const reserved = [](char const* fault) {
-    return *analyzer::analyze(MadeRun("dp", 1, fault, 20).open()).devices[0].memory.peak_reserved_bytes;
+    return *analyzer::analyze(MadeRun("dp", 1, fault, 20).open())
+                .devices[0]
+                .memory.peak_reserved_bytes;
   };
   constexpr uint64_t kMiB = 1U << 20;
   EXPECT_GT(reserved("fragmentation=256"), reserved("none") + 18 * 256 * kMiB);
@@ -187,7 +203,9 @@ TEST(SynthFaultMemory, OfAFragmentedOneIsReservedAnewInEveryStep) {
 TEST(SynthFaultRecords, ThatAreLostAreCounted) {
   MadeRun const made("dp", 2, "lost-records=40", 10);
   MadeRun const whole("dp", 2, "none", 10);
-  auto const launches = [](MadeRun const& run) { return run.truth.at("devices")[0].at("launches").get<int64_t>(); };
+  auto const launches = [](MadeRun const& run) {
+    return run.truth.at("devices")[0].at("launches").get<int64_t>();
+  };
   uint64_t const dropped = made.open().ranks[0].trace.log().dropped;
   EXPECT_EQ(static_cast<int64_t>(dropped), launches(whole) - launches(made));
   EXPECT_NEAR(static_cast<double>(dropped), 0.4 * static_cast<double>(launches(whole)),
@@ -197,7 +215,8 @@ TEST(SynthFaultRecords, ThatAreLostAreCounted) {
 TEST(SynthFaultNames, ThatAreUnknownSayWhatThereIs) {
   auto const fault = parse_fault("nonsense=3");
   ASSERT_FALSE(fault);
-  for (FaultKind const& kind : fault_kinds()) EXPECT_THAT(fault.error().message, testing::HasSubstr(std::string(kind.name)));
+  for (FaultKind const& kind : fault_kinds())
+    EXPECT_THAT(fault.error().message, testing::HasSubstr(std::string(kind.name)));
 }
 
 TEST(SynthFaultNames, HaveTheirUsualAmountOrTheOneThatIsGiven) {
@@ -207,8 +226,10 @@ TEST(SynthFaultNames, HaveTheirUsualAmountOrTheOneThatIsGiven) {
 }
 
 TEST(SynthFaultNames, TakeNoAmountsOutOfRange) {
-  for (char const* const text : {"input=", "input=0", "input=-1", "input=1e9", "input=nan", "input=inf", "input=4ms", "input=4,5",
-                                 "straggler=0.9", "small-grids=132", "small-grids=7.5", "none=1", "serialized-streams=2"}) {
+  for (char const* const text :
+       {"input=", "input=0", "input=-1", "input=1e9", "input=nan", "input=inf", "input=4ms",
+        "input=4,5", "straggler=0.9", "small-grids=132", "small-grids=7.5", "none=1",
+        "serialized-streams=2"}) {
     auto const fault = parse_fault(text);
     ASSERT_FALSE(fault) << text;
     EXPECT_THAT(fault.error().message, testing::StartsWith("fault ")) << text;

@@ -35,7 +35,8 @@ struct MadeRun {
     make(options);
   }
   /// A job of one fault, as the command line takes it.
-  MadeRun(std::string_view pattern, int32_t ranks, std::string const& fault, int64_t steps, uint64_t seed = 1) {
+  MadeRun(std::string_view pattern, int32_t ranks, std::string const& fault, int64_t steps,
+          uint64_t seed = 1) {
     SynthOptions options;
     options.pattern = find_pattern(pattern);
     options.ranks = ranks;
@@ -64,9 +65,11 @@ struct MadeRun {
 /// What the analyzer says of a window, spelled as in truth.json.
 inline json time_of(model::Interval window, analyzer::TimeSplit const& time) {
   json idle = json::object();
-  for (size_t cause = 0; cause < kIdleCauseCount; ++cause) idle[to_string(static_cast<IdleCause>(cause))] = 0;
+  for (size_t cause = 0; cause < kIdleCauseCount; ++cause)
+    idle[to_string(static_cast<IdleCause>(cause))] = 0;
   for (size_t cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
-    if (time.idle_by_cause[cause] != 0) idle[to_string(static_cast<analyzer::IdleCause>(cause))] = time.idle_by_cause[cause];
+    if (time.idle_by_cause[cause] != 0)
+      idle[to_string(static_cast<analyzer::IdleCause>(cause))] = time.idle_by_cause[cause];
   return {{"begin_ns", window.begin},
           {"end_ns", window.end},
           {"busy_ns", time.busy_ns},

@@ -64,7 +64,8 @@ TEST_P(EveryPattern, CollectivesAreFoundOnAllTheirParticipants) {
     EXPECT_EQ(collective.participants.size(), collective.expected_participants);
   }
   std::map<std::tuple<uint64_t, uint64_t>, int64_t> expected;
-  for (json const& line : run_.truth.at("collectives")) expected[{line.at("communicator"), line.at("bytes")}] = line.at("count");
+  for (json const& line : run_.truth.at("collectives"))
+    expected[{line.at("communicator"), line.at("bytes")}] = line.at("count");
   EXPECT_EQ(found, expected);
 }
 
@@ -87,11 +88,13 @@ TEST_P(EveryPattern, AnInjectedFaultCostsItsTimeAndNothingElseIsUnexplained) {
     if (line.at("injected").is_null()) continue;
     std::string const cause = line.at("injected").at("cause");
     ++injected[cause];
-    // Stages end at different times anyway: there the wait for a late one is longer or shorter than it is late.
+    // Stages end at different times anyway: there the wait for a late one is longer or shorter than
+    // it is late.
     if (cause == "peer" && std::get<0>(GetParam()) == std::string_view("pipeline")) continue;
     int64_t const cost = line.at("injected").at("ns");
-    // A late peer is waited for from the moment at which the others come, sooner or later than it begins to be late; and an
-    // allocation that the host makes meanwhile comes before `dependency` in the order of causes.
+    // A late peer is waited for from the moment at which the others come, sooner or later than it
+    // begins to be late; and an allocation that the host makes meanwhile comes before `dependency`
+    // in the order of causes.
     int64_t const other = cause == "peer" ? cost / 5 : cause == "dependency" ? 20'000 : 0;
     EXPECT_GE(line.at("idle_ns").at(cause), cost - other) << line;
     EXPECT_LE(line.at("idle_ns").at(cause), cost + cost / 5) << line;
@@ -109,10 +112,12 @@ TEST_P(EveryPattern, PartsSumToTheWindow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Synth, EveryPattern,
-                         testing::Values(std::tuple{"dp", 1}, std::tuple{"dp", 3}, std::tuple{"pipeline", 1},
-                                         std::tuple{"pipeline", 4}, std::tuple{"moe", 1}, std::tuple{"moe", 3}),
+                         testing::Values(std::tuple{"dp", 1}, std::tuple{"dp", 3},
+                                         std::tuple{"pipeline", 1}, std::tuple{"pipeline", 4},
+                                         std::tuple{"moe", 1}, std::tuple{"moe", 3}),
                          [](auto const& made) {
-                           return std::string(std::get<0>(made.param)) + "_" + std::to_string(std::get<1>(made.param));
+                           return std::string(std::get<0>(made.param)) + "_" +
+                                  std::to_string(std::get<1>(made.param));
                          });
 
 TEST(SynthStraggler, IsFoundInItsSteps) {
@@ -121,19 +126,21 @@ TEST(SynthStraggler, IsFoundInItsSteps) {
   analyzer::AnalyzeOptions options;
   options.steps = {straggler.at("first_step"), straggler.at("last_step")};
   Analysis const analysis = analyzer::analyze(made.open(), options);
-  auto const finding = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                    [](analyzer::Finding const& f) { return f.rule == "straggler"; });
+  auto const finding =
+      std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                   [](analyzer::Finding const& f) { return f.rule == "straggler"; });
   ASSERT_NE(finding, analysis.findings.end());
   EXPECT_EQ(finding->where->rank_index, straggler.at("rank"));
 }
 
 TEST(SynthPipeline, TheBubbleIsThatOfTheSchedule) {
   MadeRun const made("pipeline", 4, 5'000);
-  // 1F1B: every stage idles for the time that stages − 1 micro-batches take, mostly in its receives. The time that
-  // the crossings take lengthens it.
+  // 1F1B: every stage idles for the time that stages − 1 micro-batches take, mostly in its
+  // receives. The time that the crossings take lengthens it.
   for (int64_t rank = 0; rank < 4; ++rank) {
     json const& step = step_of(made.truth, rank, 1);
-    double const whole = static_cast<double>(step.at("end_ns").get<int64_t>() - step.at("begin_ns").get<int64_t>());
+    double const whole =
+        static_cast<double>(step.at("end_ns").get<int64_t>() - step.at("begin_ns").get<int64_t>());
     EXPECT_NEAR(step.at("exposed_wait_ns").get<double>() / whole, 3.0 / (8 + 3), 0.08) << rank;
   }
 }
@@ -143,8 +150,10 @@ TEST(SynthFiles, TheSameOptionsGiveTheSameBytes) {
   MadeRun const second("moe", 2, 20'000, 7);
   MadeRun const other("moe", 2, 20'000, 8);
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"}) {
-    EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name))) << name;
-    EXPECT_FALSE(read_bytes(first.folder.file(name)) == read_bytes(other.folder.file(name))) << name;
+    EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name)))
+        << name;
+    EXPECT_FALSE(read_bytes(first.folder.file(name)) == read_bytes(other.folder.file(name)))
+        << name;
   }
 }
 
@@ -183,14 +192,16 @@ TEST(SynthFiles, OpenBySummariesThatAreThoseOfTheirEvents) {
     std::vector<std::vector<model::Interval>> busy(model::kOpClassCount);
     uint64_t starts = 0;
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      busy[static_cast<size_t>(model::kind_info(trace->kind(row)).op_class)].push_back({trace->start(row), trace->end(row)});
+      busy[static_cast<size_t>(model::kind_info(trace->kind(row)).op_class)].push_back(
+          {trace->start(row), trace->end(row)});
     for (uint32_t const count : summary->starts) starts += count;
     EXPECT_EQ(starts, rows.size()) << file->tracks()[track].name;
     for (size_t op_class = 1; op_class < model::kOpClassCount; ++op_class) {
       model::IntervalSet const whole = model::unite(busy[op_class]);
       for (size_t bin = 0; bin < summary->size(); ++bin) {
         model::Interval const when{summary->begin[bin], summary->bin_end(bin)};
-        ASSERT_EQ(summary->busy[op_class][bin], model::measure(model::clip(whole, when))) << file->tracks()[track].name << bin;
+        ASSERT_EQ(summary->busy[op_class][bin], model::measure(model::clip(whole, when)))
+            << file->tracks()[track].name << bin;
       }
     }
   }

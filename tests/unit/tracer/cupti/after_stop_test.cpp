@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kPatience{60};
 
 size_t threads() {
-  return static_cast<size_t>(std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()));
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()));
 }
 
 /// A session that records what the fake plays from the window's beginning to its end.
@@ -56,17 +57,20 @@ class AfterStop : public testing::TestWithParam<uint32_t> {
     ASSERT_TRUE(fake.request());  // one that CUPTI holds when the capture ends
   }
 
-  fs::path const folder = fs::path(testing::TempDir()) / ("after_stop_" + std::to_string(::getpid()));
+  fs::path const folder =
+      fs::path(testing::TempDir()) / ("after_stop_" + std::to_string(::getpid()));
   FakeCupti fake;
   std::optional<Session> session;
   CuptiSource* source = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Cupti, AfterStop, testing::Values(cupti::k12v4, cupti::k12v8, cupti::k13v1),
+INSTANTIATE_TEST_SUITE_P(Cupti, AfterStop,
+                         testing::Values(cupti::k12v4, cupti::k12v8, cupti::k13v1),
                          [](auto const& test) { return std::to_string(test.param); });
 
 TEST_P(AfterStop, there_is_no_thread_no_callback_no_kind_and_no_memory) {
-  std::thread([] {}).join();  // the thread sanitizer starts one of its own with the first that a program starts
+  std::thread([] {
+  }).join();  // the thread sanitizer starts one of its own with the first that a program starts
   size_t const threads_before = threads();
   ASSERT_TRUE(session->start());
   session->driver_starts();
@@ -78,7 +82,8 @@ TEST_P(AfterStop, there_is_no_thread_no_callback_no_kind_and_no_memory) {
   ASSERT_TRUE(session->end_window(kPatience));
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);  // the program goes on
   auto const until = std::chrono::steady_clock::now() + kPatience;
-  while (threads() > threads_before && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  while (threads() > threads_before && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
   EXPECT_LE(threads(), threads_before);
   EXPECT_THAT(fake.enabled(), testing::IsEmpty());
   EXPECT_EQ(fake.enabled_functions(), 0U);

@@ -1,4 +1,5 @@
-// The real library in a small program that starts CUDA as the driver does, on machines without a driver, too.
+// The real library in a small program that starts CUDA as the driver does, on machines without a
+// driver, too.
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -44,15 +45,18 @@ class CudaInjection : public testing::Test {
 
 TEST_F(CudaInjection, says_why_there_is_no_cupti_and_records_the_rest) {
   EXPECT_EQ(run("cuda-and-train", {{"STEPSCOPE_CUPTI", "/does/not/exist"}}), 0);
-  EXPECT_THAT(stdout_of(folder.path()), AllOf(HasSubstr("InitializeInjection: 1\n"), HasSubstr("done\n")));
+  EXPECT_THAT(stdout_of(folder.path()),
+              AllOf(HasSubstr("InitializeInjection: 1\n"), HasSubstr("done\n")));
   EXPECT_THAT(stderr_of(folder.path()),
-              AllOf(HasSubstr("stepscope: CUDA calls and kernels were not recorded: /does/not/exist: cannot be loaded"),
+              AllOf(HasSubstr("stepscope: CUDA calls and kernels were not recorded: "
+                              "/does/not/exist: cannot be loaded"),
                     HasSubstr("set STEPSCOPE_CUPTI")));
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(1));
   model::Trace const& trace = traces.begin()->second;
   EXPECT_EQ(count_names(trace).at("step"), 3);
-  EXPECT_THAT(trace.info().facts, Contains(Pair("cuda tracing", HasSubstr("off: /does/not/exist"))));
+  EXPECT_THAT(trace.info().facts,
+              Contains(Pair("cuda tracing", HasSubstr("off: /does/not/exist"))));
 }
 
 TEST_F(CudaInjection, says_that_the_driver_does_not_work) {
@@ -81,7 +85,8 @@ TEST_F(CudaInjection, keeps_the_names_of_devices_and_bears_those_of_streams_that
 }
 
 TEST_F(CudaInjection, is_silent_when_not_asked_to_report) {
-  EXPECT_EQ(run("cuda", {{"STEPSCOPE_CUPTI", "/does/not/exist"}, {"STEPSCOPE_REPORT_LOSS", "0"}}), 0);
+  EXPECT_EQ(run("cuda", {{"STEPSCOPE_CUPTI", "/does/not/exist"}, {"STEPSCOPE_REPORT_LOSS", "0"}}),
+            0);
   EXPECT_EQ(stderr_of(folder.path()), "");
 }
 
@@ -97,7 +102,8 @@ TEST_F(CudaInjection, gives_a_fork_its_own_file_without_cuda) {
   ASSERT_THAT(traces, SizeIs(2));
   int with_cuda = 0;
   for (auto const& [name, trace] : traces)
-    for (auto const& [fact, text] : trace.info().facts) with_cuda += static_cast<int>(fact == "cuda tracing");
+    for (auto const& [fact, text] : trace.info().facts)
+      with_cuda += static_cast<int>(fact == "cuda tracing");
   EXPECT_EQ(with_cuda, 1);
 }
 
@@ -108,7 +114,11 @@ TEST_F(CudaInjection, is_set_up_by_record) {
   options.cuda_buffer_mb = 77;
   std::string const said = folder.path() / "said";
   testing::internal::CaptureStderr();
-  EXPECT_EQ(record_command(options, {"sh", "-c", "echo $CUDA_INJECTION64_PATH $STEPSCOPE_CUDA_BUFFER_MB > " + said}).value(), 0);
+  EXPECT_EQ(
+      record_command(
+          options, {"sh", "-c", "echo $CUDA_INJECTION64_PATH $STEPSCOPE_CUDA_BUFFER_MB > " + said})
+          .value(),
+      0);
   testing::internal::GetCapturedStderr();
   std::string line;
   std::getline(std::ifstream(said), line);

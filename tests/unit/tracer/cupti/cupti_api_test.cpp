@@ -39,9 +39,11 @@ TEST(LoadCupti, refuses_a_library_that_is_no_cupti) {
 
 TEST(LoadCupti, looks_beside_the_cuda_libraries_of_the_process_first) {
   EXPECT_THAT(cupti_candidates(13, {"/env/nvidia/cu13/lib"}),
-              ElementsAre("/env/nvidia/cu13/lib/libcupti.so.13", "/env/nvidia/cu13/lib/../extras/CUPTI/lib64/libcupti.so.13",
-                          "/env/nvidia/cu13/lib/../../cuda_cupti/lib/libcupti.so.13", "libcupti.so.13",
-                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
+              ElementsAre("/env/nvidia/cu13/lib/libcupti.so.13",
+                          "/env/nvidia/cu13/lib/../extras/CUPTI/lib64/libcupti.so.13",
+                          "/env/nvidia/cu13/lib/../../cuda_cupti/lib/libcupti.so.13",
+                          "libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
+                          "/usr/local/cuda/lib64/libcupti.so.13",
                           "/usr/local/cuda/targets/x86_64-linux/lib/libcupti.so.13"));
 }
 
@@ -55,9 +57,12 @@ TEST(LoadCupti, says_where_it_found_the_installed_one_and_which_it_is) {
 TEST(CuptiErrors, say_what_to_do) {
   FakeCupti fake;
   CuptiApi const api = FakeCupti::api();
-  EXPECT_THAT(describe_cupti_error(api, "cuptiSubscribe", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
-              testing::AllOf(HasSubstr("cuptiSubscribe failed with CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"),
-                             HasSubstr("another profiler holds CUPTI")));
+  EXPECT_THAT(
+      describe_cupti_error(api, "cuptiSubscribe", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
+      testing::AllOf(
+          HasSubstr(
+              "cuptiSubscribe failed with CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"),
+          HasSubstr("another profiler holds CUPTI")));
   EXPECT_THAT(describe_cupti_error(api, "cuptiActivityEnable", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
               HasSubstr("NVreg_RestrictProfilingToAdminUsers"));
 }

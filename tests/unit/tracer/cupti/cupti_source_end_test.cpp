@@ -1,4 +1,5 @@
-// How a capture of CUDA ends: what is waited for, who takes CUPTI down and when, and that a program which exits is not kept.
+// How a capture of CUDA ends: what is waited for, who takes CUPTI down and when, and that a program
+// which exits is not kept.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -67,7 +68,8 @@ TEST_F(CuptiSourceTest, is_not_taken_down_in_the_middle_of_a_call_of_the_runtime
   int64_t const before = monotonic_ns();
   finish();
   fake.program_enters(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
-  while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs) fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
+  while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs)
+    fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
   EXPECT_EQ(fake.count("Finalize"), 0U);
   fake.program_leaves(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
   EXPECT_EQ(fake.count("Finalize"), 1U);
@@ -126,7 +128,8 @@ TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then
   finish();
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
   EXPECT_EQ(fake.calls().size(), calls);
-  EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
+  EXPECT_THAT(fake.enabled(),
+              testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
 }
 
 TEST_F(CuptiSourceTest, is_emptied_after_a_crash_but_only_when_the_rest_was_written) {
@@ -186,7 +189,8 @@ TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti
   hang.end();
 }
 
-TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs_while_capture_ends) {
+TEST_F(CuptiSourceTest,
+       does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs_while_capture_ends) {
   source->driver_starts();
   Hang hang(fake, "ActivityDisable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   std::thread writer([this] { finish(); });
@@ -214,7 +218,8 @@ TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over)
     EXPECT_EQ(fake.buffers_read(), 1U);
   }
   EXPECT_EQ(names().size(), 4U);
-  ASSERT_TRUE(fake.play(launches(3, 1)));  // CUPTI's destructors deliver the rest: its memory is not to be trusted
+  ASSERT_TRUE(fake.play(
+      launches(3, 1)));  // CUPTI's destructors deliver the rest: its memory is not to be trusted
   finish();
   EXPECT_THAT(names(), IsEmpty());
 }
@@ -256,7 +261,8 @@ TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
   source->driver_starts();
   window.thread_begins_annotating();
   window.thread_enters_window();
-  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
+  ASSERT_TRUE(fake.play(RecordBuffer().add(
+      runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
   next_round();
   window.thread_leaves_window();
   for (int round = 0; round < 5; ++round) {
@@ -268,7 +274,8 @@ TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
   EXPECT_TRUE(source->idle());
 }
 
-TEST_F(CuptiSourceOfSteps, are_all_of_the_trace_though_the_program_goes_on_while_their_kernels_end) {
+TEST_F(CuptiSourceOfSteps,
+       are_all_of_the_trace_though_the_program_goes_on_while_their_kernels_end) {
   source->driver_starts();
   window.thread_begins_annotating();
   window.thread_enters_window();
@@ -283,7 +290,9 @@ TEST_F(CuptiSourceOfSteps, are_all_of_the_trace_though_the_program_goes_on_while
                             .add(kernel("behind", {behind, behind}, 2))));
   next_round();
   EXPECT_FALSE(source->idle());
-  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("inside", {behind, behind}, 1)).add(kernel("behind", {behind, behind}, 3))));
+  ASSERT_TRUE(fake.play(RecordBuffer()
+                            .add(kernel("inside", {behind, behind}, 1))
+                            .add(kernel("behind", {behind, behind}, 3))));
   finish();
   EXPECT_THAT(names(), testing::UnorderedElementsAre("cudaLaunchKernel", "inside"));
 }
@@ -304,7 +313,8 @@ TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
   source->driver_starts();
   window.thread_begins_annotating();
   window.thread_enters_window();
-  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
+  ASSERT_TRUE(fake.play(RecordBuffer().add(
+      runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
   next_round();
   window.thread_leaves_window();
   for (uint64_t node = 1; node < 6; ++node) {

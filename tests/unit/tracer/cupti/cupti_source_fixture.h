@@ -47,14 +47,16 @@ class CuptiSourceTest : public testing::Test {
   std::vector<std::string> names() {
     std::vector<std::string> result;
     for (uint32_t track = 0; track < store.tracks().size(); ++track)
-      for (model::StringId const name : store.rows(model::TrackId{track}).take().name) result.emplace_back(store.text(name));
+      for (model::StringId const name : store.rows(model::TrackId{track}).take().name)
+        result.emplace_back(store.text(name));
     return result;
   }
   static RecordBuffer launches(uint32_t first, uint32_t count) {
     RecordBuffer records;
     for (uint32_t i = 0; i < count; ++i) {
       uint64_t const start = uint64_t{1000} * (first + i);
-      records.add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {start, start + 100}, first + i));
+      records.add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+                               {start, start + 100}, first + i));
       records.add(kernel("k", {start + 200, start + 700}, first + i));
     }
     return records;

@@ -32,13 +32,17 @@ TEST_F(CuptiSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
 
 TEST_F(CuptiSourceTest, sets_the_clock_and_the_buffers_before_it_asks_for_anything) {
   source->driver_starts();
-  size_t const first_enabled = fake.position("ActivityEnable " + std::to_string(kActivities[0].kind));
+  size_t const first_enabled =
+      fake.position("ActivityEnable " + std::to_string(kActivities[0].kind));
   for (char const* const call :
-       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivitySetAttribute", "ActivityRegisterCallbacks"})
+       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivitySetAttribute",
+        "ActivityRegisterCallbacks"})
     EXPECT_LT(fake.position(call), first_enabled) << call;
   EXPECT_EQ(fake.position("Subscribe"), 0U);
-  for (Activity const& activity : kActivities) EXPECT_TRUE(fake.enabled().contains(activity.kind)) << activity.kind;
-  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_KERNEL));  // would run one kernel at a time
+  for (Activity const& activity : kActivities)
+    EXPECT_TRUE(fake.enabled().contains(activity.kind)) << activity.kind;
+  EXPECT_FALSE(
+      fake.enabled().contains(CUPTI_ACTIVITY_KIND_KERNEL));  // would run one kernel at a time
 }
 
 TEST_F(CuptiSourceTest, has_cupti_use_the_clock_of_the_trace) {
@@ -143,9 +147,10 @@ TEST_F(CuptiSourceTest, says_which_error_it_got_when_another_tool_holds_cupti) {
   source->driver_starts();
   finish();
   EXPECT_THAT(fake.calls(), ElementsAre("Subscribe"));
-  EXPECT_THAT(source->problem(),
-              AllOf(HasSubstr("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"), HasSubstr("another profiler")));
-  EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("off: cuptiSubscribe failed"))));
+  EXPECT_THAT(source->problem(), AllOf(HasSubstr("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"),
+                                       HasSubstr("another profiler")));
+  EXPECT_THAT(store.info.facts,
+              Contains(Pair("cuda tracing", HasSubstr("off: cuptiSubscribe failed"))));
 }
 
 TEST_F(CuptiSourceTest, names_the_drivers_setting_when_it_may_not_profile) {
@@ -157,12 +162,14 @@ TEST_F(CuptiSourceTest, names_the_drivers_setting_when_it_may_not_profile) {
 }
 
 TEST_F(CuptiSourceTest, goes_on_without_records_that_are_not_essential) {
-  fake.answers["ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)] = CUPTI_ERROR_NOT_COMPATIBLE;
+  fake.answers["ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)] =
+      CUPTI_ERROR_NOT_COMPATIBLE;
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   finish();
   EXPECT_EQ(names().size(), 2U);
-  EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("without records of kind 50"))));
+  EXPECT_THAT(store.info.facts,
+              Contains(Pair("cuda tracing", HasSubstr("without records of kind 50"))));
 }
 
 TEST_F(CuptiSourceTest, tells_once_which_call_did_not_work) {
@@ -172,7 +179,9 @@ TEST_F(CuptiSourceTest, tells_once_which_call_did_not_work) {
   next_round();
   finish();
   EXPECT_EQ(std::count_if(store.info.facts.begin(), store.info.facts.end(),
-                          [](auto const& fact) { return fact.second.find("cuptiActivityFlushAll") != std::string::npos; }),
+                          [](auto const& fact) {
+                            return fact.second.find("cuptiActivityFlushAll") != std::string::npos;
+                          }),
             1);
 }
 
@@ -195,7 +204,8 @@ TEST_F(CuptiSourceTest, leaves_a_cupti_alone_that_has_ended_itself) {
 
 TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
   for (char const* const call :
-       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivityRegisterCallbacks"}) {
+       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback",
+        "ActivityRegisterCallbacks"}) {
     CaptureWindow all{std::nullopt};
     FakeCupti* const same = &fake;
     same->answers = {{call, CUPTI_ERROR_UNKNOWN}};
@@ -220,7 +230,8 @@ class HardwareEventsVariable {
   HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
 };
 
-TEST_F(CuptiSourceTest, does_not_ask_a_cupti_for_hardware_events_whose_faults_would_harm_the_program) {
+TEST_F(CuptiSourceTest,
+       does_not_ask_a_cupti_for_hardware_events_whose_faults_would_harm_the_program) {
   version = cupti::k13v4Update1 - 1;
   source->driver_starts();
   fake.driver_is_initialized();
@@ -258,7 +269,8 @@ TEST_F(CuptiSourceTest, says_why_there_are_no_hardware_events) {
   source->driver_starts();
   fake.driver_is_initialized();
   finish();
-  EXPECT_THAT(store.info.facts, Contains(Pair("cuda timestamps", HasSubstr("cuptiActivityEnableHWTrace failed"))));
+  EXPECT_THAT(store.info.facts,
+              Contains(Pair("cuda timestamps", HasSubstr("cuptiActivityEnableHWTrace failed"))));
 }
 
 TEST_F(CuptiSourceTest, converts_the_clock_of_a_cupti_that_must_not_use_ours) {
@@ -277,7 +289,8 @@ TEST_F(CuptiSourceTest, converts_the_clock_of_a_cupti_that_must_not_use_ours) {
   auto const rows = store.rows(model::TrackId{0}).take();
   ASSERT_EQ(rows.size(), 1U);
   constexpr double kClocksAreRead = 100'000;  // one after the other, beside other programs
-  EXPECT_NEAR(static_cast<double>(rows.start[0]), static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
+  EXPECT_NEAR(static_cast<double>(rows.start[0]),
+              static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
   EXPECT_THAT(store.info.facts, Contains(Pair("cuda clock", HasSubstr("converted"))));
 }
 
@@ -298,7 +311,8 @@ TEST_F(CuptiSourceTest, waits_for_a_clock_that_cannot_be_read_yet) {
   auto const rows = store.rows(model::TrackId{0}).take();
   ASSERT_EQ(rows.size(), 1U);
   constexpr double kClocksAreRead = 100'000;  // one after the other, beside other programs
-  EXPECT_NEAR(static_cast<double>(rows.start[0]), static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
+  EXPECT_NEAR(static_cast<double>(rows.start[0]),
+              static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
 }
 
 TEST_F(CuptiSourceTest, takes_a_clock_that_is_never_told_for_real_time) {
@@ -308,7 +322,8 @@ TEST_F(CuptiSourceTest, takes_a_clock_that_is_never_told_for_real_time) {
   auto record = kernel("k", {0, 0}, 1);
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  record.start = record.end = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  record.start = record.end =
+      static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
   ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
   finish();
   EXPECT_THAT(names(), ElementsAre("k"));
@@ -334,7 +349,8 @@ TEST_F(CuptiSourceTest, does_not_flush_from_two_threads_at_once) {
     while (!go_on) std::this_thread::yield();
     --inside;
   };
-  std::thread program([this] { fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020); });
+  std::thread program(
+      [this] { fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020); });
   while (!entered) std::this_thread::yield();
   drain();  // leaves it to the other
   go_on = true;
@@ -364,7 +380,8 @@ TEST_F(CuptiSourceTest, tells_of_a_device_whose_context_was_there_before_it) {
   source->driver_starts();
   auto used = device_record("H100", 0);
   used.uuid.bytes[0] = 0x12;
-  ASSERT_TRUE(fake.play(RecordBuffer().add(used).add(device_record("H100", 1)).add(kernel("k", {100, 200}, 1))));
+  ASSERT_TRUE(fake.play(
+      RecordBuffer().add(used).add(device_record("H100", 1)).add(kernel("k", {100, 200}, 1))));
   drain();
   ASSERT_EQ(devices.used().size(), 1U);
   EXPECT_EQ(devices.used()[0].number, 0);
@@ -379,8 +396,12 @@ TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {
   auto used = device_record("H100", 1);
   used.uuid.bytes[0] = 0x12;
   used.uuid.bytes[15] = 0x34;
-  ASSERT_TRUE(fake.play(
-      RecordBuffer().add(device_record("H100", 0)).add(used).add(instance).add(context_record(5, 1)).add(context_record(6, 2))));
+  ASSERT_TRUE(fake.play(RecordBuffer()
+                            .add(device_record("H100", 0))
+                            .add(used)
+                            .add(instance)
+                            .add(context_record(5, 1))
+                            .add(context_record(6, 2))));
   drain();
   ASSERT_EQ(devices.used().size(), 2U);
   EXPECT_EQ(devices.used()[1].uuid, "MIG-56000000-0000-0000-0000-000000000000");
@@ -397,7 +418,8 @@ TEST_F(CuptiSourceTest, tells_of_no_devices_when_it_records_nothing) {
 TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
   source->driver_starts();
   auto const self = static_cast<uint32_t>(::gettid());
-  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 1}, 1, self))));
+  ASSERT_TRUE(fake.play(RecordBuffer().add(
+      runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 1}, 1, self))));
   finish();
   ASSERT_EQ(store.tracks().size(), 1U);
   EXPECT_EQ(store.tracks()[0].name, thread_name(self));
@@ -430,13 +452,15 @@ TEST_F(CuptiSourceTest, does_not_let_the_program_stop_it_unless_asked_to) {
 
 TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_them) {
   source->driver_starts();
-  EXPECT_THAT(fake.enabled(), ElementsAre(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_MEMORY2,
-                                          CUPTI_ACTIVITY_KIND_MEMORY_POOL));
+  EXPECT_THAT(fake.enabled(),
+              ElementsAre(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+                          CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL));
   window.thread_begins_annotating();
   window.thread_enters_window();
   EXPECT_EQ(fake.enabled().size(), kActivities.size());
   window.thread_enters_window();
-  EXPECT_EQ(fake.count("ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)), 1U);
+  EXPECT_EQ(fake.count("ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)),
+            1U);
 }
 
 TEST_F(CuptiSourceOfSteps, asks_for_everything_at_once_when_the_driver_starts_inside_of_them) {

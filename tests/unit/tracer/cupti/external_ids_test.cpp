@@ -1,4 +1,5 @@
-// Numbers that the program gives its work by CUPTI's API (external correlation): marks at the calls that were made for it.
+// Numbers that the program gives its work by CUPTI's API (external correlation): marks at the calls
+// that were made for it.
 #include <cstdint>
 #include <vector>
 
@@ -21,10 +22,12 @@ TEST_P(RecordDecoderTest, marks_a_call_with_the_number_that_the_program_gave_the
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {200, 250}, 10));
   finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Row{EventKind::kAnnotatedMark, "external id (custom 1)", "thread 100", 100, 0, 9},
-                                           Row{EventKind::kAnnotatedMark, "external id (OpenACC)", "thread 100", 100, 0, 9},
-                                           Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
-                                           Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 200, 50, 10}));
+  EXPECT_THAT(rows(),
+              UnorderedElementsAre(
+                  Row{EventKind::kAnnotatedMark, "external id (custom 1)", "thread 100", 100, 0, 9},
+                  Row{EventKind::kAnnotatedMark, "external id (OpenACC)", "thread 100", 100, 0, 9},
+                  Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
+                  Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 200, 50, 10}));
   std::vector<uint64_t> ids;
   for (model::RangeDetail const& detail : details<model::RangeDetail>()) {
     EXPECT_EQ(detail.payload_type, model::NumberType::kUnsigned);
@@ -40,8 +43,10 @@ TEST_P(RecordDecoderTest, marks_a_runtime_call_and_not_the_driver_call_that_it_i
   add(external_record(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 5, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Row{EventKind::kAnnotatedMark, "external id (custom 0)", "thread 100", 100, 0, 9},
-                                           Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9}));
+  EXPECT_THAT(rows(),
+              UnorderedElementsAre(
+                  Row{EventKind::kAnnotatedMark, "external id (custom 0)", "thread 100", 100, 0, 9},
+                  Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9}));
 }
 
 TEST_P(RecordDecoderTest, forgets_numbers_of_calls_that_are_left_out) {

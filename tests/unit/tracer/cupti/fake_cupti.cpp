@@ -78,10 +78,11 @@ constexpr std::array<std::pair<uint32_t, char const*>, 4> kDriverNames = {{
 }};
 
 template <size_t N>
-CUptiResult find_name(std::array<std::pair<uint32_t, char const*>, N> const& names, uint32_t function, uint32_t end,
-                      char const** name) {
+CUptiResult find_name(std::array<std::pair<uint32_t, char const*>, N> const& names,
+                      uint32_t function, uint32_t end, char const** name) {
   if (function >= end) return CUPTI_ERROR_INVALID_PARAMETER;
-  auto const found = std::find_if(names.begin(), names.end(), [&](auto const& entry) { return entry.first == function; });
+  auto const found = std::find_if(names.begin(), names.end(),
+                                  [&](auto const& entry) { return entry.first == function; });
   *name = found == names.end() ? "other" : found->second;
   return CUPTI_SUCCESS;
 }
@@ -95,12 +96,14 @@ struct FakeEntryPoints {
     return current->note("GetVersion");
   }
   static CUptiResult get_result_string(CUptiResult result, char const** text) {
-    *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-            : result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES          ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
-                                                                     : "CUPTI_ERROR";
+    *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+            : result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+                                                            : "CUPTI_ERROR";
     return CUPTI_SUCCESS;
   }
-  static CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* data) {
+  static CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback,
+                               void* data) {
     CUptiResult const result = current->note("Subscribe");
     if (result != CUPTI_SUCCESS) return result;
     *handle = nullptr;
@@ -112,11 +115,13 @@ struct FakeEntryPoints {
     current->callback_ = nullptr;
     return current->note("Unsubscribe");
   }
-  static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle,
+                                     CUpti_CallbackDomain domain, CUpti_CallbackId id) {
     current->callbacks_[{domain, id}] = enable != 0;
     return current->note("EnableCallback");
   }
-  static CUptiResult enable_domain(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
+  static CUptiResult enable_domain(uint32_t enable, CUpti_SubscriberHandle,
+                                   CUpti_CallbackDomain domain) {
     if (enable != 0)
       current->domains_.insert(domain);
     else
@@ -140,14 +145,16 @@ struct FakeEntryPoints {
     current->timestamp_ = callback;
     return current->note("ActivityRegisterTimestampCallback");
   }
-  static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+  static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc request,
+                                        CUpti_BuffersCallbackCompleteFunc complete) {
     current->request_ = request;
     current->complete_ = complete;
     return current->note("ActivityRegisterCallbacks");
   }
   static CUptiResult enable(CUpti_ActivityKind kind) {
     CUptiResult result = current->note(fmt::format("ActivityEnable {}", static_cast<int>(kind)));
-    if (auto const all = current->answers.find("ActivityEnable"); all != current->answers.end()) result = all->second;
+    if (auto const all = current->answers.find("ActivityEnable"); all != current->answers.end())
+      result = all->second;
     if (result == CUPTI_SUCCESS) current->enabled_.insert(kind);
     return result;
   }
@@ -160,7 +167,8 @@ struct FakeEntryPoints {
     return current->note("ActivityGetNumDroppedRecords");
   }
   static CUptiResult flush_all(uint32_t flag) {
-    CUptiResult const result = current->note(flag == 0 ? "ActivityFlushAll" : "ActivityFlushAll forced");
+    CUptiResult const result =
+        current->note(flag == 0 ? "ActivityFlushAll" : "ActivityFlushAll forced");
     if (flag != 0) current->deliver_held();
     return result;
   }
@@ -190,11 +198,14 @@ struct FakeEntryPoints {
     return current->note("GetContextId");
   }
   static CUptiResult get_stream_id(CUcontext context, CUstream stream, uint8_t, uint32_t* number) {
-    if (reinterpret_cast<uint64_t>(stream) >> 32 != reinterpret_cast<uint64_t>(context)) return CUPTI_ERROR_INVALID_STREAM;
+    if (reinterpret_cast<uint64_t>(stream) >> 32 != reinterpret_cast<uint64_t>(context))
+      return CUPTI_ERROR_INVALID_STREAM;
     *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(stream));
     return current->note("GetStreamIdEx");
   }
-  static CUptiResult enable_all_sync(uint8_t) { return current->note("ActivityEnableAllSyncRecords"); }
+  static CUptiResult enable_all_sync(uint8_t) {
+    return current->note("ActivityEnableAllSyncRecords");
+  }
 };
 
 CUstream FakeCupti::stream(uint32_t context, uint32_t number) {
@@ -288,7 +299,8 @@ bool FakeCupti::play(RecordBuffer const& records) {
   return true;
 }
 
-void FakeCupti::callback(CUpti_CallbackDomain domain, CUpti_CallbackId function, CUpti_ApiCallbackSite site) {
+void FakeCupti::callback(CUpti_CallbackDomain domain, CUpti_CallbackId function,
+                         CUpti_ApiCallbackSite site) {
   auto const one = callbacks_.find({domain, function});
   bool const wanted = domains_.contains(domain) || (one != callbacks_.end() && one->second);
   if (!wanted || callback_ == nullptr) return;
@@ -319,13 +331,15 @@ void FakeCupti::program_leaves(CUpti_runtime_api_trace_cbid function) {
 void FakeCupti::tell_state(CUpti_CallbackIdState state, char const* message) {
   CUpti_StateData data{};
   data.notification = {CUPTI_ERROR_UNKNOWN, message};
-  if (callbacks_[{CUPTI_CB_DOMAIN_STATE, state}]) callback_(callback_data_, CUPTI_CB_DOMAIN_STATE, state, &data);
+  if (callbacks_[{CUPTI_CB_DOMAIN_STATE, state}])
+    callback_(callback_data_, CUPTI_CB_DOMAIN_STATE, state, &data);
 }
 
 void FakeCupti::driver_is_initialized() {
   CUpti_ResourceData data{};
   if (callbacks_[{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED}])
-    callback_(callback_data_, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, &data);
+    callback_(callback_data_, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
+              &data);
 }
 
 std::vector<std::string> FakeCupti::calls() const {
@@ -352,7 +366,8 @@ size_t FakeCupti::enabled_functions() const {
   auto const drivers = std::count_if(functions_.begin(), functions_.end(), [](auto const& entry) {
     return entry.first.first == CUPTI_CB_DOMAIN_DRIVER_API && entry.second;
   });
-  return static_cast<size_t>(drivers + std::count_if(callbacks_.begin(), callbacks_.end(), is_on)) + domains_.size();
+  return static_cast<size_t>(drivers + std::count_if(callbacks_.begin(), callbacks_.end(), is_on)) +
+         domains_.size();
 }
 
 bool FakeCupti::driver_function_enabled(CUpti_driver_api_trace_cbid function) const {
@@ -365,9 +380,12 @@ bool FakeCupti::runtime_function_enabled(CUpti_runtime_api_trace_cbid function) 
   return found == functions_.end() ? enabled_.contains(CUPTI_ACTIVITY_KIND_RUNTIME) : found->second;
 }
 
-CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record) {
+CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes,
+                                       CUpti_Activity** record) {
   size_t at = 0;
-  if (*record != nullptr) at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) + record_bytes((*record)->kind);
+  if (*record != nullptr)
+    at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
+         record_bytes((*record)->kind);
   if (at + sizeof(CUpti_Activity) > valid_bytes) {
     if (current != nullptr) ++current->buffers_read_;
     return CUPTI_ERROR_MAX_LIMIT_REACHED;
@@ -380,9 +398,11 @@ CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes, CUpt
   return CUPTI_SUCCESS;
 }
 
-CUptiResult FakeCupti::get_callback_name(CUpti_CallbackDomain domain, uint32_t function, char const** name) {
-  return domain == CUPTI_CB_DOMAIN_DRIVER_API ? find_name(kDriverNames, function, CUPTI_DRIVER_TRACE_CBID_SIZE, name)
-                                              : find_name(kRuntimeNames, function, CUPTI_RUNTIME_TRACE_CBID_SIZE, name);
+CUptiResult FakeCupti::get_callback_name(CUpti_CallbackDomain domain, uint32_t function,
+                                         char const** name) {
+  return domain == CUPTI_CB_DOMAIN_DRIVER_API
+             ? find_name(kDriverNames, function, CUPTI_DRIVER_TRACE_CBID_SIZE, name)
+             : find_name(kRuntimeNames, function, CUPTI_RUNTIME_TRACE_CBID_SIZE, name);
 }
 
 }  // namespace stepscope::tracer

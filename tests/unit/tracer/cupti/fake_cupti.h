@@ -1,5 +1,6 @@
-// A CUPTI behind the seam that does what a test says: answers, refuses, requests and completes buffers, drops records, takes its
-// time. It writes the layouts of CUPTI 12.0, notes every call, and fails the test where the real one would crash.
+// A CUPTI behind the seam that does what a test says: answers, refuses, requests and completes
+// buffers, drops records, takes its time. It writes the layouts of CUPTI 12.0, notes every call,
+// and fails the test where the real one would crash.
 #pragma once
 
 #include <atomic>
@@ -42,9 +43,11 @@ class FakeCupti {
   /// What its own clock is ahead of CLOCK_MONOTONIC.
   int64_t clock_offset_ns = 0;
 
-  /// Requests a buffer and completes it with these records, as a thread of the program does. False when none was given.
+  /// Requests a buffer and completes it with these records, as a thread of the program does. False
+  /// when none was given.
   bool play(RecordBuffer const& records);
-  /// Requests a buffer that stays with CUPTI until complete() or the next forced flush. False when none was given.
+  /// Requests a buffer that stays with CUPTI until complete() or the next forced flush. False when
+  /// none was given.
   bool request();
   void complete(RecordBuffer const& records);
   /// Completes the buffer that was requested last. False when the records do not fit it.
@@ -77,7 +80,8 @@ class FakeCupti {
   [[nodiscard]] size_t buffers_read() const { return buffers_read_; }
 
   static CUptiResult get_next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
-  static CUptiResult get_callback_name(CUpti_CallbackDomain domain, uint32_t function, char const** name);
+  static CUptiResult get_callback_name(CUpti_CallbackDomain domain, uint32_t function,
+                                       char const** name);
 
  private:
   struct Buffer {

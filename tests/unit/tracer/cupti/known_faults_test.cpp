@@ -33,8 +33,10 @@ TEST(KnownFaults, begin_with_the_version_that_made_them) {
 
 TEST(KnownFaults, are_none_in_versions_to_come) {
   EXPECT_THAT(known_faults(140'000), IsEmpty());
-  EXPECT_THAT(known_faults(130'000), Contains(Field(&KnownFault::fixed_in, StrEq("13.0 Update 1"))));
-  EXPECT_THAT(known_faults(130'001), Not(Contains(Field(&KnownFault::fixed_in, StrEq("13.0 Update 1")))));
+  EXPECT_THAT(known_faults(130'000),
+              Contains(Field(&KnownFault::fixed_in, StrEq("13.0 Update 1"))));
+  EXPECT_THAT(known_faults(130'001),
+              Not(Contains(Field(&KnownFault::fixed_in, StrEq("13.0 Update 1")))));
 }
 
 TEST(CuptiRelease, is_the_one_of_cuda) {

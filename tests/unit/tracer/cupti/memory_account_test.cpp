@@ -53,7 +53,8 @@ TEST(MemoryAccount, never_reports_less_held_than_lives) {
 
 TEST(MemoryAccount, counts_memory_of_the_host_on_no_device) {
   MemoryAccount account;
-  auto const detail = account.apply(memory_record(kAllocation, 0xA000, 100, 0, 1, CUPTI_ACTIVITY_MEMORY_KIND_PINNED));
+  auto const detail = account.apply(
+      memory_record(kAllocation, 0xA000, 100, 0, 1, CUPTI_ACTIVITY_MEMORY_KIND_PINNED));
   EXPECT_EQ(detail.device, -1);
   EXPECT_EQ(detail.memory, model::MemoryKind::kPinned);
   EXPECT_EQ(account.apply(memory_record(kAllocation, 0xB000, 1, 0, 1)).allocated_bytes, 1U);

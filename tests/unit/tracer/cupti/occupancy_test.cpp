@@ -18,15 +18,20 @@ constexpr MultiprocessorLimits kV100 = {.warps = 64,
                                         .threads_per_warp = 32,
                                         .compute_capability_major = 7};
 
-TEST(Occupancy, is_full_when_nothing_binds) { EXPECT_EQ(occupancy_percent(kH100, {256, 32, 0, 0}), 100); }
+TEST(Occupancy, is_full_when_nothing_binds) {
+  EXPECT_EQ(occupancy_percent(kH100, {256, 32, 0, 0}), 100);
+}
 
 TEST(Occupancy, is_bound_by_registers) {
-  EXPECT_EQ(occupancy_percent(kH100, {256, 64, 0, 0}), 50);   // 2,048 registers a warp: 32 warps
-  EXPECT_EQ(occupancy_percent(kH100, {256, 65, 0, 0}), 38);   // 2,304 a warp: 28 warps, 3 blocks of 8
+  EXPECT_EQ(occupancy_percent(kH100, {256, 64, 0, 0}), 50);  // 2,048 registers a warp: 32 warps
+  EXPECT_EQ(occupancy_percent(kH100, {256, 65, 0, 0}),
+            38);  // 2,304 a warp: 28 warps, 3 blocks of 8
   EXPECT_EQ(occupancy_percent(kH100, {1024, 255, 0, 0}), 0);  // does not fit
 }
 
-TEST(Occupancy, is_bound_by_the_number_of_blocks) { EXPECT_EQ(occupancy_percent(kH100, {32, 16, 0, 0}), 50); }
+TEST(Occupancy, is_bound_by_the_number_of_blocks) {
+  EXPECT_EQ(occupancy_percent(kH100, {32, 16, 0, 0}), 50);
+}
 
 TEST(Occupancy, is_bound_by_warps_of_a_block_that_do_not_divide_the_multiprocessor) {
   EXPECT_EQ(occupancy_percent(kH100, {768, 16, 0, 0}), 75);  // 2 blocks of 24 warps

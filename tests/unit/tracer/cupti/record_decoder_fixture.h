@@ -53,8 +53,8 @@ struct Row {
   bool operator==(Row const&) const = default;
 };
 inline std::ostream& operator<<(std::ostream& out, Row const& row) {
-  return out << fmt::format("{{{} '{}' on '{}' {}+{} #{}}}", model::kind_info(row.kind).name, row.name, row.track, row.start,
-                            row.dur, row.correlation);
+  return out << fmt::format("{{{} '{}' on '{}' {}+{} #{}}}", model::kind_info(row.kind).name,
+                            row.name, row.track, row.start, row.dur, row.correlation);
 }
 
 class RecordDecoderTest : public testing::TestWithParam<Writer> {
@@ -64,7 +64,8 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
     if (GetParam() == Writer::kInstalled) {
       auto library = load_cupti();
       if (!library) GTEST_SKIP() << library.error().message;
-      if (library->version != CUPTI_API_VERSION) GTEST_SKIP() << library->path << " is not the one of the headers";
+      if (library->version != CUPTI_API_VERSION)
+        GTEST_SKIP() << library->path << " is not the one of the headers";
       api_ = library->api;
     }
     decoder_.emplace(api_, counts_launches_);
@@ -75,7 +76,8 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
     buffer_.add(record);
     if (GetParam() != Writer::kInstalled) return;
     constexpr uint8_t kFill = 0xEE;  // fields that the decoder must not read
-    for (size_t bytes = sizeof record; bytes < installed_bytes(record.kind); ++bytes) buffer_.add(kFill);
+    for (size_t bytes = sizeof record; bytes < installed_bytes(record.kind); ++bytes)
+      buffer_.add(kFill);
   }
   /// All records so far are a buffer that was completed.
   void complete() {
@@ -107,8 +109,9 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
     for (uint32_t track = 0; track < store.tracks().size(); ++track) {
       model::EventBatch const& batch = events(track);
       for (size_t i = 0; i < batch.size(); ++i)
-        result.push_back({batch.kind[i], std::string(store.text(batch.name[i])), store.tracks()[track].name, batch.start[i],
-                          batch.dur[i], batch.correlation[i]});
+        result.push_back({batch.kind[i], std::string(store.text(batch.name[i])),
+                          store.tracks()[track].name, batch.start[i], batch.dur[i],
+                          batch.correlation[i]});
     }
     return result;
   }
@@ -117,7 +120,8 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
   std::vector<Detail> details() {
     std::vector<Detail> result;
     for (uint32_t track = 0; track < store.tracks().size(); ++track)
-      for (Detail const& detail : std::get<model::DetailColumn<Detail>>(events(track).details)) result.push_back(detail);
+      for (Detail const& detail : std::get<model::DetailColumn<Detail>>(events(track).details))
+        result.push_back(detail);
     return result;
   }
 

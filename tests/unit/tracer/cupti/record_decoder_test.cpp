@@ -21,16 +21,21 @@ using testing::Field;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-INSTANTIATE_TEST_SUITE_P(Cupti, RecordDecoderTest, testing::Values(Writer::kOldest, Writer::kInstalled),
-                         [](auto const& test) { return test.param == Writer::kOldest ? "oldest" : "installed"; });
+INSTANTIATE_TEST_SUITE_P(Cupti, RecordDecoderTest,
+                         testing::Values(Writer::kOldest, Writer::kInstalled),
+                         [](auto const& test) {
+                           return test.param == Writer::kOldest ? "oldest" : "installed";
+                         });
 
 TEST_P(RecordDecoderTest, makes_a_launch_and_its_kernel) {
   add(device_record("H100"));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   add(kernel("_ZN2at4reluEPfi", {200, 450}, 9));
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
-                                  Row{EventKind::kKernel, "at::relu(float*, int)", "stream 7", 200, 250, 9}));
+  EXPECT_THAT(
+      rows(),
+      ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
+                  Row{EventKind::kKernel, "at::relu(float*, int)", "stream 7", 200, 250, 9}));
   auto const kernels = details<model::KernelDetail>();
   ASSERT_THAT(kernels, SizeIs(1));
   model::KernelDetail const& detail = kernels[0];
@@ -69,10 +74,10 @@ TEST_P(RecordDecoderTest, gives_all_nodes_of_a_graph_the_correlation_of_its_laun
 }
 
 TEST_P(RecordDecoderTest, tells_copies_from_pinned_and_from_pageable_memory) {
-  add(copy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, 512, {0, 10},
-           1));
-  add(copy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, 64, {20, 30},
-           2));
+  add(copy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+           CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, 512, {0, 10}, 1));
+  add(copy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+           CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, 64, {20, 30}, 2));
   finish();
   auto const all = rows();
   ASSERT_THAT(all, SizeIs(2));
@@ -128,12 +133,14 @@ TEST_P(RecordDecoderTest, does_not_call_a_launch_that_failed_a_launch) {
 TEST_P(RecordDecoderTest, reports_a_driver_call_inside_a_runtime_call_once) {
   add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, {110, 140}, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
-  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, {210, 240}, 10));  // from another thread, or of Triton
+  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, {210, 240},
+                  10));  // from another thread, or of Triton
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {300, 350}, 11));
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
-                                  Row{EventKind::kLaunch, "cuLaunchKernel", "thread 100", 210, 30, 10},
-                                  Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 300, 50, 11}));
+  EXPECT_THAT(rows(),
+              ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
+                          Row{EventKind::kLaunch, "cuLaunchKernel", "thread 100", 210, 30, 10},
+                          Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 300, 50, 11}));
 }
 
 TEST_P(RecordDecoderTest, knows_by_the_time_what_is_inside_a_runtime_call) {
@@ -156,24 +163,30 @@ TEST_P(RecordDecoderTest, says_which_stream_a_call_waited_for) {
   add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, {110, 190}, 5, 13));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, {100, 200}, 5));
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kSync, "cudaStreamSynchronize", "thread 100", 100, 100, 5}));
+  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kSync, "cudaStreamSynchronize", "thread 100", 100,
+                                      100, 5}));
   EXPECT_THAT(details<model::SyncDetail>(),
-              ElementsAre(AllOf(Field(&model::SyncDetail::sync, model::SyncKind::kStream), Field(&model::SyncDetail::device, 0),
+              ElementsAre(AllOf(Field(&model::SyncDetail::sync, model::SyncKind::kStream),
+                                Field(&model::SyncDetail::device, 0),
                                 Field(&model::SyncDetail::stream, 13))));
 }
 
-TEST_P(RecordDecoderTest, puts_a_wait_together_whichever_record_comes_first_and_keeps_it_without_the_other) {
+TEST_P(RecordDecoderTest,
+       puts_a_wait_together_whichever_record_comes_first_and_keeps_it_without_the_other) {
   add(context_record());
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, {100, 200}, 5));
   add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, {300, 400}, 6));
   round();
-  add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, {110, 190}, 5, CUPTI_SYNCHRONIZATION_INVALID_VALUE));
+  add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, {110, 190}, 5,
+                  CUPTI_SYNCHRONIZATION_INVALID_VALUE));
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kSync, "cudaDeviceSynchronize", "thread 100", 100, 100, 5},
-                                  Row{EventKind::kSync, "cuStreamSynchronize", "thread 100", 300, 100, 6}));
-  EXPECT_THAT(details<model::SyncDetail>(), ElementsAre(Field(&model::SyncDetail::sync, model::SyncKind::kDevice),
-                                                        // by its name
-                                                        Field(&model::SyncDetail::sync, model::SyncKind::kStream)));
+  EXPECT_THAT(rows(),
+              ElementsAre(Row{EventKind::kSync, "cudaDeviceSynchronize", "thread 100", 100, 100, 5},
+                          Row{EventKind::kSync, "cuStreamSynchronize", "thread 100", 300, 100, 6}));
+  EXPECT_THAT(details<model::SyncDetail>(),
+              ElementsAre(Field(&model::SyncDetail::sync, model::SyncKind::kDevice),
+                          // by its name
+                          Field(&model::SyncDetail::sync, model::SyncKind::kStream)));
 }
 
 TEST_P(RecordDecoderTest, says_which_call_recorded_the_event_that_a_stream_waits_for) {
@@ -182,15 +195,17 @@ TEST_P(RecordDecoderTest, says_which_call_recorded_the_event_that_a_stream_waits
   add(event_record(77, 14, 22));
   add(event_record(77, 15, 40));  // after the wait
   add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, {100, 110}, 30, 9, 77));
-  add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, {200, 300}, 50, CUPTI_SYNCHRONIZATION_INVALID_VALUE,
-                  77));
+  add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, {200, 300}, 50,
+                  CUPTI_SYNCHRONIZATION_INVALID_VALUE, 77));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020, {200, 310}, 50));
   finish();
-  EXPECT_THAT(details<model::StreamWaitDetail>(), ElementsAre(AllOf(Field(&model::StreamWaitDetail::source_device, 0),
-                                                                    Field(&model::StreamWaitDetail::source_stream, 14),
-                                                                    Field(&model::StreamWaitDetail::source_correlation, 22U))));
+  EXPECT_THAT(details<model::StreamWaitDetail>(),
+              ElementsAre(AllOf(Field(&model::StreamWaitDetail::source_device, 0),
+                                Field(&model::StreamWaitDetail::source_stream, 14),
+                                Field(&model::StreamWaitDetail::source_correlation, 22U))));
   EXPECT_THAT(details<model::SyncDetail>(),
-              ElementsAre(AllOf(Field(&model::SyncDetail::sync, model::SyncKind::kEvent), Field(&model::SyncDetail::stream, 15),
+              ElementsAre(AllOf(Field(&model::SyncDetail::sync, model::SyncKind::kEvent),
+                                Field(&model::SyncDetail::stream, 15),
                                 Field(&model::SyncDetail::source_correlation, 40U))));
 }
 
@@ -221,14 +236,16 @@ TEST_P(RecordDecoderTest, keeps_the_account_of_memory_from_before_calls_are_reco
   add(memory_record(kAllocation, 0xB000, 50, 350, 2));
   finish();
   EXPECT_THAT(rows(), SizeIs(1));
-  EXPECT_THAT(details<model::MemoryDetail>(), ElementsAre(Field(&model::MemoryDetail::allocated_bytes, 1050U)));
+  EXPECT_THAT(details<model::MemoryDetail>(),
+              ElementsAre(Field(&model::MemoryDetail::allocated_bytes, 1050U)));
 }
 
 TEST_P(RecordDecoderTest, shows_memory_that_no_recorded_call_asked_for) {
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1));
   add(memory_record(kAllocation, 0xA000, 1000, 10, 2));
   finish();
-  EXPECT_THAT(rows(), testing::Contains(Row{EventKind::kMemory, "allocate", "CUDA (thread unknown)", 10, 0, 2}));
+  EXPECT_THAT(rows(), testing::Contains(
+                          Row{EventKind::kMemory, "allocate", "CUDA (thread unknown)", 10, 0, 2}));
 }
 
 TEST_P(RecordDecoderTest, calls_a_free_of_nothing_an_ordinary_call) {
@@ -247,14 +264,16 @@ TEST_P(RecordDecoderTest, shows_what_the_profiler_itself_cost) {
   record.end = kOrigin + 25;
   add(record);
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kOverhead, "CUPTI buffer flush", "thread 100", 5, 20, 0}));
+  EXPECT_THAT(rows(),
+              ElementsAre(Row{EventKind::kOverhead, "CUPTI buffer flush", "thread 100", 5, 20, 0}));
 }
 
 TEST_P(RecordDecoderTest, shows_what_cuda_itself_did_as_calls_and_not_as_the_profilers_cost) {
   constexpr uint32_t kCommandBufferFull = 6U << 16;  // not in all headers
   int64_t start = 0;
   for (uint32_t const kind :
-       {uint32_t{CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER}, uint32_t{CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING},
+       {uint32_t{CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER},
+        uint32_t{CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING},
         uint32_t{CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING}, kCommandBufferFull,
         uint32_t{CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE}}) {
     CUpti_ActivityOverhead record{};
@@ -268,11 +287,12 @@ TEST_P(RecordDecoderTest, shows_what_cuda_itself_did_as_calls_and_not_as_the_pro
     add(record);
   }
   finish();
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kApi, "driver compiler", "thread 100", 10, 5, 0},
-                                  Row{EventKind::kApi, "module loading", "thread 100", 20, 5, 0},
-                                  Row{EventKind::kApi, "lazy function loading", "thread 100", 30, 5, 0},
-                                  Row{EventKind::kApi, "command buffer full", "thread 100", 40, 5, 0},
-                                  Row{EventKind::kOverhead, "CUPTI resource", "thread 100", 50, 5, 0}));
+  EXPECT_THAT(rows(),
+              ElementsAre(Row{EventKind::kApi, "driver compiler", "thread 100", 10, 5, 0},
+                          Row{EventKind::kApi, "module loading", "thread 100", 20, 5, 0},
+                          Row{EventKind::kApi, "lazy function loading", "thread 100", 30, 5, 0},
+                          Row{EventKind::kApi, "command buffer full", "thread 100", 40, 5, 0},
+                          Row{EventKind::kOverhead, "CUPTI resource", "thread 100", 50, 5, 0}));
 }
 
 TEST_P(RecordDecoderTest, keeps_streams_of_a_second_context_apart) {
@@ -347,11 +367,13 @@ TEST_P(RecordDecoderTest, tells_no_stream_where_its_number_does_not_fit) {
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, {100, 200}, 5));
   finish();
   EXPECT_THAT(details<model::SyncDetail>(),
-              ElementsAre(AllOf(Field(&model::SyncDetail::device, 0), Field(&model::SyncDetail::stream, -1))));
+              ElementsAre(AllOf(Field(&model::SyncDetail::device, 0),
+                                Field(&model::SyncDetail::stream, -1))));
 }
 
 TEST_P(RecordDecoderTest, learns_the_device_of_a_context_that_no_record_describes) {
-  auto wait = sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, {100, 110}, 30, 9, 77);
+  auto wait =
+      sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, {100, 110}, 30, 9, 77);
   wait.contextId = 3;
   auto recorded = event_record(77, 9, 20);
   recorded.contextId = 3;
@@ -361,7 +383,8 @@ TEST_P(RecordDecoderTest, learns_the_device_of_a_context_that_no_record_describe
   add(kernel("on a green context", {200, 300}, 31, 9, 2));  // of context 3
   finish();
   EXPECT_EQ(store.log.unknown_events, 0U);
-  EXPECT_THAT(details<model::StreamWaitDetail>(), ElementsAre(Field(&model::StreamWaitDetail::source_device, 2)));
+  EXPECT_THAT(details<model::StreamWaitDetail>(),
+              ElementsAre(Field(&model::StreamWaitDetail::source_device, 2)));
 }
 
 TEST_P(RecordDecoderTest, does_not_believe_whose_overhead_it_was_where_cupti_is_wrong) {
@@ -436,7 +459,8 @@ TEST_P(RecordDecoderTest, knows_which_launches_still_run) {
   EXPECT_EQ(outstanding(), 0U);
 }
 
-TEST_P(RecordDecoderTest, leaves_out_what_the_host_does_behind_the_window_but_not_device_work_of_it) {
+TEST_P(RecordDecoderTest,
+       leaves_out_what_the_host_does_behind_the_window_but_not_device_work_of_it) {
   constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
   constexpr auto kWait = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
   add(context_record());
@@ -455,12 +479,14 @@ TEST_P(RecordDecoderTest, leaves_out_what_the_host_does_behind_the_window_but_no
   round();
   round();
   finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::start, 0), Field(&Row::start, 90), Field(&Row::name, "inside"),
+  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::start, 0), Field(&Row::start, 90),
+                                           Field(&Row::name, "inside"),
                                            Field(&Row::name, "its launch comes later")));
   EXPECT_EQ(store.log.unknown_events, 0U);
 }
 
-TEST_P(RecordDecoderTest, keeps_device_work_until_it_is_known_whether_it_was_launched_in_the_window) {
+TEST_P(RecordDecoderTest,
+       keeps_device_work_until_it_is_known_whether_it_was_launched_in_the_window) {
   constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
   decoder_->end_window_at(100);
   std::string name = "inside";
@@ -473,7 +499,8 @@ TEST_P(RecordDecoderTest, keeps_device_work_until_it_is_known_whether_it_was_lau
   add(runtime_call(kLaunch, {101, 105}, 2));
   round();
   finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::name, "cudaLaunchKernel"), Field(&Row::name, "inside")));
+  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::name, "cudaLaunchKernel"),
+                                           Field(&Row::name, "inside")));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ struct When {
 };
 
 template <class Record>
-Record op(CUpti_ActivityKind kind, When when, uint32_t correlation, uint32_t stream = 7, uint32_t device = 0) {
+Record op(CUpti_ActivityKind kind, When when, uint32_t correlation, uint32_t stream = 7,
+          uint32_t device = 0) {
   Record record{};
   record.kind = kind;
   record.start = kOrigin + when.start;
@@ -53,8 +54,10 @@ Record op(CUpti_ActivityKind kind, When when, uint32_t correlation, uint32_t str
 }
 
 template <class Record = CUpti_ActivityKernel9>
-Record kernel(char const* name, When when, uint32_t correlation, uint32_t stream = 7, uint32_t device = 0) {
-  auto record = op<Record>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, when, correlation, stream, device);
+Record kernel(char const* name, When when, uint32_t correlation, uint32_t stream = 7,
+              uint32_t device = 0) {
+  auto record =
+      op<Record>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, when, correlation, stream, device);
   record.name = name;
   record.gridX = 10;
   record.gridY = 2;
@@ -68,8 +71,9 @@ Record kernel(char const* name, When when, uint32_t correlation, uint32_t stream
   return record;
 }
 
-inline CUpti_ActivityMemcpy5 copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityMemoryKind source, CUpti_ActivityMemoryKind target,
-                                  uint64_t bytes, When when, uint32_t correlation) {
+inline CUpti_ActivityMemcpy5 copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityMemoryKind source,
+                                  CUpti_ActivityMemoryKind target, uint64_t bytes, When when,
+                                  uint32_t correlation) {
   auto record = op<CUpti_ActivityMemcpy5>(CUPTI_ACTIVITY_KIND_MEMCPY, when, correlation);
   record.copyKind = static_cast<uint8_t>(kind);
   record.srcKind = static_cast<uint8_t>(source);
@@ -78,8 +82,8 @@ inline CUpti_ActivityMemcpy5 copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityM
   return record;
 }
 
-inline CUpti_ActivityAPI call(CUpti_ActivityKind kind, CUpti_CallbackId function, When when, uint32_t correlation,
-                              uint32_t thread = 100) {
+inline CUpti_ActivityAPI call(CUpti_ActivityKind kind, CUpti_CallbackId function, When when,
+                              uint32_t correlation, uint32_t thread = 100) {
   CUpti_ActivityAPI record{};
   record.kind = kind;
   record.cbid = function;
@@ -89,17 +93,18 @@ inline CUpti_ActivityAPI call(CUpti_ActivityKind kind, CUpti_CallbackId function
   record.correlationId = correlation;
   return record;
 }
-inline CUpti_ActivityAPI runtime_call(CUpti_runtime_api_trace_cbid function, When when, uint32_t correlation,
-                                      uint32_t thread = 100) {
+inline CUpti_ActivityAPI runtime_call(CUpti_runtime_api_trace_cbid function, When when,
+                                      uint32_t correlation, uint32_t thread = 100) {
   return call(CUPTI_ACTIVITY_KIND_RUNTIME, function, when, correlation, thread);
 }
-inline CUpti_ActivityAPI driver_call(CUpti_driver_api_trace_cbid function, When when, uint32_t correlation,
-                                     uint32_t thread = 100) {
+inline CUpti_ActivityAPI driver_call(CUpti_driver_api_trace_cbid function, When when,
+                                     uint32_t correlation, uint32_t thread = 100) {
   return call(CUPTI_ACTIVITY_KIND_DRIVER, function, when, correlation, thread);
 }
 
-inline CUpti_ActivitySynchronization sync_record(CUpti_ActivitySynchronizationType type, When when, uint32_t correlation,
-                                                 uint32_t stream, uint32_t event = CUPTI_SYNCHRONIZATION_INVALID_VALUE) {
+inline CUpti_ActivitySynchronization sync_record(
+    CUpti_ActivitySynchronizationType type, When when, uint32_t correlation, uint32_t stream,
+    uint32_t event = CUPTI_SYNCHRONIZATION_INVALID_VALUE) {
   CUpti_ActivitySynchronization record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
   record.type = type;
@@ -122,9 +127,9 @@ inline CUpti_ActivityCudaEvent event_record(uint32_t event, uint32_t stream, uin
   return record;
 }
 
-inline CUpti_ActivityMemory3 memory_record(CUpti_ActivityMemoryOperationType op, uint64_t address, uint64_t bytes, uint64_t time,
-                                           uint32_t correlation,
-                                           CUpti_ActivityMemoryKind kind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE) {
+inline CUpti_ActivityMemory3 memory_record(
+    CUpti_ActivityMemoryOperationType op, uint64_t address, uint64_t bytes, uint64_t time,
+    uint32_t correlation, CUpti_ActivityMemoryKind kind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE) {
   CUpti_ActivityMemory3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
   record.memoryOperationType = op;
@@ -138,7 +143,8 @@ inline CUpti_ActivityMemory3 memory_record(CUpti_ActivityMemoryOperationType op,
 inline constexpr auto kAllocation = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
 inline constexpr auto kRelease = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
 
-inline CUpti_ActivityContext context_record(uint32_t context = 1, uint32_t device = 0, uint16_t default_stream = 7) {
+inline CUpti_ActivityContext context_record(uint32_t context = 1, uint32_t device = 0,
+                                            uint16_t default_stream = 7) {
   CUpti_ActivityContext record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
   record.contextId = context;
@@ -147,7 +153,8 @@ inline CUpti_ActivityContext context_record(uint32_t context = 1, uint32_t devic
   return record;
 }
 
-inline CUpti_ActivityExternalCorrelation external_record(CUpti_ExternalCorrelationKind of, uint64_t id, uint32_t correlation) {
+inline CUpti_ActivityExternalCorrelation external_record(CUpti_ExternalCorrelationKind of,
+                                                         uint64_t id, uint32_t correlation) {
   CUpti_ActivityExternalCorrelation record{};
   record.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
   record.externalKind = of;

@@ -57,7 +57,8 @@ TEST(NcclDecoder, version_1_tells_numbers) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({});
-  auto event = plain_event<EventV1>(kCollective, nccl.start(thread, context, group_event<EventV1>()));
+  auto event =
+      plain_event<EventV1>(kCollective, nccl.start(thread, context, group_event<EventV1>()));
   event.collective.communicator = 0xABC;
   event.collective.sequence = 5;
   event.collective.function = 2;  // AllGather
@@ -125,7 +126,8 @@ TYPED_TEST(NcclNamedVersions, sends_and_receives_have_a_peer_and_no_sequence) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({0xABC, 3, 8, ""});
-  auto event = plain_event<TypeParam>(kPointToPoint, nccl.start(thread, context, group_event<TypeParam>()));
+  auto event =
+      plain_event<TypeParam>(kPointToPoint, nccl.start(thread, context, group_event<TypeParam>()));
   event.point_to_point.function = "Send";
   event.point_to_point.data_type = "ncclInt8";
   event.point_to_point.count = 99;
@@ -174,7 +176,8 @@ TYPED_TEST(NcclNamedVersions, network_waits_are_summed_over_the_operations_of_a_
   Recorder& thread = *nccl.source.attach(kThread);
   Recorder& network = *nccl.source.attach(kNetworkThread);
   void* const context = nccl.context({1, 0, 2, ""});
-  void* const call = nccl.start(thread, context, collective_event<TypeParam>(nullptr, "AllReduce", 1, 10));
+  void* const call =
+      nccl.start(thread, context, collective_event<TypeParam>(nullptr, "AllReduce", 1, 10));
   thread.end(to_handle(call));
   for (int channel = 0; channel < 2; ++channel) {
     void* const op = nccl.start(network, context, network_event<TypeParam>(kProxyOp, call));
@@ -201,8 +204,11 @@ TYPED_TEST(NcclNamedVersions, operations_of_another_process_belong_to_no_call_of
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
-  void* const call = nccl.start(thread, context, collective_event<TypeParam>(nullptr, "AllReduce", 1, 10));
-  EXPECT_EQ(nccl.start(thread, context, network_event<TypeParam>(kProxyOp, call, NcclPipeline::kProcess + 1)), nullptr);
+  void* const call =
+      nccl.start(thread, context, collective_event<TypeParam>(nullptr, "AllReduce", 1, 10));
+  EXPECT_EQ(nccl.start(thread, context,
+                       network_event<TypeParam>(kProxyOp, call, NcclPipeline::kProcess + 1)),
+            nullptr);
 }
 
 TEST(NcclDecoder, calls_of_a_plan_follow_each_other_without_overlap) {
@@ -212,12 +218,14 @@ TEST(NcclDecoder, calls_of_a_plan_follow_each_other_without_overlap) {
   void* const group = nccl.start(thread, context, group_event<EventV4>());
   std::vector<void*> calls;
   for (uint64_t i = 0; i < 4; ++i)
-    calls.push_back(nccl.start(thread, context, collective_event<EventV4>(group, "AllReduce", i, 1)));
+    calls.push_back(
+        nccl.start(thread, context, collective_event<EventV4>(group, "AllReduce", i, 1)));
   for (void* const call : calls) thread.end(to_handle(call));  // NCCL ends them together
   thread.end(to_handle(group));
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(4));
-  for (size_t i = 0; i + 1 < rows.size(); ++i) EXPECT_LE(rows[i].start + rows[i].dur, rows[i + 1].start);
+  for (size_t i = 0; i + 1 < rows.size(); ++i)
+    EXPECT_LE(rows[i].start + rows[i].dur, rows[i + 1].start);
   for (CallRow const& row : rows) EXPECT_EQ(row.detail.plan, to_handle(group));
 }
 
@@ -226,7 +234,8 @@ TEST(NcclDecoder, a_network_operation_may_be_drained_before_its_call) {
   Recorder& network = *nccl.source.attach(kNetworkThread);  // the first ring to be drained
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
-  void* const call = nccl.start(thread, context, collective_event<EventV5>(nullptr, "AllReduce", 1, 10));
+  void* const call =
+      nccl.start(thread, context, collective_event<EventV5>(nullptr, "AllReduce", 1, 10));
   void* const op = nccl.start(network, context, network_event<EventV5>(kProxyOp, call));
   void* const step = nccl.start(network, context, network_event<EventV5>(kProxyStep, op));
   network.wait(to_handle(step), Wait::kNetwork);
@@ -242,7 +251,8 @@ TEST(NcclDecoder, a_call_waits_for_its_network_operations_but_not_for_ever) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
-  void* const call = nccl.start(thread, context, collective_event<EventV5>(nullptr, "AllReduce", 1, 10));
+  void* const call =
+      nccl.start(thread, context, collective_event<EventV5>(nullptr, "AllReduce", 1, 10));
   nccl.start(thread, context, network_event<EventV5>(kProxyOp, call));
   thread.end(to_handle(call));
 
@@ -293,7 +303,8 @@ TEST(NcclDecoder, a_thread_that_exits_is_forgotten_and_its_calls_are_kept) {
   void* const context = nccl.context({1, 0, 2, ""});
   for (int i = 0; i < 3; ++i) {
     Recorder& thread = *nccl.source.attach(kThread + i);
-    thread.end(to_handle(nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10))));
+    thread.end(to_handle(
+        nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10))));
     thread.close();
     nccl.drain();
   }
@@ -304,7 +315,8 @@ TEST(NcclDecoder, nothing_is_written_after_the_end) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
-  void* const call = nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10));
+  void* const call =
+      nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10));
   void* const op = nccl.start(thread, context, network_event<EventV4>(kProxyOp, call));
   nccl.window.stop();
   uint64_t const head = thread.ring().head();
@@ -321,7 +333,8 @@ TEST(NcclDecoder, threads_that_come_after_the_end_get_no_ring) {
   EXPECT_FALSE(thread->ring().valid());
   EXPECT_EQ(nccl.source.attach(kThread + 1), thread);
   void* const context = nccl.context({1, 0, 2, ""});
-  EXPECT_EQ(nccl.start(*thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10)), nullptr);
+  EXPECT_EQ(nccl.start(*thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10)),
+            nullptr);
   thread->close();
   EXPECT_THAT(nccl.finish(), SizeIs(0));
 }
@@ -348,9 +361,11 @@ TEST(NcclMessageBytes, are_the_whole_array_where_ncclcounts_a_share) {
     call.op = op;
     return message_bytes(call, ranks);
   };
-  for (auto const op : {CollectiveOp::kAllReduce, CollectiveOp::kBroadcast, CollectiveOp::kReduce, CollectiveOp::kSend})
+  for (auto const op : {CollectiveOp::kAllReduce, CollectiveOp::kBroadcast, CollectiveOp::kReduce,
+                        CollectiveOp::kSend})
     EXPECT_EQ(bytes(op, 8), 200U);
-  for (auto const op : {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllToAll})
+  for (auto const op :
+       {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllToAll})
     EXPECT_EQ(bytes(op, 8), 1'600U);
   EXPECT_EQ(bytes(CollectiveOp::kAllGather, 0), 0U) << "unknown";
 }

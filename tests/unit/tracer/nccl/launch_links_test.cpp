@@ -1,4 +1,5 @@
-// From version 5 of NCCL's interface on: which launch runs a call, as NCCL's own order of events tells it.
+// From version 5 of NCCL's interface on: which launch runs a call, as NCCL's own order of events
+// tells it.
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -12,7 +13,8 @@ namespace {
 using model::CallLaunch;
 using ::testing::SizeIs;
 
-/// A program with a communicator and a thread that enqueues; events in the order in which NCCL makes them.
+/// A program with a communicator and a thread that enqueues; events in the order in which NCCL
+/// makes them.
 class NcclLaunchLinks : public ::testing::Test {
  protected:
   using Event = EventV6;
@@ -100,7 +102,8 @@ TEST_F(NcclLaunchLinks, a_call_encloses_its_launch) {
 
 TEST_F(NcclLaunchLinks, the_calls_of_a_plan_follow_the_first_which_encloses_the_launch) {
   void* const group = begin_group();
-  std::vector<void*> const calls = {call_all_reduce(group), call_all_reduce(group), call_all_reduce(group)};
+  std::vector<void*> const calls = {call_all_reduce(group), call_all_reduce(group),
+                                    call_all_reduce(group)};
   Span const span = launch(group);
   tell(*thread, calls);
   auto const rows = nccl.finish();
@@ -240,7 +243,8 @@ TEST_F(NcclLaunchLinks, collectives_of_copy_engines_have_no_kernel_and_numbers_o
   EXPECT_EQ(rows[0].detail.launch, CallLaunch::kNone);
   EXPECT_EQ(rows[0].detail.bytes, 8U * 200);
   EXPECT_EQ(rows[0].detail.communicator, 0xABCU);
-  EXPECT_EQ(rows[0].detail.sequence, uint64_t{1} << 63 | 5U << 4 | static_cast<uint64_t>(model::CollectiveOp::kAllGather));
+  EXPECT_EQ(rows[0].detail.sequence,
+            uint64_t{1} << 63 | 5U << 4 | static_cast<uint64_t>(model::CollectiveOp::kAllGather));
 }
 
 TEST_F(NcclLaunchLinks, a_group_that_began_before_the_capture_is_told_as_older_versions_tell_it) {

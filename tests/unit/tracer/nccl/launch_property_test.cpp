@@ -1,5 +1,6 @@
-// Property: whatever groups of calls a program makes, and whichever thread NCCL tells their plans on, each kernel carries the
-// calls that its launch was for, with their bytes, and kernels of anything else stay kernels.
+// Property: whatever groups of calls a program makes, and whichever thread NCCL tells their plans
+// on, each kernel carries the calls that its launch was for, with their bytes, and kernels of
+// anything else stay kernels.
 #include <cstring>
 #include <map>
 #include <random>
@@ -32,28 +33,35 @@ class Simulation {
     tell_late_plans();
   }
 
-  /// The trace that readers see: what the source wrote, and what CUPTI says of launches and kernels.
+  /// The trace that readers see: what the source wrote, and what CUPTI says of launches and
+  /// kernels.
   model::Trace trace() {
     model::TraceBuilder builder;
-    model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "stream", 7, 0, {}, 0});
+    model::TrackId const stream =
+        builder.add_track({model::TrackKind::kStream, "stream", 7, 0, {}, 0});
     std::map<int64_t, model::TrackId> threads;
     for (int64_t const id : {kThread, kDriverThread})
       threads[id] = builder.add_track({model::TrackKind::kThread, "thread", id, -1, {}, 0});
     for (CallRow const& row : nccl_.finish())
       builder.events(threads.at(row.thread))
-          .add(model::EventKind::kCollectiveCall, row.start, row.dur, builder.intern(row.name), 0, row.detail);
+          .add(model::EventKind::kCollectiveCall, row.start, row.dur, builder.intern(row.name), 0,
+               row.detail);
     model::KernelDetail grid;
     grid.grid_x = kChannels;
     grid.grid_y = grid.grid_z = 1;
     for (auto const& [correlation, launch] : launches_) {
       int64_t const time = nccl_.clock.monotonic_to_trace_ns(launch.time);
-      builder.events(threads.at(kThread)).add(model::EventKind::kLaunch, time, 0, builder.intern("launch"), correlation);
-      builder.events(stream).add(model::EventKind::kKernel, time + 1'000, 10, builder.intern("kernel"), correlation, grid);
+      builder.events(threads.at(kThread))
+          .add(model::EventKind::kLaunch, time, 0, builder.intern("launch"), correlation);
+      builder.events(stream).add(model::EventKind::kKernel, time + 1'000, 10,
+                                 builder.intern("kernel"), correlation, grid);
     }
     return std::move(builder).finish();
   }
   /// Bytes that the kernel of the launch carries; 0 = it is none of NCCL's.
-  [[nodiscard]] uint64_t bytes_of(uint64_t correlation) const { return launches_.at(correlation).bytes; }
+  [[nodiscard]] uint64_t bytes_of(uint64_t correlation) const {
+    return launches_.at(correlation).bytes;
+  }
   [[nodiscard]] size_t launch_count() const { return launches_.size(); }
 
  private:
@@ -71,7 +79,9 @@ class Simulation {
     std::vector<size_t> counts;
   };
 
-  size_t below(size_t bound) { return std::uniform_int_distribution<size_t>(0, bound - 1)(random_); }
+  size_t below(size_t bound) {
+    return std::uniform_int_distribution<size_t>(0, bound - 1)(random_);
+  }
   static Event plain_event(uint64_t type, void* parent) {
     Event event;
     std::memset(static_cast<void*>(&event), 0, sizeof event);
@@ -138,7 +148,8 @@ class Simulation {
 
   NcclPipeline nccl_;
   std::mt19937 random_;
-  Recorder* driver_thread_ = nccl_.source.attach(kDriverThread);  // drained first: its plans come before their launches
+  Recorder* driver_thread_ =
+      nccl_.source.attach(kDriverThread);  // drained first: its plans come before their launches
   Recorder* thread_ = nccl_.source.attach(kThread);
   std::vector<void*> contexts_;
   std::vector<Plan> late_;

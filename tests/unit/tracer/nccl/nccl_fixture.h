@@ -1,4 +1,5 @@
-// The NCCL source without a session and without injection: events through the adapters of a version, rows out of the store.
+// The NCCL source without a session and without injection: events through the adapters of a
+// version, rows out of the store.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,14 @@ struct CallRow {
 class NcclPipeline {
  public:
   explicit NcclPipeline(std::optional<StepRange> steps = {})
-      : window(steps), source(window, TickSource::kMonotonicClock, communicators, kProcess, kBufferBytes), clock(sample()) {}
+      : window(steps),
+        source(window, TickSource::kMonotonicClock, communicators, kProcess, kBufferBytes),
+        clock(sample()) {}
 
   /// The context that init() of NCCL's plugins would have returned.
-  void* context(Communicator communicator) { return to_pointer(uint64_t{communicators.add(std::move(communicator))} + 1); }
+  void* context(Communicator communicator) {
+    return to_pointer(uint64_t{communicators.add(std::move(communicator))} + 1);
+  }
   template <class Event>
   void* start(Recorder& recorder, void* context, Event const& event) {
     return to_pointer(start_event(recorder, context, event));
@@ -44,8 +49,8 @@ class NcclPipeline {
       model::EventBatch const events = model::sorted_copy(store.rows(model::TrackId{t}).take());
       auto const& details = std::get<model::DetailColumn<model::CollectiveDetail>>(events.details);
       for (size_t i = 0; i < events.size(); ++i)
-        result.push_back(
-            {std::string(store.text(events.name[i])), store.tracks()[t].id, events.start[i], events.dur[i], details[i]});
+        result.push_back({std::string(store.text(events.name[i])), store.tracks()[t].id,
+                          events.start[i], events.dur[i], details[i]});
     }
     return result;
   }

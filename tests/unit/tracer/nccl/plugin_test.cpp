@@ -1,5 +1,5 @@
-// The real library as NCCL uses it: dlopen, dlsym("ncclProfiler_v<N>"), init, events, finalize, dlclose; each in a process of its
-// own.
+// The real library as NCCL uses it: dlopen, dlsym("ncclProfiler_v<N>"), init, events, finalize,
+// dlclose; each in a process of its own.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -91,7 +91,8 @@ Event all_reduce(void* group, void* program_call, uint64_t sequence) {
   return event;
 }
 
-/// The program's call and the launch that NCCL makes of it, in versions that tell them; the call's handle.
+/// The program's call and the launch that NCCL makes of it, in versions that tell them; the call's
+/// handle.
 template <class Plugin, class Event>
 void* call_and_launch(Plugin const& plugin, void* context) {
   if constexpr (requires(Event event) { event.collective_call; }) {
@@ -183,7 +184,8 @@ class NcclPlugin : public ::testing::Test {
     if (child == 0) {
       ::setenv("STEPSCOPE_OUTPUT", folder.path().c_str(), 1);
       for (auto const& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-      if (environment.contains("STEPSCOPE_OUTPUT") && environment.at("STEPSCOPE_OUTPUT").empty()) ::unsetenv("STEPSCOPE_OUTPUT");
+      if (environment.contains("STEPSCOPE_OUTPUT") && environment.at("STEPSCOPE_OUTPUT").empty())
+        ::unsetenv("STEPSCOPE_OUTPUT");
       std::exit(work());  // NOLINT(concurrency-mt-unsafe): the child has one thread
     }
     return wait_for(child);
@@ -194,7 +196,8 @@ class NcclPlugin : public ::testing::Test {
     std::vector<model::CollectiveDetail> calls;
     for (auto const& [name, trace] : traces)
       for (uint32_t row = 0; row < trace.event_count(); ++row)
-        if (trace.kind(row) == model::EventKind::kCollectiveCall) calls.push_back(trace.detail<model::CollectiveDetail>(row));
+        if (trace.kind(row) == model::EventKind::kCollectiveCall)
+          calls.push_back(trace.detail<model::CollectiveDetail>(row));
     return calls;
   }
   /// What use() plays, told by that version of the interface.
@@ -208,7 +211,8 @@ class NcclPlugin : public ::testing::Test {
       EXPECT_EQ(calls[i].rank, 2);
       EXPECT_EQ(calls[i].sequence >> 4, i);
       EXPECT_NE(calls[i].plan, 0U);
-      EXPECT_EQ(calls[i].launch, version < 5 ? model::CallLaunch::kBefore : model::CallLaunch::kInside);
+      EXPECT_EQ(calls[i].launch,
+                version < 5 ? model::CallLaunch::kBefore : model::CallLaunch::kInside);
     }
     model::CollectiveDetail const& send = calls.back();
     EXPECT_EQ(send.op, model::CollectiveOp::kSend);
@@ -217,7 +221,9 @@ class NcclPlugin : public ::testing::Test {
     EXPECT_GE(send.network_wait_ns, static_cast<uint64_t>(kNetworkNs));
     EXPECT_EQ(send.gpu_wait_ns, 0U);
     for (auto const& [name, trace] : read_traces(folder.path()))
-      EXPECT_THAT(trace.info().facts, Contains(Pair("nccl profiler", StartsWith(fmt::format("interface {}, 1 ", version)))));
+      EXPECT_THAT(
+          trace.info().facts,
+          Contains(Pair("nccl profiler", StartsWith(fmt::format("interface {}, 1 ", version)))));
   }
   TestFolder folder;
 };

@@ -1,5 +1,5 @@
-// Property: whatever NCCL, or a program that fakes it, calls in whatever order, nothing crashes and no collective is invented:
-// every row is a call that was begun, once.
+// Property: whatever NCCL, or a program that fakes it, calls in whatever order, nothing crashes and
+// no collective is invented: every row is a call that was begun, once.
 #include <array>
 #include <cstring>
 #include <map>
@@ -14,14 +14,15 @@
 namespace stepscope::tracer::nccl {
 namespace {
 
-/// Plays random events of one version on a few threads: stops without starts, parents of the wrong type, stale and made-up
-/// handles, several stops, none.
+/// Plays random events of one version on a few threads: stops without starts, parents of the wrong
+/// type, stale and made-up handles, several stops, none.
 template <class Event>
 class Chaos {
  public:
   explicit Chaos(uint32_t seed) : random_(seed) {
     for (int i = 0; i < 3; ++i) threads_.push_back(nccl_.source.attach(100 + i));
-    contexts_ = {nullptr, nccl_.context({1, 0, 2, ""}), nccl_.context({2, 1, 4, "x"}), to_pointer(12'345)};
+    contexts_ = {nullptr, nccl_.context({1, 0, 2, ""}), nccl_.context({2, 1, 4, "x"}),
+                 to_pointer(12'345)};
   }
 
   void run(int events) {
@@ -64,14 +65,17 @@ class Chaos {
   }
 
  private:
-  size_t below(size_t bound) { return std::uniform_int_distribution<size_t>(0, bound - 1)(random_); }
+  size_t below(size_t bound) {
+    return std::uniform_int_distribution<size_t>(0, bound - 1)(random_);
+  }
   void* any_handle() {
     if (handles_.empty() || below(10) == 0) return to_pointer(random_());
     return handles_[below(handles_.size())];
   }
   void start(Recorder& thread) {
-    std::array<uint64_t, 12> const types = {kGroup,     kCollective,     kPointToPoint,     kProxyOp,      kProxyStep,  1 << 5,
-                                            kGroupCall, kCollectiveCall, kPointToPointCall, kKernelLaunch, kCopyEngine, 0};
+    std::array<uint64_t, 12> const types = {
+        kGroup,     kCollective,     kPointToPoint,     kProxyOp,      kProxyStep,  1 << 5,
+        kGroupCall, kCollectiveCall, kPointToPointCall, kKernelLaunch, kCopyEngine, 0};
     Event event;
     std::memset(static_cast<void*>(&event), 0, sizeof event);
     event.type = static_cast<decltype(event.type)>(types[below(types.size())]);
@@ -87,13 +91,15 @@ class Chaos {
     void* const handle = nccl_.start(thread, contexts_[below(contexts_.size())], event);
     if (handle == nullptr) return;
     handles_.push_back(handle);
-    if (event.type == kCollective) begun_.insert(sequence_ << 4 | static_cast<uint64_t>(expected_op()));
+    if (event.type == kCollective)
+      begun_.insert(sequence_ << 4 | static_cast<uint64_t>(expected_op()));
     if (event.type == kCopyEngine) begun_.insert(sequence_ << 4 | uint64_t{1} << 63);
     if (event.type == kCollectiveCall || event.type == kPointToPointCall) ++program_calls_;
   }
   /// Of the zeros that the events are made of.
   static model::CollectiveOp expected_op() {
-    return std::is_same_v<Event, EventV1> ? model::CollectiveOp::kBroadcast : model::CollectiveOp::kUnknown;
+    return std::is_same_v<Event, EventV1> ? model::CollectiveOp::kBroadcast
+                                          : model::CollectiveOp::kUnknown;
   }
 
   NcclPipeline nccl_;
@@ -126,7 +132,8 @@ TEST(NcclRandomRecords, damaged_records_never_crash_the_decoder) {
   for (int round = 0; round < 20'000; ++round) {
     std::vector<uint64_t> words(1 + random() % 40);
     for (uint64_t& word : words) word = random();
-    RecordHeader const header = {static_cast<uint8_t>(random() % 9), 0, static_cast<uint16_t>(random() % 20), 0, 0};
+    RecordHeader const header = {static_cast<uint8_t>(random() % 9), 0,
+                                 static_cast<uint16_t>(random() % 20), 0, 0};
     std::memcpy(words.data(), &header, sizeof header);
     EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), 1, words, clock), words.size());
     if (round % 100 == 0) decoder.end_round(round * int64_t{10'000'000}, nccl.store);

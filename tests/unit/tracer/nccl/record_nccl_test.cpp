@@ -26,8 +26,9 @@ class RecordNccl : public ::testing::Test {
   std::string recorded_environment() {
     std::string const file = folder.path() / "environment";
     ::testing::internal::CaptureStderr();
-    auto const code =
-        record_command(options, {"sh", "-c", "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL,$STEPSCOPE_SAMPLE_MS\" > " + file});
+    auto const code = record_command(
+        options, {"sh", "-c",
+                  "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL,$STEPSCOPE_SAMPLE_MS\" > " + file});
     said = ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(code);
     std::string line;

@@ -26,7 +26,8 @@ class NvmlDevices : public ::testing::Test {
     std::vector<unsigned> numbers;
     for (size_t i = 0; i < result.devices.size(); ++i) {
       EXPECT_EQ(result.devices[i].number, static_cast<int32_t>(i));
-      numbers.push_back(static_cast<unsigned>(reinterpret_cast<uintptr_t>(result.devices[i].handle)) - 1);
+      numbers.push_back(
+          static_cast<unsigned>(reinterpret_cast<uintptr_t>(result.devices[i].handle)) - 1);
     }
     return numbers;
   }
@@ -107,7 +108,8 @@ TEST_F(NvmlDevices, what_their_slots_and_settings_give_them_is_described) {
   std::vector<OpenDevice> const both = {{0, handle_of(0)}, {3, handle_of(1)}};
   machine().gpus[1].power_result = kNotSupported;
   EXPECT_EQ(describe_surroundings(api, both),
-            "cuda:0: PCIe generation 4 of 5, 8 of 16 lanes, at most 700 W; cuda:3: PCIe generation 4 of 5, 8 of 16 lanes");
+            "cuda:0: PCIe generation 4 of 5, 8 of 16 lanes, at most 700 W; cuda:3: PCIe generation "
+            "4 of 5, 8 of 16 lanes");
   api.max_pcie_lanes = api.pcie_generation = nullptr;
   EXPECT_EQ(describe_surroundings(api, std::span(both).first(1)), "cuda:0: 8 lanes, at most 700 W");
   EXPECT_EQ(describe_surroundings({}, both), "");
@@ -115,7 +117,8 @@ TEST_F(NvmlDevices, what_their_slots_and_settings_give_them_is_described) {
 
 TEST_F(NvmlDevices, links_are_described) {
   std::vector<OpenDevice> const both = {{0, handle_of(0)}, {1, handle_of(1)}};
-  EXPECT_EQ(describe_nvlink(api, both), "cuda:0 has 2 links, cuda:1 has 2 links, cuda:0 reaches cuda:1");
+  EXPECT_EQ(describe_nvlink(api, both),
+            "cuda:0 has 2 links, cuda:1 has 2 links, cuda:0 reaches cuda:1");
   machine().are_peers = false;
   EXPECT_EQ(describe_nvlink(api, both), "cuda:0 has 2 links, cuda:1 has 2 links");
   machine().gpus[0].links = machine().gpus[1].links = 0;

@@ -1,4 +1,5 @@
-// A machine with two GPUs behind the seam to NVML: its values, errors and missing functions are the test's.
+// A machine with two GPUs behind the seam to NVML: its values, errors and missing functions are the
+// test's.
 #pragma once
 
 #include <array>
@@ -38,7 +39,9 @@ inline FakeMachine& machine() {
   return instance;
 }
 
-inline FakeGpu& gpu_of(Device device) { return machine().gpus.at(reinterpret_cast<uintptr_t>(device) - 1); }
+inline FakeGpu& gpu_of(Device device) {
+  return machine().gpus.at(reinterpret_cast<uintptr_t>(device) - 1);
+}
 inline Result call(Device device) {
   ++gpu_of(device).calls;
   return gpu_of(device).all_results;
@@ -54,13 +57,17 @@ inline void fake_devices(Api& api) {
   api.init = [] { return ++machine().inits, kSuccess; };
   api.shutdown = [] { return ++machine().shutdowns, kSuccess; };
   api.device_count = [](unsigned* count) { return *count = 2, kSuccess; };
-  api.device_by_index = [](unsigned index, Device* device) { return *device = handle_of(index), kSuccess; };
+  api.device_by_index = [](unsigned index, Device* device) {
+    return *device = handle_of(index), kSuccess;
+  };
   api.device_by_uuid = [](char const* uuid, Device* device) {
     for (unsigned i = 0; i < machine().uuids.size(); ++i)
       if (machine().uuids[i] == uuid) return *device = handle_of(i), kSuccess;
     return Result{6};
   };
-  api.device_name = [](Device device, char* text, unsigned room) { return write(gpu_of(device).name, text, room); };
+  api.device_name = [](Device device, char* text, unsigned room) {
+    return write(gpu_of(device).name, text, room);
+  };
   api.device_uuid = [](Device device, char* text, unsigned room) {
     return write(machine().uuids.at(reinterpret_cast<uintptr_t>(device) - 1), text, room);
   };
@@ -77,11 +84,15 @@ inline void fake_surroundings(Api& api) {
   api.max_pcie_generation = [](Device, unsigned* value) { return *value = 5, kSuccess; };
   api.pcie_lanes = [](Device, unsigned* value) { return *value = 8, kSuccess; };
   api.max_pcie_lanes = [](Device, unsigned* value) { return *value = 16, kSuccess; };
-  api.power_limit_mw = [](Device device, unsigned* value) { return *value = 700'000, gpu_of(device).power_result; };
+  api.power_limit_mw = [](Device device, unsigned* value) {
+    return *value = 700'000, gpu_of(device).power_result;
+  };
 }
 
 inline void fake_counters(Api& api) {
-  api.utilization = [](Device device, Utilization* rates) { return *rates = gpu_of(device).utilization, call(device); };
+  api.utilization = [](Device device, Utilization* rates) {
+    return *rates = gpu_of(device).utilization, call(device);
+  };
   api.memory = [](Device device, Memory* memory) { return memory->used = 3 << 20, call(device); };
   api.power_mw = [](Device device, unsigned* power) {
     ++gpu_of(device).power_calls;
@@ -91,8 +102,12 @@ inline void fake_counters(Api& api) {
   api.clock_mhz = [](Device device, int clock, unsigned* value) {
     return *value = clock == kSmClock ? 1'980 : 2'619, call(device);
   };
-  api.clock_limits = [](Device device, unsigned long long* reasons) { return *reasons = 1 | 4, call(device); };
-  api.temperature_c = [](Device device, int /*sensor*/, unsigned* value) { return *value = 61, call(device); };
+  api.clock_limits = [](Device device, unsigned long long* reasons) {
+    return *reasons = 1 | 4, call(device);
+  };
+  api.temperature_c = [](Device device, int /*sensor*/, unsigned* value) {
+    return *value = 61, call(device);
+  };
   api.fields = [](Device device, int /*count*/, FieldValue* values) {
     FakeGpu const& gpu = gpu_of(device);
     if (values->field == kMomentaryPowerMw) {
@@ -119,7 +134,8 @@ inline void fake_hardware_counters(Api& api) {
   api.gpm_metrics = [](GpmMetrics* metrics) {
     for (unsigned i = 0; i < metrics->count; ++i) {
       GpmMetric& metric = metrics->metrics[i];
-      metric.value = metric.metric >= kGpmPcieSent ? 1'000 + metric.metric : machine().gpus[0].sm_activity + metric.metric;
+      metric.value = metric.metric >= kGpmPcieSent ? 1'000 + metric.metric
+                                                   : machine().gpus[0].sm_activity + metric.metric;
       if (metric.metric == kGpmDramBandwidth) metric.result = kNotSupported;
     }
     return kSuccess;

@@ -25,7 +25,8 @@ class NvmlSampler : public ::testing::Test {
     std::map<std::pair<int32_t, Counter>, double> values;
     for (Sample const& sample : samples) {
       EXPECT_EQ(sample.at_ns, now);
-      EXPECT_TRUE(values.emplace(std::pair(sample.device, sample.counter), sample.value).second) << name_of(sample.counter);
+      EXPECT_TRUE(values.emplace(std::pair(sample.device, sample.counter), sample.value).second)
+          << name_of(sample.counter);
     }
     return values;
   }
@@ -57,7 +58,8 @@ TEST_F(NvmlSampler, reads_every_counter_in_its_unit) {
   EXPECT_EQ(value(Counter::kSmActivity), 79.5);
   EXPECT_EQ(value(Counter::kTensorActivity), 82.5);
   EXPECT_FALSE(values.contains({0, Counter::kDramBandwidth})) << "that metric failed alone";
-  for (size_t i = 0; i < kCounters; ++i) EXPECT_NE(name_of(static_cast<Counter>(i)).find('('), std::string_view::npos);
+  for (size_t i = 0; i < kCounters; ++i)
+    EXPECT_NE(name_of(static_cast<Counter>(i)).find('('), std::string_view::npos);
 }
 
 TEST_F(NvmlSampler, rates_need_two_rounds_and_a_reset_gives_none) {
@@ -81,7 +83,8 @@ TEST_F(NvmlSampler, says_where_only_an_average_of_the_power_is_known) {
   EXPECT_NE(name_of(Counter::kAveragePower), name_of(Counter::kPower));
 }
 
-TEST_F(NvmlSampler, takes_the_throughput_of_links_from_hardware_counters_where_nothing_else_tells_it) {
+TEST_F(NvmlSampler,
+       takes_the_throughput_of_links_from_hardware_counters_where_nothing_else_tells_it) {
   machine().gpus[0].nvlink_result = kNotSupported;
   Sampler sampler(api, first());
   round(sampler);
@@ -134,7 +137,8 @@ TEST_F(NvmlSampler, gpus_without_hardware_counters_have_none) {
   round(sampler);
   auto const values = round(sampler);
   EXPECT_FALSE(values.contains({0, Counter::kSmActivity}));
-  EXPECT_FALSE(values.contains({0, Counter::kPcieSent})) << "the call that tells it waits for 20 ms";
+  EXPECT_FALSE(values.contains({0, Counter::kPcieSent}))
+      << "the call that tells it waits for 20 ms";
   EXPECT_TRUE(values.contains({1, Counter::kPcieSent}));
   EXPECT_FALSE(sampler.has_hardware_counters());
 }

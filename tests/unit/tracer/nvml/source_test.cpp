@@ -50,11 +50,13 @@ class NvmlSourceTest : public ::testing::Test {
 };
 
 TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
-  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain_until_tracks(source, 2 * (kCounters - 2));
   source.finish(store, clock.latest_ns());
-  ASSERT_THAT(store.tracks(), SizeIs(2 * (kCounters - 2))) << "one metric fails in the fake, and only one power is told";
+  ASSERT_THAT(store.tracks(), SizeIs(2 * (kCounters - 2)))
+      << "one metric fails in the fake, and only one power is told";
   for (uint32_t t = 0; t < store.tracks().size(); ++t) {
     EXPECT_EQ(store.tracks()[t].kind, model::TrackKind::kCounter);
     auto const events = store.rows(model::TrackId{t}).take();
@@ -68,7 +70,8 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
 
 TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
   bool loaded = false;
-  NvmlSource source(window, devices, std::chrono::milliseconds(1), [&] { return loaded = true, std::optional<Api>(); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    [&] { return loaded = true, std::optional<Api>(); });
   drain(source);
   source.finish(store, clock.latest_ns());
   EXPECT_FALSE(loaded);
@@ -93,7 +96,8 @@ TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
 
 TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
   CaptureWindow filtered{StepRange{5, 6}};
-  NvmlSource source(filtered, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(filtered, devices, std::chrono::milliseconds(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
   for (int i = 0; i < 5; ++i) drain(source);
@@ -106,7 +110,8 @@ TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
 }
 
 TEST_F(NvmlSourceTest, a_program_that_ends_at_once_is_not_held_up) {
-  NvmlSource source(window, devices, std::chrono::hours(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::hours(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
   source.program_exits();
@@ -120,7 +125,8 @@ constexpr char const* kSecondUuid = "GPU-ab000000-0000-0000-0000-000000000000";
 TEST_F(NvmlSourceTest, samples_only_devices_that_the_program_uses) {
   machine().uuids[1] = kSecondUuid;
   devices.expect();
-  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
   devices.add_device(5, kSecondGpu);
@@ -137,7 +143,8 @@ TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
   devices.expect();
   devices.add_device(0, {0xcd});
   devices.add_context(0);
-  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain_until_tracks(source, 1);
   devices.add_device(1, kSecondGpu);
@@ -150,7 +157,8 @@ TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
 
 TEST_F(NvmlSourceTest, tells_what_is_not_sampled_and_the_links) {
   machine().gpus[1].has_gpm = false;
-  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain_until_tracks(source, 1);
   drain(source);
@@ -193,7 +201,8 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
     auto const end_begins = SteadyClock::now();
     source.finish(store, clock.latest_ns());
     source.release();
-    EXPECT_LT(SteadyClock::now() - end_begins, 5 * NvmlSource::kStopLimit) << "once, not again and again";
+    EXPECT_LT(SteadyClock::now() - end_begins, 5 * NvmlSource::kStopLimit)
+        << "once, not again and again";
   }
   EXPECT_THAT(outcome(), HasSubstr("no longer answers"));
   hanging.is_let_go = true;

@@ -103,7 +103,9 @@ TEST(Background, DoesTheWorkForOneKeyOnce) {
 
 TEST(Background, OfWorkThatFailsIsEmpty) {
   Squares background;
-  background.ask(1, [](int const&, std::stop_token const&) -> std::string { throw std::runtime_error("no memory"); });
+  background.ask(1, [](int const&, std::stop_token const&) -> std::string {
+    throw std::runtime_error("no memory");
+  });
   background.finish();
   ASSERT_NE(background.latest(), nullptr);
   EXPECT_TRUE(background.latest()->empty());

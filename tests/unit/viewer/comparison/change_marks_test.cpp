@@ -25,7 +25,8 @@ analyzer::Metric metric_of(double base, double candidate, analyzer::Verdict verd
 }
 
 RunDifference difference_between(Scene const& base, Scene const& candidate) {
-  return difference_of(analyzer::sample_run(base.run, base.analysis), analyzer::sample_run(candidate.run, candidate.analysis));
+  return difference_of(analyzer::sample_run(base.run, base.analysis),
+                       analyzer::sample_run(candidate.run, candidate.analysis));
 }
 
 TEST(ChangeMark, SaysHowMuchACallChangedAndNothingWhereThatIsNotSure) {
@@ -46,23 +47,25 @@ TEST(ChangeMark, SaysHowMuchACallChangedAndNothingWhereThatIsNotSure) {
 TEST(ChangeMark, HasColoursThatAreToldApartOnBothThemes) {
   for (Theme const theme : {Theme::kDark, Theme::kLight}) {
     std::set<uint32_t> colours;
-    for (size_t i = 1; i < kChangeMarkCount; ++i) colours.insert(mark_colour(static_cast<ChangeMark>(i), theme));
+    for (size_t i = 1; i < kChangeMarkCount; ++i)
+      colours.insert(mark_colour(static_cast<ChangeMark>(i), theme));
     EXPECT_EQ(colours.size(), kChangeMarkCount - 1);
     // Blue against orange is what every kind of colour blindness tells apart.
     auto const red = [&](ChangeMark mark) { return mark_colour(mark, theme) & 0xFFU; };
     auto const blue = [&](ChangeMark mark) { return mark_colour(mark, theme) >> 16U & 0xFFU; };
-    for (ChangeMark const mark :
-         {ChangeMark::kFasterHalf, ChangeMark::kFasterFifth, ChangeMark::kFasterTwentieth, ChangeMark::kFaster})
+    for (ChangeMark const mark : {ChangeMark::kFasterHalf, ChangeMark::kFasterFifth,
+                                  ChangeMark::kFasterTwentieth, ChangeMark::kFaster})
       EXPECT_GT(blue(mark), red(mark));
-    for (ChangeMark const mark :
-         {ChangeMark::kSlowerHalf, ChangeMark::kSlowerFifth, ChangeMark::kSlowerTwentieth, ChangeMark::kSlower})
+    for (ChangeMark const mark : {ChangeMark::kSlowerHalf, ChangeMark::kSlowerFifth,
+                                  ChangeMark::kSlowerTwentieth, ChangeMark::kSlower})
       EXPECT_GT(red(mark), blue(mark));
   }
 }
 
 TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   Scene const base = synthetic_scene({.devices = 2, .steps = 16, .layers = 6});
-  Scene const candidate = synthetic_scene({.devices = 2, .steps = 16, .layers = 7, .seed = 2, .forward_ns = 1'300'000});
+  Scene const candidate =
+      synthetic_scene({.devices = 2, .steps = 16, .layers = 7, .seed = 2, .forward_ns = 1'300'000});
   RunDifference const difference = difference_between(base, candidate);
   ASSERT_TRUE(difference.comparison);
   ASSERT_FALSE(difference.comparison->refusal);
@@ -71,7 +74,8 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   EXPECT_EQ(marks.of_kernel("layer2 backward"), ChangeMark::kSame);
   EXPECT_EQ(marks.of_kernel("layer6 forward"), ChangeMark::kNew);
   EXPECT_EQ(marks.of_kernel("nobody knows this one"), ChangeMark::kUnknown);
-  EXPECT_EQ(difference_between(candidate, base).marks.of_kernel("layer6 forward"), ChangeMark::kVanished);
+  EXPECT_EQ(difference_between(candidate, base).marks.of_kernel("layer6 forward"),
+            ChangeMark::kVanished);
   // Each kernel's metric is that of its own calls.
   auto const& comparison = *difference.comparison;
   ASSERT_EQ(difference.kernel_metrics.size(), comparison.kernels.size());
@@ -84,7 +88,8 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
     if (metric.family != analyzer::MetricFamily::kCollective) continue;
     found = true;
     EXPECT_EQ(marks.of_collective(model::CollectiveOp::kAllReduce, metric.bytes), mark_of(metric));
-    EXPECT_EQ(marks.of_collective(model::CollectiveOp::kBroadcast, metric.bytes), ChangeMark::kUnknown);
+    EXPECT_EQ(marks.of_collective(model::CollectiveOp::kBroadcast, metric.bytes),
+              ChangeMark::kUnknown);
   }
   EXPECT_TRUE(found);
 }
@@ -94,7 +99,8 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
   Scene const candidate = synthetic_scene({.devices = 1, .steps = 16, .forward_ns = 1'300'000});
   RunDifference const difference = difference_between(base, candidate);
   ViewState state = initial_view(candidate);
-  for (TimeWindow const window : {TimeWindow{0, static_cast<double>(candidate.length)}, TimeWindow{20e6, 45e6}}) {
+  for (TimeWindow const window :
+       {TimeWindow{0, static_cast<double>(candidate.length)}, TimeWindow{20e6, 45e6}}) {
     state.window = window;
     Layout layout = lay_out(candidate, state, {1500, 5000, 1});
     mark_changes(candidate, difference.marks, layout);
@@ -102,7 +108,8 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
     for (Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item; ++i) {
         Item const& item = layout.items[i];
-        bool const of_stream = item.kind != ItemKind::kSegment && candidate.nodes[row.node].kind == NodeKind::kStream;
+        bool const of_stream =
+            item.kind != ItemKind::kSegment && candidate.nodes[row.node].kind == NodeKind::kStream;
         if (!of_stream) {
           EXPECT_EQ(item.change, ChangeMark::kOther);
         }
@@ -129,8 +136,8 @@ TEST(MarkChanges, OfAFoldedMarkItIsTheLongestOpThatCounts) {
     auto const small = builder.intern("small");
     auto const large = builder.intern("large");
     for (int64_t i = 0; i < 8; ++i)
-      builder.events(track).add(model::EventKind::kKernel, i * 100, i == 3 ? 90 : 10, i == 3 ? large : small, 0,
-                                model::KernelDetail{});
+      builder.events(track).add(model::EventKind::kKernel, i * 100, i == 3 ? 90 : 10,
+                                i == 3 ? large : small, 0, model::KernelDetail{});
   });
   analyzer::Comparison comparison;
   comparison.metrics.push_back(metric_of(100, 200, analyzer::Verdict::kMore));
@@ -141,7 +148,8 @@ TEST(MarkChanges, OfAFoldedMarkItIsTheLongestOpThatCounts) {
   state.window = {0, 1e6};
   Layout layout = lay_out(scene, state, {100, 500, 1});
   mark_changes(scene, ChangeMarks(comparison), layout);
-  auto const folded = std::find_if(layout.items.begin(), layout.items.end(), [](Item const& item) { return item.count == 8; });
+  auto const folded = std::find_if(layout.items.begin(), layout.items.end(),
+                                   [](Item const& item) { return item.count == 8; });
   ASSERT_NE(folded, layout.items.end());
   EXPECT_EQ(folded->change, ChangeMark::kSlowerHalf);
 }

@@ -1,5 +1,5 @@
-// Two runs one above the other: what is done to one is done to the other, and what cannot be compared says why. On ImGui's null
-// backend.
+// Two runs one above the other: what is done to one is done to the other, and what cannot be
+// compared says why. On ImGui's null backend.
 #include "viewer/session/run_pair.h"
 
 #include <gmock/gmock.h>
@@ -24,8 +24,12 @@ namespace stepscope::viewer {
 namespace {
 
 constexpr support::SyntheticOptions kBaseRun{.devices = 2, .steps = 14, .process_per_device = true};
-constexpr support::SyntheticOptions kSlowRun{
-    .devices = 2, .steps = 14, .layers = 7, .process_per_device = true, .seed = 3, .forward_ns = 1'400'000};
+constexpr support::SyntheticOptions kSlowRun{.devices = 2,
+                                             .steps = 14,
+                                             .layers = 7,
+                                             .process_per_device = true,
+                                             .seed = 3,
+                                             .forward_ns = 1'400'000};
 
 std::unique_ptr<Scene> scene_on_heap(support::SyntheticOptions const& options) {
   return std::make_unique<Scene>(synthetic_scene(options));
@@ -179,9 +183,11 @@ TEST(PairOfRuns, MovingATrackOfTheNewRunLeavesThoseThatOnlyTheBaseHas) {
   pair.bring_to_front(RunSide::kNew);
   ui.frames(base, state, 2);
   Scene const& candidate = pair.candidate();
-  move_track_to(pair.front().state, candidate, *node_of_path(candidate, "Rank 1"), *node_of_path(candidate, "Rank 0"), false);
+  move_track_to(pair.front().state, candidate, *node_of_path(candidate, "Rank 1"),
+                *node_of_path(candidate, "Rank 0"), false);
   ui.frames(base, state, 2);
-  EXPECT_THAT(state.tracks.order.at(""), testing::ElementsAre("Rank 3", "Rank 1", "Rank 2", "Rank 0"));
+  EXPECT_THAT(state.tracks.order.at(""),
+              testing::ElementsAre("Rank 3", "Rank 1", "Rank 2", "Rank 0"));
 }
 
 TEST_F(PairTest, AClickOnARunBringsItIntoThePanels) {
@@ -204,12 +210,14 @@ TEST_F(PairTest, AClickOnARunBringsItIntoThePanels) {
 }
 
 TEST_F(PairTest, AClickInATableLetsTheOpsStandOutInBoth) {
-  for (ChangeTable const table : {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
+  for (ChangeTable const table :
+       {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
     pair_.table = table;
     SCOPED_TRACE(static_cast<int>(table));
     state_.search = {};
     frames(3);
-    for (float y = 830; y < 990 && state_.search.text.empty(); y += 9) ui_.click(base_, state_, 620, y);
+    for (float y = 830; y < 990 && state_.search.text.empty(); y += 9)
+      ui_.click(base_, state_, 620, y);
     EXPECT_FALSE(state_.search.text.empty());
     EXPECT_EQ(candidate().search.text, state_.search.text);
     frames(3);
@@ -223,8 +231,9 @@ TEST_F(PairTest, NumbersAreThoseOfTheComparison) {
   RunDifference const* const difference = pair_.difference();
   ASSERT_NE(difference, nullptr);
   ASSERT_TRUE(difference->comparison);
-  auto const expected = analyzer::compare_runs({analyzer::sample_run(base_.run, base_.analysis)},
-                                               {analyzer::sample_run(pair_.candidate().run, pair_.candidate().analysis)});
+  auto const expected = analyzer::compare_runs(
+      {analyzer::sample_run(base_.run, base_.analysis)},
+      {analyzer::sample_run(pair_.candidate().run, pair_.candidate().analysis)});
   auto const& found = *difference->comparison;
   EXPECT_EQ(found.verdict, analyzer::Verdict::kMore);
   EXPECT_EQ(found.verdict, expected.verdict);
@@ -257,7 +266,8 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
   state_.panels.tab = Tab::kComparison;
-  for (ChangeTable const table : {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
+  for (ChangeTable const table :
+       {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
     pair_.table = table;
     // The mouse over everything: tooltips too.
     for (float y = 45; y < 1000; y += 53)
@@ -286,14 +296,16 @@ TEST_F(PairTest, TheBandBetweenGivesOneOfThemMoreRoom) {
 }
 
 TEST_F(PairTest, FitsIntoAWindowThatIsFarTooSmall) {
-  for (auto const& [width, height] : {std::pair{320.0F, 320.0F}, std::pair{400.0F, 200.0F}, std::pair{100.0F, 100.0F}}) {
+  for (auto const& [width, height] :
+       {std::pair{320.0F, 320.0F}, std::pair{400.0F, 200.0F}, std::pair{100.0F, 100.0F}}) {
     ImGui::GetIO().DisplaySize = ImVec2(width, height);
     frames(3);
   }
 }
 
 /// A base beside anything else.
-void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate, std::optional<analyzer::Refusal> refusal) {
+void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate,
+                  std::optional<analyzer::Refusal> refusal) {
   ViewState state = initial_view(base);
   state.panels.tab = Tab::kComparison;
   NullUi ui;
@@ -320,16 +332,19 @@ void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate, std::opti
 
 TEST(PairOfRuns, ThatCannotBeComparedStandBesideEachOtherAllTheSame) {
   Scene const base = synthetic_scene(kBaseRun);
-  expect_shown(base, std::make_unique<Scene>(scene_of([](model::TraceBuilder&) {})), analyzer::Refusal::kNoSteps);
+  expect_shown(base, std::make_unique<Scene>(scene_of([](model::TraceBuilder&) {})),
+               analyzer::Refusal::kNoSteps);
   expect_shown(base, std::make_unique<Scene>(analyzed(model::Run{})), analyzer::Refusal::kNoSteps);
-  expect_shown(
-      base, std::make_unique<Scene>(scene_of([](model::TraceBuilder& builder) {
-        builder.events(add_stream(builder)).add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0, model::KernelDetail{});
-      })),
-      analyzer::Refusal::kNoSteps);
+  expect_shown(base, std::make_unique<Scene>(scene_of([](model::TraceBuilder& builder) {
+                 builder.events(add_stream(builder))
+                     .add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0,
+                          model::KernelDetail{});
+               })),
+               analyzer::Refusal::kNoSteps);
   Scene const nothing = analyzed(model::Run{});
   expect_shown(nothing, scene_on_heap(kBaseRun), analyzer::Refusal::kNoSteps);
-  expect_shown(nothing, std::make_unique<Scene>(analyzed(model::Run{})), analyzer::Refusal::kNoSteps);
+  expect_shown(nothing, std::make_unique<Scene>(analyzed(model::Run{})),
+               analyzer::Refusal::kNoSteps);
 }
 
 TEST(PairOfRuns, WithoutAKernelInCommonIsRefused) {

@@ -13,7 +13,8 @@
 
 namespace stepscope::viewer {
 
-/// Each device does the same; with more of them the exposed all-reduces and one slow device cost more.
+/// Each device does the same; with more of them the exposed all-reduces and one slow device cost
+/// more.
 inline model::Run scaling_run(int32_t devices) {
   return support::make_synthetic_run({.devices = devices,
                                       .steps = 12,
@@ -26,7 +27,8 @@ inline model::Run scaling_run(int32_t devices) {
 
 inline SharedSample scaling_sample(int32_t devices) {
   model::Run const run = scaling_run(devices);
-  return named_sample(analyzer::sample_run(run, analyzer::analyze(run)), "/runs/n" + std::to_string(devices));
+  return named_sample(analyzer::sample_run(run, analyzer::analyze(run)),
+                      "/runs/n" + std::to_string(devices));
 }
 
 /// All read; the run of most devices is shown.
@@ -35,7 +37,8 @@ inline std::shared_ptr<RunSeries> scaling_series(std::vector<int32_t> const& siz
   for (int32_t const devices : sizes) {
     SharedSample sample = scaling_sample(devices);
     std::string path = sample->name;
-    series->runs.push_back({std::move(path), static_cast<uint64_t>(devices), std::move(sample), {}});
+    series->runs.push_back(
+        {std::move(path), static_cast<uint64_t>(devices), std::move(sample), {}});
   }
   series->shown = series->runs.size() - 1;
   return series;

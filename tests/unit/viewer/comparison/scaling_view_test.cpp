@@ -1,4 +1,5 @@
-// A scaling series as the viewer shows it: waterfalls that lead from the ideal step to the measured one, words, and refusals.
+// A scaling series as the viewer shows it: waterfalls that lead from the ideal step to the measured
+// one, words, and refusals.
 #include "viewer/comparison/scaling_view.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +13,8 @@ namespace {
 using testing::HasSubstr;
 
 ScalingView const& three_sizes() {
-  static ScalingView const kView = scaling_view(samples_of(*scaling_series()), {}, SayScaling::kFound);
+  static ScalingView const kView =
+      scaling_view(samples_of(*scaling_series()), {}, SayScaling::kFound);
   return kView;
 }
 
@@ -59,7 +61,8 @@ TEST(ScalingView, APersonCanSayWhatItIs) {
 }
 
 TEST(ScalingView, SaysWhyThereIsNoSeries) {
-  EXPECT_THAT(scaling_view(samples_of(*scaling_series({2})), {}, SayScaling::kFound).refusal, HasSubstr("different numbers"));
+  EXPECT_THAT(scaling_view(samples_of(*scaling_series({2})), {}, SayScaling::kFound).refusal,
+              HasSubstr("different numbers"));
   EXPECT_FALSE(scaling_view({}, {}, SayScaling::kFound).refusal.empty());
 }
 

@@ -1,4 +1,5 @@
-// Which steps of two runs belong together, and that the aligned one begins at the same place in both whatever is moved.
+// Which steps of two runs belong together, and that the aligned one begins at the same place in
+// both whatever is moved.
 #include "viewer/comparison/step_alignment.h"
 
 #include <gtest/gtest.h>
@@ -19,29 +20,35 @@ Scene const& fast_run() {
   return kScene;
 }
 Scene const& slow_run() {
-  static Scene const kScene = synthetic_scene({.devices = 2, .steps = 15, .forward_ns = 1'500'000, .origin_ns = 777'000'000});
+  static Scene const kScene = synthetic_scene(
+      {.devices = 2, .steps = 15, .forward_ns = 1'500'000, .origin_ns = 777'000'000});
   return kScene;
 }
 Scene const& run_without_steps() {
   static Scene const kScene = scene_of([](model::TraceBuilder& builder) {
-    builder.events(add_stream(builder)).add(model::EventKind::kKernel, 5, 100, builder.intern("k"), 0, model::KernelDetail{});
+    builder.events(add_stream(builder))
+        .add(model::EventKind::kKernel, 5, 100, builder.intern("k"), 0, model::KernelDetail{});
   });
   return kScene;
 }
 
 /// The other run's window when `side` is moved to `window`.
-TimeWindow other_window(StepAlignment const& alignment, std::optional<uint32_t> aligned, RunSide side, TimeWindow window) {
+TimeWindow other_window(StepAlignment const& alignment, std::optional<uint32_t> aligned,
+                        RunSide side, TimeWindow window) {
   double const by = shift_at(alignment, aligned) * (side == RunSide::kBase ? 1 : -1);
   return {window.begin + by, window.end + by};
 }
 
-double place_in(int64_t time, TimeWindow window) { return (static_cast<double>(time) - window.begin) / window.span(); }
+double place_in(int64_t time, TimeWindow window) {
+  return (static_cast<double>(time) - window.begin) / window.span();
+}
 
 bool is_seen(StepAlignment::Pair const& pair, TimeWindow base, TimeWindow candidate) {
   auto const overlaps = [](int64_t begin, int64_t end, TimeWindow window) {
     return static_cast<double>(begin)<window.end&& static_cast<double>(end)> window.begin;
   };
-  return overlaps(pair.base_begin, pair.base_end, base) || overlaps(pair.candidate_begin, pair.candidate_end, candidate);
+  return overlaps(pair.base_begin, pair.base_end, base) ||
+         overlaps(pair.candidate_begin, pair.candidate_end, candidate);
 }
 
 TEST(AlignSteps, PairsThemByNumberAndCountsTheOthers) {
@@ -54,7 +61,8 @@ TEST(AlignSteps, PairsThemByNumberAndCountsTheOthers) {
     EXPECT_EQ(pair.base_number, pair.candidate_number);
     EXPECT_EQ(fast_run().analysis.steps[pair.base_step].step, pair.base_number);
     EXPECT_EQ(slow_run().analysis.steps[pair.candidate_step].step, pair.candidate_number);
-    EXPECT_EQ(pair.base_begin, fast_run().to_view(fast_run().analysis.steps[pair.base_step].window.begin));
+    EXPECT_EQ(pair.base_begin,
+              fast_run().to_view(fast_run().analysis.steps[pair.base_step].window.begin));
     EXPECT_GT(pair.candidate_end - pair.candidate_begin, pair.base_end - pair.base_begin);
   }
 }
@@ -96,16 +104,19 @@ TEST(AlignSteps, TakesNoStepTwice) {
 TEST(AlignedStep, IsTheFirstThatBeginsInTheWindowOfTheRunThatMoves) {
   StepAlignment const alignment = align_steps(fast_run(), slow_run());
   auto const& pairs = alignment.pairs;
-  TimeWindow const base{static_cast<double>(pairs[3].base_begin) - 1, static_cast<double>(pairs[6].base_end)};
+  TimeWindow const base{static_cast<double>(pairs[3].base_begin) - 1,
+                        static_cast<double>(pairs[6].base_end)};
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, base), 3U);
-  TimeWindow const candidate{static_cast<double>(pairs[3].candidate_begin) - 1, static_cast<double>(pairs[6].candidate_end)};
+  TimeWindow const candidate{static_cast<double>(pairs[3].candidate_begin) - 1,
+                             static_cast<double>(pairs[6].candidate_end)};
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kNew, candidate), 3U);
 }
 
 TEST(AlignedStep, IsTheOneAroundAWindowInWhichNoneBegins) {
   StepAlignment const alignment = align_steps(fast_run(), slow_run());
   auto const& pair = alignment.pairs[5];
-  TimeWindow const inside{static_cast<double>(pair.base_begin) + 1000, static_cast<double>(pair.base_begin) + 2000};
+  TimeWindow const inside{static_cast<double>(pair.base_begin) + 1000,
+                          static_cast<double>(pair.base_begin) + 2000};
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, inside), 5U);
   // Before all of them it is the first.
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, {-5000, -4000}), 0U);
@@ -117,7 +128,8 @@ TEST(AlignedStep, StaysUntilNothingOfItIsSeenInEither) {
   auto const& pair = alignment.pairs[5];
   // The base's step is over where the new run's still goes on.
   int64_t const longer = pair.candidate_end - pair.candidate_begin;
-  TimeWindow const late{static_cast<double>(pair.base_begin + longer) - 10, static_cast<double>(pair.base_begin + longer) + 1e9};
+  TimeWindow const late{static_cast<double>(pair.base_begin + longer) - 10,
+                        static_cast<double>(pair.base_begin + longer) + 1e9};
   EXPECT_EQ(aligned_step(alignment, 5, RunSide::kBase, late), 5U);
   TimeWindow const over{late.begin + 11, late.end};
   EXPECT_NE(aligned_step(alignment, 5, RunSide::kBase, over), 5U);
@@ -143,13 +155,14 @@ TEST(AlignedStep, BeginsAtTheSamePlaceInBothWhateverIsMoved) {
     candidate = side == RunSide::kBase ? other : window;
     EXPECT_NEAR(base.span(), candidate.span(), 1e-3);
     auto const& pair = alignment.pairs[*aligned];
-    EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(), place_in(pair.candidate_begin, candidate) * candidate.span(),
-                1e-3);
-    // It changes only when it cannot be seen in either: with it both would be where they are now or somewhere else.
+    EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(),
+                place_in(pair.candidate_begin, candidate) * candidate.span(), 1e-3);
+    // It changes only when it cannot be seen in either: with it both would be where they are now or
+    // somewhere else.
     if (!before || aligned == before) continue;
     TimeWindow const kept = other_window(alignment, before, side, window);
-    EXPECT_FALSE(
-        is_seen(alignment.pairs[*before], side == RunSide::kBase ? window : kept, side == RunSide::kBase ? kept : window));
+    EXPECT_FALSE(is_seen(alignment.pairs[*before], side == RunSide::kBase ? window : kept,
+                         side == RunSide::kBase ? kept : window));
   }
 }
 
@@ -164,14 +177,16 @@ TEST(StepLinks, JoinBeginningsAndTheAlignedOneIsVertical) {
   // The new run's steps take longer: the later the step, the farther behind.
   for (size_t i = 1; i + 1 < links.size(); ++i) {
     EXPECT_GT(links[i].base_x, links[i - 1].base_x);
-    EXPECT_GT(links[i].candidate_x - links[i].base_x, links[i - 1].candidate_x - links[i - 1].base_x);
+    EXPECT_GT(links[i].candidate_x - links[i].base_x,
+              links[i - 1].candidate_x - links[i - 1].base_x);
   }
 }
 
 TEST(StepLinks, AreNoDenserThanAskedFor) {
   StepAlignment many;
   many.by = StepAlignment::By::kNumber;
-  for (int64_t i = 0; i < 200'000; ++i) many.pairs.push_back({i, i, i * 100, i * 100 + 90, i * 120, i * 120 + 110, 0, 0});
+  for (int64_t i = 0; i < 200'000; ++i)
+    many.pairs.push_back({i, i, i * 100, i * 100 + 90, i * 120, i * 120 + 110, 0, 0});
   for (double const begin : {0.0, 5e6, 19e6}) {
     TimeWindow const window{begin, begin + 1e6};
     auto const aligned = aligned_step(many, std::nullopt, RunSide::kBase, window);
@@ -187,7 +202,9 @@ TEST(StepLinks, AreNoDenserThanAskedFor) {
 TEST(StepLinks, OfHostileTimesStayNumbers) {
   constexpr int64_t kFar = int64_t{1} << 61;
   StepAlignment hostile;
-  hostile.pairs = {{0, 0, -kFar, kFar, kFar, -kFar, 0, 0}, {1, 1, 0, 0, 0, 0, 0, 0}, {1, 1, kFar, kFar, -kFar, -kFar, 0, 0}};
+  hostile.pairs = {{0, 0, -kFar, kFar, kFar, -kFar, 0, 0},
+                   {1, 1, 0, 0, 0, 0, 0, 0},
+                   {1, 1, kFar, kFar, -kFar, -kFar, 0, 0}};
   for (RunSide const side : {RunSide::kBase, RunSide::kNew})
     for (TimeWindow const window : {TimeWindow{0, 50}, TimeWindow{-3e18, 3e18}}) {
       auto const aligned = aligned_step(hostile, 1, side, window);

@@ -10,7 +10,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& uneven() {
-  static Scene const kScene = synthetic_scene({.devices = 2, .steps = 11, .input_delay_ns = 9'000'000});
+  static Scene const kScene =
+      synthetic_scene({.devices = 2, .steps = 11, .input_delay_ns = 9'000'000});
   return kScene;
 }
 
@@ -19,11 +20,14 @@ TEST(MedianStep, HasAsManyShorterAsLongerOnes) {
   auto const* const median = median_step(steps);
   ASSERT_NE(median, nullptr);
   EXPECT_FALSE(median->warmup);
-  auto const counted = std::count_if(steps.begin(), steps.end(), [](auto const& step) { return !step.warmup; });
-  auto const shorter = std::count_if(
-      steps.begin(), steps.end(), [&](auto const& step) { return !step.warmup && step.time.window_ns < median->time.window_ns; });
-  auto const longer = std::count_if(
-      steps.begin(), steps.end(), [&](auto const& step) { return !step.warmup && step.time.window_ns > median->time.window_ns; });
+  auto const counted =
+      std::count_if(steps.begin(), steps.end(), [](auto const& step) { return !step.warmup; });
+  auto const shorter = std::count_if(steps.begin(), steps.end(), [&](auto const& step) {
+    return !step.warmup && step.time.window_ns < median->time.window_ns;
+  });
+  auto const longer = std::count_if(steps.begin(), steps.end(), [&](auto const& step) {
+    return !step.warmup && step.time.window_ns > median->time.window_ns;
+  });
   EXPECT_LE(shorter, (counted - 1) / 2);
   EXPECT_LE(longer, counted / 2);
 }
@@ -47,13 +51,16 @@ TEST(StepComparison, ChangesOfThePartsAreTheChangeOfTheLength) {
 
 TEST(StepComparison, OfTheMedianItselfHasNoChange) {
   auto const* const median = median_step(steps_of(uneven(), 1));
-  auto const compared = compare_with_median(uneven(), static_cast<uint32_t>(median - uneven().analysis.steps.data()));
+  auto const compared =
+      compare_with_median(uneven(), static_cast<uint32_t>(median - uneven().analysis.steps.data()));
   ASSERT_TRUE(compared);
   EXPECT_FALSE(compared->parts.empty());
   for (auto const& part : compared->parts) EXPECT_EQ(part.change_ns(), 0);
 }
 
-TEST(StepComparison, OfAStepThatIsNotThereIsNone) { EXPECT_FALSE(compare_with_median(uneven(), 1'000'000)); }
+TEST(StepComparison, OfAStepThatIsNotThereIsNone) {
+  EXPECT_FALSE(compare_with_median(uneven(), 1'000'000));
+}
 
 }  // namespace
 }  // namespace stepscope::viewer

@@ -1,4 +1,5 @@
-// The analysis of a run that is shown from afar, and what is found in it: beside what cannot be read, and of very many hits.
+// The analysis of a run that is shown from afar, and what is found in it: beside what cannot be
+// read, and of very many hits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   ASSERT_EQ(scene->analysis.devices.size(), 2U);
   EXPECT_EQ(scene->analysis.devices[0].ref.rank_index, 0);
   EXPECT_EQ(scene->analysis.devices[1].ref.rank_index, 2);
-  EXPECT_THAT(scene->analysis.integrity.notes, testing::Contains(testing::HasSubstr("rank-1.stepscope")));
+  EXPECT_THAT(scene->analysis.integrity.notes,
+              testing::Contains(testing::HasSubstr("rank-1.stepscope")));
   EXPECT_EQ(scene->nodes.size(), nodes);
   ViewState state = initial_view(*scene);
   Layout const layout = lay_out(*scene, state, kAnalysisArea);
@@ -102,8 +104,8 @@ TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
       uint32_t const name = i + 1 == kBlocks * kRows ? 3 : b % 7 == 0 || i % 5 == 0 ? 2 : 1;
       wanted += name == 1 ? 1 : 0;
       rare += name == 3 ? 1 : 0;
-      batch.add(model::EventKind::kKernel, static_cast<int64_t>(i) * 100, 10 + static_cast<int64_t>(i % 3), model::StringId{name},
-                0, model::KernelDetail{});
+      batch.add(model::EventKind::kKernel, static_cast<int64_t>(i) * 100,
+                10 + static_cast<int64_t>(i % 3), model::StringId{name}, 0, model::KernelDetail{});
     }
     ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
   }
@@ -112,8 +114,11 @@ TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
   SearchHits const found = find_hits(*scene, "wanted");
   EXPECT_EQ(found.total, wanted);
   EXPECT_EQ(found.hits.size(), kMaxSearchHits);
-  for (size_t i = 1; i < found.hits.size(); ++i) ASSERT_LT(found.hits[i - 1].start, found.hits[i].start);
-  EXPECT_EQ(find_hits(*scene, "wanted >=11ns kind:kernel").total + find_hits(*scene, "wanted <11ns").total, wanted);
+  for (size_t i = 1; i < found.hits.size(); ++i)
+    ASSERT_LT(found.hits[i - 1].start, found.hits[i].start);
+  EXPECT_EQ(find_hits(*scene, "wanted >=11ns kind:kernel").total +
+                find_hits(*scene, "wanted <11ns").total,
+            wanted);
   SearchHits const one = find_hits(*scene, "rare");
   EXPECT_EQ(one.total, rare);
   ASSERT_EQ(one.hits.size(), 1U);

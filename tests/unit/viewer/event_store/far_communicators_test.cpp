@@ -1,5 +1,5 @@
-// Communicators of runs that are shown from afar: the same rows as in memory once the analysis is there, marks where events were
-// not read, and a view that stays what it was when rows come.
+// Communicators of runs that are shown from afar: the same rows as in memory once the analysis is
+// there, marks where events were not read, and a view that stays what it was when rows come.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,9 +22,11 @@ constexpr Viewport kCommunicatorArea{900, 3000, 1};
 class OutOfCoreCommunicators : public FarTest {};
 
 /// What of the nodes does not depend on where the events are.
-std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree_of(Scene const& scene) {
+std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree_of(
+    Scene const& scene) {
   std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree;
-  for (Node const& node : scene.nodes) tree.emplace_back(node.kind, node.path, node.note, node.lane_count, node.subtree_end);
+  for (Node const& node : scene.nodes)
+    tree.emplace_back(node.kind, node.path, node.note, node.lane_count, node.subtree_end);
   return tree;
 }
 
@@ -32,14 +34,16 @@ std::vector<Item> items_of(Scene const& scene, Layout const& layout, NodeKind ki
   std::vector<Item> found;
   for (Row const& row : layout.rows)
     if (scene.nodes[row.node].kind == kind)
-      found.insert(found.end(), layout.items.begin() + row.first_item, layout.items.begin() + row.last_item);
+      found.insert(found.end(), layout.items.begin() + row.first_item,
+                   layout.items.begin() + row.last_item);
   return found;
 }
 
 TEST_F(OutOfCoreCommunicators, HaveTheRowsThatTheyHaveInMemory) {
   write(two_schemes());
   auto const scene = far();
-  for (Node const& node : scene->nodes) EXPECT_NE(node.kind, NodeKind::kCommunicator) << "nothing is known of them yet";
+  for (Node const& node : scene->nodes)
+    EXPECT_NE(node.kind, NodeKind::kCommunicator) << "nothing is known of them yet";
   analyze(*scene);
   EXPECT_EQ(tree_of(*scene), tree_of(near()));
 }
@@ -49,7 +53,8 @@ TEST_F(OutOfCoreCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
   auto const scene = far();
   analyze(*scene);
   EXPECT_EQ(tree_of(*scene), tree_of(near()));
-  EXPECT_EQ(std::count_if(scene->nodes.begin(), scene->nodes.end(), [](Node const& node) { return node.note == "Ranks 0–3"; }),
+  EXPECT_EQ(std::count_if(scene->nodes.begin(), scene->nodes.end(),
+                          [](Node const& node) { return node.note == "Ranks 0–3"; }),
             4);
 }
 
@@ -67,18 +72,22 @@ TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
   ASSERT_EQ(summary_items.size(), near_items.size());
   for (size_t i = 0; i < near_items.size(); ++i) {
     EXPECT_EQ(summary_items[i].kind, ItemKind::kEvent);
-    EXPECT_EQ(std::tuple(summary_items[i].node, summary_items[i].x0, summary_items[i].x1, summary_items[i].y0),
+    EXPECT_EQ(std::tuple(summary_items[i].node, summary_items[i].x0, summary_items[i].x1,
+                         summary_items[i].y0),
               std::tuple(near_items[i].node, near_items[i].x0, near_items[i].x1, near_items[i].y0));
   }
   // What is clicked there is the event of the stream.
   for (Row const& row : shown.rows)
     if (out_of_core_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
       ASSERT_TRUE(row.tile);
-      Selection const chosen = out_of_core_scene->selection_of(out_of_core_scene->nodes[row.node].rank,
-                                                               row.trace(*out_of_core_scene), shown.items[row.first_item].index);
+      Selection const chosen = out_of_core_scene->selection_of(
+          out_of_core_scene->nodes[row.node].rank, row.trace(*out_of_core_scene),
+          shown.items[row.first_item].index);
       ASSERT_NE(out_of_core_scene->collective_of(chosen), nullptr);
-      EXPECT_EQ(out_of_core_scene->collective_of(chosen)->communicator, out_of_core_scene->nodes[row.node].communicator);
-      EXPECT_EQ(out_of_core_scene->nodes[*out_of_core_scene->node_of(chosen)].kind, NodeKind::kStream);
+      EXPECT_EQ(out_of_core_scene->collective_of(chosen)->communicator,
+                out_of_core_scene->nodes[row.node].communicator);
+      EXPECT_EQ(out_of_core_scene->nodes[*out_of_core_scene->node_of(chosen)].kind,
+                NodeKind::kStream);
     }
 }
 
@@ -128,7 +137,8 @@ TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
   EXPECT_GT(state.scroll, scroll) << "rows came above it";
   EXPECT_GT(node_at(last_rank), *state.panels.track_menu);
   EXPECT_EQ(state.closed, std::set<uint32_t>{node_at(last_rank)});
-  for (uint32_t const node : {*state.panels.track_menu, *state.panels.thread, state.panels.flash->node, state.drag.node})
+  for (uint32_t const node :
+       {*state.panels.track_menu, *state.panels.thread, state.panels.flash->node, state.drag.node})
     EXPECT_EQ(scene->nodes[node].path, stream);
 }
 

@@ -26,7 +26,8 @@ model::TrackSummary stream_summary(uint32_t seed, int64_t begin, int events) {
     if (random() % 5 == 0) {
       builder.events(track).add(model::EventKind::kMemcpy, time, dur, name, 0, model::CopyDetail{});
     } else {
-      builder.events(track).add(model::EventKind::kKernel, time, dur, name, 0, model::KernelDetail{});
+      builder.events(track).add(model::EventKind::kKernel, time, dur, name, 0,
+                                model::KernelDetail{});
     }
     time += dur + static_cast<int64_t>(random() % ((i / 5000) % 2 == 0 ? 100 : 5000));
   }
@@ -35,16 +36,19 @@ model::TrackSummary stream_summary(uint32_t seed, int64_t begin, int events) {
 }
 
 /// Every bin spread evenly over the pixels that it touches.
-std::vector<DensityColumn> naive_columns(model::TrackSummary const& summary, double begin, double pixel, size_t count) {
+std::vector<DensityColumn> naive_columns(model::TrackSummary const& summary, double begin,
+                                         double pixel, size_t count) {
   std::vector<DensityColumn> columns(count);
   for (size_t i = 0; i < count; ++i) {
     double const from = begin + pixel * static_cast<double>(i), until = from + pixel;
     for (size_t bin = 0; bin < summary.size(); ++bin) {
-      auto const first = static_cast<double>(summary.begin[bin]), last = static_cast<double>(summary.bin_end(bin));
+      auto const first = static_cast<double>(summary.begin[bin]),
+                 last = static_cast<double>(summary.bin_end(bin));
       double const inside = std::min(until, last) - std::max(from, first);
       if (inside <= 0) continue;
       for (size_t c = 0; c < model::kOpClassCount; ++c)
-        columns[i].busy[c] += static_cast<float>(static_cast<double>(summary.busy[c][bin]) * inside / (last - first) / pixel);
+        columns[i].busy[c] += static_cast<float>(static_cast<double>(summary.busy[c][bin]) *
+                                                 inside / (last - first) / pixel);
       columns[i].starts += static_cast<float>(summary.starts[bin] * inside / (last - first));
       columns[i].depth = std::max(columns[i].depth, summary.depth[bin]);
       columns[i].known = true;
@@ -65,14 +69,17 @@ TEST(DensityGrid, PixelsOfWholeCellsAreAsFullAsTheirBins) {
   auto const begin = static_cast<double>(summary.begin.front());
   for (double const cells : {2.0, 4.0, 16.0, 64.0}) {
     double const pixel = cell_width(summary) * cells * 1.0000001;
-    auto const count = static_cast<size_t>(static_cast<double>(summary.end - summary.begin.front()) / pixel) + 3;
+    auto const count =
+        static_cast<size_t>(static_cast<double>(summary.end - summary.begin.front()) / pixel) + 3;
     std::vector<DensityColumn> found(count);
     grid.add_columns(std::span(&one, 1), begin, pixel, found);
     auto const expected = naive_columns(summary, begin, pixel, count);
     for (size_t i = 0; i < count; ++i) {
       SCOPED_TRACE(i);
-      for (size_t c = 0; c < model::kOpClassCount; ++c) EXPECT_NEAR(found[i].busy[c], expected[i].busy[c], 2e-3);
-      EXPECT_NEAR(found[i].starts, expected[i].starts, 0.01 * static_cast<double>(expected[i].starts) + 0.1);
+      for (size_t c = 0; c < model::kOpClassCount; ++c)
+        EXPECT_NEAR(found[i].busy[c], expected[i].busy[c], 2e-3);
+      EXPECT_NEAR(found[i].starts, expected[i].starts,
+                  0.01 * static_cast<double>(expected[i].starts) + 0.1);
       EXPECT_EQ(found[i].known, expected[i].known);
       EXPECT_GE(found[i].depth, expected[i].depth);
     }
@@ -92,7 +99,8 @@ TEST(DensityGrid, NothingIsLostOrDoubledAtAnyZoom) {
   for (size_t const count : {size_t{1}, size_t{7}, size_t{300}, size_t{1333}, size_t{40'000}}) {
     double const pixel = length / static_cast<double>(count) * 1.1;
     std::vector<DensityColumn> found(count);
-    grid.add_columns(std::span(&one, 1), static_cast<double>(summary.begin.front()) - length * 0.05, pixel, found);
+    grid.add_columns(std::span(&one, 1), static_cast<double>(summary.begin.front()) - length * 0.05,
+                     pixel, found);
     double found_busy = 0, found_starts = 0;
     for (DensityColumn const& column : found) {
       for (float const share : column.busy) found_busy += static_cast<double>(share) * pixel;
@@ -105,18 +113,21 @@ TEST(DensityGrid, NothingIsLostOrDoubledAtAnyZoom) {
 
 TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
   // One after the other, and a part of the time together.
-  model::TrackSummary const first = stream_summary(3, 0, 20'000), second = stream_summary(4, first.end / 2, 20'000);
+  model::TrackSummary const first = stream_summary(3, 0, 20'000),
+                            second = stream_summary(4, first.end / 2, 20'000);
   std::vector<model::TrackSummary const*> const both = {&first, &second};
   DensityGrid const grid(both);
   double const begin = -1000, pixel = static_cast<double>(second.end) / 150;
   std::vector<DensityColumn> found(160);
   grid.add_columns(both, begin, pixel, found);
-  auto const of_first = naive_columns(first, begin, pixel, 160), of_second = naive_columns(second, begin, pixel, 160);
+  auto const of_first = naive_columns(first, begin, pixel, 160),
+             of_second = naive_columns(second, begin, pixel, 160);
   for (size_t i = 0; i < 160; ++i) {
     SCOPED_TRACE(i);
     EXPECT_EQ(found[i].known, of_first[i].known || of_second[i].known);
     for (size_t c = 0; c < model::kOpClassCount; ++c) {
-      // Cells at the borders of the pixel are even; where both are busy at once the device is busy once.
+      // Cells at the borders of the pixel are even; where both are busy at once the device is busy
+      // once.
       float const sum = of_first[i].busy[c] + of_second[i].busy[c];
       EXPECT_LE(found[i].busy[c], std::min(sum, 1.0F) + 0.1F);
       EXPECT_GE(found[i].busy[c], std::max(of_first[i].busy[c], of_second[i].busy[c]) - 0.1F);
@@ -129,10 +140,13 @@ TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
   std::vector<DensityColumn> fine(50);
   double const middle = static_cast<double>(first.end) * 0.7, narrow = 400;
   grid.add_columns(both, middle, narrow, fine);
-  auto const fine_first = naive_columns(first, middle, narrow, 50), fine_second = naive_columns(second, middle, narrow, 50);
+  auto const fine_first = naive_columns(first, middle, narrow, 50),
+             fine_second = naive_columns(second, middle, narrow, 50);
   for (size_t i = 0; i < 50; ++i)
     EXPECT_NEAR(fine[i].busy[0] + fine[i].busy[1],
-                fine_first[i].busy[0] + fine_first[i].busy[1] + fine_second[i].busy[0] + fine_second[i].busy[1], 1e-3);
+                fine_first[i].busy[0] + fine_first[i].busy[1] + fine_second[i].busy[0] +
+                    fine_second[i].busy[1],
+                1e-3);
 }
 
 TEST(DensityGrid, OfNothingDrawsNothing) {
@@ -150,7 +164,8 @@ analyzer::DeviceGaps random_gaps(uint32_t seed, int count, int64_t longest) {
   int64_t time = 12'345;
   for (int i = 0; i < count; ++i) {
     analyzer::IdleGap gap;
-    auto const length = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(longest)) / (random() % 50 == 0 ? 1 : 40);
+    auto const length = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(longest)) /
+                                (random() % 50 == 0 ? 1 : 40);
     gap.when = {time, time + length};
     gaps.push_back(gap);
     time += length + static_cast<int64_t>(random() % 20'000);
@@ -225,10 +240,12 @@ TEST(Curve, ItsHighestPlaceIsThatOfALookAtAllValues) {
   }
   finish_curve(curve);
   for (int i = 0; i < 2000; ++i) {
-    auto const a = static_cast<uint32_t>(random() % 1000), b = static_cast<uint32_t>(random() % 1000);
+    auto const a = static_cast<uint32_t>(random() % 1000),
+               b = static_cast<uint32_t>(random() % 1000);
     uint32_t const first = std::min(a, b), last = std::max(a, b) + 1;
     auto const expected = std::max_element(curve.value.begin() + first, curve.value.begin() + last);
-    EXPECT_EQ(highest_place(curve, first, last), static_cast<uint32_t>(expected - curve.value.begin()));
+    EXPECT_EQ(highest_place(curve, first, last),
+              static_cast<uint32_t>(expected - curve.value.begin()));
   }
 }
 

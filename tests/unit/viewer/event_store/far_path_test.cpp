@@ -23,12 +23,16 @@ class FarPathTest : public FarTest {
  protected:
   void SetUp() override {
     FarTest::SetUp();
-    write(support::make_synthetic_run(
-        {.devices = 3, .steps = 12, .process_per_device = true, .jitter = 0.3, .input_delay_ns = 3'000'000}));
+    write(support::make_synthetic_run({.devices = 3,
+                                       .steps = 12,
+                                       .process_per_device = true,
+                                       .jitter = 0.3,
+                                       .input_delay_ns = 3'000'000}));
     far_ = far();
     analyze(*far_);
   }
-  [[nodiscard]] PathLine path_line_of_files(uint64_t most_stretch_events = kMostStretchEvents) const {
+  [[nodiscard]] PathLine path_line_of_files(
+      uint64_t most_stretch_events = kMostStretchEvents) const {
     PathFeed feed;
     find_path_in_files(*far_, feed, {}, most_stretch_events);
     EXPECT_EQ(feed.share(), 1);
@@ -36,16 +40,19 @@ class FarPathTest : public FarTest {
     feed.take(line);
     return line;
   }
-  /// The share of a line's time that the run from afar has on the same row, in the same lane, of the same class.
-  [[nodiscard]] double share_alike(Scene const& scene, PathLine const& line, PathLine const& from_afar) const {
+  /// The share of a line's time that the run from afar has on the same row, in the same lane, of
+  /// the same class.
+  [[nodiscard]] double share_alike(Scene const& scene, PathLine const& line,
+                                   PathLine const& from_afar) const {
     int64_t alike = 0, all = 0;
     auto other = from_afar.pieces.begin();
     for (PathLine::Piece const& piece : line.pieces) {
       all += piece.end - piece.begin;
       while (other != from_afar.pieces.end() && other->end <= piece.begin) ++other;
       for (auto at = other; at != from_afar.pieces.end() && at->begin < piece.end; ++at) {
-        bool const is_alike = far_->nodes[at->node].path == scene.nodes[piece.node].path && at->lane == piece.lane &&
-                              at->rank == piece.rank && at->path_class == piece.path_class;
+        bool const is_alike = far_->nodes[at->node].path == scene.nodes[piece.node].path &&
+                              at->lane == piece.lane && at->rank == piece.rank &&
+                              at->path_class == piece.path_class;
         if (is_alike) alike += std::min(at->end, piece.end) - std::max(at->begin, piece.begin);
       }
     }
@@ -62,12 +69,14 @@ TEST_F(FarPathTest, IsThatOfTheRunInMemory) {
   EXPECT_EQ(share_alike(scene, line, path_line_of_files()), 1);
 }
 
-// Each stretch's path ends at another op than the run's there: they have run into one before the stretch begins.
+// Each stretch's path ends at another op than the run's there: they have run into one before the
+// stretch begins.
 TEST_F(FarPathTest, FoundInStretchesIsThatOfTheRunAsAWhole) {
   Scene const scene = near();
   PathLine const in_parts = path_line_of_files(far_->events / 8);
   EXPECT_GT(share_alike(scene, path_line(scene), in_parts), 0.97);
-  for (size_t i = 1; i < in_parts.pieces.size(); ++i) ASSERT_GE(in_parts.pieces[i].begin, in_parts.pieces[i - 1].end);
+  for (size_t i = 1; i < in_parts.pieces.size(); ++i)
+    ASSERT_GE(in_parts.pieces[i].begin, in_parts.pieces[i - 1].end);
 }
 
 TEST_F(FarPathTest, IsDrawnOverAllOfTheRunForThePriceOfThePixels) {

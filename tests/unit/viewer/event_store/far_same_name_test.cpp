@@ -1,4 +1,5 @@
-// Next and previous of the same name in a run that is opened from afar, against the same one in memory.
+// Next and previous of the same name in a run that is opened from afar, against the same one in
+// memory.
 #include "viewer/event_store/out_of_core/same_name.h"
 
 #include <gtest/gtest.h>
@@ -17,18 +18,21 @@ namespace {
 
 class OutOfCoreSameName : public FarTest {
  protected:
-  /// Many blocks on a stream and a thread, with names that are common, seldom and once, and with equal starts.
+  /// Many blocks on a stream and a thread, with names that are common, seldom and once, and with
+  /// equal starts.
   void write_many(int events = 200'000) {
     model::TraceBuilder builder;
     auto const stream = add_stream(builder);
     auto const thread = add_thread(builder);
     std::mt19937 random(11);
-    std::vector<model::StringId> const names = {builder.intern("common"), builder.intern("seldom"), builder.intern("other")};
+    std::vector<model::StringId> const names = {builder.intern("common"), builder.intern("seldom"),
+                                                builder.intern("other")};
     int64_t at = 0;
     for (int i = 0; i < events; ++i) {
       size_t const name = i == 5 || i == events - 7 ? 1 : random() % 3 == 0 ? 2 : 0;
       auto const dur = static_cast<int64_t>(1 + random() % 900);
-      builder.events(stream).add(model::EventKind::kKernel, at, dur, names[name], 0, model::KernelDetail{});
+      builder.events(stream).add(model::EventKind::kKernel, at, dur, names[name], 0,
+                                 model::KernelDetail{});
       builder.events(thread).add(model::EventKind::kRange, at, dur, names[2 - name]);
       at += static_cast<int64_t>(random() % 3) * 500;
     }
@@ -43,10 +47,12 @@ class OutOfCoreSameName : public FarTest {
     auto const rows = trace.rows_of(columns.track[row]);
     for (int64_t i = int64_t{row} + direction; i >= rows.first && i < rows.last; i += direction) {
       auto const at = static_cast<size_t>(i);
-      bool const is_here = columns.start[at] == columns.start[row] && columns.dur[at] == columns.dur[row];
+      bool const is_here =
+          columns.start[at] == columns.start[row] && columns.dur[at] == columns.dur[row];
       if (is_here || columns.name[at] != columns.name[row]) continue;
-      return Selection{Selection::What::kEvent, 0, Selection::kAnyDepth, columns.track[at].value, columns.start[at],
-                       columns.dur[at]};
+      return Selection{Selection::What::kEvent, 0,
+                       Selection::kAnyDepth,    columns.track[at].value,
+                       columns.start[at],       columns.dur[at]};
     }
     return std::nullopt;
   }
@@ -60,14 +66,17 @@ TEST_F(OutOfCoreSameName, IsThatOfTheRunInMemoryFromAnywhere) {
   std::mt19937 random(3);
   int looked_up = 0;
   for (int i = 0; i < 60; ++i) {
-    uint32_t const row = i == 0 ? 0 : i == 1 ? trace.event_count() - 1 : static_cast<uint32_t>(random() % trace.event_count());
+    uint32_t const row = i == 0   ? 0
+                         : i == 1 ? trace.event_count() - 1
+                                  : static_cast<uint32_t>(random() % trace.event_count());
     for (int const direction : {1, -1}) {
       Selection const from = scene->selection_of(0, trace, row);
       auto const wanted = next_in_memory(expected, row, direction);
       SameNameKey const key{from, direction, std::string(trace.name(row))};
       EXPECT_EQ(find_same_name_in_files(*scene, key, {}).event, wanted) << row << " " << direction;
       // Nearly all of them are alone in their place: its name can be looked up.
-      looked_up += find_same_name_in_files(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
+      looked_up +=
+          find_same_name_in_files(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
     }
   }
   EXPECT_GT(looked_up, 115);
@@ -80,7 +89,8 @@ TEST_F(OutOfCoreSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
   model::Trace const& trace = expected.trace(0);
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (trace.name(row) == "seldom" && trace.kind(row) == model::EventKind::kKernel) rows.push_back(row);
+    if (trace.name(row) == "seldom" && trace.kind(row) == model::EventKind::kKernel)
+      rows.push_back(row);
   ASSERT_EQ(rows.size(), 2U);
   // In the window: the key goes there, whatever was read around the selection.
   NullUi ui;
@@ -129,7 +139,8 @@ TEST_F(OutOfCoreSameName, IsStoppedByEscapeAndByAnotherSelection) {
   EXPECT_EQ(state.selection->start, expected.trace(0).start(500));
   std::stop_source stopped;
   stopped.request_stop();
-  EXPECT_FALSE(find_same_name_in_files(*scene, {*state.selection, 1, {}}, stopped.get_token()).event);
+  EXPECT_FALSE(
+      find_same_name_in_files(*scene, {*state.selection, 1, {}}, stopped.get_token()).event);
 }
 
 TEST_F(OutOfCoreSameName, OfAnEventThatIsNotThereIsNone) {

@@ -29,9 +29,12 @@ class FarTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void write(model::Run const& run) const {
-    for (size_t i = 0; i < run.ranks.size(); ++i) ASSERT_TRUE(file::write_trace(run.ranks[i].trace, path(static_cast<int>(i))));
+    for (size_t i = 0; i < run.ranks.size(); ++i)
+      ASSERT_TRUE(file::write_trace(run.ranks[i].trace, path(static_cast<int>(i))));
   }
-  [[nodiscard]] std::string path(int rank) const { return (folder_ / ("rank-" + std::to_string(rank) + ".stepscope")).string(); }
+  [[nodiscard]] std::string path(int rank) const {
+    return (folder_ / ("rank-" + std::to_string(rank) + ".stepscope")).string();
+  }
   [[nodiscard]] Scene near() const {
     auto run = import::open_run(folder_.string());
     EXPECT_TRUE(run);

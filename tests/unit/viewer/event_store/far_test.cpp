@@ -28,18 +28,24 @@ support::SyntheticOptions two_ranks() {
 
 std::vector<TimeWindow> windows_of(Scene const& scene) {
   auto const length = static_cast<double>(scene.length);
-  return {{0, length}, {length * 0.3, length * 0.4}, {length * 0.5, length * 0.503}, {length * 0.9, length * 1.02}};
+  return {{0, length},
+          {length * 0.3, length * 0.4},
+          {length * 0.5, length * 0.503},
+          {length * 0.9, length * 1.02}};
 }
 
 /// An event wherever it is kept.
-std::tuple<uint32_t, uint32_t, int64_t, int64_t> place_of(Scene const& scene, Selection const& selection) {
+std::tuple<uint32_t, uint32_t, int64_t, int64_t> place_of(Scene const& scene,
+                                                          Selection const& selection) {
   auto const at = scene.find(selection);
   if (!at) return {selection.rank, selection.track, selection.start, selection.dur};
   auto const& columns = at->trace->columns();
-  return {selection.rank, columns.track[at->row].value, columns.start[at->row], columns.dur[at->row]};
+  return {selection.rank, columns.track[at->row].value, columns.start[at->row],
+          columns.dur[at->row]};
 }
 
-void expect_same_items(Scene const& near, Layout const& expected, Scene const& far, Layout const& found) {
+void expect_same_items(Scene const& near, Layout const& expected, Scene const& far,
+                       Layout const& found) {
   ASSERT_EQ(found.rows.size(), expected.rows.size());
   for (size_t r = 0; r < expected.rows.size(); ++r) {
     Row const& row = expected.rows[r];
@@ -73,7 +79,8 @@ uint32_t row_where(model::Trace const& trace, Is is) {
 }
 
 /// The same event for the far run.
-Selection out_of_core_selection(Scene const& far, uint32_t rank, model::Trace const& trace, uint32_t row) {
+Selection out_of_core_selection(Scene const& far, uint32_t rank, model::Trace const& trace,
+                                uint32_t row) {
   return far.selection_of(rank, trace, row);
 }
 
@@ -137,14 +144,18 @@ TEST_F(FarTest, MarksAreAsFullAsTheTimeThatIsBusy) {
     double const pixel = state.window.span() / 60;
     for (auto const& [begin, end] : busy)
       for (int i = 0; i < 60; ++i) {
-        double const from = std::max(static_cast<double>(begin - scene->origin), state.window.begin + i * pixel);
-        double const until = std::min(static_cast<double>(end - scene->origin), state.window.begin + (i + 1) * pixel);
+        double const from =
+            std::max(static_cast<double>(begin - scene->origin), state.window.begin + i * pixel);
+        double const until = std::min(static_cast<double>(end - scene->origin),
+                                      state.window.begin + (i + 1) * pixel);
         if (until > from) expected[static_cast<size_t>(i)] += (until - from) / pixel;
       }
     for (Item const& item : layout.items)
-      if (item.kind == ItemKind::kDensity) found[static_cast<size_t>(item.x0)] = static_cast<double>(item.fill);
+      if (item.kind == ItemKind::kDensity)
+        found[static_cast<size_t>(item.x0)] = static_cast<double>(item.fill);
     // A bin at the border of a pixel is spread evenly: about four bins are a pixel at the closest.
-    for (size_t i = 0; i < 60; ++i) EXPECT_NEAR(found[i], expected[i], 0.08) << i << " of " << share;
+    for (size_t i = 0; i < 60; ++i)
+      EXPECT_NEAR(found[i], expected[i], 0.08) << i << " of " << share;
   }
 }
 
@@ -157,7 +168,8 @@ TEST_F(FarTest, DrawsTheSameEventsOnceTheyWereRead) {
   for (TimeWindow const& window : windows_of(expected)) {
     state.window = window;
     SCOPED_TRACE(window.begin);
-    expect_same_items(expected, lay_out(expected, state, kArea), *scene, settled(*scene, state, kArea));
+    expect_same_items(expected, lay_out(expected, state, kArea), *scene,
+                      settled(*scene, state, kArea));
   }
 }
 
@@ -167,10 +179,12 @@ TEST_F(FarTest, DrawsClosedRanksAsTheyAre) {
   auto const scene = far();
   analyze(*scene);
   ViewState state = initial_view(expected);
-  for (uint32_t node = 0; node < expected.nodes.size(); node = expected.nodes[node].subtree_end) state.closed.insert(node);
+  for (uint32_t node = 0; node < expected.nodes.size(); node = expected.nodes[node].subtree_end)
+    state.closed.insert(node);
   auto const length = static_cast<double>(expected.length);
   state.window = {length * 0.4, length * 0.45};
-  expect_same_items(expected, lay_out(expected, state, kArea), *scene, settled(*scene, state, kArea));
+  expect_same_items(expected, lay_out(expected, state, kArea), *scene,
+                    settled(*scene, state, kArea));
 }
 
 TEST_F(FarTest, KeepsTheMarksOfATrackWithADamagedBlock) {
@@ -182,7 +196,8 @@ TEST_F(FarTest, KeepsTheMarksOfATrackWithADamagedBlock) {
     ASSERT_TRUE(file);
     for (file::IndexEntry const& block : file->blocks())
       if (block.header.type == 1 || block.header.rows > 100) {
-        if (block.header.track >= file->tracks().size() || file->tracks()[block.header.track].kind != model::TrackKind::kStream)
+        if (block.header.track >= file->tracks().size() ||
+            file->tracks()[block.header.track].kind != model::TrackKind::kStream)
           continue;
         if ((block.header.kinds & file::kind_bit(model::EventKind::kKernel)) == 0) continue;
         damaged = block.header.track;
@@ -226,13 +241,15 @@ TEST_F(FarTest, OpensAFileWithoutSummaries) {
     auto writer = file::TraceWriter::create(path(static_cast<int>(r)));
     ASSERT_TRUE(writer);
     std::vector<std::string_view> texts;
-    for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.push_back(trace.text(model::StringId{id}));
+    for (uint32_t id = 1; id < trace.strings().size(); ++id)
+      texts.push_back(trace.text(model::StringId{id}));
     ASSERT_TRUE(writer->write_strings(1, texts));
     ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), trace.log()));
     ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
     for (uint32_t t = 0; t < trace.tracks().size(); ++t)
       if (trace.rows_of(model::TrackId{t}).size() > 0) {
-        ASSERT_TRUE(writer->write_sorted_events(model::TrackId{t}, trace.events_of(model::TrackId{t})));
+        ASSERT_TRUE(
+            writer->write_sorted_events(model::TrackId{t}, trace.events_of(model::TrackId{t})));
       }
     ASSERT_TRUE(writer->finish());
   }
@@ -240,8 +257,10 @@ TEST_F(FarTest, OpensAFileWithoutSummaries) {
   auto const scene = far();
   ViewState state = initial_view(*scene);
   ASSERT_EQ(scene->nodes.size(), expected.nodes.size());
-  EXPECT_EQ(lay_out(*scene, state, kArea).steps.size(), lay_out(expected, state, kArea).steps.size());
-  for (size_t i = 0; i < expected.nodes.size(); ++i) EXPECT_EQ(scene->nodes[i].lane_count, expected.nodes[i].lane_count);
+  EXPECT_EQ(lay_out(*scene, state, kArea).steps.size(),
+            lay_out(expected, state, kArea).steps.size());
+  for (size_t i = 0; i < expected.nodes.size(); ++i)
+    EXPECT_EQ(scene->nodes[i].lane_count, expected.nodes[i].lane_count);
 }
 
 TEST_F(FarTest, FindsASelectedEventAgainAndWhatBelongsToIt) {
@@ -251,7 +270,8 @@ TEST_F(FarTest, FindsASelectedEventAgainAndWhatBelongsToIt) {
   analyze(*scene);
   model::Trace const& trace = expected.trace(1);
   uint32_t const row = row_where(trace, [&](uint32_t r) {
-    return trace.kind(r) == model::EventKind::kKernel && trace.columns().link[r].valid() && trace.start(r) > expected.length / 2;
+    return trace.kind(r) == model::EventKind::kKernel && trace.columns().link[r].valid() &&
+           trace.start(r) > expected.length / 2;
   });
   Selection const chosen = out_of_core_selection(*scene, 1, trace, row);
   Selection const in_memory{Selection::What::kEvent, 1, row};
@@ -296,8 +316,9 @@ TEST_F(FarTest, SearchFindsWhatASearchInMemoryFinds) {
   write(support::make_synthetic_run(two_ranks()));
   Scene const expected = near();
   auto const scene = far();
-  for (char const* text : {"forward", "all", "kind:launch", ">1ms", "rank:1 kind:kernel", "nothing has this name", "forward >2ms",
-                           "<10us", "kind:kernel <1ms", ">=100h", "rank:0 backward", "\"step\""}) {
+  for (char const* text :
+       {"forward", "all", "kind:launch", ">1ms", "rank:1 kind:kernel", "nothing has this name",
+        "forward >2ms", "<10us", "kind:kernel <1ms", ">=100h", "rank:0 backward", "\"step\""}) {
     SearchHits const a = find_hits(expected, text);
     SearchHits const b = find_hits(*scene, text);
     EXPECT_EQ(b.total, a.total) << text;
@@ -306,7 +327,8 @@ TEST_F(FarTest, SearchFindsWhatASearchInMemoryFinds) {
     for (Selection const& hit : a.hits) in_memory.insert(place_of(expected, hit));
     for (Selection const& hit : b.hits) from_afar.insert(place_of(*scene, hit));
     EXPECT_EQ(from_afar, in_memory) << text;
-    for (size_t i = 1; i < b.hits.size(); ++i) EXPECT_LE(scene->when(b.hits[i - 1]).begin, scene->when(b.hits[i]).begin);
+    for (size_t i = 1; i < b.hits.size(); ++i)
+      EXPECT_LE(scene->when(b.hits[i - 1]).begin, scene->when(b.hits[i]).begin);
   }
   std::stop_source stopped;
   stopped.request_stop();
@@ -361,7 +383,8 @@ TEST_F(FarTest, PanelsHaveTheNumbersOfTheRunInMemory) {
   auto const scene = far();
   analyze(*scene);
   EXPECT_EQ(scene->analysis.findings.size(), expected.analysis.findings.size());
-  HistogramKey const key{expected.analysis.kernels.at(0).ref, expected.analysis.kernels.at(0).name, 20};
+  HistogramKey const key{expected.analysis.kernels.at(0).ref, expected.analysis.kernels.at(0).name,
+                         20};
   DurationHistogram const a = duration_histogram(expected, key);
   DurationHistogram const b = duration_histogram(*scene, key);
   EXPECT_EQ(std::tuple(b.count, b.median_ns, b.shortest_ns, b.longest_ns),

@@ -1,4 +1,5 @@
-// What is kept of what was read: never more than there is room for, and what is looked at rather than what was.
+// What is kept of what was read: never more than there is room for, and what is looked at rather
+// than what was.
 #include "viewer/event_store/out_of_core/tiles.h"
 
 #include <gmock/gmock.h>

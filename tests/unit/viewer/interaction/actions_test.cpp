@@ -1,4 +1,5 @@
-// The one table of actions, the menus and the keys that are made of it, and the boxes that they open.
+// The one table of actions, the menus and the keys that are made of it, and the boxes that they
+// open.
 #include "viewer/interaction/actions.h"
 
 #include <gmock/gmock.h>
@@ -20,8 +21,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& run_of_three() {
-  static Scene const kScene =
-      synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true, .input_delay_ns = 8'000'000});
+  static Scene const kScene = synthetic_scene(
+      {.devices = 3, .steps = 8, .process_per_device = true, .input_delay_ns = 8'000'000});
   return kScene;
 }
 
@@ -55,7 +56,9 @@ TEST(Actions, HaveNamesAndEveryMenuHasSome) {
 TEST(Actions, OfOneKeyAreToldApartByWhatIsEnabled) {
   for (size_t i = 0; i < all_actions().size(); ++i)
     for (size_t k = i + 1; k < all_actions().size(); ++k) {
-      if (!all_actions()[i].shortcut.exists() || !(all_actions()[i].shortcut == all_actions()[k].shortcut)) continue;
+      if (!all_actions()[i].shortcut.exists() ||
+          !(all_actions()[i].shortcut == all_actions()[k].shortcut))
+        continue;
       // The first must be disabled at times, or the second would never be done.
       EXPECT_NE(all_actions()[i].is_enabled, nullptr) << all_actions()[k].name;
     }
@@ -99,8 +102,9 @@ TEST(Actions, OfWhatIsNotThereAreDisabled) {
   std::set<std::string> disabled;
   for (Action const& action : all_actions())
     if (!is_enabled(action, {run_of_three(), state, 300, nullptr})) disabled.insert(action.name);
-  for (char const* name : {"Open…", "Close the run", "Back to the view before", "Next hit of the search", "Unpin all", "Show all",
-                           "Next of the same name"})
+  for (char const* name :
+       {"Open…", "Close the run", "Back to the view before", "Next hit of the search", "Unpin all",
+        "Show all", "Next of the same name"})
     EXPECT_TRUE(disabled.contains(name)) << name;
   EXPECT_FALSE(disabled.contains("Whole run"));
 }
@@ -114,9 +118,10 @@ TEST(Actions, AreDoneByTheirKeys) {
     ViewState by_menu = by_key;
     ActionScope const scope{run_of_three(), by_menu, 300, nullptr};
     // The first of those with this key.
-    auto const first = std::find_if(all_actions().begin(), all_actions().end(), [&](Action const& other) {
-      return other.shortcut == action.shortcut && is_enabled(other, scope);
-    });
+    auto const first =
+        std::find_if(all_actions().begin(), all_actions().end(), [&](Action const& other) {
+          return other.shortcut == action.shortcut && is_enabled(other, scope);
+        });
     // What is there of two runs only.
     if (first == all_actions().end()) continue;
     first->run(scope);
@@ -225,7 +230,8 @@ TEST(UiTracks, TFiltersThemAndEscapeShowsAllAgain) {
   ui.frames(run_of_three(), state, 3);
   ui.type(run_of_three(), state, "rank 1");
   EXPECT_EQ(state.tracks.filter, "rank 1");
-  for (ShownTrack const& track : shown_tracks(run_of_three(), state)) EXPECT_EQ(run_of_three().nodes[track.node].rank, 1U);
+  for (ShownTrack const& track : shown_tracks(run_of_three(), state))
+    EXPECT_EQ(run_of_three().nodes[track.node].rank, 1U);
   ui.press(run_of_three(), state, Key::kEscape);
   ui.frames(run_of_three(), state, 2);
   EXPECT_EQ(state.tracks.filter, "");
@@ -237,7 +243,8 @@ TEST(UiTracks, HiddenOnesAreShownAgainByAClick) {
   hide(state, run_of_three(), 0);
   ui.frames(run_of_three(), state, 3);
   for (float y = 520; y < 580 && !state.tracks.hidden.empty(); y += 4)
-    for (float x = 100; x < 230 && !state.tracks.hidden.empty(); x += 12) ui.click(run_of_three(), state, x, y);
+    for (float x = 100; x < 230 && !state.tracks.hidden.empty(); x += 12)
+      ui.click(run_of_three(), state, x, y);
   EXPECT_TRUE(state.tracks.hidden.empty());
 }
 
@@ -263,7 +270,8 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   ui.move(kGutter + 302, 155);
   ui.frames(run_of_three(), state, 3);
   for (float x = 840; x < 895 && !state.notes.empty(); x += 10)
-    for (float y = 640; y < 700 && !state.notes.empty(); y += 8) ui.click(run_of_three(), state, x, y);
+    for (float y = 640; y < 700 && !state.notes.empty(); y += 8)
+      ui.click(run_of_three(), state, x, y);
   EXPECT_TRUE(state.notes.empty());
 }
 
@@ -278,7 +286,8 @@ TEST(UiSteps, ShiftClickComparesAStepUntilEscape) {
   ui.click(run_of_three(), state, kGutter + 3.5F * bar, 100);
   ui.hold_modifier(false, false);
   ASSERT_TRUE(state.panels.compared);
-  EXPECT_EQ(run_of_three().analysis.steps[*state.panels.compared].step, run_of_three().analysis.steps[3].step);
+  EXPECT_EQ(run_of_three().analysis.steps[*state.panels.compared].step,
+            run_of_three().analysis.steps[3].step);
   EXPECT_EQ(state.panels.tab, Tab::kStatistics);
   EXPECT_EQ(state.window, before);
   ui.frames(run_of_three(), state, 3);

@@ -11,8 +11,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& scene() {
-  static Scene const kScene =
-      synthetic_scene({.devices = 3, .steps = 10, .process_per_device = true, .input_delay_ns = 8'000'000});
+  static Scene const kScene = synthetic_scene(
+      {.devices = 3, .steps = 10, .process_per_device = true, .input_delay_ns = 8'000'000});
   return kScene;
 }
 
@@ -26,8 +26,10 @@ TEST(Zoom, KeepsTheTimeUnderTheCursor) {
     zoom(state, scene(), factor, anchor);
     double const was = before.begin + before.span() * anchor;
     double const is = state.window.begin + state.window.span() * anchor;
-    // At the borders of the run the window stops instead; inside it the time stays to a thousandth of a pixel.
-    bool const inside = before.begin > 0 && before.end < static_cast<double>(scene().length) && state.window.begin > 0 &&
+    // At the borders of the run the window stops instead; inside it the time stays to a thousandth
+    // of a pixel.
+    bool const inside = before.begin > 0 && before.end < static_cast<double>(scene().length) &&
+                        state.window.begin > 0 &&
                         state.window.end < static_cast<double>(scene().length);
     if (inside) {
       EXPECT_NEAR(is, was, state.window.span() / 1e6 + 1e-3);
@@ -156,7 +158,8 @@ TEST(Search, FindsNamesWhateverTheirCaseOnAllRanks) {
   run_search(state, scene());
   EXPECT_EQ(state.search.total, 30U);
   for (size_t i = 1; i < state.search.hits.size(); ++i)
-    EXPECT_LE(scene().when(state.search.hits[i - 1]).begin, scene().when(state.search.hits[i]).begin);
+    EXPECT_LE(scene().when(state.search.hits[i - 1]).begin,
+              scene().when(state.search.hits[i]).begin);
 }
 
 TEST(Search, GoesToTheFirstHitInViewAndAroundTheEnd) {
@@ -198,8 +201,10 @@ TEST(FocusFinding, ShowsTheEvidenceWithItsSurroundings) {
     for (uint32_t e = 0; e < finding.evidence.size(); ++e) {
       ViewState state = initial_view(scene());
       focus_finding(state, scene(), {f, e}, 300);
-      EXPECT_LE(state.window.begin, static_cast<double>(scene().to_view(finding.evidence[e].when.begin)));
-      EXPECT_GE(state.window.end, static_cast<double>(scene().to_view(finding.evidence[e].when.end)));
+      EXPECT_LE(state.window.begin,
+                static_cast<double>(scene().to_view(finding.evidence[e].when.begin)));
+      EXPECT_GE(state.window.end,
+                static_cast<double>(scene().to_view(finding.evidence[e].when.end)));
       EXPECT_EQ(state.finding, (FindingFocus{f, e}));
     }
   }
@@ -215,7 +220,8 @@ TEST(FocusFinding, IgnoresAFindingThatIsNotThere) {
 TEST(Dismiss, ClosesOneThingAtATime) {
   ViewState state = initial_view(scene());
   state.panels.help = true;
-  state.search = {.open = true, .text = "x", .pending = false, .hits = {}, .total = 0, .current = {}};
+  state.search = {
+      .open = true, .text = "x", .pending = false, .hits = {}, .total = 0, .current = {}};
   state.range = TimeWindow{1, 2};
   state.selection = Selection{};
   state.finding = FindingFocus{};

@@ -1,5 +1,5 @@
-// The commands beside the details: what they ask for must be what is selected, in memory and from afar, in the product's own
-// query.
+// The commands beside the details: what they ask for must be what is selected, in memory and from
+// afar, in the product's own query.
 #include "viewer/interaction/shell_commands.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,9 @@ using testing::StartsWith;
 /// The rows of an answer, by the names of the columns.
 class KeptRows : public query::RowSink {
  public:
-  void begin(std::span<std::string const> columns) override { columns_.assign(columns.begin(), columns.end()); }
+  void begin(std::span<std::string const> columns) override {
+    columns_.assign(columns.begin(), columns.end());
+  }
   bool row(std::span<model::Cell const> cells) override {
     rows.emplace_back();
     for (size_t i = 0; i < cells.size(); ++i) rows.back()[columns_[i]] = model::to_text(cells[i]);
@@ -56,7 +58,8 @@ class ShellCommandsTest : public FarTest {
     auto database = query::Database::open(*run);
     EXPECT_TRUE(database);
     KeptRows kept;
-    auto const done = database->run(command.substr(begin.size(), command.size() - begin.size() - 1), kept);
+    auto const done =
+        database->run(command.substr(begin.size(), command.size() - begin.size() - 1), kept);
     EXPECT_TRUE(done) << done.error().message << '\n' << command;
     return kept.rows;
   }
@@ -101,7 +104,8 @@ TEST_F(ShellCommandsTest, AskForTheGapThatIsSelected) {
   uint32_t found = 0;
   for (uint32_t index = 0; index < std::min<size_t>(scene->analysis.gaps.size(), 40); ++index) {
     analyzer::IdleGap const gap = scene->analysis.gaps[index];
-    auto const rows = answer(query_command(*scene, {.what = Selection::What::kGap, .index = index}));
+    auto const rows =
+        answer(query_command(*scene, {.what = Selection::What::kGap, .index = index}));
     // Gaps outside of the device's window are in no table.
     ASSERT_LE(rows.size(), 1U);
     if (rows.empty()) continue;

@@ -29,7 +29,8 @@ Scene const& longer_run() {
 ViewState carried(ViewState const& state) { return carried_over(state, short_run(), longer_run()); }
 
 /// Rank, track, start and name of an event that is in memory.
-std::tuple<uint32_t, uint32_t, int64_t, std::string> what(Scene const& scene, Selection const& selection) {
+std::tuple<uint32_t, uint32_t, int64_t, std::string> what(Scene const& scene,
+                                                          Selection const& selection) {
   model::Trace const& trace = scene.trace(selection.rank);
   auto const& columns = trace.columns();
   return {selection.rank, columns.track[selection.index].value, columns.start[selection.index],
@@ -138,10 +139,12 @@ TEST(CarriedChoice, IsOfTheSameTracksFindingsStepsAndDevices) {
   EXPECT_EQ(next.tracks, state.tracks);
   EXPECT_EQ(longer_run().analysis.devices[next.device].ref, short_run().analysis.devices[1].ref);
   if (next.finding) {
-    EXPECT_EQ(longer_run().analysis.findings[next.finding->finding].rule, short_run().analysis.findings[0].rule);
+    EXPECT_EQ(longer_run().analysis.findings[next.finding->finding].rule,
+              short_run().analysis.findings[0].rule);
   }
   ASSERT_TRUE(next.panels.compared);
-  EXPECT_EQ(longer_run().analysis.steps[*next.panels.compared].step, short_run().analysis.steps[2].step);
+  EXPECT_EQ(longer_run().analysis.steps[*next.panels.compared].step,
+            short_run().analysis.steps[2].step);
   EXPECT_EQ(next.search.text, "reduce");
   EXPECT_TRUE(next.search.pending);
   EXPECT_TRUE(next.search.hits.empty());

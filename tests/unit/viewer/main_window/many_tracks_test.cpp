@@ -28,8 +28,10 @@ Scene scene_of_threads(int ranks, int threads) {
     builder.info().world_size = ranks;
     auto const name = builder.intern("range");
     for (int i = 0; i < threads; ++i)
-      builder.events(add_thread(builder, "thread " + std::to_string(i))).add(model::EventKind::kRange, i, 1000 + i, name);
-    run.ranks.push_back({std::move(builder).finish(), 0, "rank-" + std::to_string(rank) + ".stepscope"});
+      builder.events(add_thread(builder, "thread " + std::to_string(i)))
+          .add(model::EventKind::kRange, i, 1000 + i, name);
+    run.ranks.push_back(
+        {std::move(builder).finish(), 0, "rank-" + std::to_string(rank) + ".stepscope"});
   }
   return analyzed(std::move(run));
 }
@@ -47,7 +49,8 @@ Scene const& threads_of_many_ranks() {
 void expect_a_screenful(Scene const& scene, ViewState const& state) {
   Layout const layout = lay_out(scene, state, kScreen);
   EXPECT_LE(static_cast<float>(layout.rows.size()), kScreen.height / kLaneHeight + 2);
-  EXPECT_LE(static_cast<float>(layout.items.size()), static_cast<float>(layout.rows.size()) * kScreen.width);
+  EXPECT_LE(static_cast<float>(layout.items.size()),
+            static_cast<float>(layout.rows.size()) * kScreen.width);
   EXPECT_GT(layout.rows.size(), 5U);
 }
 
@@ -151,8 +154,10 @@ TEST(SceneNodes, OfTracksAndDevicesAreFoundByTheirNumbers) {
     Node const& node = scene.nodes[i];
     std::optional<uint32_t> found = i;
     if (node.kind == NodeKind::kRank) found = scene.rank_nodes[node.rank];
-    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread) found = scene.node_of_track(node.rank, node.track);
-    if (node.kind == NodeKind::kDevice) found = scene.node_of_device(scene.analysis.devices[*node.device].ref);
+    if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread)
+      found = scene.node_of_track(node.rank, node.track);
+    if (node.kind == NodeKind::kDevice)
+      found = scene.node_of_device(scene.analysis.devices[*node.device].ref);
     EXPECT_EQ(found, i) << node.path;
   }
   EXPECT_FALSE(scene.node_of_track(0, 9999));

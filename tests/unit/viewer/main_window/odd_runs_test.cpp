@@ -1,4 +1,5 @@
-// Runs as nobody makes them on purpose: each is laid out at every zoom, and a picture of it is drawn without a graphics library.
+// Runs as nobody makes them on purpose: each is laid out at every zoom, and a picture of it is
+// drawn without a graphics library.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,8 +23,10 @@ struct OddRun {
   void (*fill)(model::TraceBuilder& builder);
 };
 
-void add_kernel(model::TraceBuilder& builder, model::TrackId stream, int64_t start, int64_t dur, std::string const& name = "k") {
-  builder.events(stream).add(model::EventKind::kKernel, start, dur, builder.intern(name), 0, model::KernelDetail{});
+void add_kernel(model::TraceBuilder& builder, model::TrackId stream, int64_t start, int64_t dur,
+                std::string const& name = "k") {
+  builder.events(stream).add(model::EventKind::kKernel, start, dur, builder.intern(name), 0,
+                             model::KernelDetail{});
 }
 
 constexpr OddRun kOddRuns[] = {
@@ -33,8 +36,10 @@ constexpr OddRun kOddRuns[] = {
        add_stream(builder);
        add_thread(builder);
      }},
-    {"OneEvent", [](model::TraceBuilder& builder) { add_kernel(builder, add_stream(builder), 5, 1); }},
-    {"OneEventWithoutDuration", [](model::TraceBuilder& builder) { add_kernel(builder, add_stream(builder), 5, 0); }},
+    {"OneEvent",
+     [](model::TraceBuilder& builder) { add_kernel(builder, add_stream(builder), 5, 1); }},
+    {"OneEventWithoutDuration",
+     [](model::TraceBuilder& builder) { add_kernel(builder, add_stream(builder), 5, 0); }},
     {"AllAtOnce",
      [](model::TraceBuilder& builder) {
        auto const stream = add_stream(builder);
@@ -58,8 +63,9 @@ constexpr OddRun kOddRuns[] = {
        auto const stream = add_stream(builder, "\xFF\xFE stream \xC3\x28");
        auto const thread = add_thread(builder, std::string(10'000, '\xF0'));
        int64_t at = 0;
-       for (std::string const& name : {std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'), std::string(10'000, '\x80'),
-                                       std::string("a\0b\x1B[31m", 8), std::string("%s%n##id"), std::string()}) {
+       for (std::string const& name :
+            {std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'), std::string(10'000, '\x80'),
+             std::string("a\0b\x1B[31m", 8), std::string("%s%n##id"), std::string()}) {
          add_kernel(builder, stream, at, 1000, name);
          builder.events(thread).add(model::EventKind::kRange, at, 1000, builder.intern(name));
          at += 1000;
@@ -78,11 +84,13 @@ TEST_P(OddRuns, AreLaidOutWithinTheScreenAtEveryZoom) {
     Layout const layout = lay_out(scene, state, {800, 500, 1});
     EXPECT_LT(state.window.begin, state.window.end);
     for (Item const& item : layout.items) {
-      ASSERT_TRUE(item.x0 >= 0 && item.x1 <= 800 && item.x0 <= item.x1) << item.x0 << " " << item.x1;
+      ASSERT_TRUE(item.x0 >= 0 && item.x1 <= 800 && item.x0 <= item.x1)
+          << item.x0 << " " << item.x1;
       ASSERT_TRUE(std::isfinite(item.y0) && item.y0 < item.y1);
       ASSERT_TRUE(item.fill >= 0 && item.fill <= 1);
     }
-    for (size_t i = 1; i < layout.rows.size(); ++i) ASSERT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
+    for (size_t i = 1; i < layout.rows.size(); ++i)
+      ASSERT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
     EXPECT_LT(layout.ticks.size(), 20U);
     // In at one side, then out again beyond the whole.
     zoom(state, scene, zoomed < 40 ? 0.4 : 10, zoomed % 2 == 0 ? 0.01 : 0.7);
@@ -96,7 +104,8 @@ TEST_P(OddRuns, AreDrawnAndReadAgain) {
   Picture const picture = ui.picture(surface(Theme::kDark).background);
   std::set<uint32_t> colours;
   for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
-    colours.insert(static_cast<uint32_t>(picture.pixels[i] << 16 | picture.pixels[i + 1] << 8 | picture.pixels[i + 2]));
+    colours.insert(static_cast<uint32_t>(picture.pixels[i] << 16 | picture.pixels[i + 1] << 8 |
+                                         picture.pixels[i + 2]));
   EXPECT_GT(colours.size(), 8U);
   auto const saved = parse_saved_view(saved_view_text(saved_view(scene, state)), "view");
   ASSERT_TRUE(saved) << saved.error().message;
@@ -118,7 +127,9 @@ TEST_P(OddRuns, HaveEveryEventUnderTheMouseOrInAMark) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OddRuns, testing::ValuesIn(kOddRuns),
-                         [](testing::TestParamInfo<OddRun> const& odd) { return std::string(odd.param.name); });
+                         [](testing::TestParamInfo<OddRun> const& odd) {
+                           return std::string(odd.param.name);
+                         });
 
 }  // namespace
 }  // namespace stepscope::viewer

@@ -11,7 +11,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& many_ranks() {
-  static Scene const kScene = synthetic_scene({.devices = 14, .steps = 2, .process_per_device = true});
+  static Scene const kScene =
+      synthetic_scene({.devices = 14, .steps = 2, .process_per_device = true});
   return kScene;
 }
 
@@ -26,7 +27,9 @@ TEST(FindTracks, PutsTheTrackThatIsNamedFirst) {
   EXPECT_EQ(best("rank 1"), "Rank 1");
   for (Node const& node : many_ranks().nodes)
     if (node.kind == NodeKind::kStream) {
-      EXPECT_EQ(best("rank " + std::to_string(many_ranks().trace(node.rank).info().rank) + " " + node.label), node.path);
+      EXPECT_EQ(best("rank " + std::to_string(many_ranks().trace(node.rank).info().rank) + " " +
+                     node.label),
+                node.path);
     }
 }
 
@@ -54,7 +57,8 @@ TEST(FindTracks, OfNothingAreAllInTheirOrderAndOfNonsenseNone) {
 TEST(FindTracks, KeepsABoundedNumberOfManyAndCountsAll) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     for (int i = 0; i < 1000; ++i)
-      builder.events(add_thread(builder, "t")).add(model::EventKind::kRange, i, 100, builder.intern("r"));
+      builder.events(add_thread(builder, "t"))
+          .add(model::EventKind::kRange, i, 100, builder.intern("r"));
   });
   FoundTracks const found = find_tracks(scene, "t");
   EXPECT_EQ(found.nodes.size(), kMostFound);

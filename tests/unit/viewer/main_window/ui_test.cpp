@@ -1,4 +1,5 @@
-// The whole window on ImGui's null backend: every panel for every kind of run, and a person's moves against the state.
+// The whole window on ImGui's null backend: every panel for every kind of run, and a person's moves
+// against the state.
 #include "viewer/main_window/ui.h"
 
 #include <gtest/gtest.h>
@@ -19,13 +20,17 @@ namespace {
 constexpr int64_t kYear = int64_t{365} * 86'400 * 1'000'000'000;
 
 Scene const& training() {
-  static Scene const kScene = synthetic_scene(
-      {.devices = 2, .steps = 12, .process_per_device = true, .input_delay_ns = 8'000'000, .leak_bytes_per_step = 1U << 20});
+  static Scene const kScene = synthetic_scene({.devices = 2,
+                                               .steps = 12,
+                                               .process_per_device = true,
+                                               .input_delay_ns = 8'000'000,
+                                               .leak_bytes_per_step = 1U << 20});
   return kScene;
 }
 
-constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,   Tab::kFlame,   Tab::kMemory,
-                            Tab::kRun,        Tab::kNotes,   Tab::kLaunches,      Tab::kPhases, Tab::kDevices, Tab::kScaling};
+constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
+                            Tab::kFlame,      Tab::kMemory,  Tab::kRun,           Tab::kNotes,
+                            Tab::kLaunches,   Tab::kPhases,  Tab::kDevices,       Tab::kScaling};
 
 /// The mouse over all of the panel at the bottom: tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
@@ -51,13 +56,16 @@ void draw_everything(Scene const& scene) {
   if (!scene.nodes.empty()) toggle_pin(state, scene, static_cast<uint32_t>(scene.nodes.size() - 1));
   state.panels.compared = 1;
   state.notes = {{0, "%s%n \xFF"}, {scene.length, ""}};
-  state.range = TimeWindow{static_cast<double>(scene.length) * 0.2, static_cast<double>(scene.length) * 0.4};
+  state.range =
+      TimeWindow{static_cast<double>(scene.length) * 0.2, static_cast<double>(scene.length) * 0.4};
   if (scene.events > 0) state.selection = Selection{Selection::What::kEvent, 0, 0};
-  for (uint32_t i = 0; i < scene.analysis.findings.size(); ++i) focus_finding(state, scene, {i, 0}, 300);
+  for (uint32_t i = 0; i < scene.analysis.findings.size(); ++i)
+    focus_finding(state, scene, {i, 0}, 300);
   ui.frames(scene, state, 3);
   // The mouse over everything: tooltips too.
   state.panels.help = false;
-  if (!scene.analysis.kernels.empty()) search_for(state, query_for(printable_name(scene.analysis.kernels[0].name)));
+  if (!scene.analysis.kernels.empty())
+    search_for(state, query_for(printable_name(scene.analysis.kernels[0].name)));
   for (Tab const tab : kAllTabs) {
     state.panels.tab = tab;
     point_at_the_panel(ui, scene, state);
@@ -78,7 +86,8 @@ TEST(Ui, DrawsARunWithoutAnyEvent) {
 
 TEST(Ui, DrawsARunOfOneEvent) {
   draw_everything(scene_of([](model::TraceBuilder& builder) {
-    builder.events(add_stream(builder)).add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0, model::KernelDetail{});
+    builder.events(add_stream(builder))
+        .add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0, model::KernelDetail{});
   }));
 }
 
@@ -87,7 +96,8 @@ TEST(Ui, DrawsARunWhoseEventsAllHappenAtOnce) {
     auto const stream = add_stream(builder);
     auto const thread = add_thread(builder);
     for (int i = 0; i < 500; ++i) {
-      builder.events(stream).add(model::EventKind::kKernel, 77, 0, builder.intern("k"), 0, model::KernelDetail{});
+      builder.events(stream).add(model::EventKind::kKernel, 77, 0, builder.intern("k"), 0,
+                                 model::KernelDetail{});
       builder.events(thread).add(model::EventKind::kRange, 77, 0, builder.intern("r"));
     }
   }));
@@ -97,7 +107,8 @@ TEST(Ui, DrawsOverlappingOpsOfOneStream) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     auto const stream = add_stream(builder);
     for (int64_t i = 0; i < 300; ++i)
-      builder.events(stream).add(model::EventKind::kKernel, i * 10, 10'000, builder.intern("k"), 0, model::KernelDetail{});
+      builder.events(stream).add(model::EventKind::kKernel, i * 10, 10'000, builder.intern("k"), 0,
+                                 model::KernelDetail{});
   });
   draw_everything(scene);
   // Deeper lanes than a screen has are counted, not lost.
@@ -109,7 +120,8 @@ TEST(Ui, DrawsOverlappingOpsOfOneStream) {
 TEST(Ui, DrawsTenThousandTracks) {
   draw_everything(scene_of([](model::TraceBuilder& builder) {
     for (int i = 0; i < 10'000; ++i)
-      builder.events(add_thread(builder, "t")).add(model::EventKind::kRange, i, 100, builder.intern("r"));
+      builder.events(add_thread(builder, "t"))
+          .add(model::EventKind::kRange, i, 100, builder.intern("r"));
   }));
 }
 
@@ -117,7 +129,8 @@ TEST(Ui, DrawsDurationsOfAYearBesideNanoseconds) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     auto const thread = add_thread(builder);
     builder.events(thread).add(model::EventKind::kRange, 0, kYear, builder.intern("year"));
-    builder.events(thread).add(model::EventKind::kRange, kYear / 2, 1, builder.intern("nanosecond"));
+    builder.events(thread).add(model::EventKind::kRange, kYear / 2, 1,
+                               builder.intern("nanosecond"));
     builder.events(thread).add(model::EventKind::kMark, kYear, 0, builder.intern("end"));
   });
   draw_everything(scene);
@@ -144,9 +157,11 @@ TEST(Ui, DrawsHostileNames) {
     auto const stream = add_stream(builder, "%s%n%s \xFF\xFE\x1B[31m");
     auto const thread = add_thread(builder, std::string(10'000, '%'));
     int64_t at = 0;
-    for (std::string const& name : {std::string("%s%s%n%d"), std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'),
-                                    std::string("a\0b", 3), std::string("##id###id"), std::string()}) {
-      builder.events(stream).add(model::EventKind::kKernel, at, 1000, builder.intern(name), 0, model::KernelDetail{});
+    for (std::string const& name :
+         {std::string("%s%s%n%d"), std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'),
+          std::string("a\0b", 3), std::string("##id###id"), std::string()}) {
+      builder.events(stream).add(model::EventKind::kKernel, at, 1000, builder.intern(name), 0,
+                                 model::KernelDetail{});
       builder.events(thread).add(model::EventKind::kRange, at, 1000, builder.intern(name));
       at += 1000;
     }
@@ -154,8 +169,8 @@ TEST(Ui, DrawsHostileNames) {
 }
 
 TEST(Ui, FitsAnyWindowSize) {
-  for (auto const& [width, height] :
-       {std::pair{320.0F, 200.0F}, std::pair{60.0F, 40.0F}, std::pair{1.0F, 1.0F}, std::pair{5000.0F, 3000.0F}}) {
+  for (auto const& [width, height] : {std::pair{320.0F, 200.0F}, std::pair{60.0F, 40.0F},
+                                      std::pair{1.0F, 1.0F}, std::pair{5000.0F, 3000.0F}}) {
     NullUi ui(width, height);
     ViewState state = initial_view(training());
     ui.frames(training(), state, 3);
@@ -186,7 +201,8 @@ TEST(Ui, PaintsTheClassColoursOfTheRun) {
   auto const count = [&](uint32_t colour) {
     size_t n = 0;
     for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
-      n += (picture.pixels[i] | picture.pixels[i + 1] << 8 | picture.pixels[i + 2] << 16) == static_cast<int>(colour & 0xFFFFFFU)
+      n += (picture.pixels[i] | picture.pixels[i + 1] << 8 | picture.pixels[i + 2] << 16) ==
+                   static_cast<int>(colour & 0xFFFFFFU)
                ? 1U
                : 0U;
     return n;
@@ -264,7 +280,8 @@ TEST(UiKeys, MMarksTheSelectionAsRange) {
   ui.frames(training(), state, 3);
   ui.press(training(), state, Key::kM);
   ASSERT_TRUE(state.range);
-  EXPECT_DOUBLE_EQ(state.range->begin, static_cast<double>(training().when(*state.selection).begin));
+  EXPECT_DOUBLE_EQ(state.range->begin,
+                   static_cast<double>(training().when(*state.selection).begin));
 }
 
 TEST(UiKeys, QuestionMarkShowsTheKeysAndEscapeHidesThem) {
@@ -343,8 +360,8 @@ TEST(UiMouse, DragOnTheOverviewMovesTheWindow) {
 
 TEST(ShowPanel, KnowsEveryPanelByItsName) {
   ViewState state;
-  for (char const* name :
-       {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run", "notes"})
+  for (char const* name : {"findings", "details", "statistics", "kernels", "communication", "path",
+                           "flames", "memory", "run", "notes"})
     EXPECT_TRUE(show_panel(state, name)) << name;
   EXPECT_EQ(state.panels.tab, Tab::kNotes);
   for (char const* name : {"launches", "phases", "devices", "scaling"}) {
@@ -365,7 +382,8 @@ TEST(ShowPanel, OfThePathDrawsIt) {
 
 /// Clicks over an area, row by row, until something has happened; false when nothing ever does.
 template <class Happened>
-bool click_until(NullUi& ui, Scene const& scene, ViewState& state, ImVec2 low, ImVec2 high, Happened happened) {
+bool click_until(NullUi& ui, Scene const& scene, ViewState& state, ImVec2 low, ImVec2 high,
+                 Happened happened) {
   for (float y = low.y; y < high.y; y += 12)
     for (float x = low.x; x < high.x; x += 24) {
       ui.click(scene, state, x, y);
@@ -383,7 +401,8 @@ TEST(UiPanels, PDrawsTheCriticalPath) {
     uint32_t const wanted = surface(Theme::kDark).critical;
     size_t n = 0;
     for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
-      n += picture.pixels[i] == (wanted & 0xFFU) && picture.pixels[i + 1] == (wanted >> 8U & 0xFFU) &&
+      n += picture.pixels[i] == (wanted & 0xFFU) &&
+                   picture.pixels[i + 1] == (wanted >> 8U & 0xFFU) &&
                    picture.pixels[i + 2] == (wanted >> 16U & 0xFFU)
                ? 1U
                : 0U;
@@ -403,14 +422,15 @@ TEST(UiPanels, ClickOnAKernelSearchesForItAndShowsItsDurations) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kKernels;
   ui.frames(training(), state, 3);
-  ASSERT_TRUE(click_until(ui, training(), state, {60, 664}, {100, 760}, [&] { return !state.search.text.empty(); }));
+  ASSERT_TRUE(click_until(ui, training(), state, {60, 664}, {100, 760},
+                          [&] { return !state.search.text.empty(); }));
   EXPECT_TRUE(parse_query(state.search.text).whole);
   EXPECT_FALSE(state.search.pending);
   EXPECT_GT(state.search.total, 0U);
   // Then on a bar of the histogram at the right: its calls alone.
   std::string const name = parse_query(state.search.text).name;
-  ASSERT_TRUE(
-      click_until(ui, training(), state, {660, 720}, {890, 740}, [&] { return parse_query(state.search.text).least_ns > 0; }));
+  ASSERT_TRUE(click_until(ui, training(), state, {660, 720}, {890, 740},
+                          [&] { return parse_query(state.search.text).least_ns > 0; }));
   Query const query = parse_query(state.search.text);
   EXPECT_EQ(query.name, name);
   ui.frames(training(), state, 2);
@@ -423,7 +443,8 @@ TEST(UiPanels, ClickOnTheMatrixShowsTheCollective) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kCommunication;
   ui.frames(training(), state, 3);
-  ASSERT_TRUE(click_until(ui, training(), state, {80, 620}, {250, 760}, [&] { return state.selection.has_value(); }));
+  ASSERT_TRUE(click_until(ui, training(), state, {80, 620}, {250, 760},
+                          [&] { return state.selection.has_value(); }));
   auto const* const facts = training().collective_of(*state.selection);
   ASSERT_NE(facts, nullptr);
   for (auto const& participant : facts->participants) {
@@ -437,8 +458,9 @@ TEST(UiPanels, BracketGoesToTheCollectiveOnTheOtherDevice) {
   ViewState state = initial_view(training());
   auto const& facts = training().analysis.collectives[5];
   ASSERT_EQ(facts.participants.size(), 2U);
-  state.selection =
-      Selection{Selection::What::kEvent, static_cast<uint32_t>(facts.participants[0].ref.rank_index), facts.participants[0].row};
+  state.selection = Selection{Selection::What::kEvent,
+                              static_cast<uint32_t>(facts.participants[0].ref.rank_index),
+                              facts.participants[0].row};
   ui.frames(training(), state, 3);
   ui.type(training(), state, "[");
   EXPECT_EQ(state.selection->rank, static_cast<uint32_t>(facts.participants[1].ref.rank_index));
@@ -452,7 +474,8 @@ TEST(UiPanels, ClickOnAFlameSearchesForItsName) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kFlame;
   ui.frames(training(), state, 3);
-  ASSERT_TRUE(click_until(ui, training(), state, {40, 645}, {300, 760}, [&] { return !state.search.text.empty(); }));
+  ASSERT_TRUE(click_until(ui, training(), state, {40, 645}, {300, 760},
+                          [&] { return !state.search.text.empty(); }));
   EXPECT_TRUE(parse_query(state.search.text).whole);
   EXPECT_GT(state.search.total, 0U);
 }
@@ -462,7 +485,8 @@ TEST(UiPanels, ClickOnTheMemoryCurveAsksWhoHoldsItThere) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kMemory;
   ui.frames(training(), state, 3);
-  ASSERT_TRUE(click_until(ui, training(), state, {150, 690}, {200, 740}, [&] { return state.panels.memory_at.has_value(); }));
+  ASSERT_TRUE(click_until(ui, training(), state, {150, 690}, {200, 740},
+                          [&] { return state.panels.memory_at.has_value(); }));
   EXPECT_GT(*state.panels.memory_at, 0);
   EXPECT_LT(*state.panels.memory_at, training().length);
   ui.frames(training(), state, 3);

@@ -12,8 +12,11 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& ranks() {
-  static Scene const kScene =
-      synthetic_scene({.devices = 4, .steps = 10, .process_per_device = true, .straggler_device = 2, .straggler_factor = 1.4});
+  static Scene const kScene = synthetic_scene({.devices = 4,
+                                               .steps = 10,
+                                               .process_per_device = true,
+                                               .straggler_device = 2,
+                                               .straggler_factor = 1.4});
   return kScene;
 }
 
@@ -31,21 +34,23 @@ TEST(WaitMatrix, HasACellForEveryDeviceAndCollective) {
       auto const& participant = collectives[c].participants[cell.participant];
       EXPECT_EQ(participant.ref, ranks().analysis.devices[r].ref);
       EXPECT_EQ(cell.wait_ns, participant.wait_ns);
-      EXPECT_EQ(cell.last == 1, static_cast<int32_t>(cell.participant) == collectives[c].last_participant);
+      EXPECT_EQ(cell.last == 1,
+                static_cast<int32_t>(cell.participant) == collectives[c].last_participant);
     }
 }
 
 TEST(WaitMatrix, ShowsTheStragglerAsTheOneThatComesLast) {
   WaitMatrix const grid = wait_matrix(ranks(), {everything(), 100, 100'000});
-  auto const last =
-      std::max_element(grid.rows.begin(), grid.rows.end(), [](auto const& a, auto const& b) { return a.last < b.last; });
+  auto const last = std::max_element(grid.rows.begin(), grid.rows.end(),
+                                     [](auto const& a, auto const& b) { return a.last < b.last; });
   EXPECT_EQ(last - grid.rows.begin(), 2);
   EXPECT_LT(last->wait_ns, grid.rows[0].wait_ns / 4);
 }
 
 TEST(WaitMatrix, FoldedKeepsTheLongestWaitAndAllSums) {
   WaitMatrix const whole = wait_matrix(ranks(), {everything(), 100, 100'000});
-  for (auto const& [rows, columns] : {std::pair{4U, 7U}, std::pair{2U, 5U}, std::pair{1U, 1U}, std::pair{0U, 0U}}) {
+  for (auto const& [rows, columns] :
+       {std::pair{4U, 7U}, std::pair{2U, 5U}, std::pair{1U, 1U}, std::pair{0U, 0U}}) {
     WaitMatrix const grid = wait_matrix(ranks(), {everything(), rows, columns});
     EXPECT_LE(grid.rows.size(), std::max(rows, 1U));
     EXPECT_LE(grid.columns, std::max(columns, 1U));
@@ -113,9 +118,10 @@ TEST(FittedBandwidth, GrowsWithTheMessageToTheLinksOwn) {
 TEST(CollectiveOf, IsFoundForEveryParticipantAndForNothingElse) {
   for (auto const& facts : ranks().analysis.collectives)
     for (auto const& participant : facts.participants)
-      EXPECT_EQ(
-          ranks().collective_of({Selection::What::kEvent, static_cast<uint32_t>(participant.ref.rank_index), participant.row}),
-          &facts);
+      EXPECT_EQ(ranks().collective_of({Selection::What::kEvent,
+                                       static_cast<uint32_t>(participant.ref.rank_index),
+                                       participant.row}),
+                &facts);
   auto const& trace = ranks().trace(0);
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.kind(row) == model::EventKind::kCollective) continue;

@@ -1,5 +1,5 @@
-// The panels of launches, phases, devices and scaling: frames of each for runs that have their facts and runs that have none,
-// hostile text, and what a click does.
+// The panels of launches, phases, devices and scaling: frames of each for runs that have their
+// facts and runs that have none, hostile text, and what a click does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ constexpr Tab kFactTabs[] = {Tab::kLaunches, Tab::kPhases, Tab::kDevices, Tab::k
 constexpr std::string_view kHostile = "%s%n \xFF\xFE##a###b\x1B[31m";
 
 Scene const& trained() {
-  static Scene const kScene = synthetic_scene({.devices = 3, .steps = 12, .process_per_device = true});
+  static Scene const kScene =
+      synthetic_scene({.devices = 3, .steps = 12, .process_per_device = true});
   return kScene;
 }
 
@@ -31,31 +32,40 @@ Scene const& piped() {
   return kScene;
 }
 
-/// A device whose clock is low from 60 to 80 % of the run, with further counters and names of any kind.
+/// A device whose clock is low from 60 to 80 % of the run, with further counters and names of any
+/// kind.
 Scene clocked(std::string const& name = "gemm") {
   return scene_of([&](model::TraceBuilder& builder) {
     auto const stream = add_stream(builder, name);
     auto const thread = add_thread(builder, name);
     builder.add_device({.id = 0, .name = name});
     auto const counter = [&](char const* of) {
-      return builder.add_track({.kind = model::TrackKind::kCounter, .name = of, .id = 0, .device = 0});
+      return builder.add_track(
+          {.kind = model::TrackKind::kCounter, .name = of, .id = 0, .device = 0});
     };
-    auto const clock = counter("SM clock (MHz)"), power = counter("Power (W)"), heat = counter("Temperature (C)");
+    auto const clock = counter("SM clock (MHz)"), power = counter("Power (W)"),
+               heat = counter("Temperature (C)");
     for (int64_t step = 0; step < 40; ++step) {
       bool const is_low = step >= 24 && step < 32;
-      builder.events(thread).add(model::EventKind::kStep, step * 1000, 1000, builder.intern("step"), 0, model::StepDetail{step});
+      builder.events(thread).add(model::EventKind::kStep, step * 1000, 1000, builder.intern("step"),
+                                 0, model::StepDetail{step});
       builder.events(thread).add(model::EventKind::kPhase, step * 1000, 500, builder.intern(name));
       for (int64_t i = 0; i < 10; ++i) {
         uint64_t const id = static_cast<uint64_t>(step * 10 + i + 1);
-        builder.events(thread).add(model::EventKind::kLaunch, step * 1000 + i * 50, 1, builder.intern("launch"), id);
-        builder.events(stream).add(model::EventKind::kKernel, step * 1000 + i * 100, is_low ? 90 : 60, builder.intern(name), id,
+        builder.events(thread).add(model::EventKind::kLaunch, step * 1000 + i * 50, 1,
+                                   builder.intern("launch"), id);
+        builder.events(stream).add(model::EventKind::kKernel, step * 1000 + i * 100,
+                                   is_low ? 90 : 60, builder.intern(name), id,
                                    model::KernelDetail{});
-        builder.events(clock).add(model::EventKind::kSample, step * 1000 + i * 100, 0, builder.intern("clock"), 0,
+        builder.events(clock).add(model::EventKind::kSample, step * 1000 + i * 100, 0,
+                                  builder.intern("clock"), 0,
                                   model::SampleDetail{is_low ? 1000.0 : 1980.0});
       }
-      builder.events(power).add(model::EventKind::kSample, step * 1000, 0, builder.intern("power"), 0, model::SampleDetail{700});
-      builder.events(heat).add(model::EventKind::kSample, step * 1000, 0, builder.intern("heat"), 0,
-                               model::SampleDetail{step == 3 ? std::nan("") : 60.0 + static_cast<double>(step)});
+      builder.events(power).add(model::EventKind::kSample, step * 1000, 0, builder.intern("power"),
+                                0, model::SampleDetail{700});
+      builder.events(heat).add(
+          model::EventKind::kSample, step * 1000, 0, builder.intern("heat"), 0,
+          model::SampleDetail{step == 3 ? std::nan("") : 60.0 + static_cast<double>(step)});
     }
   });
 }
@@ -80,7 +90,8 @@ void draw_panels(Scene const& scene, float width = 1280) {
 
 /// Clicks over an area, row by row, until something has happened; false when nothing ever does.
 template <class Happened>
-bool click_over(NullUi& ui, Scene const& scene, ViewState& state, ImVec2 low, ImVec2 high, Happened happened) {
+bool click_over(NullUi& ui, Scene const& scene, ViewState& state, ImVec2 low, ImVec2 high,
+                Happened happened) {
   for (float y = low.y; y < high.y; y += 10)
     for (float x = low.x; x < high.x; x += 24) {
       ui.click(scene, state, x, y);
@@ -100,7 +111,8 @@ TEST(FactPanels, DrawRunsThatHaveNone) {
   draw_panels(scene_of([](model::TraceBuilder&) {}));
   draw_panels(analyzed(model::Run{}));
   draw_panels(scene_of([](model::TraceBuilder& builder) {
-    builder.events(add_stream(builder)).add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0, model::KernelDetail{});
+    builder.events(add_stream(builder))
+        .add(model::EventKind::kKernel, 5, 1, builder.intern("k"), 0, model::KernelDetail{});
   }));
 }
 
@@ -127,14 +139,23 @@ TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
   device.telemetry->sustained_clock_mhz = std::nan("");
   device.telemetry->throttled = {{-model::kMaxTime, model::kMaxTime}, {0, 0}};
   device.telemetry->limited_ns = {INT64_MAX, 0, 0, 0, 0, 0};
-  scene.analysis.copies = {
-      {.ref = device.ref, .count = UINT64_MAX, .bytes = UINT64_MAX, .total_ns = INT64_MAX, .gbps = INFINITY}};
-  scene.analysis.graphs = {
-      {.ref = device.ref, .graph = 7, .launches = 1, .ops = 3, .nodes = {}, .total_ns = INT64_MAX, .gap_ns = 0}};
+  scene.analysis.copies = {{.ref = device.ref,
+                            .count = UINT64_MAX,
+                            .bytes = UINT64_MAX,
+                            .total_ns = INT64_MAX,
+                            .gbps = INFINITY}};
+  scene.analysis.graphs = {{.ref = device.ref,
+                            .graph = 7,
+                            .launches = 1,
+                            .ops = 3,
+                            .nodes = {},
+                            .total_ns = INT64_MAX,
+                            .gap_ns = 0}};
   scene.analysis.phases[0].busy_ns = INT64_MAX;
   scene.analysis.pipelines.push_back({});
   scene.analysis.pipelines.push_back({});
-  scene.analysis.pipelines.back().stages = {{device.ref, INT64_MAX, INT64_MAX, 0, 0}, {{9, 9}, 0, 0, 0, 0}};
+  scene.analysis.pipelines.back().stages = {{device.ref, INT64_MAX, INT64_MAX, 0, 0},
+                                            {{9, 9}, 0, 0, 0, 0}};
   draw_panels(scene);
 }
 
@@ -146,7 +167,8 @@ TEST(FactPanels, ClickOnADeviceShowsItsFactsEverywhere) {
     ViewState state = initial_view(scene);
     state.panels.tab = tab;
     ui.frames(scene, state, 3);
-    ASSERT_TRUE(click_over(ui, scene, state, {40, 612}, {60, 700}, [&] { return state.device == 2; }));
+    ASSERT_TRUE(
+        click_over(ui, scene, state, {40, 612}, {60, 700}, [&] { return state.device == 2; }));
     EXPECT_TRUE(state.panels.flash.has_value() || state.device == 2);
   }
 }
@@ -159,7 +181,8 @@ TEST(FactPanels, ClickOnALongestCopyFliesThere) {
   ui.frames(trained(), state, 3);
   auto const& copies = trained().analysis.devices[0].longest_copies;
   ASSERT_FALSE(copies.empty());
-  ASSERT_TRUE(click_over(ui, trained(), state, {500, 470}, {520, 780}, [&] { return !state.history.empty(); }));
+  ASSERT_TRUE(click_over(ui, trained(), state, {500, 470}, {520, 780},
+                         [&] { return !state.history.empty(); }));
   auto const inside = [&](analyzer::DeviceStats::Copy const& copy) {
     return static_cast<double>(trained().to_view(copy.when.begin)) >= state.window.begin &&
            static_cast<double>(trained().to_view(copy.when.end)) <= state.window.end;
@@ -173,10 +196,12 @@ TEST(FactPanels, ClickOnAPhaseSearchesForIt) {
   ViewState state = initial_view(trained());
   state.panels.tab = Tab::kPhases;
   ui.frames(trained(), state, 3);
-  ASSERT_TRUE(click_over(ui, trained(), state, {40, 640}, {60, 760}, [&] { return !state.search.text.empty(); }));
+  ASSERT_TRUE(click_over(ui, trained(), state, {40, 640}, {60, 760},
+                         [&] { return !state.search.text.empty(); }));
   Query const query = parse_query(state.search.text);
   EXPECT_TRUE(query.whole);
-  EXPECT_THAT((std::vector<std::string>{"forward", "backward", "optimizer"}), testing::Contains(query.name));
+  EXPECT_THAT((std::vector<std::string>{"forward", "backward", "optimizer"}),
+              testing::Contains(query.name));
   EXPECT_GT(state.search.total, 0U);
 }
 
@@ -187,7 +212,8 @@ TEST(FactPanels, ClickOnAStageShowsAStepOfIt) {
   state.panels.tab = Tab::kPhases;
   ui.frames(piped(), state, 3);
   // Below the words and the picture of a step.
-  ASSERT_TRUE(click_over(ui, piped(), state, {540, 735}, {560, 790}, [&] { return !state.history.empty(); }));
+  ASSERT_TRUE(click_over(ui, piped(), state, {540, 735}, {560, 790},
+                         [&] { return !state.history.empty(); }));
   auto const step = steady_step_of(piped(), piped().analysis.pipelines[0]);
   ASSERT_TRUE(step);
   EXPECT_NEAR(state.window.begin, step->begin, 1);
@@ -202,7 +228,8 @@ TEST(FactPanels, ClickOnATimeThatWasHeldDownFliesThere) {
   ViewState state = initial_view(scene);
   state.panels.tab = Tab::kDevices;
   ui.frames(scene, state, 3);
-  ASSERT_TRUE(click_over(ui, scene, state, {740, 610}, {760, 700}, [&] { return !state.history.empty(); }));
+  ASSERT_TRUE(
+      click_over(ui, scene, state, {740, 610}, {760, 700}, [&] { return !state.history.empty(); }));
   // Its surroundings are shown, too.
   EXPECT_LT(state.window.span(), static_cast<double>(scene.length));
   EXPECT_GT(state.window.end, 24'000);
@@ -238,13 +265,16 @@ TEST(ScalingPanels, AreDrawnOfASeriesAndOfOneNumberOfDevices) {
 TEST_F(ScalingPanel, ClickOnANumberOfDevicesShowsWhatIsLostUpToIt) {
   EXPECT_FALSE(state.panels.loss);
   // In the middle of the chart of throughput: two devices of one, two and four.
-  ASSERT_TRUE(click_over(ui, scene, state, {110, 600}, {130, 740}, [&] { return state.panels.loss.has_value(); }));
+  ASSERT_TRUE(click_over(ui, scene, state, {110, 600}, {130, 740},
+                         [&] { return state.panels.loss.has_value(); }));
   ScalingView const view = scaling_view(samples_of(*scene.series), {}, SayScaling::kFound);
   EXPECT_EQ(*state.panels.loss, *view.to_point(1));
 }
 
 TEST_F(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
-  auto const is_open = [] { return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); };
+  auto const is_open = [] {
+    return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  };
   // The list opens at the heading of the lost time; its entries lie below or above it.
   for (float y = 440; y < 780 && !state.panels.loss; y += 8) {
     if (!is_open()) {
@@ -257,9 +287,11 @@ TEST_F(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
 }
 
 TEST_F(ScalingPanel, ClickOnAPartOpensThePanelThatShowsIt) {
-  ASSERT_TRUE(click_over(ui, scene, state, {440, 600}, {460, 780}, [&] { return state.panels.tab != Tab::kScaling; }));
-  EXPECT_THAT((std::vector<Tab>{Tab::kKernels, Tab::kCommunication, Tab::kLaunches, Tab::kStatistics}),
-              testing::Contains(state.panels.tab));
+  ASSERT_TRUE(click_over(ui, scene, state, {440, 600}, {460, 780},
+                         [&] { return state.panels.tab != Tab::kScaling; }));
+  EXPECT_THAT(
+      (std::vector<Tab>{Tab::kKernels, Tab::kCommunication, Tab::kLaunches, Tab::kStatistics}),
+      testing::Contains(state.panels.tab));
 }
 
 TEST(CounterCurves, AreThoseOfTheAnalysisInItsUnits) {
@@ -350,7 +382,8 @@ TEST(PipelinePicture, ShowsWhatEachStageDoesInAUsualStep) {
       EXPECT_LT(piece.x0, piece.x1);
       if (piece.paint == Paint::kCompute) busy += static_cast<double>(piece.x1 - piece.x0);
     }
-    double const expected = static_cast<double>(stage.compute_ns) / static_cast<double>(stage.total_ns);
+    double const expected =
+        static_cast<double>(stage.compute_ns) / static_cast<double>(stage.total_ns);
     EXPECT_NEAR(busy / 1000, expected, 0.06);
   }
   EXPECT_FALSE(steady_step_of(piped(), {}));
@@ -372,7 +405,8 @@ TEST(FactOrder, WritesAnyNumber) {
   EXPECT_EQ(count_words(-3), "0");
   EXPECT_EQ(mean_words(0.125), "0.125");
   EXPECT_EQ(mean_words(4321), "4,321");
-  for (double const odd : {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 1e300}) {
+  for (double const odd :
+       {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 1e300}) {
     EXPECT_FALSE(duration_words(odd).empty());
     EXPECT_FALSE(count_words(odd).empty());
     EXPECT_FALSE(mean_words(odd).empty());

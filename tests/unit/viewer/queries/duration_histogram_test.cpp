@@ -17,8 +17,10 @@ Scene with_durations(std::vector<int64_t> const& durations) {
     auto const stream = add_stream(builder);
     int64_t at = 0;
     for (int64_t const duration : durations) {
-      builder.events(stream).add(model::EventKind::kKernel, at, duration, builder.intern("k"), 0, model::KernelDetail{});
-      builder.events(stream).add(model::EventKind::kKernel, at + duration, 7, builder.intern("other"), 0, model::KernelDetail{});
+      builder.events(stream).add(model::EventKind::kKernel, at, duration, builder.intern("k"), 0,
+                                 model::KernelDetail{});
+      builder.events(stream).add(model::EventKind::kKernel, at + duration, 7,
+                                 builder.intern("other"), 0, model::KernelDetail{});
       at += duration + 10;
     }
   });
@@ -56,12 +58,14 @@ TEST(DurationHistogram, PutsEveryCallIntoOneBin) {
                                                 {1, 10, 100, 1000, 1'000'000, int64_t{1} << 50},
                                                 {100, 101, 102, 103, 103, 150}}) {
     Scene const scene = with_durations(durations);
-    for (uint32_t const bins : {1U, 3U, 40U}) expect_partition(duration_histogram(scene, {{0, 0}, "k", bins}), durations);
+    for (uint32_t const bins : {1U, 3U, 40U})
+      expect_partition(duration_histogram(scene, {{0, 0}, "k", bins}), durations);
   }
 }
 
 TEST(DurationHistogram, CountsAsTheAnalysisDoes) {
-  Scene const scene = synthetic_scene({.devices = 2, .steps = 20, .process_per_device = true, .jitter = 0.2});
+  Scene const scene =
+      synthetic_scene({.devices = 2, .steps = 20, .process_per_device = true, .jitter = 0.2});
   for (auto const& kernel : scene.analysis.kernels) {
     auto const histogram = duration_histogram(scene, {kernel.ref, printable_name(kernel.name), 40});
     EXPECT_EQ(histogram.count, kernel.count) << kernel.name;
@@ -83,12 +87,14 @@ TEST(DurationHistogram, OfWhatIsNotThereIsEmpty) {
 }
 
 TEST(OwnersAt, AreThoseOfTheAnalysisAtThePeak) {
-  Scene const scene = synthetic_scene({.devices = 2, .steps = 8, .process_per_device = true, .leak_bytes_per_step = 1U << 20});
+  Scene const scene = synthetic_scene(
+      {.devices = 2, .steps = 8, .process_per_device = true, .leak_bytes_per_step = 1U << 20});
   for (uint32_t d = 0; d < scene.analysis.devices.size(); ++d) {
     auto const& memory = scene.analysis.devices[d].memory;
     ASSERT_TRUE(memory.peak_owners);
-    auto const peak = std::find_if(memory.timeline.begin(), memory.timeline.end(),
-                                   [&](auto const& point) { return point.allocated_bytes == *memory.peak_allocated_bytes; });
+    auto const peak = std::find_if(
+        memory.timeline.begin(), memory.timeline.end(),
+        [&](auto const& point) { return point.allocated_bytes == *memory.peak_allocated_bytes; });
     auto const owners = owners_at(scene, {d, peak->time_ns});
     ASSERT_TRUE(owners);
     ASSERT_EQ(owners->owners.size(), memory.peak_owners->owners.size());

@@ -12,13 +12,14 @@
 namespace stepscope::viewer {
 namespace {
 
-/// step [0, 100) with work [10, 60) → twice inner [10, 20), [30, 50), and rest [60, 90); a second step [100, 150) with work
-/// alone.
+/// step [0, 100) with work [10, 60) → twice inner [10, 20), [30, 50), and rest [60, 90); a second
+/// step [100, 150) with work alone.
 Scene nested() {
   return scene_of([](model::TraceBuilder& builder) {
     auto const thread = add_thread(builder, "main");
     auto const add = [&](char const* name, int64_t begin, int64_t end) {
-      builder.events(thread).add(model::EventKind::kRange, begin, end - begin, builder.intern(name));
+      builder.events(thread).add(model::EventKind::kRange, begin, end - begin,
+                                 builder.intern(name));
     };
     add("step", 0, 100);
     add("work", 10, 60);
@@ -41,7 +42,8 @@ uint32_t thread_of(Scene const& scene) {
 std::map<std::string, FlameGraph::Box> by_name(Scene const& scene, FlameGraph const& graph) {
   std::map<std::string, FlameGraph::Box> result;
   for (auto const& box : graph.boxes)
-    result[std::string(scene.trace(0).text(model::StringId{box.name})) + "@" + std::to_string(box.depth)] = box;
+    result[std::string(scene.trace(0).text(model::StringId{box.name})) + "@" +
+           std::to_string(box.depth)] = box;
   return result;
 }
 
@@ -80,11 +82,13 @@ TEST(FlameGraph, OfNothingIsEmpty) {
 }
 
 TEST(FlameGraph, OfATrainingRunLosesNoTime) {
-  Scene const scene = synthetic_scene({.devices = 2, .steps = 12, .input_delay_ns = 2'000'000, .sync_every_op = true});
+  Scene const scene = synthetic_scene(
+      {.devices = 2, .steps = 12, .input_delay_ns = 2'000'000, .sync_every_op = true});
   for (uint32_t node = 0; node < scene.nodes.size(); ++node) {
     if (scene.nodes[node].kind != NodeKind::kThread) continue;
     auto const length = static_cast<double>(scene.length);
-    for (TimeWindow const range : {TimeWindow{0, length}, TimeWindow{length * 0.31, length * 0.57}}) {
+    for (TimeWindow const range :
+         {TimeWindow{0, length}, TimeWindow{length * 0.31, length * 0.57}}) {
       FlameGraph const graph = flame_graph(scene, {node, range});
       int64_t self = 0;
       for (auto const& box : graph.boxes) {
@@ -125,7 +129,8 @@ TEST(FlameGraph, OfVeryManyNamesIsBounded) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     auto const thread = add_thread(builder, "main");
     for (int64_t i = 0; i < 30'000; ++i)
-      builder.events(thread).add(model::EventKind::kRange, i * 10, 5, builder.intern("name " + std::to_string(i)));
+      builder.events(thread).add(model::EventKind::kRange, i * 10, 5,
+                                 builder.intern("name " + std::to_string(i)));
   });
   EXPECT_EQ(flame_graph(scene, {thread_of(scene), {0, 1e9}}).boxes.size(), kMaxFlameBoxes);
 }

@@ -18,8 +18,11 @@ namespace {
 constexpr Viewport kPathView{900, 5000, 1};
 
 Scene const& path_scene() {
-  static Scene const kScene =
-      synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true, .jitter = 0.3, .input_delay_ns = 3'000'000});
+  static Scene const kScene = synthetic_scene({.devices = 3,
+                                               .steps = 8,
+                                               .process_per_device = true,
+                                               .jitter = 0.3,
+                                               .input_delay_ns = 3'000'000});
   return kScene;
 }
 
@@ -30,13 +33,15 @@ PathLine const& line() {
 
 TEST(PathLine, SumsToTheAnalysisByClass) {
   std::array<int64_t, analyzer::kPathClassCount> sums{};
-  for (auto const& piece : line().pieces) sums[static_cast<size_t>(piece.path_class)] += piece.end - piece.begin;
+  for (auto const& piece : line().pieces)
+    sums[static_cast<size_t>(piece.path_class)] += piece.end - piece.begin;
   EXPECT_EQ(sums, path_scene().analysis.critical_path->by_class);
 }
 
 TEST(PathLine, IsInOnePlaceAtAnyTime) {
   ASSERT_FALSE(line().pieces.empty());
-  for (size_t i = 1; i < line().pieces.size(); ++i) EXPECT_GE(line().pieces[i].begin, line().pieces[i - 1].end);
+  for (size_t i = 1; i < line().pieces.size(); ++i)
+    EXPECT_GE(line().pieces[i].begin, line().pieces[i - 1].end);
 }
 
 TEST(PathLine, GoesFromRankToRank) {
@@ -104,7 +109,8 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
     for (Row const& row : layout.rows) {
       if (row.node != piece.node) continue;
       for (uint32_t i = row.first_item; i < row.last_item; ++i) {
-        if (layout.items[i].kind != ItemKind::kEvent || layout.items[i].index != *piece.row) continue;
+        if (layout.items[i].kind != ItemKind::kEvent || layout.items[i].index != *piece.row)
+          continue;
         EXPECT_EQ(layout.items[i].y0, of_path.y0);
         EXPECT_EQ(layout.items[i].y1, of_path.y1);
         ++on_events;
@@ -117,7 +123,8 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
 TEST(PathLayout, GoesToTheRowOfAClosedGroup) {
   ViewState state = initial_view(path_scene());
   state.panels.path = true;
-  for (uint32_t node = 0; node < path_scene().nodes.size(); node = path_scene().nodes[node].subtree_end)
+  for (uint32_t node = 0; node < path_scene().nodes.size();
+       node = path_scene().nodes[node].subtree_end)
     state.closed.insert(node);
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
   ASSERT_EQ(layout.rows.size(), 3U);
@@ -146,18 +153,21 @@ TEST(PathLayout, RunsAlongTheEdgeWhereItsRowsAreOutOfView) {
   EXPECT_GT(below, 0U);
   state.scroll = content_height(path_scene(), state) - 30;
   Layout const scrolled = lay_out(path_scene(), state, low, &line());
-  EXPECT_TRUE(std::any_of(scrolled.path.begin(), scrolled.path.end(),
-                          [](PathItem const& item) { return item.is_out_of_view() && item.y0 == 0; }));
+  EXPECT_TRUE(std::any_of(scrolled.path.begin(), scrolled.path.end(), [](PathItem const& item) {
+    return item.is_out_of_view() && item.y0 == 0;
+  }));
 }
 
 TEST(GoToPath, ShowsTheRowOfThePathInTheMiddleOfTheWindow) {
   ViewState state = initial_view(path_scene());
-  for (uint32_t node = 0; node < path_scene().nodes.size(); node = path_scene().nodes[node].subtree_end)
+  for (uint32_t node = 0; node < path_scene().nodes.size();
+       node = path_scene().nodes[node].subtree_end)
     state.closed.insert(node);
   double const middle = (state.window.begin + state.window.end) / 2;
   ASSERT_TRUE(go_to_path(state, path_scene(), line(), 100));
   for (auto const& piece : line().pieces) {
-    if (static_cast<double>(piece.begin) > middle || static_cast<double>(piece.end) <= middle) continue;
+    if (static_cast<double>(piece.begin) > middle || static_cast<double>(piece.end) <= middle)
+      continue;
     if (piece.row) {
       EXPECT_EQ(state.selection, (Selection{Selection::What::kEvent, piece.rank, *piece.row}));
     }

@@ -13,13 +13,17 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& ranges() {
-  static Scene const kScene =
-      synthetic_scene({.devices = 2, .steps = 8, .process_per_device = true, .input_delay_ns = 4'000'000, .sync_every_op = true});
+  static Scene const kScene = synthetic_scene({.devices = 2,
+                                               .steps = 8,
+                                               .process_per_device = true,
+                                               .input_delay_ns = 4'000'000,
+                                               .sync_every_op = true});
   return kScene;
 }
 
 TimeWindow window_of(model::Interval when) {
-  return {static_cast<double>(ranges().to_view(when.begin)), static_cast<double>(ranges().to_view(when.end))};
+  return {static_cast<double>(ranges().to_view(when.begin)),
+          static_cast<double>(ranges().to_view(when.end))};
 }
 
 TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
@@ -29,13 +33,15 @@ TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
     for (auto const& split : facts.devices) {
       if (split.node != node) continue;
       EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCompute)], device.time.compute_ns);
-      EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCommunication)], device.time.exposed_comm_ns);
+      EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCommunication)],
+                device.time.exposed_comm_ns);
       EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCopy)], device.time.exposed_copy_ns);
       EXPECT_EQ(split.idle, device.time.idle_ns);
       EXPECT_EQ(split.outside, 0);
       for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
-        EXPECT_EQ(split.time[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))],
-                  device.time.idle_by_cause[cause]);
+        EXPECT_EQ(
+            split.time[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))],
+            device.time.idle_by_cause[cause]);
     }
   }
 }
@@ -44,9 +50,11 @@ TEST(RangeStatistics, OfAnyRangeSumToItsLength) {
   for (double begin = -10e6; begin < 200e6; begin += 7'654'321) {
     TimeWindow const range{begin, begin + 33'333'333};
     auto const facts = range_statistics(ranges(), range);
-    double const inside = std::min(range.end, static_cast<double>(ranges().length)) - std::max(range.begin, 0.0);
+    double const inside =
+        std::min(range.end, static_cast<double>(ranges().length)) - std::max(range.begin, 0.0);
     for (auto const& split : facts.devices) {
-      int64_t const sum = std::accumulate(split.time.begin(), split.time.end(), int64_t{0}) + split.outside;
+      int64_t const sum =
+          std::accumulate(split.time.begin(), split.time.end(), int64_t{0}) + split.outside;
       EXPECT_NEAR(static_cast<double>(sum), std::max(inside, 0.0), 1);
     }
   }
@@ -64,7 +72,8 @@ TEST(RangeStatistics, OfTheWholeRunCountEveryDeviceOp) {
 
 TEST(RangeStatistics, AreOrderedByTotal) {
   auto const facts = range_statistics(ranges(), {0, static_cast<double>(ranges().length)});
-  for (size_t i = 1; i < facts.ops.size(); ++i) EXPECT_GE(facts.ops[i - 1].total, facts.ops[i].total);
+  for (size_t i = 1; i < facts.ops.size(); ++i)
+    EXPECT_GE(facts.ops[i - 1].total, facts.ops[i].total);
 }
 
 TEST(RangeStatistics, OfARangeOutsideTheRunAreZero) {
@@ -107,7 +116,8 @@ TEST(RangeStatistics, WithoutADeviceOfTheWholeRunAreThoseOfTheAnalysis) {
     EXPECT_EQ(facts.ops[i].count, host.ranges[i].count);
   }
   ASSERT_EQ(facts.threads.size(), host.threads.size());
-  for (size_t i = 0; i < facts.threads.size(); ++i) EXPECT_EQ(facts.threads[i].busy, host.threads[i].busy_ns);
+  for (size_t i = 0; i < facts.threads.size(); ++i)
+    EXPECT_EQ(facts.threads[i].busy, host.threads[i].busy_ns);
 }
 
 }  // namespace

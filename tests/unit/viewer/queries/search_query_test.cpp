@@ -49,8 +49,9 @@ TEST(Query, OfNothingAsksForNothing) {
 }
 
 TEST(Query, SurvivesAnyText) {
-  for (std::string_view const text : {"\"", "\"\"", "\"a", "a\"", "<", ">", "<=", ">=", "rank:", "rank:99999999999999999999",
-                                      ">99999999999999999999s", "kind:\xFF", "\xFF\xFE \"\xC3\""})
+  for (std::string_view const text :
+       {"\"", "\"\"", "\"a", "a\"", "<", ">", "<=", ">=", "rank:", "rank:99999999999999999999",
+        ">99999999999999999999s", "kind:\xFF", "\xFF\xFE \"\xC3\""})
     static_cast<void>(parse_query(text));
 }
 
@@ -64,7 +65,8 @@ TEST(Query, ForANameFindsExactlyIt) {
 
 TEST(FindHits, AreThoseThatALookAtEveryEventFinds) {
   Scene const scene = synthetic_scene({.devices = 3, .steps = 10, .process_per_device = true});
-  for (char const* text : {"reduce", "reduce rank:1", "kind:kernel >1ms", "kind:kernel <1ms rank:2", "nothing like it"}) {
+  for (char const* text : {"reduce", "reduce rank:1", "kind:kernel >1ms", "kind:kernel <1ms rank:2",
+                           "nothing like it"}) {
     Query const query = parse_query(text);
     uint64_t expected = 0;
     for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {

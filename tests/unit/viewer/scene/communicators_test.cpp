@@ -1,4 +1,5 @@
-// Rows of communicators: which collectives they hold whatever streams these run on, what they are called, when there are none.
+// Rows of communicators: which collectives they hold whatever streams these run on, what they are
+// called, when there are none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,11 +53,13 @@ TEST(Communicators, AreNoRowsWhereAStreamSaysTheSame) {
 TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
   std::mt19937 random(5);
   model::TraceBuilder builder;
-  std::vector<model::TrackId> streams = {add_stream(builder), add_stream(builder), add_stream(builder)};
+  std::vector<model::TrackId> streams = {add_stream(builder), add_stream(builder),
+                                         add_stream(builder)};
   auto const name = builder.intern("all_reduce");
   for (int i = 0; i < 3000; ++i)
     builder.events(streams[random() % 3])
-        .add(model::EventKind::kCollective, static_cast<int64_t>(random() % 100000), static_cast<int64_t>(random() % 50), name, 0,
+        .add(model::EventKind::kCollective, static_cast<int64_t>(random() % 100000),
+             static_cast<int64_t>(random() % 50), name, 0,
              collective_in(random() % 4, static_cast<uint64_t>(i) + 1, 0));
   model::Trace const trace = std::move(builder).finish();
   std::vector<uint32_t> const tracks = {0, 1, 2};
@@ -92,7 +95,8 @@ TEST(Communicators, AClickOnOneSelectsTheCollective) {
         Item const& item = layout.items[i];
         auto const hit = hit_test(layout, (item.x0 + item.x1) / 2, (item.y0 + item.y1) / 2);
         ASSERT_TRUE(hit && hit->item);
-        EXPECT_EQ(scene.trace(scene.nodes[row.node].rank).kind(layout.items[*hit->item].index), model::EventKind::kCollective);
+        EXPECT_EQ(scene.trace(scene.nodes[row.node].rank).kind(layout.items[*hit->item].index),
+                  model::EventKind::kCollective);
         is_drawn = true;
       }
   EXPECT_TRUE(is_drawn);

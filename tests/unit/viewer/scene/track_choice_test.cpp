@@ -14,7 +14,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& four_ranks() {
-  static Scene const kScene = synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
+  static Scene const kScene =
+      synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
   return kScene;
 }
 
@@ -24,12 +25,15 @@ std::vector<uint32_t> nodes_of(std::vector<ShownTrack> const& tracks) {
   return nodes;
 }
 
-uint32_t rank_node(uint32_t rank) { return *node_of_path(four_ranks(), "Rank " + std::to_string(rank)); }
+uint32_t rank_node(uint32_t rank) {
+  return *node_of_path(four_ranks(), "Rank " + std::to_string(rank));
+}
 
 uint32_t node_of_kind(NodeKind kind, uint32_t rank) {
   auto const& nodes = four_ranks().nodes;
-  auto const found =
-      std::find_if(nodes.begin(), nodes.end(), [&](Node const& node) { return node.kind == kind && node.rank == rank; });
+  auto const found = std::find_if(nodes.begin(), nodes.end(), [&](Node const& node) {
+    return node.kind == kind && node.rank == rank;
+  });
   return static_cast<uint32_t>(found - nodes.begin());
 }
 
@@ -45,7 +49,8 @@ TEST(TrackPaths, AreTheLabelsFromTheRankDown) {
 TEST(TrackPaths, AreDistinctWhateverTheLabelsAre) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     for (char const* name : {"t", "t", "t#2", "t", "t#2", "t#2#2", ""})
-      builder.events(add_thread(builder, name)).add(model::EventKind::kRange, 0, 100, builder.intern("r"));
+      builder.events(add_thread(builder, name))
+          .add(model::EventKind::kRange, 0, 100, builder.intern("r"));
   });
   std::set<std::string> paths;
   for (Node const& node : scene.nodes) EXPECT_TRUE(paths.insert(node.path).second) << node.path;
@@ -66,7 +71,8 @@ TEST(AdoptedChoice, LeavesTracksThatOnlyThisRunHasBesideTheirNeighbours) {
   EXPECT_EQ(adopted.pinned, other.pinned);
   TrackChoice own;
   own.order[""] = Names{"Rank 3", "Rank 1", "Rank 0", "Rank 2"};
-  EXPECT_EQ(adopted_choice(four_ranks(), own, other).order.at(""), (Names{"Rank 3", "Rank 1", "Rank 2", "Rank 0"}));
+  EXPECT_EQ(adopted_choice(four_ranks(), own, other).order.at(""),
+            (Names{"Rank 3", "Rank 1", "Rank 2", "Rank 0"}));
   // What the other run puts in no order is in none.
   EXPECT_TRUE(adopted_choice(four_ranks(), own, {}).order.empty());
 }
@@ -74,7 +80,8 @@ TEST(AdoptedChoice, LeavesTracksThatOnlyThisRunHasBesideTheirNeighbours) {
 TEST(TrackPaths, AreTheSameWhenTheRunIsOpenedAgain) {
   Scene const again = synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
   ASSERT_EQ(again.nodes.size(), four_ranks().nodes.size());
-  for (size_t i = 0; i < again.nodes.size(); ++i) EXPECT_EQ(again.nodes[i].path, four_ranks().nodes[i].path);
+  for (size_t i = 0; i < again.nodes.size(); ++i)
+    EXPECT_EQ(again.nodes[i].path, four_ranks().nodes[i].path);
 }
 
 TEST(TrackWords, AreLookedForInAnyCaseAndNumbersAsAWhole) {
@@ -105,7 +112,8 @@ TEST(ShownTracks, LeaveOutWhatIsHiddenWithWhatIsBelowIt) {
   Node const& rank = four_ranks().nodes[rank_node(1)];
   auto const shown = nodes_of(shown_tracks(four_ranks(), state));
   EXPECT_EQ(shown.size(), all - (rank.subtree_end - rank_node(1)));
-  for (uint32_t i = rank_node(1); i < rank.subtree_end; ++i) EXPECT_THAT(shown, testing::Not(testing::Contains(i)));
+  for (uint32_t i = rank_node(1); i < rank.subtree_end; ++i)
+    EXPECT_THAT(shown, testing::Not(testing::Contains(i)));
   EXPECT_EQ(count_hidden(four_ranks(), state.tracks), 1U);
   show_all_tracks(state);
   EXPECT_EQ(shown_tracks(four_ranks(), state).size(), all);
@@ -121,7 +129,8 @@ TEST(ShownTracks, HiddenOnesThatTheRunHasNotAreNotCounted) {
 TEST(ShownTracks, OthersOfAKindCanBeHidden) {
   ViewState state = initial_view(four_ranks());
   hide_others(state, four_ranks(), rank_node(2));
-  for (uint32_t const node : nodes_of(shown_tracks(four_ranks(), state))) EXPECT_EQ(four_ranks().nodes[node].rank, 2U);
+  for (uint32_t const node : nodes_of(shown_tracks(four_ranks(), state)))
+    EXPECT_EQ(four_ranks().nodes[node].rank, 2U);
   EXPECT_EQ(count_hidden(four_ranks(), state.tracks), 3U);
 }
 
@@ -153,7 +162,8 @@ TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
   auto const ranks = [&] {
     std::vector<uint32_t> result;
     for (uint32_t const node : nodes_of(shown_tracks(four_ranks(), state)))
-      if (four_ranks().nodes[node].kind == NodeKind::kRank) result.push_back(four_ranks().nodes[node].rank);
+      if (four_ranks().nodes[node].kind == NodeKind::kRank)
+        result.push_back(four_ranks().nodes[node].rank);
     return result;
   };
   size_t const all = shown_tracks(four_ranks(), state).size();
@@ -185,7 +195,8 @@ TEST(PinnedTracks, KeepTheirOrderAndForgetWhatIsNotThere) {
   toggle_pin(state, four_ranks(), rank_node(3));
   toggle_pin(state, four_ranks(), rank_node(1));
   state.tracks.pinned.insert(state.tracks.pinned.begin(), "Rank 99");
-  EXPECT_THAT(pinned_tracks(four_ranks(), state.tracks), testing::ElementsAre(rank_node(3), rank_node(1)));
+  EXPECT_THAT(pinned_tracks(four_ranks(), state.tracks),
+              testing::ElementsAre(rank_node(3), rank_node(1)));
   EXPECT_TRUE(is_pinned(state, four_ranks(), rank_node(1)));
   toggle_pin(state, four_ranks(), rank_node(3));
   EXPECT_THAT(pinned_tracks(four_ranks(), state.tracks), testing::ElementsAre(rank_node(1)));
@@ -240,8 +251,8 @@ TEST_F(PinnedLayout, RevealShowsTheRowBelowThePinnedOnes) {
   uint32_t const last = static_cast<uint32_t>(four_ranks().nodes.size() - 1);
   reveal(state, four_ranks(), last, viewport.height);
   Layout const layout = lay_out(four_ranks(), state, viewport);
-  auto const row =
-      std::find_if(layout.rows.begin(), layout.rows.end(), [&](Row const& each) { return each.node == last && !each.pinned; });
+  auto const row = std::find_if(layout.rows.begin(), layout.rows.end(),
+                                [&](Row const& each) { return each.node == last && !each.pinned; });
   ASSERT_NE(row, layout.rows.end());
   EXPECT_GE(row->y0, layout.pinned_height);
   EXPECT_LE(row->y1, viewport.height);

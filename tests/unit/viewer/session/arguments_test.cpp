@@ -18,7 +18,8 @@ TEST(ParseSize, TakesWidthAndHeight) {
 }
 
 TEST(ParseSize, RefusesWhatIsNoSize) {
-  for (char const* text : {"", "x", "1920", "1920x", "10x10", "1920x1080x", "99999x1000", "-1x500", "1e3x1000"})
+  for (char const* text :
+       {"", "x", "1920", "1920x", "10x10", "1920x1080x", "99999x1000", "-1x500", "1e3x1000"})
     EXPECT_FALSE(parse_size(text)) << text;
 }
 
@@ -45,7 +46,8 @@ TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) 
   arguments.runs = {"base"};
   arguments.candidate = {"new"};
   for (auto const& [panel, tab] :
-       {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison}, std::pair{"kernels", Tab::kKernels}}) {
+       {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison},
+        std::pair{"kernels", Tab::kKernels}}) {
     ViewState state = initial_view(scene);
     arguments.panel = panel;
     ASSERT_TRUE(apply_arguments(arguments, scene, state));

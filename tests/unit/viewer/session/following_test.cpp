@@ -1,4 +1,5 @@
-// When a run that is being written is read again, and what is said of its files. Time is made, files are real.
+// When a run that is being written is read again, and what is said of its files. Time is made,
+// files are real.
 #include "viewer/session/following.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +27,12 @@ class FollowedFiles : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
-  void write(std::string const& name, std::string const& content) const { std::ofstream(path(name)) << content; }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
+  void write(std::string const& name, std::string const& content) const {
+    std::ofstream(path(name)) << content;
+  }
   void append(std::string const& name) const { std::ofstream(path(name), std::ios::app) << "more"; }
   void age(std::string const& name, std::chrono::seconds by) const {
     fs::last_write_time(path(name), fs::last_write_time(path(name)) - by);

@@ -29,12 +29,15 @@ class RunSeriesTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
   void write_run(std::string const& name, int32_t devices) const {
     fs::create_directory(path(name));
     model::Run const run = scaling_run(devices);
     for (size_t rank = 0; rank < run.ranks.size(); ++rank)
-      ASSERT_TRUE(file::write_trace(run.ranks[rank].trace, path(name + "/rank-" + std::to_string(rank) + ".stepscope")));
+      ASSERT_TRUE(file::write_trace(run.ranks[rank].trace,
+                                    path(name + "/rank-" + std::to_string(rank) + ".stepscope")));
   }
   static void draw(Session& session) {
     ImGui::NewFrame();
@@ -45,7 +48,9 @@ class RunSeriesTest : public testing::Test {
   static void settle(Session& session) {
     if (session.opening() != nullptr) session.opening()->finish();
     draw(session);
-    while (session.scene() != nullptr && session.scene()->series && !session.scene()->series->is_read()) draw(session);
+    while (session.scene() != nullptr && session.scene()->series &&
+           !session.scene()->series->is_read())
+      draw(session);
     for (int i = 0; i < 3; ++i) draw(session);
   }
   static Arguments of(std::vector<std::string> runs) {
@@ -69,7 +74,8 @@ TEST_F(RunSeriesTest, IsAFolderOfRunsOrRunsOfDifferentSizes) {
 }
 
 TEST_F(RunSeriesTest, IsNotOneRunOrItsRanks) {
-  for (auto const& paths : {std::vector{path("n2")}, std::vector{path("n2/rank-0.stepscope"), path("n2/rank-1.stepscope")}}) {
+  for (auto const& paths : {std::vector{path("n2")}, std::vector{path("n2/rank-0.stepscope"),
+                                                                 path("n2/rank-1.stepscope")}}) {
     auto const series = find_series(paths, {});
     ASSERT_TRUE(series) << series.error().message;
     EXPECT_EQ(*series, nullptr);

@@ -11,7 +11,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& three_ranks() {
-  static Scene const kScene = synthetic_scene({.devices = 3, .steps = 4, .process_per_device = true});
+  static Scene const kScene =
+      synthetic_scene({.devices = 3, .steps = 4, .process_per_device = true});
   return kScene;
 }
 
@@ -81,7 +82,8 @@ TEST(SavedView, StaysWithinTheRun) {
 }
 
 TEST(SavedView, WhatIsNotSaidStaysAsItIs) {
-  auto const saved = parse_saved_view(R"json({"kind": "stepscope view", "schema": 1, "tab": "a panel of tomorrow"})json", "x");
+  auto const saved = parse_saved_view(
+      R"json({"kind": "stepscope view", "schema": 1, "tab": "a panel of tomorrow"})json", "x");
   ASSERT_TRUE(saved) << saved.error().message;
   ViewState state = initial_view(three_ranks());
   ViewState const before = state;
@@ -91,37 +93,39 @@ TEST(SavedView, WhatIsNotSaidStaysAsItIs) {
 
 TEST(SavedView, OfHostileContentIsAnErrorThatNamesTheFile) {
   std::string const deep = std::string(200'000, '[') + std::string(200'000, ']');
-  for (std::string const& members : {std::string(R"json("window_ns": [5, 5])json"),
-                                     std::string(R"json("window_ns": [1, 1e999])json"),
-                                     std::string(R"json("window_ns": [1])json"),
-                                     std::string(R"json("window_ns": ["a", 2])json"),
-                                     std::string(R"json("marked_ns": [3, 2])json"),
-                                     std::string(R"json("theme": "green")json"),
-                                     std::string(R"json("theme": 1)json"),
-                                     std::string(R"json("scroll": -1)json"),
-                                     std::string(R"json("scroll": 1e30)json"),
-                                     std::string(R"json("closed": "all")json"),
-                                     std::string(R"json("closed": [1])json"),
-                                     std::string(R"json("critical_path": 1)json"),
-                                     std::string(R"json("tracks": [])json"),
-                                     std::string(R"json("tracks": {"hidden": {}})json"),
-                                     std::string(R"json("tracks": {"order": {}})json"),
-                                     std::string(R"json("tracks": {"order": [{"group": 1, "tracks": []}]})json"),
-                                     std::string(R"json("notes": [1])json"),
-                                     std::string(R"json("notes": [{"time_ns": 1}])json"),
-                                     std::string(R"json("notes": [{"time_ns": 1.5, "text": ""}])json"),
-                                     std::string(R"json("notes": [{"time_ns": 18446744073709551615, "text": ""}])json"),
-                                     R"json("notes": [{"time_ns": 1, "text": ")json" + std::string(10'000, 'x') + "\"}]",
-                                     "\"tab\": " + deep,
-                                     "\"closed\": [\"" + std::string(10'000, 'x') + "\"]"}) {
+  for (std::string const& members :
+       {std::string(R"json("window_ns": [5, 5])json"),
+        std::string(R"json("window_ns": [1, 1e999])json"),
+        std::string(R"json("window_ns": [1])json"),
+        std::string(R"json("window_ns": ["a", 2])json"),
+        std::string(R"json("marked_ns": [3, 2])json"),
+        std::string(R"json("theme": "green")json"),
+        std::string(R"json("theme": 1)json"),
+        std::string(R"json("scroll": -1)json"),
+        std::string(R"json("scroll": 1e30)json"),
+        std::string(R"json("closed": "all")json"),
+        std::string(R"json("closed": [1])json"),
+        std::string(R"json("critical_path": 1)json"),
+        std::string(R"json("tracks": [])json"),
+        std::string(R"json("tracks": {"hidden": {}})json"),
+        std::string(R"json("tracks": {"order": {}})json"),
+        std::string(R"json("tracks": {"order": [{"group": 1, "tracks": []}]})json"),
+        std::string(R"json("notes": [1])json"),
+        std::string(R"json("notes": [{"time_ns": 1}])json"),
+        std::string(R"json("notes": [{"time_ns": 1.5, "text": ""}])json"),
+        std::string(R"json("notes": [{"time_ns": 18446744073709551615, "text": ""}])json"),
+        R"json("notes": [{"time_ns": 1, "text": ")json" + std::string(10'000, 'x') + "\"}]",
+        "\"tab\": " + deep,
+        "\"closed\": [\"" + std::string(10'000, 'x') + "\"]"}) {
     std::string const text = R"json({"kind": "stepscope view", "schema": 1, )json" + members + "}";
     auto const read = parse_saved_view(text, "the file");
     ASSERT_FALSE(read) << members.substr(0, 80);
     EXPECT_NE(read.error().message.find("the file"), std::string::npos);
     EXPECT_LT(read.error().message.size(), 300U);
   }
-  for (char const* text : {"", "{", "[]", "null", "\xFF\xFE", "{\"kind\": \"stepscope view\", \"schema\": 2}", "{\"schema\": 1}",
-                           "{\"traceEvents\": []}"})
+  for (char const* text :
+       {"", "{", "[]", "null", "\xFF\xFE", "{\"kind\": \"stepscope view\", \"schema\": 2}",
+        "{\"schema\": 1}", "{\"traceEvents\": []}"})
     EXPECT_FALSE(parse_saved_view(text, "the file")) << text;
 }
 
@@ -133,7 +137,8 @@ TEST(Notes, StandInTheOrderOfTheirTimes) {
     ASSERT_TRUE(state.panels.new_note);
     state.notes[*state.panels.new_note].text = std::to_string(time);
   }
-  for (size_t i = 1; i < state.notes.size(); ++i) EXPECT_LE(state.notes[i - 1].time_ns, state.notes[i].time_ns);
+  for (size_t i = 1; i < state.notes.size(); ++i)
+    EXPECT_LE(state.notes[i - 1].time_ns, state.notes[i].time_ns);
   EXPECT_EQ(state.notes.front().time_ns, 0);
   EXPECT_EQ(state.notes.back().time_ns, three_ranks().length);
   EXPECT_EQ(state.panels.tab, Tab::kNotes);
@@ -148,7 +153,8 @@ TEST(Notes, BeginWhereTheSelectionBeginsWhenTheMouseIsElsewhere) {
   ViewState state = initial_view(three_ranks());
   EXPECT_DOUBLE_EQ(note_time(state, three_ranks()), static_cast<double>(three_ranks().length) / 2);
   state.selection = Selection{Selection::What::kEvent, 1, 5};
-  EXPECT_DOUBLE_EQ(note_time(state, three_ranks()), static_cast<double>(three_ranks().when(*state.selection).begin));
+  EXPECT_DOUBLE_EQ(note_time(state, three_ranks()),
+                   static_cast<double>(three_ranks().when(*state.selection).begin));
   state.panels.pointed = 77;
   EXPECT_DOUBLE_EQ(note_time(state, three_ranks()), 77);
 }

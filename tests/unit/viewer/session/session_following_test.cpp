@@ -1,4 +1,5 @@
-// The window with a run that is still being written, and with files that are cut, replaced and removed while they are shown.
+// The window with a run that is still being written, and with files that are cut, replaced and
+// removed while they are shown.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,8 +41,9 @@ class Recorder {
     info.process_id = 7;
     model::Device const device{.id = 0, .name = "device"};
     EXPECT_TRUE(writer_->write_description(info, std::span(&device, 1), {}));
-    std::vector<model::Track> const tracks = {{.kind = model::TrackKind::kThread, .name = "main", .id = 1},
-                                              {.kind = model::TrackKind::kStream, .name = "stream", .id = 7, .device = 0}};
+    std::vector<model::Track> const tracks = {
+        {.kind = model::TrackKind::kThread, .name = "main", .id = 1},
+        {.kind = model::TrackKind::kStream, .name = "stream", .id = 7, .device = 0}};
     EXPECT_TRUE(writer_->write_tracks(model::TrackId{0}, tracks));
   }
   /// 100 ranges of a millisecond each, and a kernel in each.
@@ -49,7 +51,8 @@ class Recorder {
     model::EventBatch host, stream;
     for (int i = 0; i < 100; ++i, time_ += 1'000'000) {
       host.add(model::EventKind::kRange, time_, 900'000, model::StringId{1}, 0);
-      stream.add(model::EventKind::kKernel, time_ + 1'000, 500'000, model::StringId{2}, 0, model::KernelDetail{});
+      stream.add(model::EventKind::kKernel, time_ + 1'000, 500'000, model::StringId{2}, 0,
+                 model::KernelDetail{});
     }
     EXPECT_TRUE(writer_->write_events(model::TrackId{0}, host));
     EXPECT_TRUE(writer_->write_events(model::TrackId{1}, stream));
@@ -171,8 +174,9 @@ TEST_F(SessionFollowing, FollowsNothingWhereItIsSwitchedOff) {
   Session session(arguments(), "");
   settle(session);
   // File is the first menu; its lines are as high as the letters and the room between them.
-  auto const line = std::find_if(all_actions().begin(), all_actions().end(),
-                                 [](Action const& action) { return std::string_view(action.name).starts_with("Follow"); });
+  auto const line = std::find_if(
+      all_actions().begin(), all_actions().end(),
+      [](Action const& action) { return std::string_view(action.name).starts_with("Follow"); });
   float const y = 46 + 20 * static_cast<float>(line - all_actions().begin());
   for (auto const& [x, at] : {std::pair{24.0F, 20.0F}, std::pair{60.0F, y}})
     for (bool const down : {false, true, false}) {
@@ -193,7 +197,8 @@ TEST_F(SessionFollowing, KeepsWhatWasReadOfAFileThatIsCut) {
   fs::resize_file(path(), 40);
   look(session);
   EXPECT_EQ(session.scene()->events, 200U);
-  EXPECT_NE(session.following().notice().find("rank-0.stepscope became shorter"), std::string::npos);
+  EXPECT_NE(session.following().notice().find("rank-0.stepscope became shorter"),
+            std::string::npos);
   draw(session, 3);
   // Nothing is there any more that could be read.
   fs::remove(path());
@@ -215,7 +220,8 @@ TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
   EXPECT_EQ(session.scene()->events, 200U);
   ASSERT_FALSE(session.following().notice().empty());
   // The notice below the line at the top has what reads it again.
-  for (float y = 50; y < 140 && session.rereading() == nullptr && session.scene()->events == 200; y += 4)
+  for (float y = 50; y < 140 && session.rereading() == nullptr && session.scene()->events == 200;
+       y += 4)
     for (bool const down : {false, false, true, false}) {
       ui_.move(380, y);
       ui_.button(down);
@@ -280,7 +286,8 @@ TEST_F(CutOutOfCoreRun, ReadsWhatIsLeft) {
   auto const length = static_cast<double>(scene->length);
   state.window = {length * 0.4, length * 0.5};
   Layout const layout = settled(*scene, state, {700, 6000, 1});
-  EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(), [](Row const& row) { return row.tile != nullptr; }));
+  EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(),
+                          [](Row const& row) { return row.tile != nullptr; }));
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   EXPECT_TRUE(analysis.take());

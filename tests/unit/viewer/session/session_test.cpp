@@ -1,4 +1,5 @@
-// The window from opening a run to the next one, and what it says when that fails, on ImGui's null backend.
+// The window from opening a run to the next one, and what it says when that fails, on ImGui's null
+// backend.
 #include "viewer/session/session.h"
 #include "viewer/session/view_state_store.h"
 
@@ -29,7 +30,9 @@ class SessionTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
   void write_run(std::string const& name) const {
     auto const run = support::make_synthetic_run({.devices = 1, .steps = 6});
     ASSERT_TRUE(file::write_trace(run.ranks[0].trace, path(name + ".stepscope")));
@@ -135,7 +138,8 @@ TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
   EXPECT_EQ(session.pair()->path(RunSide::kBase), path("first.stepscope"));
   EXPECT_EQ(session.pair()->path(RunSide::kNew), path("second.stepscope"));
   EXPECT_EQ(session.state().panels.tab, Tab::kComparison);
-  EXPECT_THAT(session.title(), testing::AllOf(testing::HasSubstr("first"), testing::HasSubstr("second")));
+  EXPECT_THAT(session.title(),
+              testing::AllOf(testing::HasSubstr("first"), testing::HasSubstr("second")));
   // The next run alone: the comparison is over.
   session.open({path("second.stepscope")});
   settle(session);
@@ -187,7 +191,8 @@ TEST_F(SessionTest, ARunThatIsDroppedToBeComparedIsOpenedAloneWhereNoneIsShown) 
 }
 
 TEST_F(SessionTest, KeepsTheViewInTheUsersFolderForTheNextTime) {
-  std::string const sidecar = sidecar_in_state(path("first.stepscope"), path("state")), recent = path("state/recent");
+  std::string const sidecar = sidecar_in_state(path("first.stepscope"), path("state")),
+                    recent = path("state/recent");
   {
     Session session(of({path("first.stepscope")}), recent);
     settle(session);
@@ -268,7 +273,8 @@ TEST_F(SessionTest, RemembersWhatWasOpened) {
   settle(session);
   session.open({path("second.stepscope")});
   settle(session);
-  EXPECT_EQ(read_recent_runs(recent), (std::vector{path("second.stepscope"), path("first.stepscope")}));
+  EXPECT_EQ(read_recent_runs(recent),
+            (std::vector{path("second.stepscope"), path("first.stepscope")}));
 }
 
 TEST_F(SessionTest, RecentRunsAreBoundedDistinctAndThere) {
@@ -294,8 +300,8 @@ TEST(OpenProgress, OnlyGrowsFromStageToStage) {
   OpenTask::Progress progress;
   progress.events = 1000;
   double before = -1;
-  for (auto const stage :
-       {OpenTask::Stage::kFiles, OpenTask::Stage::kEvents, OpenTask::Stage::kAnalysis, OpenTask::Stage::kScene}) {
+  for (auto const stage : {OpenTask::Stage::kFiles, OpenTask::Stage::kEvents,
+                           OpenTask::Stage::kAnalysis, OpenTask::Stage::kScene}) {
     progress.stage = stage;
     if (stage == OpenTask::Stage::kEvents) {
       for (progress.events_read = 0; progress.events_read <= 1000; progress.events_read += 250) {

@@ -21,8 +21,8 @@ struct Visit {
 std::vector<Visit> visits(std::vector<Span> const& spans, double begin, double end, double width) {
   std::vector<Visit> result;
   fold(
-      static_cast<uint32_t>(spans.size()), begin, end, width, [&](uint32_t i) { return spans[i].begin; },
-      [&](uint32_t i) { return spans[i].end; },
+      static_cast<uint32_t>(spans.size()), begin, end, width,
+      [&](uint32_t i) { return spans[i].begin; }, [&](uint32_t i) { return spans[i].end; },
       [&](uint32_t first, uint32_t last, double x0, double x1) {
         result.push_back({first, last, x0, x1});
       });
@@ -36,7 +36,8 @@ std::vector<Span> random_spans(uint32_t seed, size_t count) {
   int64_t at = 0;
   for (size_t i = 0; i < count; ++i) {
     at += static_cast<int64_t>(random() % 50);
-    auto const dur = random() % 20 == 0 ? static_cast<int64_t>(random() % 20'000) : static_cast<int64_t>(random() % 30);
+    auto const dur = random() % 20 == 0 ? static_cast<int64_t>(random() % 20'000)
+                                        : static_cast<int64_t>(random() % 30);
     spans.push_back({at, at + dur});
     at += dur;
   }
@@ -112,11 +113,17 @@ TEST(Fold, KeepsAWideEventThatStartsInACrowdedPixelApart) {
   EXPECT_EQ(result[2].first, 3U);
 }
 
-TEST(Fold, SeesAnEventThatBeganBeforeTheWindow) { EXPECT_EQ(visits({{0, 1000}}, 400, 500, 100).size(), 1U); }
+TEST(Fold, SeesAnEventThatBeganBeforeTheWindow) {
+  EXPECT_EQ(visits({{0, 1000}}, 400, 500, 100).size(), 1U);
+}
 
-TEST(Fold, LeavesOutWhatEndsWhereTheWindowBegins) { EXPECT_TRUE(visits({{0, 400}, {500, 600}}, 400, 500, 100).empty()); }
+TEST(Fold, LeavesOutWhatEndsWhereTheWindowBegins) {
+  EXPECT_TRUE(visits({{0, 400}, {500, 600}}, 400, 500, 100).empty());
+}
 
-TEST(Fold, SeesAnInstantAtTheWindowsFirstNanosecond) { EXPECT_EQ(visits({{400, 400}}, 400, 500, 100).size(), 1U); }
+TEST(Fold, SeesAnInstantAtTheWindowsFirstNanosecond) {
+  EXPECT_EQ(visits({{400, 400}}, 400, 500, 100).size(), 1U);
+}
 
 TEST(Gallop, FindsTheSameAsALinearSearch) {
   for (uint32_t count = 0; count < 40; ++count)

@@ -15,21 +15,29 @@ class Input : public testing::Test {
   /// Button down at (x, y), moved by (dx, dy), up.
   void drag(float x, float y, float dx, float dy, bool shift = false) {
     apply({.x = x, .y = y, .hovered = true, .shift = shift, .pressed = true});
-    apply({.x = x + dx, .y = y + dy, .hovered = true, .shift = shift, .dragging = true, .dx = dx, .dy = dy});
+    apply({.x = x + dx,
+           .y = y + dy,
+           .hovered = true,
+           .shift = shift,
+           .dragging = true,
+           .dx = dx,
+           .dy = dy});
     apply({.x = x + dx, .y = y + dy, .hovered = true, .released = true, .dragging = true});
   }
   void click(float x, float y) {
     apply({.x = x, .y = y, .hovered = true, .pressed = true});
     apply({.x = x, .y = y, .hovered = true, .released = true});
   }
-  /// Middle of the first item of the kind that is wider than `min_width` and not covered by another.
+  /// Middle of the first item of the kind that is wider than `min_width` and not covered by
+  /// another.
   std::pair<float, float> find_item(ItemKind kind, float min_width) const {
     Layout const laid = layout();
     for (uint32_t i = 0; i < laid.items.size(); ++i) {
       Item const& item = laid.items[i];
       std::pair<float, float> const middle{(item.x0 + item.x1) / 2, (item.y0 + item.y1) / 2};
       auto const hit = hit_test(laid, middle.first, middle.second);
-      if (item.kind == kind && item.x1 - item.x0 > min_width && hit && hit->item == i) return middle;
+      if (item.kind == kind && item.x1 - item.x0 > min_width && hit && hit->item == i)
+        return middle;
     }
     return {-1, -1};
   }
@@ -47,7 +55,8 @@ TEST_F(Input, WheelZoomsAtTheMouse) {
 
 TEST_F(Input, WheelOverTheNamesScrollsInsteadOfZooming) {
   ViewState const before = state;
-  apply_input({.x = -50, .y = 10, .hovered = true, .wheel = -1}, scene, lay_out(scene, state, {1000, 100, 1}), state);
+  apply_input({.x = -50, .y = 10, .hovered = true, .wheel = -1}, scene,
+              lay_out(scene, state, {1000, 100, 1}), state);
   EXPECT_EQ(state.window, before.window);
   EXPECT_GT(state.scroll, 0);
 }
@@ -166,7 +175,8 @@ TEST_F(Input, AStalledFrameDoesNotLeap) {
 
 TEST_F(Input, ScrollingStopsAtTheLastRow) {
   Layout const small = lay_out(scene, state, {1000, 100, 1});
-  for (int i = 0; i < 100; ++i) apply_input({.x = -5, .y = 5, .hovered = true, .wheel = -5}, scene, small, state);
+  for (int i = 0; i < 100; ++i)
+    apply_input({.x = -5, .y = 5, .hovered = true, .wheel = -5}, scene, small, state);
   EXPECT_FLOAT_EQ(state.scroll, small.content_height - 100);
 }
 

@@ -24,14 +24,20 @@ uint64_t events_in_window(Scene const& scene, Node const& node, TimeWindow windo
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     auto const when = scene.when({Selection::What::kEvent, node.rank, row});
     auto const begin = static_cast<double>(when.begin);
-    count += begin < window.end && (static_cast<double>(when.end) > window.begin || begin >= window.begin) ? 1 : 0;
+    count += begin < window.end &&
+                     (static_cast<double>(when.end) > window.begin || begin >= window.begin)
+                 ? 1
+                 : 0;
   }
   return count;
 }
 
 std::vector<TimeWindow> some_windows(Scene const& scene) {
   auto const length = static_cast<double>(scene.length);
-  return {{0, length}, {length * 0.3, length * 0.35}, {length * 0.5, length * 0.5 + 1000}, {-length * 0.2, length * 0.1}};
+  return {{0, length},
+          {length * 0.3, length * 0.35},
+          {length * 0.5, length * 0.5 + 1000},
+          {-length * 0.2, length * 0.1}};
 }
 
 TEST(Layout, CountsTheEventsOfTheWindowOnEveryTrack) {
@@ -84,7 +90,8 @@ TEST(Layout, StacksRowsWithoutGapOrOverlap) {
   Layout const layout = lay_out(scene, initial_view(scene), kViewport);
   ASSERT_GT(layout.rows.size(), 3U);
   EXPECT_EQ(layout.rows.front().y0, 0);
-  for (size_t i = 1; i < layout.rows.size(); ++i) EXPECT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
+  for (size_t i = 1; i < layout.rows.size(); ++i)
+    EXPECT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
   EXPECT_EQ(layout.rows.back().y1, layout.content_height);
 }
 
@@ -96,7 +103,8 @@ TEST(Layout, DrawsTheDevicesTimeWithoutHolesOrOverlaps) {
     // A first step's idle time may lie before the first device op.
     EXPECT_LE(node.segments.front().begin, scene.to_view(device.window.begin));
     EXPECT_GE(node.segments.back().end, scene.to_view(device.window.end));
-    for (size_t i = 1; i < node.segments.size(); ++i) EXPECT_EQ(node.segments[i].begin, node.segments[i - 1].end);
+    for (size_t i = 1; i < node.segments.size(); ++i)
+      EXPECT_EQ(node.segments[i].begin, node.segments[i - 1].end);
   }
 }
 
@@ -127,7 +135,8 @@ TEST(Layout, FoldsThinEventsIntoMarksWithTheirShareOfTime) {
     auto const track = add_stream(builder);
     auto const name = builder.intern("k");
     for (int64_t i = 0; i < 10'000; ++i)
-      builder.events(track).add(model::EventKind::kKernel, i * 100, 25, name, 0, model::KernelDetail{});
+      builder.events(track).add(model::EventKind::kKernel, i * 100, 25, name, 0,
+                                model::KernelDetail{});
   });
   ViewState state = initial_view(scene);
   state.window = {0, 1'000'000};
@@ -146,7 +155,8 @@ TEST(Layout, KeepsTheCostBoundedByPixelsNotEvents) {
   Scene const scene = scene_of([](model::TraceBuilder& builder) {
     auto const track = add_thread(builder);
     auto const name = builder.intern("r");
-    for (int64_t i = 0; i < 300'000; ++i) builder.events(track).add(model::EventKind::kRange, i * 10, 9, name);
+    for (int64_t i = 0; i < 300'000; ++i)
+      builder.events(track).add(model::EventKind::kRange, i * 10, 9, name);
   });
   Layout const layout = lay_out(scene, initial_view(scene), {400, 500, 1});
   EXPECT_LE(layout.items.size(), 2U * 400);
@@ -158,7 +168,9 @@ TEST(Layout, PutsStepLinesWhereStepsBegin) {
   ASSERT_EQ(layout.steps.size(), 5U);
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(layout.steps[i].step, scene.analysis.steps[i].step);
-    EXPECT_FLOAT_EQ(layout.steps[i].x, layout.x_of(static_cast<double>(scene.to_view(scene.analysis.steps[i].window.begin))));
+    EXPECT_FLOAT_EQ(
+        layout.steps[i].x,
+        layout.x_of(static_cast<double>(scene.to_view(scene.analysis.steps[i].window.begin))));
     EXPECT_EQ(layout.steps[i].y1, layout.content_height);
   }
 }
@@ -195,7 +207,8 @@ TEST(Layout, OutlinesTheOtherRanksOfACollective) {
   Scene const scene = synthetic_scene({.devices = 3, .steps = 3, .process_per_device = true});
   auto const& participant = scene.analysis.collectives.at(2).participants.at(1);
   ViewState state = initial_view(scene);
-  state.selection = Selection{Selection::What::kEvent, static_cast<uint32_t>(participant.ref.rank_index), participant.row};
+  state.selection = Selection{Selection::What::kEvent,
+                              static_cast<uint32_t>(participant.ref.rank_index), participant.row};
   Layout const layout = lay_out(scene, state, kViewport);
   // Itself, its launch, and the two other ranks.
   EXPECT_EQ(layout.related.size(), 4U);
@@ -234,8 +247,10 @@ TEST(HitTest, FindsNothingBelowTheLastRow) {
 
 TEST(Scene, KeepsTheTimesOfRanksWithOtherClocks) {
   Scene const aligned = synthetic_scene({.devices = 3, .steps = 4, .process_per_device = true});
-  Scene const shifted =
-      synthetic_scene({.devices = 3, .steps = 4, .process_per_device = true, .rank_clock_offset_ns = 5'000'000'000});
+  Scene const shifted = synthetic_scene({.devices = 3,
+                                         .steps = 4,
+                                         .process_per_device = true,
+                                         .rank_clock_offset_ns = 5'000'000'000});
   EXPECT_EQ(aligned.length, shifted.length);
   for (uint32_t rank = 0; rank < 3; ++rank) {
     Selection const first{Selection::What::kEvent, rank, 0};

@@ -12,7 +12,8 @@ namespace stepscope::viewer {
 namespace {
 
 TEST(OverviewStrips, CoverEveryDeviceFromItsFirstToItsLastPiece) {
-  Scene const scene = synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true, .input_delay_ns = 5'000'000});
+  Scene const scene = synthetic_scene(
+      {.devices = 3, .steps = 8, .process_per_device = true, .input_delay_ns = 5'000'000});
   for (uint32_t const columns : {1U, 7U, 300U, 5000U}) {
     OverviewStrips const strips = overview_strips(scene, columns);
     ASSERT_EQ(strips.devices.size(), 3U);
@@ -42,7 +43,8 @@ TEST(OverviewStrips, ShowIdleTimeInItsCausesColour) {
 }
 
 TEST(OverviewStrips, AreNoMoreThanCanBeSeen) {
-  EXPECT_EQ(overview_strips(synthetic_scene({.devices = 20, .steps = 3}), 100).devices.size(), kMaxStrips);
+  EXPECT_EQ(overview_strips(synthetic_scene({.devices = 20, .steps = 3}), 100).devices.size(),
+            kMaxStrips);
   EXPECT_TRUE(overview_strips(scene_of([](model::TraceBuilder&) {}), 100).devices.empty());
 }
 
@@ -52,7 +54,8 @@ TEST(OverviewStrips, WithoutADeviceShowWhatTheBusyThreadsDo) {
   ASSERT_EQ(strips.devices.size(), 1U);
   auto const columns_of = [&](Paint paint) {
     float columns = 0;
-    for (auto const& piece : strips.devices[0]) columns += piece.paint == paint ? piece.last - piece.first : 0;
+    for (auto const& piece : strips.devices[0])
+      columns += piece.paint == paint ? piece.last - piece.first : 0;
     return columns;
   };
   EXPECT_NEAR(columns_of(Paint::kStep), 1000, 30);
@@ -82,7 +85,8 @@ TEST(Segments, FindTheLongestOfAny) {
     auto const last = first + 1 + static_cast<uint32_t>(random() % (700 - first));
     int64_t longest = 0, inside = 0;
     for (uint32_t i = first; i < last; ++i) longest = std::max(longest, length(i));
-    for (uint32_t i = first + Segments::kBlock; i + Segments::kBlock < last; ++i) inside = std::max(inside, length(i));
+    for (uint32_t i = first + Segments::kBlock; i + Segments::kBlock < last; ++i)
+      inside = std::max(inside, length(i));
     uint32_t const found = segments.longest(first, last);
     ASSERT_GE(found, first);
     ASSERT_LT(found, last);

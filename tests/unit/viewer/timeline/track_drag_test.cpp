@@ -17,7 +17,8 @@ namespace stepscope::viewer {
 namespace {
 
 Scene const& ranks_to_drag() {
-  static Scene const kScene = synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
+  static Scene const kScene =
+      synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
   return kScene;
 }
 
@@ -28,7 +29,8 @@ class TrackDrag : public testing::Test {
   [[nodiscard]] std::vector<std::string> ranks() const {
     std::vector<std::string> result;
     for (ShownTrack const& track : shown_tracks(scene, state))
-      if (scene.nodes[track.node].kind == NodeKind::kRank) result.push_back(scene.nodes[track.node].path);
+      if (scene.nodes[track.node].kind == NodeKind::kRank)
+        result.push_back(scene.nodes[track.node].path);
     return result;
   }
   [[nodiscard]] uint32_t node(std::string const& path) const { return *node_of_path(scene, path); }
@@ -46,7 +48,9 @@ class TrackDrag : public testing::Test {
     apply({.x = -100, .y = y, .hovered = true, .pressed = true});
     apply({.x = -90, .y = to_y, .hovered = true, .dragging = true, .dx = 10, .dy = to_y - y});
   }
-  void dispose_async(float y) { apply({.x = -90, .y = y, .hovered = true, .released = true, .dragging = true}); }
+  void dispose_async(float y) {
+    apply({.x = -90, .y = y, .hovered = true, .released = true, .dragging = true});
+  }
   void drag(uint32_t of, float to_y, bool pinned = false) {
     grab(of, to_y, pinned);
     dispose_async(to_y);
@@ -134,10 +138,12 @@ TEST_F(TrackDrag, PinnedRowsMoveAmongThePinned) {
 TEST_F(TrackDrag, RowsScrollWhileTheMouseIsAtTheEdge) {
   Layout const small = lay_out(scene, state, {1000, 100, 1});
   apply_input({.x = -100, .y = 10, .hovered = true, .pressed = true}, scene, small, state);
-  apply_input({.x = -100, .y = 99, .hovered = true, .dragging = true, .dy = 89, .seconds = 0.05F}, scene, small, state);
+  apply_input({.x = -100, .y = 99, .hovered = true, .dragging = true, .dy = 89, .seconds = 0.05F},
+              scene, small, state);
   EXPECT_GT(state.scroll, 0);
   float const scrolled = state.scroll;
-  apply_input({.x = -100, .y = 50, .hovered = true, .dragging = true, .dy = -49, .seconds = 0.05F}, scene, small, state);
+  apply_input({.x = -100, .y = 50, .hovered = true, .dragging = true, .dy = -49, .seconds = 0.05F},
+              scene, small, state);
   EXPECT_EQ(state.scroll, scrolled);
 }
 
@@ -148,7 +154,8 @@ TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   ViewState state = initial_view(scene);
   close_all_ranks(state, scene);
   ui.frames(scene, state, 3);
-  // The first rank's name is the first row below the ruler; the others follow in rows of the same height.
+  // The first rank's name is the first row below the ruler; the others follow in rows of the same
+  // height.
   float const first = 190;
   auto const begin = [&] {
     ui.move(60, first);
@@ -178,7 +185,8 @@ TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   ui.button(false);
   ui.frames(scene, state, 2);
   ASSERT_TRUE(state.tracks.order.contains(""));
-  EXPECT_THAT(state.tracks.order.at(""), testing::ElementsAre("Rank 1", "Rank 2", "Rank 0", "Rank 3"));
+  EXPECT_THAT(state.tracks.order.at(""),
+              testing::ElementsAre("Rank 1", "Rank 2", "Rank 0", "Rank 3"));
   EXPECT_TRUE(state.closed.contains(0)) << "a drag is no click";
 }
 

@@ -23,23 +23,27 @@ uint32_t pixel(Picture const& picture, int x, int y) {
 }
 
 TEST(Rasterise, FillsARectangleToThePixel) {
-  auto const picture =
-      picture_of([](ImDrawList& list) { list.AddRectFilled(ImVec2(10, 10), ImVec2(20, 15), IM_COL32(255, 0, 0, 255)); });
+  auto const picture = picture_of([](ImDrawList& list) {
+    list.AddRectFilled(ImVec2(10, 10), ImVec2(20, 15), IM_COL32(255, 0, 0, 255));
+  });
   int filled = 0;
   for (int y = 0; y < 48; ++y)
     for (int x = 0; x < 64; ++x) {
       bool const inside = x >= 10 && x < 20 && y >= 10 && y < 15;
-      EXPECT_EQ(pixel(picture, x, y), inside ? IM_COL32(255, 0, 0, 255) : IM_COL32(10, 20, 30, 255));
+      EXPECT_EQ(pixel(picture, x, y),
+                inside ? IM_COL32(255, 0, 0, 255) : IM_COL32(10, 20, 30, 255));
       filled += inside ? 1 : 0;
     }
   EXPECT_EQ(filled, 50);
 }
 
 TEST(Rasterise, BlendsEveryPixelOfAPaleRectangleOnce) {
-  auto const picture =
-      picture_of([](ImDrawList& list) { list.AddRectFilled(ImVec2(0, 0), ImVec2(64, 48), IM_COL32(255, 255, 255, 128)); });
+  auto const picture = picture_of([](ImDrawList& list) {
+    list.AddRectFilled(ImVec2(0, 0), ImVec2(64, 48), IM_COL32(255, 255, 255, 128));
+  });
   for (int y = 0; y < 48; ++y)
-    for (int x = 0; x < 64; ++x) EXPECT_EQ(pixel(picture, x, y), pixel(picture, 0, 0)) << x << "," << y;
+    for (int x = 0; x < 64; ++x)
+      EXPECT_EQ(pixel(picture, x, y), pixel(picture, 0, 0)) << x << "," << y;
   EXPECT_NEAR(static_cast<int>(pixel(picture, 5, 5) & 0xFFU), 133, 1);
 }
 
@@ -55,7 +59,8 @@ TEST(Rasterise, StopsAtTheClipRectangle) {
 }
 
 TEST(Rasterise, DrawsText) {
-  auto const picture = picture_of([](ImDrawList& list) { list.AddText(ImVec2(2, 2), IM_COL32_WHITE, "Wm"); });
+  auto const picture =
+      picture_of([](ImDrawList& list) { list.AddText(ImVec2(2, 2), IM_COL32_WHITE, "Wm"); });
   int lit = 0;
   for (int y = 0; y < 48; ++y)
     for (int x = 0; x < 64; ++x) lit += (pixel(picture, x, y) & 0xFFU) > 128 ? 1 : 0;

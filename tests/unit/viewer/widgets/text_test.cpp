@@ -11,10 +11,13 @@ TEST(PrintableName, CutsLongNamesAtACharacter) {
   EXPECT_EQ(printable_name("aaaµb", 4), "aaa…");
 }
 
-TEST(PrintableName, ReplacesWhatCannotBeShown) { EXPECT_EQ(printable_name("a\x1B\xFF"), "a\xEF\xBF\xBD\xEF\xBF\xBD"); }
+TEST(PrintableName, ReplacesWhatCannotBeShown) {
+  EXPECT_EQ(printable_name("a\x1B\xFF"), "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
 
 TEST(ShortName, LeavesOutReturnTypeAndNamespaces) {
-  EXPECT_EQ(short_name("void at::native::vectorized_kernel<4, at::Add>(int)"), "vectorized_kernel<4, at::Add>(int)");
+  EXPECT_EQ(short_name("void at::native::vectorized_kernel<4, at::Add>(int)"),
+            "vectorized_kernel<4, at::Add>(int)");
   EXPECT_EQ(short_name("sgemm_128x64"), "sgemm_128x64");
   EXPECT_EQ(short_name("wait for a::b"), "wait for a::b");
   EXPECT_EQ(short_name("a::"), "a::");

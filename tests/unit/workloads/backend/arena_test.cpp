@@ -1,4 +1,5 @@
-// The host device's memory arena: capacity, reuse, joining of free blocks, and what an out-of-memory error says.
+// The host device's memory arena: capacity, reuse, joining of free blocks, and what an
+// out-of-memory error says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,10 +67,12 @@ TEST(Arena, OutOfMemorySaysWhoAskedWhatIsLeftAndWhoHoldsTheRest) {
   static_cast<void>(allocate(arena, 2 * kMiB, "weights"));
   auto const refused = arena.allocate(8 * kMiB, MemoryPurpose::kActivations, "conv2.gradient");
   ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(refused.error().message,
-              ::testing::AllOf(HasSubstr("host:3: out of memory: conv2.gradient asked for 8.00 MiB"),
-                               HasSubstr("4.00 MiB of 16.0 MiB are free (largest block 4.00 MiB)"),
-                               HasSubstr("held by conv1 10.0 MiB, weights 2.00 MiB"), HasSubstr("--memory-limit")));
+  EXPECT_THAT(
+      refused.error().message,
+      ::testing::AllOf(HasSubstr("host:3: out of memory: conv2.gradient asked for 8.00 MiB"),
+                       HasSubstr("4.00 MiB of 16.0 MiB are free (largest block 4.00 MiB)"),
+                       HasSubstr("held by conv1 10.0 MiB, weights 2.00 MiB"),
+                       HasSubstr("--memory-limit")));
 }
 
 TEST(Arena, RandomUseNeverHandsOutAByteTwice) {

@@ -1,5 +1,6 @@
-// The way to the CUDA backend, as far as it goes without a GPU: device specifications, where libraries are looked for, a module
-// that is missing or another's, a machine without CUDA; each error says what to do.
+// The way to the CUDA backend, as far as it goes without a GPU: device specifications, where
+// libraries are looked for, a module that is missing or another's, a machine without CUDA; each
+// error says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,10 +28,13 @@ TEST(Gpus, AreNamedOneByOneOrAllTogether) {
 }
 
 TEST(Gpus, WhatIsNoNumberIsRefusedWithAnExample) {
-  for (char const* const wrong : {"x", "-1", "0,", ",0", "0,host:1", "0,,1", "0 1", "1x", "99999999999", "all,0"}) {
+  for (char const* const wrong :
+       {"x", "-1", "0,", ",0", "0,host:1", "0,,1", "0 1", "1x", "99999999999", "all,0"}) {
     auto const gpus = parse_gpus(wrong);
     ASSERT_FALSE(gpus.has_value()) << wrong;
-    EXPECT_THAT(gpus.error().message, AllOf(HasSubstr("is not the number of a GPU"), HasSubstr("cuda:0,cuda:1"))) << wrong;
+    EXPECT_THAT(gpus.error().message,
+                AllOf(HasSubstr("is not the number of a GPU"), HasSubstr("cuda:0,cuda:1")))
+        << wrong;
   }
   std::string many = "0";
   for (int i = 0; i < 64; ++i) many += ",0";
@@ -45,7 +49,8 @@ TEST(Gpus, CannotBeUsedWithoutADriverAndTheMessageSaysWhatToDo) {
 
 TEST(CudaModule, IsLoadedWhereItWasBuilt) {
   std::error_code error;
-  if (!std::filesystem::exists(cuda_module_path(), error)) GTEST_SKIP() << "this build has no " << cuda_module_path();
+  if (!std::filesystem::exists(cuda_module_path(), error))
+    GTEST_SKIP() << "this build has no " << cuda_module_path();
   auto const open = load_cuda_module(cuda_module_path());
   EXPECT_TRUE(open.has_value()) << open.error().message;
 }
@@ -55,20 +60,23 @@ TEST(CudaModule, ThatIsMissingDamagedOrAnothersIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(load_cuda_module(folder.file("none.so")).error().message,
               AllOf(HasSubstr("this build has no CUDA part"), HasSubstr("--device host")));
   testing::write_bytes(folder.file("damaged.so"), "no shared object");
-  EXPECT_THAT(load_cuda_module(folder.file("damaged.so")).error().message,
-              AllOf(HasSubstr("cannot be loaded"), HasSubstr("damaged.so"), HasSubstr("--device host")));
+  EXPECT_THAT(
+      load_cuda_module(folder.file("damaged.so")).error().message,
+      AllOf(HasSubstr("cannot be loaded"), HasSubstr("damaged.so"), HasSubstr("--device host")));
   std::string other;
   for (char const* const path : {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6"}) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) other = path;
   }
   if (other.empty()) GTEST_SKIP() << "no other library was found to try";
-  EXPECT_THAT(load_cuda_module(other).error().message, HasSubstr("is not the CUDA part of this program"));
+  EXPECT_THAT(load_cuda_module(other).error().message,
+              HasSubstr("is not the CUDA part of this program"));
 }
 
 TEST(VendorLibraries, AreLookedForByTheLoaderInToolkitsAndInPythonsPackages) {
   TemporaryFolder const folder;
-  std::string const toolkit = folder.path() + "/toolkit/lib64", python = "/python/lib/python3.12/site-packages/nvidia/cu13/lib";
+  std::string const toolkit = folder.path() + "/toolkit/lib64",
+                    python = "/python/lib/python3.12/site-packages/nvidia/cu13/lib";
   std::filesystem::create_directories(toolkit);
   std::filesystem::create_directories(folder.path() + python);
   testing::write_bytes(toolkit + "/libmade.so.9", "");
@@ -78,15 +86,16 @@ TEST(VendorLibraries, AreLookedForByTheLoaderInToolkitsAndInPythonsPackages) {
   auto const candidates = library_candidates("libmade.so.9");
   ::unsetenv("CUDA_PATH");
   ::unsetenv("VIRTUAL_ENV");
-  EXPECT_THAT(candidates, ElementsAre("libmade.so.9", toolkit + "/libmade.so.9", folder.path() + python + "/libmade.so.9"));
+  EXPECT_THAT(candidates, ElementsAre("libmade.so.9", toolkit + "/libmade.so.9",
+                                      folder.path() + python + "/libmade.so.9"));
 }
 
 TEST(VendorLibraries, OneThatIsNowhereIsAnErrorWithItsPurposeAndAdvice) {
   constexpr std::array kNames = {"libnobody-has-this.so.1"};
   auto const library = VendorLibrary::open(kNames, "sums need it", "install it");
   ASSERT_FALSE(library.has_value());
-  EXPECT_THAT(library.error().message,
-              AllOf(HasSubstr("libnobody-has-this.so.1 was not found"), HasSubstr("sums need it: install it")));
+  EXPECT_THAT(library.error().message, AllOf(HasSubstr("libnobody-has-this.so.1 was not found"),
+                                             HasSubstr("sums need it: install it")));
 }
 
 TEST(VendorLibraries, OneThatTheLoaderFindsIsOpenedAndItsFunctionsAreFound) {
@@ -105,7 +114,8 @@ TEST(Precision, OfHostDevicesIsFp32Alone) {
   for (Precision const precision : {Precision::kTf32, Precision::kBf16}) {
     auto const group = open_devices("host", {.precision = precision});
     ASSERT_FALSE(group.has_value());
-    EXPECT_THAT(group.error().message, AllOf(HasSubstr(precision_name(precision)), HasSubstr("--precision fp32")));
+    EXPECT_THAT(group.error().message,
+                AllOf(HasSubstr(precision_name(precision)), HasSubstr("--precision fp32")));
   }
 }
 

@@ -36,7 +36,8 @@ TEST(CifarFile, ThatIsEmptyIsRefused) { EXPECT_THAT(error_of_file(""), HasSubstr
 TEST(CifarFile, WithALabelAboveNineSaysWhichRecord) {
   std::string content(3 * kCifarRecord, '\1');
   content[2 * kCifarRecord] = 10;
-  EXPECT_THAT(error_of_file(content), ::testing::AllOf(HasSubstr("record 2"), HasSubstr("label 10")));
+  EXPECT_THAT(error_of_file(content),
+              ::testing::AllOf(HasSubstr("record 2"), HasSubstr("label 10")));
 }
 
 TEST(CifarFile, KeepsLabelsAndPlanesOfEachRecord) {
@@ -58,7 +59,8 @@ TEST(CifarFolder, WithoutAFileNamesIt) {
   std::filesystem::remove(folder.file("data_batch_4.bin"));
   auto const data = read_cifar_folder(folder.path());
   ASSERT_FALSE(data.has_value());
-  EXPECT_THAT(data.error().message, ::testing::AllOf(HasSubstr("data_batch_4.bin"), HasSubstr("--data")));
+  EXPECT_THAT(data.error().message,
+              ::testing::AllOf(HasSubstr("data_batch_4.bin"), HasSubstr("--data")));
 }
 
 TEST(CifarFolder, IsAlsoFoundAsTheOfficialArchiveUnpacks) {
@@ -84,7 +86,9 @@ TEST(GeneratedCifar, HasAllClassesAboutEquallyOften) {
   for (int const count : counts) EXPECT_NEAR(count, 200, 60);
 }
 
-TEST(GeneratedCifar, TestImagesAreNotTrainingImages) { EXPECT_NE(generate_cifar(1, 0).records, generate_cifar(1, 1).records); }
+TEST(GeneratedCifar, TestImagesAreNotTrainingImages) {
+  EXPECT_NE(generate_cifar(1, 0).records, generate_cifar(1, 1).records);
+}
 
 TEST(GeneratedCifar, IsMadeOnceInTheCacheFolder) {
   TemporaryFolder const folder;
@@ -99,7 +103,8 @@ TEST(GeneratedCifar, IsMadeOnceInTheCacheFolder) {
 }
 
 TEST(GeneratedCifar, InAFolderThatCannotBeMadeIsAnError) {
-  EXPECT_THAT(write_generated_cifar("/proc/stepscope", {10, 5}).error().message, HasSubstr("/proc/stepscope"));
+  EXPECT_THAT(write_generated_cifar("/proc/stepscope", {10, 5}).error().message,
+              HasSubstr("/proc/stepscope"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Augmentation and the input pipeline: what a batch holds depends on the seed and the position alone.
+// Augmentation and the input pipeline: what a batch holds depends on the seed and the position
+// alone.
 #include "workloads/data/input_pipeline.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,8 @@ TEST(Augmentation, StandardisesEachImage) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Crop const crop = augmented(images, 0, Random(seed));
     double const mean = std::accumulate(crop.begin(), crop.end(), 0.0) / kCropFloats;
-    double const squares = std::inner_product(crop.begin(), crop.end(), crop.begin(), 0.0) / kCropFloats;
+    double const squares =
+        std::inner_product(crop.begin(), crop.end(), crop.begin(), 0.0) / kCropFloats;
     EXPECT_NEAR(mean, 0.0, 1e-4);
     EXPECT_NEAR(squares, 1.0, 1e-3);
   }
@@ -76,8 +78,10 @@ Batches run(CifarImages const& images, InputSettings const& settings) {
     std::vector<std::byte> all, labels;
     for (int64_t device = 0; device < settings.devices; ++device) {
       HostBatch const batch = pipeline.next(device);
-      all.insert(all.end(), batch.inputs, batch.inputs + settings.batch * static_cast<int64_t>(samples.input_bytes()));
-      labels.insert(labels.end(), batch.labels, batch.labels + settings.batch * static_cast<int64_t>(samples.label_bytes()));
+      all.insert(all.end(), batch.inputs,
+                 batch.inputs + settings.batch * static_cast<int64_t>(samples.input_bytes()));
+      labels.insert(labels.end(), batch.labels,
+                    batch.labels + settings.batch * static_cast<int64_t>(samples.label_bytes()));
       pipeline.release(device);
     }
     result.images.push_back(all);

@@ -50,8 +50,10 @@ TEST(MnistFile, ThatIsEmptyOrEndsInItsHeaderIsRefused) {
 
 TEST(MnistFile, OfAnotherKindIsRefusedWithBothMagicNumbers) {
   MnistImages const images = generate_mnist(9, 0);
-  EXPECT_THAT(error_of_images(encode_mnist_labels(images)), AllOf(HasSubstr("2049"), HasSubstr("2051")));
-  EXPECT_THAT(error_of_labels(encode_mnist_images(images)), AllOf(HasSubstr("2051"), HasSubstr("2049")));
+  EXPECT_THAT(error_of_images(encode_mnist_labels(images)),
+              AllOf(HasSubstr("2049"), HasSubstr("2051")));
+  EXPECT_THAT(error_of_labels(encode_mnist_images(images)),
+              AllOf(HasSubstr("2051"), HasSubstr("2049")));
 }
 
 TEST(MnistFile, WhoseCountDoesNotFitItsSizeIsRefusedWithBothSizes) {
@@ -59,7 +61,8 @@ TEST(MnistFile, WhoseCountDoesNotFitItsSizeIsRefusedWithBothSizes) {
   std::string content = encode_mnist_images(images);
   content.pop_back();
   EXPECT_THAT(error_of_images(content), AllOf(HasSubstr("1584 bytes"), HasSubstr("1583")));
-  EXPECT_THAT(error_of_labels(encode_mnist_labels(images) + "x"), AllOf(HasSubstr("10 bytes"), HasSubstr("11")));
+  EXPECT_THAT(error_of_labels(encode_mnist_labels(images) + "x"),
+              AllOf(HasSubstr("10 bytes"), HasSubstr("11")));
   content[4] = '\xFF';  // some four thousand million images
   EXPECT_THAT(error_of_images(content), HasSubstr("1583"));
 }
@@ -77,27 +80,33 @@ TEST(MnistFile, WithImagesOfAnotherSizeSaysWhich) {
 TEST(MnistFile, WithALabelAboveNineSaysWhich) {
   MnistImages images = generate_mnist(3, 0);
   images.labels[2] = 10;
-  EXPECT_THAT(error_of_labels(encode_mnist_labels(images)), AllOf(HasSubstr("label 2"), HasSubstr("10")));
+  EXPECT_THAT(error_of_labels(encode_mnist_labels(images)),
+              AllOf(HasSubstr("label 2"), HasSubstr("10")));
 }
 
 TEST(MnistFile, ThatIsStillCompressedSaysWhatToDo) {
   EXPECT_THAT(error_of_images("\x1F\x8B\x08 and so on"), HasSubstr("gunzip"));
   EXPECT_THAT(error_of_folder([](TemporaryFolder const& folder) {
-                std::filesystem::rename(folder.file(kMnistTrain.images), folder.file(kMnistTrain.images) + ".gz");
+                std::filesystem::rename(folder.file(kMnistTrain.images),
+                                        folder.file(kMnistTrain.images) + ".gz");
               }),
               AllOf(HasSubstr("train-images-idx3-ubyte.gz"), HasSubstr("gunzip")));
 }
 
 TEST(MnistFolder, WithoutAFileNamesIt) {
-  for (char const* const name : {kMnistTrain.images, kMnistTrain.labels, kMnistTest.images, kMnistTest.labels}) {
-    EXPECT_THAT(error_of_folder([&](TemporaryFolder const& folder) { std::filesystem::remove(folder.file(name)); }),
+  for (char const* const name :
+       {kMnistTrain.images, kMnistTrain.labels, kMnistTest.images, kMnistTest.labels}) {
+    EXPECT_THAT(error_of_folder([&](TemporaryFolder const& folder) {
+                  std::filesystem::remove(folder.file(name));
+                }),
                 AllOf(HasSubstr(name), HasSubstr("--data")));
   }
 }
 
 TEST(MnistFolder, WithMoreLabelsThanImagesIsRefused) {
   EXPECT_THAT(error_of_folder([](TemporaryFolder const& folder) {
-                write_bytes(folder.file(kMnistTest.labels), encode_mnist_labels(generate_mnist(5, 1)));
+                write_bytes(folder.file(kMnistTest.labels),
+                            encode_mnist_labels(generate_mnist(5, 1)));
               }),
               AllOf(HasSubstr("5 labels"), HasSubstr("3 images")));
 }
@@ -106,7 +115,8 @@ TEST(MnistFolder, IsAlsoFoundAsTorchvisionUnpacksAndWithDotsInTheNames) {
   TemporaryFolder const folder;
   ASSERT_TRUE(write_generated_mnist(folder.file("MNIST/raw"), {4, 2}).has_value());
   EXPECT_TRUE(read_mnist_folder(folder.path()).has_value());
-  std::filesystem::rename(folder.file("MNIST/raw/t10k-images-idx3-ubyte"), folder.file("MNIST/raw/t10k-images.idx3-ubyte"));
+  std::filesystem::rename(folder.file("MNIST/raw/t10k-images-idx3-ubyte"),
+                          folder.file("MNIST/raw/t10k-images.idx3-ubyte"));
   EXPECT_TRUE(read_mnist_folder(folder.path()).has_value());
 }
 
@@ -118,7 +128,8 @@ TEST(GeneratedMnist, ReadsBackAsItWasGenerated) {
   EXPECT_EQ(data->train.pixels, generate_mnist(50, 0).pixels);
   EXPECT_EQ(data->train.labels, generate_mnist(50, 0).labels);
   EXPECT_EQ(data->test.pixels, generate_mnist(20, 1).pixels);
-  EXPECT_EQ(read_bytes(folder.file(kMnistTrain.images)).substr(0, 8), std::string("\0\0\x08\x03\0\0\0\x32", 8));
+  EXPECT_EQ(read_bytes(folder.file(kMnistTrain.images)).substr(0, 8),
+            std::string("\0\0\x08\x03\0\0\0\x32", 8));
 }
 
 TEST(GeneratedMnist, HasAllDigitsAboutEquallyOftenAndInkInTheMiddle) {
@@ -136,10 +147,13 @@ TEST(GeneratedMnist, HasAllDigitsAboutEquallyOftenAndInkInTheMiddle) {
   EXPECT_GT(middle, 4 * edge);
 }
 
-TEST(GeneratedMnist, TestImagesAreNotTrainingImages) { EXPECT_NE(generate_mnist(1, 0).pixels, generate_mnist(1, 1).pixels); }
+TEST(GeneratedMnist, TestImagesAreNotTrainingImages) {
+  EXPECT_NE(generate_mnist(1, 0).pixels, generate_mnist(1, 1).pixels);
+}
 
 TEST(GeneratedMnist, InAFolderThatCannotBeMadeIsAnError) {
-  EXPECT_THAT(write_generated_mnist("/proc/stepscope", {10, 5}).error().message, HasSubstr("/proc/stepscope"));
+  EXPECT_THAT(write_generated_mnist("/proc/stepscope", {10, 5}).error().message,
+              HasSubstr("/proc/stepscope"));
 }
 
 TEST(MnistSamples, AreTheImageInTheRangeFromZeroToOneAndItsLabel) {
@@ -147,9 +161,11 @@ TEST(MnistSamples, AreTheImageInTheRangeFromZeroToOneAndItsLabel) {
   std::vector<float> pixels(kMnistPixels);
   int32_t label = -1;
   MnistSamples(images, false)
-      .prepare(2, Random(1), reinterpret_cast<std::byte*>(pixels.data()), reinterpret_cast<std::byte*>(&label));
+      .prepare(2, Random(1), reinterpret_cast<std::byte*>(pixels.data()),
+               reinterpret_cast<std::byte*>(&label));
   EXPECT_EQ(label, images.label(2));
-  for (size_t i = 0; i < kMnistPixels; ++i) EXPECT_FLOAT_EQ(pixels[i], static_cast<float>(images.image(2)[i]) / 255.0F);
+  for (size_t i = 0; i < kMnistPixels; ++i)
+    EXPECT_FLOAT_EQ(pixels[i], static_cast<float>(images.image(2)[i]) / 255.0F);
 }
 
 TEST(MnistSamples, AreMovedByUpToTwoPixelsWhenAugmented) {
@@ -160,8 +176,10 @@ TEST(MnistSamples, AreMovedByUpToTwoPixelsWhenAugmented) {
   std::array<bool, 25> seen = {};
   for (uint64_t seed = 0; seed < 300; ++seed) {
     MnistSamples(images, true)
-        .prepare(0, Random(seed), reinterpret_cast<std::byte*>(pixels.data()), reinterpret_cast<std::byte*>(&label));
-    auto const at = static_cast<size_t>(std::find(pixels.begin(), pixels.end(), 1.0F) - pixels.begin());
+        .prepare(0, Random(seed), reinterpret_cast<std::byte*>(pixels.data()),
+                 reinterpret_cast<std::byte*>(&label));
+    auto const at =
+        static_cast<size_t>(std::find(pixels.begin(), pixels.end(), 1.0F) - pixels.begin());
     ASSERT_LT(at, kMnistPixels);
     size_t const down = at / kMnistSide - 12, right = at % kMnistSide - 12;
     ASSERT_TRUE(down < 5 && right < 5);

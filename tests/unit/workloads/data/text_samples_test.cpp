@@ -22,8 +22,10 @@ struct Window {
   std::vector<int32_t> input, label;
 };
 Window window_of(TextSamples const& samples, size_t i, Random random) {
-  Window w{std::vector<int32_t>(samples.input_bytes() / 4), std::vector<int32_t>(samples.label_bytes() / 4)};
-  samples.prepare(i, random, reinterpret_cast<std::byte*>(w.input.data()), reinterpret_cast<std::byte*>(w.label.data()));
+  Window w{std::vector<int32_t>(samples.input_bytes() / 4),
+           std::vector<int32_t>(samples.label_bytes() / 4)};
+  samples.prepare(i, random, reinterpret_cast<std::byte*>(w.input.data()),
+                  reinterpret_cast<std::byte*>(w.label.data()));
   return w;
 }
 std::vector<uint8_t> ascending(size_t count) {

@@ -1,4 +1,5 @@
-// Pathologies: what their texts mean, what they do to a training, and that none of them changes what is learned.
+// Pathologies: what their texts mean, what they do to a training, and that none of them changes
+// what is learned.
 #include "workloads/faults/fault_injection.h"
 
 #include <gmock/gmock.h>
@@ -29,23 +30,28 @@ TEST(FaultInjection, TextNamesTheKindAndItsValue) {
 }
 
 TEST(FaultInjection, WrongTextIsAnErrorThatSaysWhatToWrite) {
-  EXPECT_THAT(parse_fault_injection("slow").error().message, ::testing::AllOf(HasSubstr("slow-input"), HasSubstr("straggler")));
+  EXPECT_THAT(parse_fault_injection("slow").error().message,
+              ::testing::AllOf(HasSubstr("slow-input"), HasSubstr("straggler")));
   EXPECT_THAT(parse_fault_injection("straggler").error().message, HasSubstr("straggler=DEVICE"));
-  EXPECT_THAT(parse_fault_injection("small-buckets=3").error().message, HasSubstr("takes no value"));
+  EXPECT_THAT(parse_fault_injection("small-buckets=3").error().message,
+              HasSubstr("takes no value"));
   for (char const* const bad : {"leak=", "leak=x", "leak=-1", "leak=1e99", "leak=nan", "leak=1 "}) {
     EXPECT_THAT(parse_fault_injection(bad).error().message, HasSubstr("leak=BYTES")) << bad;
   }
   // Would be device 0 otherwise.
-  EXPECT_THAT(parse_fault_injection("straggler=0.5").error().message, HasSubstr("not a whole number"));
+  EXPECT_THAT(parse_fault_injection("straggler=0.5").error().message,
+              HasSubstr("not a whole number"));
   EXPECT_EQ(parse_fault_injection("imbalanced-split=1.5").value().value, 1.5);
 }
 
 TEST(FaultInjection, BelongsToAKindOfWorkload) {
-  std::vector<std::string> const of_split = {"imbalanced-split"}, of_others = {"leak", "no-overlap"};
+  std::vector<std::string> const of_split = {"imbalanced-split"},
+                                 of_others = {"leak", "no-overlap"};
   EXPECT_EQ(parse_pathologies(of_others, false).value().size(), 2U);
   EXPECT_THAT(parse_pathologies(of_split, false).error().message, HasSubstr("split"));
   EXPECT_THAT(parse_pathologies(of_others, true).error().message, HasSubstr("data-parallel"));
-  EXPECT_THAT(list_pathologies(true), ::testing::AllOf(HasSubstr("imbalanced-split=TIMES"), ::testing::Not(HasSubstr("leak"))));
+  EXPECT_THAT(list_pathologies(true), ::testing::AllOf(HasSubstr("imbalanced-split=TIMES"),
+                                                       ::testing::Not(HasSubstr("leak"))));
 }
 
 TEST(FaultInjection, NamesFindingsThatAreDocumented) {
@@ -58,7 +64,8 @@ TEST(FaultInjection, NamesFindingsThatAreDocumented) {
 
 class Pathologies : public ::testing::Test {
  protected:
-  static base::Expected<TrainingResult> train(std::initializer_list<char const*> texts, std::string const& device = "host:2") {
+  static base::Expected<TrainingResult> train(std::initializer_list<char const*> texts,
+                                              std::string const& device = "host:2") {
     static CifarDataSet const data = {generate_cifar(100, 0), generate_cifar(10, 1)};
     TrainOptions o;
     o.device = device;
@@ -68,7 +75,8 @@ class Pathologies : public ::testing::Test {
     o.learning_rate = 0.01;
     o.evaluate = false;
     o.log_every = 0;
-    for (char const* const text : texts) o.pathologies.push_back(parse_fault_injection(text).value());
+    for (char const* const text : texts)
+      o.pathologies.push_back(parse_fault_injection(text).value());
     apply_pathologies(o);
     return train_cifar10(o, {16, 32, 16}, data, nullptr);
   }
@@ -76,9 +84,10 @@ class Pathologies : public ::testing::Test {
 
 TEST_F(Pathologies, ChangeNothingThatIsLearned) {
   auto const healthy = train({}).value();
-  for (char const* const text : {"slow-input=1", "sync-every-op", "tiny-kernels=100000", "pageable-copies", "small-buckets",
-                                 "no-overlap", "no-overlap=4", "straggler=1", "late-rank=0", "alloc-every-step=1", "leak=100",
-                                 "fragmentation=1", "host-bound=10", "checkpoint-stall=1"}) {
+  for (char const* const text :
+       {"slow-input=1", "sync-every-op", "tiny-kernels=100000", "pageable-copies", "small-buckets",
+        "no-overlap", "no-overlap=4", "straggler=1", "late-rank=0", "alloc-every-step=1",
+        "leak=100", "fragmentation=1", "host-bound=10", "checkpoint-stall=1"}) {
     auto const ill = train({text}).value();
     EXPECT_EQ(ill.failure, std::nullopt) << text;
     EXPECT_EQ(ill.weights, healthy.weights) << text;
@@ -115,7 +124,8 @@ TEST(FaultInjectionRecord, IsAFileInTheRunsFolder) {
   record_pathologies(list);
   ::unsetenv("STEPSCOPE_OUTPUT");
   EXPECT_THAT(testing::read_bytes(folder.file("pathology.json")),
-              ::testing::AllOf(HasSubstr("\"straggler\""), HasSubstr("\"expected_finding\": \"straggler\"")));
+              ::testing::AllOf(HasSubstr("\"straggler\""),
+                               HasSubstr("\"expected_finding\": \"straggler\"")));
 }
 
 }  // namespace

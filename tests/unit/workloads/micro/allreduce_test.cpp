@@ -31,7 +31,9 @@ TEST(AllReduce, EveryOpIsRightForOneToFourDevices) {
       auto const rows = measure_all_reduce(quick(op, fmt::format("host:{}", members)), nullptr);
       ASSERT_TRUE(rows.has_value()) << rows.error().message;
       EXPECT_EQ(rows->size(), 5U);
-      EXPECT_THAT(*rows, Each(AllOf(Field(&AllReduceRow::wrong, 0U), Field(&AllReduceRow::checked, true)))) << op << members;
+      EXPECT_THAT(*rows,
+                  Each(AllOf(Field(&AllReduceRow::wrong, 0U), Field(&AllReduceRow::checked, true))))
+          << op << members;
     }
   }
 }
@@ -55,7 +57,8 @@ TEST(AllReduce, BandwidthsFollowFromSizeTimeAndFactor) {
   auto const rows = measure_all_reduce(quick("all_reduce", "host:4"), nullptr);
   ASSERT_TRUE(rows.has_value());
   for (AllReduceRow const& row : *rows) {
-    EXPECT_NEAR(row.algbw_gbps * row.time_us * 1e3, static_cast<double>(row.bytes), 1e-6 * static_cast<double>(row.bytes));
+    EXPECT_NEAR(row.algbw_gbps * row.time_us * 1e3, static_cast<double>(row.bytes),
+                1e-6 * static_cast<double>(row.bytes));
     EXPECT_DOUBLE_EQ(row.busbw_gbps, row.algbw_gbps * 1.5);
   }
 }
@@ -70,13 +73,16 @@ TEST(AllReduce, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllReduce, 1), 0.0);
 }
 
-/// The benchmark may not include the model: the analyzer must report the same bandwidth of its trace.
+/// The benchmark may not include the model: the analyzer must report the same bandwidth of its
+/// trace.
 TEST(AllReduce, BusFactorsAreThoseOfTheCollectiveTable) {
-  for (CollectiveOp const op : {CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter, CollectiveOp::kAllGather,
-                                CollectiveOp::kBroadcast, CollectiveOp::kSend}) {
+  for (CollectiveOp const op :
+       {CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter, CollectiveOp::kAllGather,
+        CollectiveOp::kBroadcast, CollectiveOp::kSend}) {
     auto const in_table = static_cast<model::CollectiveOp>(op);
     for (uint32_t const members : {2U, 3U, 8U})
-      EXPECT_EQ(bus_factor(op, members), model::bus_factor(in_table, members)) << model::to_string(in_table);
+      EXPECT_EQ(bus_factor(op, members), model::bus_factor(in_table, members))
+          << model::to_string(in_table);
   }
 }
 
@@ -87,7 +93,8 @@ TEST(AllReduce, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const rows = measure_all_reduce(o, nullptr);
     return rows ? std::string("none") : rows.error().message;
   };
-  EXPECT_THAT(error_of([](auto& o) { o.op = "all_to_none"; }), AllOf(HasSubstr("all_to_none"), HasSubstr("sendrecv")));
+  EXPECT_THAT(error_of([](auto& o) { o.op = "all_to_none"; }),
+              AllOf(HasSubstr("all_to_none"), HasSubstr("sendrecv")));
   EXPECT_THAT(error_of([](auto& o) { o.factor = 1; }), HasSubstr("--factor"));
   EXPECT_THAT(error_of([](auto& o) { o.max_bytes = 8; }), HasSubstr("--max-bytes"));
   EXPECT_THAT(error_of([](auto& o) { o.min_bytes = 2; }), HasSubstr("--min-bytes"));
@@ -100,7 +107,8 @@ TEST(AllReduce, BadOptionsAreErrorsThatSayWhatToDo) {
 }
 
 TEST(AllReduce, TheCommandLineTakesSizesWithUnits) {
-  std::vector<std::string> const good = {"--min-bytes", "1K", "--max-bytes", "2K", "--iterations", "1", "--no-check"};
+  std::vector<std::string> const good = {"--min-bytes",  "1K", "--max-bytes", "2K",
+                                         "--iterations", "1",  "--no-check"};
   ::testing::internal::CaptureStdout();
   auto const code = run_all_reduce(good);
   std::string const table = ::testing::internal::GetCapturedStdout();

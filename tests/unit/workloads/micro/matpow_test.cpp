@@ -30,10 +30,12 @@ TEST(Matpow, EqualsThePowersByRepeatedProducts) {
       reference::Values matrix(81);
       for (double& entry : matrix) entry = static_cast<double>(random.normal() / 3.0F);
       reference::Values product = matrix;
-      for (int64_t n = 1; n < power; ++n) product = reference::matmul({1, 9, 9, 9}, product, matrix, reference::Values(81));
+      for (int64_t n = 1; n < power; ++n)
+        product = reference::matmul({1, 9, 9, 9}, product, matrix, reference::Values(81));
       for (size_t i = 0; i < 81; ++i) expected[i] += product[i];
     }
-    for (size_t i = 0; i < 81; ++i) ASSERT_NEAR(result.one_device[i], expected[i], 1e-5) << power << " at " << i;
+    for (size_t i = 0; i < 81; ++i)
+      ASSERT_NEAR(result.one_device[i], expected[i], 1e-5) << power << " at " << i;
   }
 }
 
@@ -42,7 +44,8 @@ TEST(Matpow, TwoDevicesGiveWhatOneGives) {
   EXPECT_EQ(result.one_device_ns.size(), 2U);
   EXPECT_EQ(result.two_devices_ns.size(), 2U);
   ASSERT_EQ(result.one_device.size(), 64U * 64U);
-  for (size_t i = 0; i < result.one_device.size(); ++i) ASSERT_NEAR(result.one_device[i], result.two_devices[i], 1e-5);
+  for (size_t i = 0; i < result.one_device.size(); ++i)
+    ASSERT_NEAR(result.one_device[i], result.two_devices[i], 1e-5);
 }
 
 TEST(Matpow, NeedsTwoDevicesAndMemory) {
@@ -51,7 +54,8 @@ TEST(Matpow, NeedsTwoDevicesAndMemory) {
   EXPECT_THAT(compute_matpow(o).error().message, HasSubstr("host:2"));
   o = small(2048, 2);
   o.memory_limit_mib = 20;
-  EXPECT_THAT(compute_matpow(o).error().message, ::testing::AllOf(HasSubstr("out of memory"), HasSubstr("16.0 MiB")));
+  EXPECT_THAT(compute_matpow(o).error().message,
+              ::testing::AllOf(HasSubstr("out of memory"), HasSubstr("16.0 MiB")));
   std::vector<std::string> const bad = {"--size", "0"};
   EXPECT_THAT(run_matpow(bad).error().message, HasSubstr("--help"));
 }

@@ -1,4 +1,5 @@
-// Model parallel: the cut, the schedules, and that a split network trains to the weights of the whole one.
+// Model parallel: the cut, the schedules, and that a split network trains to the weights of the
+// whole one.
 #include "workloads/model_parallel/split.h"
 
 #include <gmock/gmock.h>
@@ -32,16 +33,20 @@ using Cut = std::vector<size_t>;
 constexpr auto kOneForwardOneBackward = PipelineSchedule::kOneForwardOneBackward;
 
 TEST(SplitCut, EqualLayersGiveEqualStages) {
-  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>(2, 1.0)).value(), (Cut{0, 4, 8}));
-  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>(4, 1.0)).value(), (Cut{0, 2, 4, 6, 8}));
-  EXPECT_EQ(cut_layers(std::vector<double>(3, 1.0), std::vector<double>(3, 1.0)).value(), (Cut{0, 1, 2, 3}));
+  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>(2, 1.0)).value(),
+            (Cut{0, 4, 8}));
+  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>(4, 1.0)).value(),
+            (Cut{0, 2, 4, 6, 8}));
+  EXPECT_EQ(cut_layers(std::vector<double>(3, 1.0), std::vector<double>(3, 1.0)).value(),
+            (Cut{0, 1, 2, 3}));
 }
 
 TEST(SplitCut, TheLargestStageIsAsSmallAsAnyCutAllows) {
   std::vector<double> const costs = {5, 1, 1, 9, 2, 2, 4, 1, 3};
   Cut const cut = cut_layers(costs, std::vector<double>(3, 1.0)).value();
   auto const cost_of = [&](size_t first, size_t last) {
-    return std::accumulate(costs.begin() + static_cast<ptrdiff_t>(first), costs.begin() + static_cast<ptrdiff_t>(last), 0.0);
+    return std::accumulate(costs.begin() + static_cast<ptrdiff_t>(first),
+                           costs.begin() + static_cast<ptrdiff_t>(last), 0.0);
   };
   double best = 1e9;
   for (size_t a = 1; a < costs.size(); ++a) {
@@ -49,11 +54,13 @@ TEST(SplitCut, TheLargestStageIsAsSmallAsAnyCutAllows) {
       best = std::min(best, std::max({cost_of(0, a), cost_of(a, b), cost_of(b, costs.size())}));
     }
   }
-  EXPECT_EQ(std::max({cost_of(cut[0], cut[1]), cost_of(cut[1], cut[2]), cost_of(cut[2], cut[3])}), best);
+  EXPECT_EQ(std::max({cost_of(cut[0], cut[1]), cost_of(cut[1], cut[2]), cost_of(cut[2], cut[3])}),
+            best);
 }
 
 TEST(SplitCut, SharesSkewIt) {
-  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>{3.0, 1.0}).value(), (Cut{0, 6, 8}));
+  EXPECT_EQ(cut_layers(std::vector<double>(8, 1.0), std::vector<double>{3.0, 1.0}).value(),
+            (Cut{0, 6, 8}));
 }
 
 TEST(SplitCut, MoreStagesThanLayersAreRefused) {
@@ -63,9 +70,11 @@ TEST(SplitCut, MoreStagesThanLayersAreRefused) {
 }
 
 TEST(SplitSchedule, OneForwardOneBackwardAlternatesOnceThePipelineIsFull) {
-  std::vector<PipelineOp> const first = {{true, 0}, {true, 1}, {false, 0}, {true, 2}, {false, 1}, {false, 2}};
+  std::vector<PipelineOp> const first = {{true, 0}, {true, 1},  {false, 0},
+                                         {true, 2}, {false, 1}, {false, 2}};
   EXPECT_EQ(stage_ops(kOneForwardOneBackward, 0, 2, 3), first);
-  std::vector<PipelineOp> const last = {{true, 0}, {false, 0}, {true, 1}, {false, 1}, {true, 2}, {false, 2}};
+  std::vector<PipelineOp> const last = {{true, 0},  {false, 0}, {true, 1},
+                                        {false, 1}, {true, 2},  {false, 2}};
   EXPECT_EQ(stage_ops(kOneForwardOneBackward, 1, 2, 3), last);
 }
 
@@ -103,9 +112,12 @@ class Split : public ::testing::Test {
     static CifarDataSet const set = {generate_cifar(96, 0), generate_cifar(50, 1)};
     return set;
   }
-  static LayeredNetwork mlp() { return describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {3, 24}); }
+  static LayeredNetwork mlp() {
+    return describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {3, 24});
+  }
   static LayeredNetwork cnn() { return describe_cnn(kSide, 3, kCifarClasses, {16, 24, 16}); }
-  static SplitOptions options(std::string const& device, std::string const& schedule, int64_t micro_batches) {
+  static SplitOptions options(std::string const& device, std::string const& schedule,
+                              int64_t micro_batches) {
     SplitOptions o;
     o.device = device;
     o.schedule = schedule;
@@ -126,10 +138,12 @@ class Split : public ::testing::Test {
 TEST_F(Split, StagesAndMicroBatchesGiveTheWeightsOfTheWholeNetwork) {
   for (LayeredNetwork const& network : {mlp(), cnn()}) {
     SplitResult const whole = train(options("host:1", "gpipe", 1), network);
-    for (auto const& [device, micro_batches] : {std::pair{"host:1", 4}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
-                                                std::pair{"host:3", 6}, std::pair{"host:4", 2}}) {
+    for (auto const& [device, micro_batches] :
+         {std::pair{"host:1", 4}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
+          std::pair{"host:3", 6}, std::pair{"host:4", 2}}) {
       SplitResult const split = train(options(device, "1f1b", micro_batches), network);
-      EXPECT_LT(relative_difference(whole.weights, split.weights), 1e-5) << network.name << " " << device << " " << micro_batches;
+      EXPECT_LT(relative_difference(whole.weights, split.weights), 1e-5)
+          << network.name << " " << device << " " << micro_batches;
       EXPECT_NEAR(split.loss.back(), whole.loss.back(), 1e-4) << network.name << " " << device;
     }
   }
@@ -155,7 +169,8 @@ TEST_F(Split, EveryWeightIsTrained) {
   SplitResult const faster = train(o, mlp());
   ASSERT_EQ(once.weights.size(), faster.weights.size());
   size_t same = 0;
-  for (size_t i = 0; i < once.weights.size(); ++i) same += once.weights[i] == faster.weights[i] ? 1 : 0;
+  for (size_t i = 0; i < once.weights.size(); ++i)
+    same += once.weights[i] == faster.weights[i] ? 1 : 0;
   // ReLUs that no image of the batch switches on keep theirs.
   EXPECT_LT(static_cast<double>(same), 0.3 * static_cast<double>(once.weights.size()));
 }
@@ -179,7 +194,8 @@ TEST_F(Split, BubbleIsAShareOfTheTime) {
 
 TEST_F(Split, DefaultMlpIsCutIntoStagesOfEqualCost) {
   LayeredNetwork const network = describe_mlp(MlpShape().width, kCifarClasses, {});
-  for (size_t i = 1; i + 1 < network.layers.size(); ++i) EXPECT_EQ(network.layers[i].cost, network.layers[0].cost);
+  for (size_t i = 1; i + 1 < network.layers.size(); ++i)
+    EXPECT_EQ(network.layers[i].cost, network.layers[0].cost);
   EXPECT_LT(network.layers.back().cost, 0.02 * network.layers[0].cost);
 }
 
@@ -188,9 +204,12 @@ TEST_F(Split, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const result = train_split(o, mlp(), data(), nullptr);
     return result ? std::string("none") : result.error().message;
   };
-  EXPECT_THAT(error_of(options("host:5", "gpipe", 1)), AllOf(HasSubstr("5 stages"), HasSubstr("4 layers")));
-  EXPECT_THAT(error_of(options("host:2", "gpipe", 7)), AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
-  EXPECT_THAT(error_of(options("host:2", "zigzag", 1)), AllOf(HasSubstr("zigzag"), HasSubstr("1f1b")));
+  EXPECT_THAT(error_of(options("host:5", "gpipe", 1)),
+              AllOf(HasSubstr("5 stages"), HasSubstr("4 layers")));
+  EXPECT_THAT(error_of(options("host:2", "gpipe", 7)),
+              AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
+  EXPECT_THAT(error_of(options("host:2", "zigzag", 1)),
+              AllOf(HasSubstr("zigzag"), HasSubstr("1f1b")));
   SplitOptions small = options("host:1", "gpipe", 1);
   small.batch = 4'800;
   small.memory_limit_mib = 4;
@@ -203,7 +222,8 @@ TEST_F(Split, LossThatIsNotANumberStopsAllStagesAndSaysTheStep) {
   o.learning_rate = 1e6;
   SplitResult const result = train(o, mlp());
   EXPECT_LT(result.loss.size(), 1'000U);
-  EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("step"), HasSubstr("on host:1"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(result.failure.value_or(""),
+              AllOf(HasSubstr("step"), HasSubstr("on host:1"), HasSubstr("--learning-rate")));
 }
 
 TEST_F(Split, AStepThatFailsLeavesTheCheckpointBeforeIt) {
@@ -219,7 +239,8 @@ TEST_F(Split, AStepThatFailsLeavesTheCheckpointBeforeIt) {
   auto const kept = load_checkpoint(o.checkpoint, layout.model, layout.floats);
   ASSERT_TRUE(kept) << kept.error().message;
   EXPECT_LT(kept->step, static_cast<int64_t>(result.loss.size()));
-  EXPECT_TRUE(std::all_of(kept->weights.begin(), kept->weights.end(), [](float v) { return std::isfinite(v); }));
+  EXPECT_TRUE(std::all_of(kept->weights.begin(), kept->weights.end(),
+                          [](float v) { return std::isfinite(v); }));
 }
 
 TEST_F(Split, AllowNanGoesOnToTheLastStep) {
@@ -272,10 +293,12 @@ TEST_F(Split, PeriodicCheckpointIsTheStateAfterItsStep) {
   o.resume = folder.file("every");
   o.checkpoint.clear();
   o.checkpoint_every = 0;
-  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message, HasSubstr("already at step 5"));
+  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message,
+              HasSubstr("already at step 5"));
   o.resume = folder.file("at the end");
   o.batch = 12;
-  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message, HasSubstr("24 images a step"));
+  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message,
+              HasSubstr("24 images a step"));
   o.batch = 24;
   EXPECT_THAT(train_split(o, cnn(), data(), nullptr).error().message, HasSubstr("mlp-3x24"));
   o.resume.clear();
@@ -292,18 +315,19 @@ TEST_F(Split, EvaluationCountsEachTestImageOnceWhateverTheStages) {
     double const one = train(o, network).test_accuracy.value();
     EXPECT_NEAR(one * 50, std::round(one * 50), 1e-9);
     for (auto const& [device, schedule, tensor] :
-         {std::tuple{"host:2", "gpipe", false}, std::tuple{"host:3", "1f1b", false}, std::tuple{"host:2", "gpipe", true}}) {
+         {std::tuple{"host:2", "gpipe", false}, std::tuple{"host:3", "1f1b", false},
+          std::tuple{"host:2", "gpipe", true}}) {
       SplitOptions p = options(device, schedule, 6);
       p.evaluate = true;
       p.steps = 2;
       p.tensor = tensor;
-      EXPECT_NEAR(train(p, network).test_accuracy.value(), one, 0.021) << network.name << " " << device;
+      EXPECT_NEAR(train(p, network).test_accuracy.value(), one, 0.021)
+          << network.name << " " << device;
     }
   }
 }
 
-// ---- --tensor
-// --------------------------------------------------------------------------------------------------------------------------
+// --tensor.
 
 class SplitTensor : public Split {
  protected:
@@ -317,10 +341,12 @@ class SplitTensor : public Split {
 TEST_F(SplitTensor, TrainsToTheWeightsOfTheWholeNetwork) {
   for (LayeredNetwork const& network : {mlp(), cnn()}) {
     SplitResult const whole = train(Split::options("host:1", "gpipe", 1), network);
-    for (auto const& [device, micro_batches] : {std::pair{"host:1", 1}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
-                                                std::pair{"host:3", 2}, std::pair{"host:4", 1}}) {
+    for (auto const& [device, micro_batches] :
+         {std::pair{"host:1", 1}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
+          std::pair{"host:3", 2}, std::pair{"host:4", 1}}) {
       SplitResult const cut = train(options(device, micro_batches), network);
-      EXPECT_LT(relative_difference(whole.weights, cut.weights), 1e-5) << network.name << " " << device << " " << micro_batches;
+      EXPECT_LT(relative_difference(whole.weights, cut.weights), 1e-5)
+          << network.name << " " << device << " " << micro_batches;
       EXPECT_NEAR(cut.loss.back(), whole.loss.back(), 1e-4) << network.name << " " << device;
     }
   }
@@ -333,13 +359,15 @@ TEST_F(SplitTensor, PairsOfFullyConnectedLayersAreCutFirstByOutputsThenByInputs)
   SplitResult const result = train(options("host:2", 1), cnn());
   EXPECT_THAT(std::vector(result.layer_cuts.end() - 3, result.layer_cuts.end()),
               ::testing::ElementsAre(Cuts::kOutputs, Cuts::kInputs, Cuts::kNone));
-  EXPECT_THAT(std::vector(result.layer_cuts.begin(), result.layer_cuts.end() - 3), Each(Cuts::kNone));
+  EXPECT_THAT(std::vector(result.layer_cuts.begin(), result.layer_cuts.end() - 3),
+              Each(Cuts::kNone));
   SplitResult const whole = train(options("host:1", 1), mlp());
   EXPECT_THAT(whole.layer_cuts, Each(Cuts::kNone));
 }
 
 TEST_F(SplitTensor, EachDeviceHoldsItsPartOfTheWeights) {
-  LayeredNetwork const network = describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {4, 48});
+  LayeredNetwork const network =
+      describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {4, 48});
   uint64_t const whole = train(options("host:1", 1), network).weight_bytes.front();
   SplitResult const halves = train(options("host:2", 1), network);
   ASSERT_EQ(halves.weight_bytes.size(), 2U);
@@ -352,7 +380,8 @@ TEST_F(SplitTensor, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const result = train_split(o, mlp(), data(), nullptr);
     return result ? std::string("none") : result.error().message;
   };
-  EXPECT_THAT(error_of(options("host:5", 1)), AllOf(HasSubstr("fc1"), HasSubstr("24 outputs"), HasSubstr("5 devices")));
+  EXPECT_THAT(error_of(options("host:5", 1)),
+              AllOf(HasSubstr("fc1"), HasSubstr("24 outputs"), HasSubstr("5 devices")));
   SplitOptions o = options("host:2", 1);
   o.pathologies.push_back(parse_fault_injection("imbalanced-split=2").value());
   EXPECT_THAT(error_of(o), AllOf(HasSubstr("imbalanced-split"), HasSubstr("--tensor")));

@@ -106,7 +106,8 @@ TEST_F(Cifar10, EveryLaunchIsExecutedOnce) {
   EXPECT_EQ(c.launches, c.kernels + c.copies + c.collectives);
   // Per device and step: 2 input copies and the loss; once: the weights in, compared, and out.
   EXPECT_EQ(c.copies, 2U * (6 * 3 + 3));
-  EXPECT_EQ(c.host_to_device_bytes, 2U * (6 * 4 * (24 * 24 * 3 + 1) * 4 + result.weights[0].size() * 4));
+  EXPECT_EQ(c.host_to_device_bytes,
+            2U * (6 * 4 * (24 * 24 * 3 + 1) * 4 + result.weights[0].size() * 4));
   EXPECT_EQ(c.kernels % (2 * 6), 0U);
 }
 
@@ -141,7 +142,8 @@ TEST_F(Cifar10, PeriodicCheckpointIsTheStateAfterItsStep) {
   train(o);
   TrainOptions late = options("host:1", 8, 5);
   late.resume = folder.file("c");
-  EXPECT_THAT(train_cifar10(late, kNarrow, data(), nullptr).error().message, HasSubstr("already at step 5"));
+  EXPECT_THAT(train_cifar10(late, kNarrow, data(), nullptr).error().message,
+              HasSubstr("already at step 5"));
 }
 
 TEST_F(Cifar10, CheckpointOfAnotherNetworkBatchOrSeedIsRefused) {
@@ -151,9 +153,11 @@ TEST_F(Cifar10, CheckpointOfAnotherNetworkBatchOrSeedIsRefused) {
   train(o);
   TrainOptions next = options("host:1", 8, 4);
   next.resume = folder.file("c");
-  EXPECT_THAT(train_cifar10(next, {32, 32, 16}, data(), nullptr).error().message, HasSubstr("cifar10-conv16"));
+  EXPECT_THAT(train_cifar10(next, {32, 32, 16}, data(), nullptr).error().message,
+              HasSubstr("cifar10-conv16"));
   next.batch = 4;
-  EXPECT_THAT(train_cifar10(next, kNarrow, data(), nullptr).error().message, HasSubstr("8 images a step"));
+  EXPECT_THAT(train_cifar10(next, kNarrow, data(), nullptr).error().message,
+              HasSubstr("8 images a step"));
   next.batch = 8;
   next.seed = 77;
   EXPECT_THAT(train_cifar10(next, kNarrow, data(), nullptr).error().message, HasSubstr("--seed 1"));
@@ -184,7 +188,8 @@ TEST_F(Cifar10, LossThatIsNotANumberStopsAndSaysTheStep) {
   TrainingResult const result = train(o);
   EXPECT_LT(result.loss.size(), 50U);
   EXPECT_THAT(result.failure.value_or(""),
-              ::testing::AllOf(HasSubstr("step"), HasSubstr("on host:"), HasSubstr("--learning-rate"), HasSubstr("--allow-nan")));
+              ::testing::AllOf(HasSubstr("step"), HasSubstr("on host:"),
+                               HasSubstr("--learning-rate"), HasSubstr("--allow-nan")));
 }
 
 TEST_F(Cifar10, AllowNanGoesOnToTheLastStep) {
@@ -202,7 +207,8 @@ TEST_F(Cifar10, MemoryLimitNamesTheOperationThatDidNotFit) {
   o.memory_limit_mib = 4;
   auto const result = train_cifar10(o, kNarrow, data(), nullptr);
   ASSERT_FALSE(result.has_value());
-  EXPECT_THAT(result.error().message, ::testing::AllOf(HasSubstr("out of memory"), HasSubstr("conv1"), HasSubstr("4.00 MiB")));
+  EXPECT_THAT(result.error().message, ::testing::AllOf(HasSubstr("out of memory"),
+                                                       HasSubstr("conv1"), HasSubstr("4.00 MiB")));
 }
 
 TEST_F(Cifar10, EvaluationCountsEachTestImageOnceWhateverTheDevices) {
@@ -236,8 +242,7 @@ TEST_F(Cifar10, CtrlCFinishesTheStepAndEndsAllDevices) {
   std::fclose(log);
 }
 
-// ---- --mode async
-// -----------------------------------------------------------------------------------------------------------------------
+// --mode async.
 
 class AsynchronousCifar10 : public Cifar10 {
  protected:
@@ -304,7 +309,8 @@ TEST_F(AsynchronousCifar10, CheckpointAtTheEndHasTheUpdatesOfAllDevices) {
 TEST_F(AsynchronousCifar10, StopsCleanlyWhereTheLossIsNotANumber) {
   TrainOptions o = options("host:2", 8, 50);
   o.learning_rate = 1e6;
-  EXPECT_THAT(train(o).failure.value_or(""), ::testing::AllOf(HasSubstr("step"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(train(o).failure.value_or(""),
+              ::testing::AllOf(HasSubstr("step"), HasSubstr("--learning-rate")));
 }
 
 TEST_F(AsynchronousCifar10, PeriodicCheckpointsAndUnknownModesAreRefused) {

@@ -40,7 +40,8 @@ class Gan : public ::testing::Test {
     o.log_every = 0;
     return o;
   }
-  static GanResult train(TrainOptions const& o, size_t samples = 0, GanModel const& model = dense_gan(kNarrowGan)) {
+  static GanResult train(TrainOptions const& o, size_t samples = 0,
+                         GanModel const& model = dense_gan(kNarrowGan)) {
     auto result = train_gan(o, model, data(), samples, nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
@@ -64,22 +65,28 @@ Look look_of(size_t count, Pixel const& pixel) {
       squares += value * value;
     }
     look.mean[p] = sum / images;
-    look.variance += (squares / images - look.mean[p] * look.mean[p]) / static_cast<double>(kMnistPixels);
+    look.variance +=
+        (squares / images - look.mean[p] * look.mean[p]) / static_cast<double>(kMnistPixels);
   }
   return look;
 }
 double distance(Look const& a, Look const& b) {
   double squares = 0;
-  for (size_t p = 0; p < kMnistPixels; ++p) squares += (a.mean[p] - b.mean[p]) * (a.mean[p] - b.mean[p]);
+  for (size_t p = 0; p < kMnistPixels; ++p)
+    squares += (a.mean[p] - b.mean[p]) * (a.mean[p] - b.mean[p]);
   return std::sqrt(squares / static_cast<double>(kMnistPixels));
 }
 
 TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
-  if (support::kSanitized) GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
+  if (support::kSanitized)
+    GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
   constexpr GanWidths kStrong = {16, 64, 64, 128, 256, 128};
-  Look const real = look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
+  Look const real =
+      look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
   auto const look_after = [&](GanResult const& result) {
-    return look_of(kSamples, [&](size_t i, size_t p) { return static_cast<double>(result.samples[i * kMnistPixels + p]); });
+    return look_of(kSamples, [&](size_t i, size_t p) {
+      return static_cast<double>(result.samples[i * kMnistPixels + p]);
+    });
   };
   TrainOptions o = options("host:2", 16, 200);
   o.learning_rate = 0.002;
@@ -88,7 +95,8 @@ TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   Look const drawn = look_after(trained);
   o.steps = 1;
   Look const untrained = look_after(train(o, kSamples, dense_gan(kStrong)));
-  // Grey levels go from −1 to 1. Mostly black digits have a mean far from 0, where an untrained tanh begins.
+  // Grey levels go from −1 to 1. Mostly black digits have a mean far from 0, where an untrained
+  // tanh begins.
   EXPECT_GT(distance(untrained, real), 0.7);
   EXPECT_LT(distance(drawn, real), 0.4);
   EXPECT_GT(drawn.variance, 0.02) << "all images are the same";
@@ -114,8 +122,10 @@ TEST_F(Gan, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
   GanResult const whole = train(options("host:1", 16, 5), 8);
   for (auto const& [device, batch] : {std::pair{"host:2", 8}, std::pair{"host:4", 4}}) {
     GanResult const split = train(options(device, batch, 5), 8);
-    // Adam divides by the gradients' size: where that is near zero, rounding is all there is. Its effect is bounded by the rate.
-    EXPECT_LT(relative_difference(whole.training.weights[0], split.training.weights[0]), 1e-3) << device;
+    // Adam divides by the gradients' size: where that is near zero, rounding is all there is. Its
+    // effect is bounded by the rate.
+    EXPECT_LT(relative_difference(whole.training.weights[0], split.training.weights[0]), 1e-3)
+        << device;
     EXPECT_LT(relative_difference(whole.samples, split.samples), 1e-2) << device;
   }
 }
@@ -124,7 +134,9 @@ TEST_F(Gan, AccumulatedBatchesEqualOneLargeBatchAndOverlapChangesNothing) {
   TrainOptions parts = options("host:2", 2, 6);
   parts.accumulate = 4;
   GanResult const accumulated = train(parts);
-  EXPECT_LT(relative_difference(train(options("host:2", 8, 6)).training.weights[0], accumulated.training.weights[0]), 1e-3);
+  EXPECT_LT(relative_difference(train(options("host:2", 8, 6)).training.weights[0],
+                                accumulated.training.weights[0]),
+            1e-3);
   parts.overlap = false;
   parts.prefetch = 3;
   parts.bucket_mb = 0;
@@ -148,7 +160,8 @@ TEST_F(Gan, LossThatIsNotANumberStopsAndSaysTheStepAndWhose) {
   TrainingResult const result = train(o).training;
   EXPECT_LT(result.loss.size(), 50U);
   EXPECT_THAT(result.failure.value_or(""),
-              AllOf(HasSubstr("tor's loss"), HasSubstr("step"), HasSubstr("on host:"), HasSubstr("--learning-rate")));
+              AllOf(HasSubstr("tor's loss"), HasSubstr("step"), HasSubstr("on host:"),
+                    HasSubstr("--learning-rate")));
 }
 
 TEST_F(Gan, AllowNanGoesOnToTheLastStep) {
@@ -170,28 +183,34 @@ TEST_F(Gan, WrongOptionsMissingDataAndUnwritablePicturesAreRefused) {
   EXPECT_THAT(error_of({"--no-augment"}), HasSubstr("--no-augment"));
   EXPECT_THAT(error_of({"--data", "/nonexistent"}),
               AllOf(HasSubstr("/nonexistent/train-images-idx3-ubyte"), HasSubstr("--data")));
-  EXPECT_THAT(error_of({"--samples", "/nonexistent/s.png"}), AllOf(HasSubstr("/nonexistent/s.png"), HasSubstr("--samples")));
+  EXPECT_THAT(error_of({"--samples", "/nonexistent/s.png"}),
+              AllOf(HasSubstr("/nonexistent/s.png"), HasSubstr("--samples")));
 }
 
-// ---- --conv
-// ----------------------------------------------------------------------------------------------------------------------------
+// --conv.
 
 class ConvGan : public Gan {
  protected:
   static constexpr ConvGanWidths kWidths = {8, 4, 8};
-  static GanResult train(TrainOptions const& o, size_t samples = 0) { return Gan::train(o, samples, convolutional_gan(kWidths)); }
+  static GanResult train(TrainOptions const& o, size_t samples = 0) {
+    return Gan::train(o, samples, convolutional_gan(kWidths));
+  }
 };
 
 TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
-  if (support::kSanitized) GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
-  Look const real = look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
+  if (support::kSanitized)
+    GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
+  Look const real =
+      look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
   TrainOptions o = options("host:2", 16, 120);
   o.learning_rate = 0.004;
   GanModel const model = convolutional_gan({16, 8, 16});
   GanResult const trained = Gan::train(o, kSamples, model);
   ASSERT_EQ(trained.samples.size(), kSamples * kMnistPixels);
   auto const pixel = [](GanResult const& result) {
-    return [&](size_t i, size_t p) { return static_cast<double>(result.samples[i * kMnistPixels + p]); };
+    return [&](size_t i, size_t p) {
+      return static_cast<double>(result.samples[i * kMnistPixels + p]);
+    };
   };
   Look const drawn = look_of(kSamples, pixel(trained));
   o.steps = 1;
@@ -220,7 +239,8 @@ TEST_F(ConvGan, ResumesWhereItStoppedAndRefusesTheOtherKindsCheckpoint) {
   o = options("host:2", 4, 4);
   o.resume = folder.file("c");
   EXPECT_EQ(train(o).training.weights[0], whole.training.weights[0]);
-  EXPECT_THAT(train_gan(o, dense_gan(kNarrowGan), data(), 0, nullptr).error().message, HasSubstr("gan-conv-8-4-8"));
+  EXPECT_THAT(train_gan(o, dense_gan(kNarrowGan), data(), 0, nullptr).error().message,
+              HasSubstr("gan-conv-8-4-8"));
 }
 
 TEST(PictureGrid, IsAPngOfItsColumnsAndRows) {
@@ -236,7 +256,8 @@ TEST(PictureGrid, IsAPngOfItsColumnsAndRows) {
 
 TEST(PictureGrid, ThatCannotBeWrittenIsAnError) {
   std::vector<float> const pictures(4);
-  EXPECT_THAT(write_picture_grid("/nonexistent/g.png", pictures, 2, 1).error().message, HasSubstr("/nonexistent/g.png"));
+  EXPECT_THAT(write_picture_grid("/nonexistent/g.png", pictures, 2, 1).error().message,
+              HasSubstr("/nonexistent/g.png"));
 }
 
 }  // namespace

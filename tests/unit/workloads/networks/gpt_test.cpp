@@ -1,4 +1,5 @@
-// The GPT training as a whole, on a small network so that it is quick. Its gradient: transformer_ops_test.cpp.
+// The GPT training as a whole, on a small network so that it is quick. Its gradient:
+// transformer_ops_test.cpp.
 #include "workloads/networks/gpt.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +58,8 @@ class Gpt : public ::testing::Test {
 };
 
 TEST_F(Gpt, LearnsWordsFromTheGeneratedText) {
-  if (support::kSanitized) GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
+  if (support::kSanitized)
+    GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
   GptOptions gpt;
   gpt.shape = {2, 2, 32, 32, 0};
   TrainOptions o = options("host:2", 8, 150);
@@ -81,11 +83,12 @@ TEST_F(Gpt, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
   TrainingResult const whole = train(options("host:1", 8, 10));
   for (auto const& [device, batch] : {std::pair{"host:2", 4}, std::pair{"host:4", 2}}) {
     TrainingResult const split = train(options(device, batch, 10));
-    // AdamW's first steps are as long where a gradient is nothing but rounding as elsewhere; a key's bias, which cannot change
-    // the loss, is such a place.
+    // AdamW's first steps are as long where a gradient is nothing but rounding as elsewhere; a
+    // key's bias, which cannot change the loss, is such a place.
     EXPECT_LT(relative_difference(whole.weights[0], split.weights[0]), 1e-3) << device;
     for (size_t step = 0; step < whole.loss.size(); ++step) {
-      EXPECT_NEAR(whole.loss[step], split.loss[step], 1e-4 * whole.loss[step]) << device << " step " << step;
+      EXPECT_NEAR(whole.loss[step], split.loss[step], 1e-4 * whole.loss[step])
+          << device << " step " << step;
     }
   }
 }
@@ -176,7 +179,8 @@ TEST_F(Gpt, GradientsAreReadyInTheOrderOfTheirParameters) {
 TEST_F(Gpt, LossThatIsNotANumberStopsAndSaysTheStep) {
   TrainOptions o = options("host:2", 4, 50);
   o.learning_rate = 1e6;
-  EXPECT_THAT(train(o).failure.value_or(""), AllOf(HasSubstr("gpt: the loss is"), HasSubstr("step")));
+  EXPECT_THAT(train(o).failure.value_or(""),
+              AllOf(HasSubstr("gpt: the loss is"), HasSubstr("step")));
 }
 
 TEST_F(Gpt, MemoryLimitNamesTheOperationThatDidNotFit) {
@@ -186,20 +190,24 @@ TEST_F(Gpt, MemoryLimitNamesTheOperationThatDidNotFit) {
 }
 
 TEST_F(Gpt, NetworkThatIsLargerThanTheDeviceIsRefused) {
-  EXPECT_THAT(command_error({"--layers", "1024", "--width", "16384"}), AllOf(HasSubstr("out of memory"), HasSubstr("smaller")));
+  EXPECT_THAT(command_error({"--layers", "1024", "--width", "16384"}),
+              AllOf(HasSubstr("out of memory"), HasSubstr("smaller")));
 }
 
 TEST_F(Gpt, WidthThatTheHeadsCannotShareIsRefused) {
-  EXPECT_THAT(command_error({"--width", "10", "--heads", "4"}), AllOf(HasSubstr("--width 10"), HasSubstr("--heads 4")));
+  EXPECT_THAT(command_error({"--width", "10", "--heads", "4"}),
+              AllOf(HasSubstr("--width 10"), HasSubstr("--heads 4")));
 }
 
 TEST_F(Gpt, ContextThatIsLongerThanTheTextIsRefused) {
   GptOptions gpt = small();
   gpt.shape.context = 2'500;
-  EXPECT_THAT(error_of(options("host:1", 2, 1), gpt), AllOf(HasSubstr("--context 2500"), HasSubstr("25010 bytes")));
+  EXPECT_THAT(error_of(options("host:1", 2, 1), gpt),
+              AllOf(HasSubstr("--context 2500"), HasSubstr("25010 bytes")));
   TemporaryFolder const folder;
   testing::write_bytes(folder.file("t"), std::string(200, 'x'));
-  EXPECT_THAT(command_error({"--data", folder.file("t")}), AllOf(HasSubstr("200 bytes"), HasSubstr("--context 64")));
+  EXPECT_THAT(command_error({"--data", folder.file("t")}),
+              AllOf(HasSubstr("200 bytes"), HasSubstr("--context 64")));
   EXPECT_THAT(command_error({"--data", folder.file("nosuch")}), HasSubstr("nosuch"));
 }
 
@@ -209,8 +217,7 @@ TEST_F(Gpt, OptionsOutOfRangeOrOfOtherWorkloadsAreRefused) {
   EXPECT_THAT(command_error({"--decay-epochs", "3"}), HasSubstr("--decay-epochs"));
 }
 
-// ---- --zero1
-// ---------------------------------------------------------------------------------------------------------------------------
+// --zero1.
 
 class Zero1 : public Gpt {
  protected:
@@ -232,24 +239,28 @@ class Zero1 : public Gpt {
 };
 
 TEST_F(Zero1, TrainsToTheSameBitsAsReplicatedState) {
-  // The ring sums each element in the same order in both: also where the parts are not equal and the last one is padded.
-  for (auto const& [device, batch] :
-       {std::pair{"host:1", 6}, std::pair{"host:2", 3}, std::pair{"host:3", 2}, std::pair{"host:4", 2}}) {
+  // The ring sums each element in the same order in both: also where the parts are not equal and
+  // the last one is padded.
+  for (auto const& [device, batch] : {std::pair{"host:1", 6}, std::pair{"host:2", 3},
+                                      std::pair{"host:3", 2}, std::pair{"host:4", 2}}) {
     for (double const bucket_mb : {0.0, 0.01, 100.0}) {
       if (support::kSanitized && bucket_mb > 0.0) continue;
       for (GptOptions const& gpt : {small(), odd()}) {
         TrainOptions o = options(device, batch, 6);
         o.bucket_mb = bucket_mb;
         TrainingResult const sharded = train(o, gpt);
-        for (auto const& weights : sharded.weights) EXPECT_EQ(weights, sharded.weights[0]) << device << " " << bucket_mb;
-        EXPECT_EQ(sharded.weights[0], train(replicated(o), gpt).weights[0]) << device << " " << bucket_mb;
+        for (auto const& weights : sharded.weights)
+          EXPECT_EQ(weights, sharded.weights[0]) << device << " " << bucket_mb;
+        EXPECT_EQ(sharded.weights[0], train(replicated(o), gpt).weights[0])
+            << device << " " << bucket_mb;
       }
     }
   }
 }
 
 TEST_F(Zero1, EachDeviceHoldsItsPartOfTheOptimizersState) {
-  for (auto const& [device, members] : {std::pair{"host:2", 2U}, std::pair{"host:3", 3U}, std::pair{"host:4", 4U}}) {
+  for (auto const& [device, members] :
+       {std::pair{"host:2", 2U}, std::pair{"host:3", 3U}, std::pair{"host:4", 4U}}) {
     TrainOptions const o = options(device, 2, 1);
     TrainingResult const sharded = train(o), whole = train(replicated(o));
     size_t const state = 2 * whole.weights[0].size() * sizeof(float);
@@ -257,7 +268,8 @@ TEST_F(Zero1, EachDeviceHoldsItsPartOfTheOptimizersState) {
     size_t const expected = state - state / members;
     // The arena rounds blocks up, and each bucket's parts are padded to be equal.
     EXPECT_NEAR(static_cast<double>(saved), static_cast<double>(expected), 2048) << device;
-    for (MemoryUse const& memory : sharded.memory) EXPECT_EQ(memory.allocated_bytes, sharded.memory[0].allocated_bytes);
+    for (MemoryUse const& memory : sharded.memory)
+      EXPECT_EQ(memory.allocated_bytes, sharded.memory[0].allocated_bytes);
   }
 }
 
@@ -266,7 +278,8 @@ TEST_F(Zero1, EachBucketIsReduceScatteredAndGatheredOnce) {
   o.bucket_mb = 0;
   TrainingResult const sharded = train(o), whole = train(replicated(o));
   EXPECT_EQ(sharded.counts.collectives, 2 * whole.counts.collectives);
-  EXPECT_EQ(sharded.counts.launches, sharded.counts.kernels + sharded.counts.copies + sharded.counts.collectives);
+  EXPECT_EQ(sharded.counts.launches,
+            sharded.counts.kernels + sharded.counts.copies + sharded.counts.collectives);
 }
 
 TEST_F(Zero1, WeightsDependNeitherOnOverlapNorOnAccumulationsOrder) {
@@ -291,7 +304,8 @@ TEST_F(Zero1, ResumesWithAnotherNumberOfDevicesAndWithoutSharding) {
   for (auto const& [device, batch] : {std::pair{"host:3", 4}, std::pair{"host:1", 12}}) {
     TrainOptions other = options(device, batch, 8);
     other.resume = folder.file("c");
-    EXPECT_LT(relative_difference(train(other, odd()).weights[0], whole.weights[0]), 1e-3) << device;
+    EXPECT_LT(relative_difference(train(other, odd()).weights[0], whole.weights[0]), 1e-3)
+        << device;
   }
 }
 
@@ -303,7 +317,8 @@ TEST_F(Zero1, CheckpointsAreThoseOfReplicatedState) {
   train(o, odd());
   o.checkpoint = folder.file("replicated");
   train(replicated(o), odd());
-  EXPECT_EQ(testing::read_bytes(folder.file("sharded")), testing::read_bytes(folder.file("replicated")));
+  EXPECT_EQ(testing::read_bytes(folder.file("sharded")),
+            testing::read_bytes(folder.file("replicated")));
 }
 
 }  // namespace

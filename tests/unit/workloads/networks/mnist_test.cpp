@@ -63,7 +63,8 @@ TEST_F(Mnist, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
   TrainingResult const whole = train(options("host:1", 16, 5));
   for (auto const& [device, batch] : {std::pair{"host:2", 8}, std::pair{"host:4", 4}}) {
     TrainingResult const split = train(options(device, batch, 5));
-    // Adam divides by the gradients' size: where that is near zero, rounding is all there is. Its effect is bounded by the rate.
+    // Adam divides by the gradients' size: where that is near zero, rounding is all there is. Its
+    // effect is bounded by the rate.
     EXPECT_LT(relative_difference(whole.weights[0], split.weights[0]), 1e-3) << device;
     EXPECT_NEAR(whole.loss.back(), split.loss.back(), 1e-3 * whole.loss.back()) << device;
   }
@@ -85,7 +86,8 @@ TEST_F(Mnist, LossThatIsNotANumberStopsAndSaysTheStep) {
   o.learning_rate = 1e20;
   TrainingResult const result = train(o);
   EXPECT_LT(result.loss.size(), 50U);
-  EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("mnist"), HasSubstr("step"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(result.failure.value_or(""),
+              AllOf(HasSubstr("mnist"), HasSubstr("step"), HasSubstr("--learning-rate")));
 }
 
 TEST_F(Mnist, MemoryLimitNamesTheOperationThatDidNotFit) {
@@ -93,7 +95,8 @@ TEST_F(Mnist, MemoryLimitNamesTheOperationThatDidNotFit) {
   o.memory_limit_mib = 4;
   auto const result = train_mnist(o, kNarrowMnist, data(), nullptr);
   ASSERT_FALSE(result.has_value());
-  EXPECT_THAT(result.error().message, AllOf(HasSubstr("out of memory"), HasSubstr("conv1"), HasSubstr("4.00 MiB")));
+  EXPECT_THAT(result.error().message,
+              AllOf(HasSubstr("out of memory"), HasSubstr("conv1"), HasSubstr("4.00 MiB")));
 }
 
 TEST_F(Mnist, WrongOptionsAndMissingDataAreRefused) {

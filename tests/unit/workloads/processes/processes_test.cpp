@@ -1,4 +1,5 @@
-// Several processes, played by threads: who they are, what they agree on, their collectives, and one that says nothing any more.
+// Several processes, played by threads: who they are, what they agree on, their collectives, and
+// one that says nothing any more.
 #include "workloads/processes/processes.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +35,8 @@ constexpr std::chrono::milliseconds kLong{60'000}, kShort{100};
 /// Sets variables of the environment and takes them away again.
 class Environment {
  public:
-  explicit Environment(std::vector<std::pair<char const*, char const*>> variables) : variables_(std::move(variables)) {
+  explicit Environment(std::vector<std::pair<char const*, char const*>> variables)
+      : variables_(std::move(variables)) {
     for (auto const& [name, value] : variables_) setenv(name, value, 1);
   }
   ~Environment() {
@@ -57,8 +59,10 @@ TEST(Launch, IsWhatTheLauncherSays) {
     EXPECT_EQ(launch_from_environment(), (Launch{5, 8, 1, 4}));
   }
   {
-    Environment const srun(
-        {{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3)"}});
+    Environment const srun({{"SLURM_PROCID", "3"},
+                            {"SLURM_STEP_NUM_TASKS", "6"},
+                            {"SLURM_LOCALID", "1"},
+                            {"SLURM_STEP_TASKS_PER_NODE", "2(x3)"}});
     EXPECT_EQ(launch_from_environment(), (Launch{3, 6, 1, 2}));
   }
   {
@@ -79,7 +83,8 @@ TEST(Launch, OfOneProcessOrOfABatchScriptIsNone) {
 TEST(Processes, GatherWhatEachSays) {
   as_processes(3, kLong, [](std::shared_ptr<Processes> const& processes) {
     std::string const mine(processes->rank() * 1'000, 'x');
-    EXPECT_THAT(processes->all_gather(mine), ElementsAre("", std::string(1'000, 'x'), std::string(2'000, 'x')));
+    EXPECT_THAT(processes->all_gather(mine),
+                ElementsAre("", std::string(1'000, 'x'), std::string(2'000, 'x')));
   });
 }
 
@@ -89,7 +94,8 @@ TEST(Processes, AllFailWhenOneDoesAndSayWhich) {
     if (processes->rank() == 1) mine = base::fail("out of memory");
     auto const all = processes->agree(mine);
     ASSERT_FALSE(all.has_value());
-    EXPECT_EQ(all.error().message, processes->rank() == 1 ? "out of memory" : "rank 1: out of memory");
+    EXPECT_EQ(all.error().message,
+              processes->rank() == 1 ? "out of memory" : "rank 1: out of memory");
   });
 }
 
@@ -143,7 +149,8 @@ TEST(WatchingProcesses, NoticeOneThatIsSilentThoughNobodyWaitsForItsMessages) {
   as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
     if (processes->rank() == 1) return;
     processes->watch();
-    EXPECT_THAT(awaited_failure(*processes), AllOf(HasSubstr("nothing came from rank 1"), HasSubstr("0.1 s")));
+    EXPECT_THAT(awaited_failure(*processes),
+                AllOf(HasSubstr("nothing came from rank 1"), HasSubstr("0.1 s")));
   });
 }
 
@@ -182,7 +189,8 @@ TEST(Agreement, FindsWeightsThatDiffer) {
     EXPECT_FALSE(agreement.ends({0, 4, 77}));
     EXPECT_FALSE(agreement.ends({0, 9, 77 + processes->rank()}));
     EXPECT_TRUE(agreement.ends({0, 9, 77 + processes->rank()}));
-    EXPECT_THAT(agreement.difference().value_or(""), AllOf(HasSubstr("ranks"), HasSubstr("step 9")));
+    EXPECT_THAT(agreement.difference().value_or(""),
+                AllOf(HasSubstr("ranks"), HasSubstr("step 9")));
     EXPECT_THAT(agreement.conclude({}).failure.value_or(""), HasSubstr("step 9"));
   });
 }
@@ -194,7 +202,8 @@ TEST(Agreement, ComparesTheWeightsAfterTheLastStep) {
     Agreement::End end;
     end.checked_step = 4;
     end.checksum = processes->rank() == 2 ? 78 : 77;
-    EXPECT_THAT(agreement.conclude(end).failure.value_or(""), AllOf(HasSubstr("ranks 0 and 2"), HasSubstr("step 4")));
+    EXPECT_THAT(agreement.conclude(end).failure.value_or(""),
+                AllOf(HasSubstr("ranks 0 and 2"), HasSubstr("step 4")));
     end.checksum = 77;
     EXPECT_EQ(agreement.conclude(end).failure, std::nullopt);
   });
@@ -239,7 +248,8 @@ TEST(MergedResults, HaveAllDevicesAndTheMeanLoss) {
     uint32_t const rank = result.rank = processes->rank();
     result.processes = 2;
     result.step_ns = {{10 + rank, 20 + rank}};
-    result.losses = {{"", {1.0 + rank, rank == 0 ? 2.0 : std::numeric_limits<double>::quiet_NaN()}}};
+    result.losses = {
+        {"", {1.0 + rank, rank == 0 ? 2.0 : std::numeric_limits<double>::quiet_NaN()}}};
     result.weights_checksums = {rank};
     result.counts.kernels = 100 + rank;
     result.memory = {{1, 2, 3, 4, 5 + rank}};
@@ -265,7 +275,8 @@ class ProcessRingOf : public ::testing::TestWithParam<std::pair<uint32_t, uint32
     std::vector<Array> arrays;
     for (uint32_t rank = 0; rank < members(); ++rank) {
       Random random = Random::of(count, rank);
-      std::generate_n(std::back_inserter(arrays.emplace_back()), count, [&] { return random.uniform(-1.0F, 1.0F); });
+      std::generate_n(std::back_inserter(arrays.emplace_back()), count,
+                      [&] { return random.uniform(-1.0F, 1.0F); });
     }
     return arrays;
   }
@@ -286,7 +297,8 @@ class ProcessRingOf : public ::testing::TestWithParam<std::pair<uint32_t, uint32
   template <class Work>
   static void on_threads(uint32_t first, uint32_t count, Work const& work) {
     std::vector<std::thread> threads;
-    for (uint32_t member = first; member < first + count; ++member) threads.emplace_back([&work, member] { work(member); });
+    for (uint32_t member = first; member < first + count; ++member)
+      threads.emplace_back([&work, member] { work(member); });
     for (std::thread& thread : threads) thread.join();
   }
 };
@@ -298,11 +310,15 @@ TEST_P(ProcessRingOf, EveryCollectiveGivesTheBitsOfOneProcess) {
     auto const run = [&](std::vector<Array>& results, host::Ring& ring, uint32_t member) {
       Array data = start[member], scattered(part), gathered(count), root = start[member];
       // The counts of an all-reduce need not be divisible.
-      ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), count > 0 ? count - 1 : 0});
-      ring.exchange(member, {CollectiveOp::kReduceScatter, start[member].data(), scattered.data(), count});
+      ring.exchange(
+          member, {CollectiveOp::kAllReduce, data.data(), data.data(), count > 0 ? count - 1 : 0});
+      ring.exchange(member,
+                    {CollectiveOp::kReduceScatter, start[member].data(), scattered.data(), count});
       ring.exchange(member, {CollectiveOp::kAllGather, scattered.data(), gathered.data(), count});
-      ring.exchange(member, {CollectiveOp::kBroadcast, root.data(), root.data(), count, members() - 1});
-      for (Array const& result : {scattered, gathered, root}) data.insert(data.end(), result.begin(), result.end());
+      ring.exchange(member,
+                    {CollectiveOp::kBroadcast, root.data(), root.data(), count, members() - 1});
+      for (Array const& result : {scattered, gathered, root})
+        data.insert(data.end(), result.begin(), result.end());
       results[member] = std::move(data);
     };
     std::vector<Array> one(members()), several(members());
@@ -351,14 +367,16 @@ TEST_P(ProcessRingOf, CollectivesReturnWhenAProcessIsGone) {
     host::Ring ring(std::make_unique<host::ProcessTransport>(here, local()));
     on_threads(here->rank() * local(), local(), [&](uint32_t member) {
       Array data(100, 1.0F);
-      for (int i = 0; i < 3; ++i) ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), data.size()});
+      for (int i = 0; i < 3; ++i)
+        ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), data.size()});
     });
     EXPECT_TRUE(here->failure().has_value());
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Several, ProcessRingOf,
-                         ::testing::Values(std::pair{2U, 1U}, std::pair{3U, 1U}, std::pair{2U, 2U}, std::pair{4U, 1U}));
+                         ::testing::Values(std::pair{2U, 1U}, std::pair{3U, 1U}, std::pair{2U, 2U},
+                                           std::pair{4U, 1U}));
 
 }  // namespace
 }  // namespace stepscope::workloads

@@ -53,16 +53,19 @@ TEST(Checkpoint, CutAnywhereIsRefused) {
   std::string const good = read_bytes(folder.file("c"));
   for (size_t length = 0; length < good.size(); ++length) {
     write_bytes(folder.file("bad"), good.substr(0, length));
-    ASSERT_FALSE(load_checkpoint(folder.file("bad"), "model-a", 3).has_value()) << length << " bytes";
+    ASSERT_FALSE(load_checkpoint(folder.file("bad"), "model-a", 3).has_value())
+        << length << " bytes";
   }
 }
 
 TEST(Checkpoint, ThatDoesNotExistIsNamed) {
-  EXPECT_THAT(load_checkpoint("/nonexistent/checkpoint", "model-a", 3).error().message, HasSubstr("/nonexistent/checkpoint"));
+  EXPECT_THAT(load_checkpoint("/nonexistent/checkpoint", "model-a", 3).error().message,
+              HasSubstr("/nonexistent/checkpoint"));
 }
 
 TEST(Checkpoint, ThatCannotBeWrittenIsAnError) {
-  EXPECT_THAT(save_checkpoint("/nonexistent/folder/c", sample()).error().message, HasSubstr("/nonexistent/folder"));
+  EXPECT_THAT(save_checkpoint("/nonexistent/folder/c", sample()).error().message,
+              HasSubstr("/nonexistent/folder"));
 }
 
 }  // namespace

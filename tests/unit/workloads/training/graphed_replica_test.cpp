@@ -1,6 +1,6 @@
-// Passes as graphs, on a device whose graphs are lists of what was asked of it: a graphed replica leaves what a plain one leaves,
-// exchanges the same buckets at the same places, asks for nothing but operations while it is captured, and goes on without graphs
-// where there are none.
+// Passes as graphs, on a device whose graphs are lists of what was asked of it: a graphed replica
+// leaves what a plain one leaves, exchanges the same buckets at the same places, asks for nothing
+// but operations while it is captured, and goes on without graphs where there are none.
 #include "workloads/training/graphed_replica.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,8 @@ class ListedGraph final : public LaunchGraph {
   std::string name;
 };
 
-/// A host device with graphs of element-wise operations, which are all that the replicas of this file have.
+/// A host device with graphs of element-wise operations, which are all that the replicas of this
+/// file have.
 class GraphDevice final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -47,7 +48,8 @@ class GraphDevice final : public ForwardingDevice {
     forbid("record");
     return ForwardingDevice::record(stream);
   }
-  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) override {
+  void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes,
+            CopyDirection direction) override {
     forbid(name);
     ForwardingDevice::copy(stream, name, to, from, bytes, direction);
   }
@@ -76,10 +78,12 @@ class GraphDevice final : public ForwardingDevice {
   std::unique_ptr<ListedGraph> captured_;
 };
 
-/// Writes down what comes to be exchanged, with the gradients as they are then, and changes them as an exchange does.
+/// Writes down what comes to be exchanged, with the gradients as they are then, and changes them as
+/// an exchange does.
 class ListedExchanges final : public UpdateScheme {
  public:
-  ListedExchanges(Device& device, std::vector<Bucket> const& buckets, float* gradients, bool exchanges)
+  ListedExchanges(Device& device, std::vector<Bucket> const& buckets, float* gradients,
+                  bool exchanges)
       : device_(device), buckets_(buckets), gradients_(gradients), exchanges_(exchanges) {}
   std::vector<std::string> seen;
 
@@ -105,16 +109,19 @@ class ListedExchanges final : public UpdateScheme {
   bool exchanges_;
 };
 
-/// y = input; gradient p = 2 y, then y is halved: an operation that were done twice, or not at all, would show.
+/// y = input; gradient p = 2 y, then y is halved: an operation that were done twice, or not at all,
+/// would show.
 class SmallReplica final : public Replica {
  public:
-  SmallReplica(Device& device, float* y, float* gradients) : device_(device), y_(y), gradients_(gradients) {}
+  SmallReplica(Device& device, float* y, float* gradients)
+      : device_(device), y_(y), gradients_(gradients) {}
   void forward(InputBuffers const& input) override {
     device_.run("forward", elementwise::Copy{input.inputs.floats(), y_}, kSmallFloats);
   }
   void backward(InputBuffers const& /*input*/, GradientReducer& reducer) override {
     for (size_t p = 0; p < kSmallParameters; ++p) {
-      device_.run("gradient", elementwise::Add{y_, y_, gradients_ + p * kSmallFloats}, kSmallFloats);
+      device_.run("gradient", elementwise::Add{y_, y_, gradients_ + p * kSmallFloats},
+                  kSmallFloats);
       device_.run("halve", elementwise::Scale{y_, 0.5F}, kSmallFloats);
       reducer.ready(p);
     }
@@ -160,7 +167,8 @@ GraphOutcome train_small(GraphJob const& job, bool graphs) {
     std::vector<InputBuffers> inputs(job.places);
     for (InputBuffers& input : inputs) input.inputs = floats(kSmallFloats);
     ListedExchanges scheme(device, buckets, gradients.floats(), job.exchanges);
-    GradientReducer reducer(device, &scheme, buckets, gradients.floats(), accumulated.floats(), {job.overlap, job.accumulate});
+    GradientReducer reducer(device, &scheme, buckets, gradients.floats(), accumulated.floats(),
+                            {job.overlap, job.accumulate});
     SmallReplica plain(device, y.floats(), gradients.floats());
     char* said = nullptr;
     size_t said_bytes = 0;
@@ -179,7 +187,8 @@ GraphOutcome train_small(GraphJob const& job, bool graphs) {
         device.synchronize();
         outcome.after_batch.emplace_back(y.floats(), y.floats() + kSmallFloats);
         auto& all = outcome.after_batch.back();
-        all.insert(all.end(), gradients.floats(), gradients.floats() + kSmallParameters * kSmallFloats);
+        all.insert(all.end(), gradients.floats(),
+                   gradients.floats() + kSmallParameters * kSmallFloats);
       }
     }
     std::fclose(log);
@@ -232,7 +241,8 @@ TEST(GraphedReplica, GoesOnWithoutGraphsAndSaysOnceWhyWhereThereAreNone) {
   EXPECT_EQ(plain.exchanged, refused.exchanged);
   EXPECT_EQ(refused.replays, 0);
   EXPECT_EQ(refused.captures, 1);
-  EXPECT_THAT(refused.said, AllOf(HasSubstr("host:0"), HasSubstr("graph.forward"), HasSubstr("no luck today")));
+  EXPECT_THAT(refused.said,
+              AllOf(HasSubstr("host:0"), HasSubstr("graph.forward"), HasSubstr("no luck today")));
   EXPECT_EQ(std::count(refused.said.begin(), refused.said.end(), '\n'), 1);
 }
 
@@ -247,7 +257,8 @@ TEST(GraphedReplica, HasGraphsForAsManyPlacesAsItMay) {
 TEST(GraphedReplica, IsRefusedByHostDevices) {
   auto const group = open_devices("host", {.graphs = true});
   ASSERT_FALSE(group.has_value());
-  EXPECT_THAT(group.error().message, AllOf(HasSubstr("--cuda-graphs"), HasSubstr("use a cuda device")));
+  EXPECT_THAT(group.error().message,
+              AllOf(HasSubstr("--cuda-graphs"), HasSubstr("use a cuda device")));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ TEST(ReplicaCheck, SaysWhichDevicesDifferAfterWhichStep) {
   EXPECT_EQ(check.report(0, 4, weights), std::nullopt);
   EXPECT_EQ(check.report(2, 4, weights), std::nullopt);
   EXPECT_EQ(check.report(2, 9, weights), std::nullopt);
-  EXPECT_THAT(check.report(1, 4, other).value_or(""), ::testing::AllOf(HasSubstr("devices 0 and 1"), HasSubstr("step 4")));
+  EXPECT_THAT(check.report(1, 4, other).value_or(""),
+              ::testing::AllOf(HasSubstr("devices 0 and 1"), HasSubstr("step 4")));
 }
 
 TEST(ReplicaCheck, ForgetsAStepThatAllHaveReported) {

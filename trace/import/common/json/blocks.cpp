@@ -11,7 +11,8 @@ bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '
 }  // namespace
 
 size_t last_cut(std::string_view text) {
-  for (size_t open = text.rfind('{'); open != std::string_view::npos && open > 0; open = text.rfind('{', open - 1)) {
+  for (size_t open = text.rfind('{'); open != std::string_view::npos && open > 0;
+       open = text.rfind('{', open - 1)) {
     size_t at = open;
     while (at > 0 && is_json_space(text[at - 1])) --at;
     if (at == 0 || text[at - 1] != ',') continue;
@@ -22,7 +23,8 @@ size_t last_cut(std::string_view text) {
   return 0;
 }
 
-JsonBlocks::JsonBlocks(Input const& input, size_t block_bytes) : block_bytes_(block_bytes), is_plain_(input.plain().has_value()) {
+JsonBlocks::JsonBlocks(Input const& input, size_t block_bytes)
+    : block_bytes_(block_bytes), is_plain_(input.plain().has_value()) {
   if (is_plain_) {
     rest_ = *input.plain();
   } else {
@@ -90,7 +92,8 @@ JsonBlock JsonBlocks::next_unpacked() {
   auto following = std::make_shared<std::vector<char>>();
   size_t const left = end_ - begin_ - size;
   following->reserve(block_bytes_ + left);
-  following->assign(buffer_->begin() + static_cast<ptrdiff_t>(begin_ + size), buffer_->begin() + static_cast<ptrdiff_t>(end_));
+  following->assign(buffer_->begin() + static_cast<ptrdiff_t>(begin_ + size),
+                    buffer_->begin() + static_cast<ptrdiff_t>(end_));
   buffer_ = std::move(following);
   begin_ = 0;
   end_ = left;

@@ -1,5 +1,6 @@
-// JSON text in blocks that can be parsed at the same time: each but the first begins where an object of an array probably
-// begins, behind "},". Whether it does is seen when the block before it ends: a wrong guess costs time, never an event.
+// JSON text in blocks that can be parsed at the same time: each but the first begins where an
+// object of an array probably begins, behind "},". Whether it does is seen when the block before it
+// ends: a wrong guess costs time, never an event.
 #pragma once
 
 #include <cstddef>

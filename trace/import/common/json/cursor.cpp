@@ -9,12 +9,18 @@
 namespace stepscope::import {
 namespace {
 
-bool is_structure(char c) { return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}'; }  // | 0x20: of brackets their braces
+bool is_structure(char c) {
+  return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}';
+}  // | 0x20: of brackets their braces
 
 /// The length of the UTF-8 sequence that `text` begins with, 0 when it is none.
 size_t utf8_length(std::string_view text) {
-  auto const byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  auto const follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) { return byte(i) >= low && byte(i) <= high; };
+  auto const byte = [&](size_t i) {
+    return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0};
+  };
+  auto const follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   uint8_t const first = byte(0);
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
@@ -31,7 +37,8 @@ size_t utf8_length(std::string_view text) {
 class Nesting {
  public:
   enum class Step : uint8_t { kDeeper, kClosed, kBroken };
-  /// The next brace or bracket. kClosed: it was the last; kBroken: it closes what is not open, or is nested too deeply.
+  /// The next brace or bracket. kClosed: it was the last; kBroken: it closes what is not open, or
+  /// is nested too deeply.
   Step add(char c) {
     if (c == '{' || c == '[') {
       if (depth_ == closing_.size()) return Step::kBroken;
@@ -43,7 +50,8 @@ class Nesting {
   }
 
  private:
-  std::array<char, JsonCursor::kMaxDepth> closing_;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  std::array<char, JsonCursor::kMaxDepth>
+      closing_;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
   size_t depth_ = 0;
 };
 
@@ -55,16 +63,21 @@ struct Masks {
 constexpr ptrdiff_t kMaskBytes = 64;
 
 Masks masks_of(char const* text) {
-  __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+  __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\'), open = _mm_set1_epi8('{'),
+                close = _mm_set1_epi8('}');
   __m128i const lower = _mm_set1_epi8(0x20);
-  auto const bits = [](__m128i equal) { return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(equal))); };
+  auto const bits = [](__m128i equal) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(equal)));
+  };
   Masks masks;
   for (unsigned part = 0; part < 4; ++part) {
     __m128i const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(text + 16 * part));
     __m128i const lowered = _mm_or_si128(bytes, lower);
     masks.quotes |= bits(_mm_cmpeq_epi8(bytes, quote)) << (16 * part);
     masks.escapes |= bits(_mm_cmpeq_epi8(bytes, escape)) << (16 * part);
-    masks.braces |= bits(_mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close))) << (16 * part);
+    masks.braces |=
+        bits(_mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close)))
+        << (16 * part);
   }
   return masks;
 }
@@ -80,7 +93,8 @@ constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 void append_code_point(uint32_t code, std::string& to) {
   bool const is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  bool const is_control = (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
+  bool const is_control =
+      (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
   if (is_surrogate || is_control || code > 0x10FFFF) {
     to += kReplacementCharacter;
   } else if (code < 0x80) {
@@ -147,12 +161,15 @@ size_t append_escape(std::string_view text, std::string& to) {
 
 char const* find_structure(char const* at, char const* end) {
 #if defined(__SSE2__)
-  __m128i const quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'), lower = _mm_set1_epi8(0x20);
+  __m128i const quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'),
+                lower = _mm_set1_epi8(0x20);
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     __m128i const lowered = _mm_or_si128(text, lower);
-    __m128i const braces = _mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close));
-    auto const found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), braces)));
+    __m128i const braces =
+        _mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close));
+    auto const found =
+        static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), braces)));
     if (found != 0) return at + std::countr_zero(found);
   }
 #endif
@@ -176,7 +193,8 @@ bool JsonCursor::skip_nested() {
   Nesting nesting;
   bool in_string = false;
 #if defined(__SSE2__)
-  // Most of what is skipped is short strings: 64 bytes at once, those that are in strings are masked out.
+  // Most of what is skipped is short strings: 64 bytes at once, those that are in strings are
+  // masked out.
   while (end_ - at_ >= kMaskBytes) {
     Masks const masks = masks_of(at_);
     if (masks.escapes != 0) break;

@@ -1,6 +1,6 @@
-// A place in JSON text of traces, moved forward over tokens and whole values. Nothing is built: strings are the text between
-// their quotes, as it stands. Lenient where tools are: NaN and Infinity are values. The text is hostile; nothing is read behind
-// its end, and nesting is bounded.
+// A place in JSON text of traces, moved forward over tokens and whole values. Nothing is built:
+// strings are the text between their quotes, as it stands. Lenient where tools are: NaN and
+// Infinity are values. The text is hostile; nothing is read behind its end, and nesting is bounded.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +22,19 @@ namespace stepscope::import {
   __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
-    auto const found =
-        static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, escape))));
+    auto const found = static_cast<unsigned>(
+        _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, escape))));
     if (found != 0) return at + std::countr_zero(found);
   }
 #endif
   return std::find_if(at, end, [](char c) { return c == '"' || c == '\\'; });
 }
-/// The first that is no letter, digit, sign or point at or behind `at`, else `end`: where a number ends, or a word as null.
+/// The first that is no letter, digit, sign or point at or behind `at`, else `end`: where a number
+/// ends, or a word as null.
 inline char const* find_word_end(char const* at, char const* end) {
   auto const is_word = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '+' || c == '.';
   };
 #if defined(__SSE2__)
   // Signed comparisons: bytes of 0x80 and above are less than all of them.
@@ -43,7 +45,8 @@ inline char const* find_word_end(char const* at, char const* end) {
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     __m128i const letters = between(_mm_or_si128(text, _mm_set1_epi8(0x20)), 'a', 'z');
-    __m128i const points = _mm_andnot_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(',')), between(text, '+', '.'));
+    __m128i const points =
+        _mm_andnot_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(',')), between(text, '+', '.'));
     __m128i const word = _mm_or_si128(_mm_or_si128(letters, points), between(text, '0', '9'));
     auto const others = ~static_cast<unsigned>(_mm_movemask_epi8(word)) & 0xFFFFU;
     if (others != 0) return at + std::countr_zero(others);
@@ -66,12 +69,14 @@ inline char const* find_space_end(char const* at, char const* end) {
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     auto const equal = [text](char c) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(c)); };
-    __m128i const spaces = _mm_or_si128(_mm_or_si128(equal(' '), equal('\n')), _mm_or_si128(equal('\t'), equal('\r')));
+    __m128i const spaces =
+        _mm_or_si128(_mm_or_si128(equal(' '), equal('\n')), _mm_or_si128(equal('\t'), equal('\r')));
     auto const others = ~static_cast<unsigned>(_mm_movemask_epi8(spaces)) & 0xFFFFU;
     if (others != 0) return at + std::countr_zero(others);
   }
 #endif
-  return std::find_if_not(at, end, [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
+  return std::find_if_not(at, end,
+                          [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
 }
 
 class JsonCursor {
@@ -84,7 +89,8 @@ class JsonCursor {
   static constexpr int kMaxDepth = 1024;
 
   JsonCursor() = default;
-  explicit JsonCursor(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  explicit JsonCursor(std::string_view text)
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   [[nodiscard]] size_t offset() const { return static_cast<size_t>(at_ - begin_); }
   [[nodiscard]] std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
@@ -110,9 +116,11 @@ class JsonCursor {
   [[gnu::always_inline]] std::string_view string() {
     if (!expect('"')) return {};
     char const* const first = at_;
-    return skip_string() ? std::string_view(first, static_cast<size_t>(at_ - first - 1)) : std::string_view();
+    return skip_string() ? std::string_view(first, static_cast<size_t>(at_ - first - 1))
+                         : std::string_view();
   }
-  /// A value that is no object or array: of a string what stands between its quotes, else the word; empty when it fails.
+  /// A value that is no object or array: of a string what stands between its quotes, else the word;
+  /// empty when it fails.
   std::string_view scalar(bool& is_string) {
     is_string = peek() == '"';
     if (is_string) return string();
@@ -133,7 +141,8 @@ class JsonCursor {
     failure_ = Failure::kNone;
   }
 
-  /// Calls visit(key) for each member of the object that stands here; visit consumes the value. False when it fails.
+  /// Calls visit(key) for each member of the object that stands here; visit consumes the value.
+  /// False when it fails.
   template <class Visit>
   bool object(Visit&& visit) {
     if (!expect('{')) return false;
@@ -178,8 +187,8 @@ class JsonCursor {
   Failure failure_ = Failure::kNone;
 };
 
-/// Text of a JSON string: escapes resolved, bytes that are no UTF-8 and control characters but line ends and tabs replaced by
-/// U+FFFD. Longer texts than `most` bytes are cut.
+/// Text of a JSON string: escapes resolved, bytes that are no UTF-8 and control characters but line
+/// ends and tabs replaced by U+FFFD. Longer texts than `most` bytes are cut.
 std::string json_text(std::string_view raw, size_t most);
 
 }  // namespace stepscope::import

@@ -36,14 +36,15 @@ constexpr std::array<std::string_view, 2> kStepPrefixes = {"ProfilerStep#", "Pro
 
 /// "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 bool waits_for_input(std::string_view name) {
-  return name.find("DataLoader") != std::string_view::npos && name.find("__next__") != std::string_view::npos;
+  return name.find("DataLoader") != std::string_view::npos &&
+         name.find("__next__") != std::string_view::npos;
 }
 
 NameFacts facts_of(std::string_view name) {
   NameFacts facts;
   facts.is_known = true;
-  auto const prefix =
-      std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(), [&](std::string_view known) { return name.starts_with(known); });
+  auto const prefix = std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(),
+                                   [&](std::string_view known) { return name.starts_with(known); });
   if (prefix != kStepPrefixes.end()) {
     auto const step = parse_integer(name.substr(prefix->size()));
     if (step && *step >= 0) facts = {true, EventKind::kStep, *step};
@@ -57,16 +58,18 @@ NameFacts facts_of(std::string_view name) {
   return facts;
 }
 
-/// "matmul[0.120 ms]" → "matmul": PaddlePaddle puts each call's own duration behind its name. A text that is no duration of this
-/// event stays.
+/// "matmul[0.120 ms]" → "matmul": PaddlePaddle puts each call's own duration behind its name. A
+/// text that is no duration of this event stays.
 std::string_view without_duration(std::string_view name, int64_t dur_ns) {
   constexpr std::string_view kUnit = " ms]";
   if (!name.ends_with(kUnit)) return name;
   size_t const open = name.rfind('[');
   if (open == std::string_view::npos || open == 0) return name;
-  auto const told = parse_microseconds(name.substr(open + 1, name.size() - open - 1 - kUnit.size()));
+  auto const told =
+      parse_microseconds(name.substr(open + 1, name.size() - open - 1 - kUnit.size()));
   constexpr int64_t kNsOfLastDigit = 1000;
-  bool const is_it = told && *told < INT64_MAX / 1000 && std::abs(*told * 1000 - dur_ns) <= kNsOfLastDigit;
+  bool const is_it =
+      told && *told < INT64_MAX / 1000 && std::abs(*told * 1000 - dur_ns) <= kNsOfLastDigit;
   return is_it ? name.substr(0, open) : name;
 }
 
@@ -129,8 +132,10 @@ class BlockReader {
   }
 
   uint32_t track(TrackKey key) {
-    if (block_.tracks.size() >= kMostTracks && !track_numbers_.contains(key)) key = key_of_others(key.kind);
-    auto const [place, is_new] = track_numbers_.try_emplace(std::move(key), static_cast<uint32_t>(block_.tracks.size()));
+    if (block_.tracks.size() >= kMostTracks && !track_numbers_.contains(key))
+      key = key_of_others(key.kind);
+    auto const [place, is_new] =
+        track_numbers_.try_emplace(std::move(key), static_cast<uint32_t>(block_.tracks.size()));
     if (is_new) {
       block_.tracks.push_back(place->first);
       block_.rows.emplace_back();
@@ -140,15 +145,18 @@ class BlockReader {
   }
   /// Most events are of the thread of the one before.
   uint32_t thread(ChromeEvent const& event) {
-    if (has_last_ && event.process == last_process_ && event.thread == last_thread_) return last_track_;
+    if (has_last_ && event.process == last_process_ && event.thread == last_thread_)
+      return last_track_;
     last_process_ = event.process;
     last_thread_ = event.thread;
     has_last_ = true;
-    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(thread_of(event.thread))});
+    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process),
+                         std::string(thread_of(event.thread))});
     return last_track_;
   }
   uint32_t stream(std::string_view process, int32_t device, int64_t number) {
-    bool const is_last = device == last_device_ && number == last_stream_ && process == last_stream_process_;
+    bool const is_last =
+        device == last_device_ && number == last_stream_ && process == last_stream_process_;
     if (is_last && has_last_stream_) return last_stream_track_;
     last_stream_process_ = process;
     last_device_ = device;
@@ -158,9 +166,12 @@ class BlockReader {
     return last_stream_track_;
   }
   uint32_t stream_of(ChromeEvent const& event, KinetoArguments const& arguments) {
-    int64_t const device = arguments.device ? *arguments.device : parse_integer(event.process).value_or(-1);
-    int64_t const number = arguments.stream ? *arguments.stream : trailing_number(event.thread).value_or(0);
-    return stream(event.process, static_cast<int32_t>(std::clamp<int64_t>(device, -1, INT32_MAX)), number);
+    int64_t const device =
+        arguments.device ? *arguments.device : parse_integer(event.process).value_or(-1);
+    int64_t const number =
+        arguments.stream ? *arguments.stream : trailing_number(event.thread).value_or(0);
+    return stream(event.process, static_cast<int32_t>(std::clamp<int64_t>(device, -1, INT32_MAX)),
+                  number);
   }
 
   EventBatch& rows(uint32_t track) { return block_.rows[track]; }
@@ -195,7 +206,8 @@ class BlockReader {
       case KinetoCategory::kDeviceSync:
         return add_device_sync(event, times, id);
       case KinetoCategory::kDeviceRange: {
-        uint32_t const beside = track({TrackKey::Kind::kDeviceRanges, std::string(event.process), std::string(event.thread)});
+        uint32_t const beside = track(
+            {TrackKey::Kind::kDeviceRanges, std::string(event.process), std::string(event.thread)});
         return rows(beside).add_range(times.start, times.dur, id);
       }
       case KinetoCategory::kFlow:
@@ -209,10 +221,12 @@ class BlockReader {
     EventBatch& to = rows(where);
     ++block_.undecided[where];
     constexpr size_t kEmptyObject = 2;
-    if (event.arguments.size() <= kEmptyObject) return to.add_range(times.start, times.dur, StringId{name});
+    if (event.arguments.size() <= kEmptyObject)
+      return to.add_range(times.start, times.dur, StringId{name});
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
-    if (a.step_around) block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around});
+    if (a.step_around)
+      block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around});
     bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
     bool const is_placed = a.stream && a.device && a.correlation != 0;
     if (!has_shape && !a.step && !is_placed) return;
@@ -229,9 +243,12 @@ class BlockReader {
     block_.sayings.push_back(saying);
   }
 
-  /// The number that an annotation gives its step beside its name, as JAX does. There are few annotations.
+  /// The number that an annotation gives its step beside its name, as JAX does. There are few
+  /// annotations.
   static std::optional<int64_t> step_of_annotation(ChromeEvent const& event) {
-    if (event.category != "user_annotation" || event.arguments.find("step_num") == std::string_view::npos) return std::nullopt;
+    if (event.category != "user_annotation" ||
+        event.arguments.find("step_num") == std::string_view::npos)
+      return std::nullopt;
     auto const step = read_kineto_arguments(event.arguments).step;
     return step && *step >= 0 ? step : std::nullopt;
   }
@@ -240,7 +257,8 @@ class BlockReader {
     NameFacts const& known = facts(name, event.name);
     EventBatch& to = rows(thread(event));
     if (known.host_kind == EventKind::kStep) {
-      to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0, model::StepDetail{known.step});
+      to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0,
+             model::StepDetail{known.step});
     } else if (auto const step = step_of_annotation(event)) {
       to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0, model::StepDetail{*step});
     } else {
@@ -265,7 +283,8 @@ class BlockReader {
       }
       case model::ApiClass::kMemory:
         // What was allocated is told by "[memory]", where it is told.
-        return to.add(EventKind::kMemory, times.start, times.dur, id, arguments.correlation, model::MemoryDetail());
+        return to.add(EventKind::kMemory, times.start, times.dur, id, arguments.correlation,
+                      model::MemoryDetail());
       case model::ApiClass::kNoise:
       case model::ApiClass::kOther:
         return to.add(EventKind::kApi, times.start, times.dur, id, arguments.correlation);
@@ -288,15 +307,18 @@ class BlockReader {
       case KinetoCategory::kMemset:
         return EventKind::kMemset;
       case KinetoCategory::kDeviceOp:
-        if (EventKind const kind = kind_of_device_work(event.name); kind != EventKind::kKernel) return kind;
+        if (EventKind const kind = kind_of_device_work(event.name); kind != EventKind::kKernel)
+          return kind;
         break;
       default:
         break;
     }
-    return a.is_collective || facts(name, event.name).communicates ? EventKind::kCollective : EventKind::kKernel;
+    return a.is_collective || facts(name, event.name).communicates ? EventKind::kCollective
+                                                                   : EventKind::kKernel;
   }
 
-  DeviceOp device_op(ChromeEvent const& event, KinetoArguments const& a, uint32_t name, uint32_t stream) {
+  DeviceOp device_op(ChromeEvent const& event, KinetoArguments const& a, uint32_t name,
+                     uint32_t stream) {
     DeviceOp op;
     op.kind = kind_of_op(event, a, name);
     op.track = stream;
@@ -313,7 +335,8 @@ class BlockReader {
 
     model::CollectiveDetail detail = collective_of_kernel(event.name);
     if (a.is_collective) {
-      auto const [kind, algorithm, protocol] = std::tuple(detail.op, detail.algorithm, detail.protocol);
+      auto const [kind, algorithm, protocol] =
+          std::tuple(detail.op, detail.algorithm, detail.protocol);
       detail = a.collective;
       if (detail.rank < 0) add_group(detail.communicator, a.group);
       if (detail.op == model::CollectiveOp::kUnknown) detail.op = kind;
@@ -327,11 +350,14 @@ class BlockReader {
 
   /// Most are of the one that the last was of.
   void add_user(int32_t device, std::string_view process) {
-    auto const is_it = [&](BlockEvents::DeviceUser const& user) { return user.device == device && user.process == process; };
+    auto const is_it = [&](BlockEvents::DeviceUser const& user) {
+      return user.device == device && user.process == process;
+    };
     BlockEvents::DeviceUser& last = device < 0 ? last_caller_ : last_user_;
     if (last.process.data() != nullptr && is_it(last)) return;
     last = {device, process};
-    if (block_.users.size() < kMostDeviceUsers && std::none_of(block_.users.begin(), block_.users.end(), is_it))
+    if (block_.users.size() < kMostDeviceUsers &&
+        std::none_of(block_.users.begin(), block_.users.end(), is_it))
       block_.users.push_back(last);
   }
 
@@ -349,7 +375,8 @@ class BlockReader {
     auto const time = parse_microseconds(event.time);
     auto const id = parse_integer(event.id);
     if (!time || !id || *id <= 0) return;
-    BlockEvents::Arrow const arrow = {event.process, event.thread, *time, static_cast<uint64_t>(*id)};
+    BlockEvents::Arrow const arrow = {event.process, event.thread, *time,
+                                      static_cast<uint64_t>(*id)};
     if (op && arrow.ends_at(*op)) rows(op->track).correlation.back() = arrow.id;
     if (is_first) block_.first_arrow = arrow;
   }
@@ -360,9 +387,11 @@ class BlockReader {
     if (event.name != "Stream Wait Event" && a.sync_kind != "Stream Wait Event") return;
     model::StreamWaitDetail detail;
     detail.source_device = a.device.value_or(-1);
-    detail.source_stream = static_cast<int32_t>(std::clamp<int64_t>(a.wait_on_stream.value_or(-1), -1, INT32_MAX));
+    detail.source_stream =
+        static_cast<int32_t>(std::clamp<int64_t>(a.wait_on_stream.value_or(-1), -1, INT32_MAX));
     detail.source_correlation = a.wait_on_correlation;
-    rows(stream_of(event, a)).add(EventKind::kStreamWait, times.start, times.dur, name, a.correlation, detail);
+    rows(stream_of(event, a))
+        .add(EventKind::kStreamWait, times.start, times.dur, name, a.correlation, detail);
   }
 
   void add_instant(ChromeEvent const& event) {
@@ -372,11 +401,14 @@ class BlockReader {
     StringId const name{name_of(event.name)};
     if (event.name == "[memory]") {
       KinetoMemory const memory = read_kineto_memory(event.arguments);
-      // Without the totals, and not knowing what was there before, nothing can be said of the device.
+      // Without the totals, and not knowing what was there before, nothing can be said of the
+      // device.
       if (memory.device_type != 0 && memory.allocated_bytes) {
         model::MemoryDetail detail;
         detail.address = memory.address;
-        detail.bytes = static_cast<uint64_t>(memory.bytes < 0 ? -(memory.bytes + 1) : memory.bytes) + (memory.bytes < 0 ? 1 : 0);
+        detail.bytes =
+            static_cast<uint64_t>(memory.bytes < 0 ? -(memory.bytes + 1) : memory.bytes) +
+            (memory.bytes < 0 ? 1 : 0);
         detail.allocated_bytes = *memory.allocated_bytes;
         detail.reserved_bytes = memory.reserved_bytes.value_or(0);
         detail.device = memory.device;
@@ -394,8 +426,9 @@ class BlockReader {
     // S and F are how b and e were written once.
     char const phase = event.phase == 'S' ? 'b' : event.phase == 'F' ? 'e' : event.phase;
     bool const is_async = phase == 'b' || phase == 'e';
-    uint32_t const where =
-        is_async ? track({TrackKey::Kind::kAsync, std::string(event.process), std::string(event.category)}) : thread(event);
+    uint32_t const where = is_async ? track({TrackKey::Kind::kAsync, std::string(event.process),
+                                             std::string(event.category)})
+                                    : thread(event);
     uint32_t const name = name_of(event.name);
     uint32_t const op = phase == 'b' || phase == 'B' ? begun_op(event, name) : 0;
     block_.brackets.push_back({where, times.start, name, phase, event.id, op});
@@ -433,9 +466,11 @@ class BlockReader {
         return;
       }
       std::string name = event.name.empty() ? std::string(series) : std::string(event.name);
-      if (!event.name.empty() && !series.empty() && series != "value" && series != event.name) name += " " + std::string(series);
+      if (!event.name.empty() && !series.empty() && series != "value" && series != event.name)
+        name += " " + std::string(series);
       uint32_t const where = track({TrackKey::Kind::kCounter, std::string(event.process), name});
-      rows(where).add(EventKind::kSample, times.start, 0, StringId{name_of(event.name)}, 0, model::SampleDetail{*value});
+      rows(where).add(EventKind::kSample, times.start, 0, StringId{name_of(event.name)}, 0,
+                      model::SampleDetail{*value});
     });
   }
   static std::optional<double> parse_real(std::string_view number);
@@ -447,7 +482,8 @@ class BlockReader {
       if (next == '{' || next == '[') return void(cursor.value());
       bool is_string = false;
       std::string_view const value = cursor.scalar(is_string);
-      if (key == "name" || key == "labels") block_.metadata.push_back({event.name, event.process, event.thread, value});
+      if (key == "name" || key == "labels")
+        block_.metadata.push_back({event.name, event.process, event.thread, value});
     });
   }
 
@@ -477,7 +513,8 @@ class BlockReader {
 std::optional<double> BlockReader::parse_real(std::string_view number) {
   double value = 0;
   auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 

@@ -1,5 +1,5 @@
-// The events of one block of a trace, decoded as far as a block alone allows: rows by track, with names of its own. Blocks are
-// decoded at the same time; merged_events.h puts them together.
+// The events of one block of a trace, decoded as far as a block alone allows: rows by track, with
+// names of its own. Blocks are decoded at the same time; merged_events.h puts them together.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace stepscope::import {
 
-/// Which track: threads and counters by what the trace calls process and thread (or the counter's name), streams by device and
-/// number.
+/// Which track: threads and counters by what the trace calls process and thread (or the counter's
+/// name), streams by device and number.
 struct TrackKey {
   enum class Kind : uint8_t { kThread, kStream, kCounter, kDeviceRanges, kAsync };
   Kind kind = Kind::kThread;
@@ -39,7 +39,8 @@ struct TrackKeyHash {
     return XXH3_64bits_withSeed(numbers, sizeof numbers, thread);
   }
 };
-/// No machine has more threads and streams; what a damaged trace has beyond is put on one track of its kind.
+/// No machine has more threads and streams; what a damaged trace has beyond is put on one track of
+/// its kind.
 inline constexpr size_t kMostTracks = size_t{1} << 16U;
 inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others", -1, -1}; }
 
@@ -80,7 +81,8 @@ struct DeviceOp {
   model::KernelDetail kernel;
   model::CopyDetail copy;
   model::CollectiveDetail collective;
-  void add_to(model::EventBatch& rows, int64_t start_ns, int64_t dur_ns, model::StringId name) const;
+  void add_to(model::EventBatch& rows, int64_t start_ns, int64_t dur_ns,
+              model::StringId name) const;
 };
 
 struct BlockEvents {
@@ -97,8 +99,8 @@ struct BlockEvents {
     std::string_view what, process, thread, value;  ///< "thread_name", …, as they stand
   };
 
-  /// Where an arrow ends, and at what. Traces of roctracer tell by nothing else which call launched an op: it stands behind the
-  /// op.
+  /// Where an arrow ends, and at what. Traces of roctracer tell by nothing else which call launched
+  /// an op: it stands behind the op.
   struct Arrow {
     std::string_view process, thread;  ///< as they stand
     int64_t time_ns = 0;
@@ -109,7 +111,8 @@ struct BlockEvents {
     }
   };
 
-  /// What the trace calls the process that made calls of a device's runtime (device −1), or that an op of a device is of.
+  /// What the trace calls the process that made calls of a device's runtime (device −1), or that an
+  /// op of a device is of.
   struct DeviceUser {
     int32_t device;
     std::string_view process;
@@ -123,8 +126,10 @@ struct BlockEvents {
 
   RawTexts names;
   std::vector<TrackKey> tracks;
-  std::vector<model::EventBatch> rows;  ///< by track; names are ids of `names`, times ns on the trace's own clock
-  /// What events of no known category say: whether they are device work is known once their process and thread have names.
+  std::vector<model::EventBatch>
+      rows;  ///< by track; names are ids of `names`, times ns on the trace's own clock
+  /// What events of no known category say: whether they are device work is known once their process
+  /// and thread have names.
   struct Saying {
     uint32_t track, row;
     DeviceOp op;

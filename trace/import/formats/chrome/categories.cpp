@@ -9,10 +9,12 @@ namespace stepscope::import {
 namespace {
 
 /// How vendors' forks of Kineto begin the categories of their devices.
-constexpr std::array<std::string_view, 14> kVendorWords = {"gpu", "npu", "xpu",  "hpu",  "mlu", "musa", "gcu",
-                                                           "tpu", "dcu", "mtia", "cuda", "hip", "rocm", "privateuse1"};
+constexpr std::array<std::string_view, 14> kVendorWords = {
+    "gpu", "npu", "xpu",  "hpu",  "mlu", "musa", "gcu",
+    "tpu", "dcu", "mtia", "cuda", "hip", "rocm", "privateuse1"};
 
-/// Of other tools, and of forks that write them in other letters: in small letters, with lines for spaces.
+/// Of other tools, and of forks that write them in other letters: in small letters, with lines for
+/// spaces.
 constexpr std::array<std::pair<std::string_view, KinetoCategory>, 29> kOfOtherTools = {{
     {"kernels", KinetoCategory::kKernel},
     {"kernel", KinetoCategory::kKernel},
@@ -56,8 +58,8 @@ std::string in_small_letters_with_lines(std::string_view text) {
 
 KinetoCategory category_of_other_tool(std::string_view name) {
   std::string const small = in_small_letters_with_lines(name);
-  auto const found =
-      std::find_if(kOfOtherTools.begin(), kOfOtherTools.end(), [&](auto const& known) { return known.first == small; });
+  auto const found = std::find_if(kOfOtherTools.begin(), kOfOtherTools.end(),
+                                  [&](auto const& known) { return known.first == small; });
   return found == kOfOtherTools.end() ? KinetoCategory::kOther : found->second;
 }
 
@@ -65,13 +67,16 @@ KinetoCategory category_of_other_tool(std::string_view name) {
 KinetoCategory category_of_vendor(std::string_view text) {
   using enum KinetoCategory;
   if (auto const known = category_of_other_tool(text); known != kOther) return known;
-  std::string const small = text.ends_with("Runtime") ? std::string(text) : in_small_letters_with_lines(text);
+  std::string const small =
+      text.ends_with("Runtime") ? std::string(text) : in_small_letters_with_lines(text);
   std::string_view const name = small;
   size_t const line = name.find('_');
   if (line == std::string_view::npos) return name.ends_with("Runtime") ? kRuntime : kOther;
   std::string_view const rest = name.substr(line + 1);
   if (rest == "runtime" || rest == "driver") return kRuntime;
-  if (std::find(kVendorWords.begin(), kVendorWords.end(), name.substr(0, line)) == kVendorWords.end()) return kOther;
+  if (std::find(kVendorWords.begin(), kVendorWords.end(), name.substr(0, line)) ==
+      kVendorWords.end())
+    return kOther;
   if (rest == "memcpy") return kMemcpy;
   if (rest == "memset") return kMemset;
   if (rest == "kernel" || rest == "op" || rest == "ops") return kDeviceOp;
@@ -131,7 +136,8 @@ KinetoCategory category_of(std::string_view name) {
       {"OperatorInner", kHostRange},
       {"PythonUserDefined", kHostRange},
   }};
-  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](auto const& known) { return known.first == name; });
+  auto const found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](auto const& known) { return known.first == name; });
   return found == kNames.end() ? category_of_vendor(name) : found->second;
 }
 

@@ -18,7 +18,7 @@ enum class KinetoCategory : uint8_t {
   kDeviceOp,     ///< work of a device: its name tells whether it computes, copies or communicates
   kDeviceSync,   ///< what a stream or the host waits for, told by the device's side
   kDeviceRange,  ///< an annotation, over the device ops that were launched in it
-  kFlow          ///< arrows between events: from calls to device ops, from forward to backward operators
+  kFlow  ///< arrows between events: from calls to device ops, from forward to backward operators
 };
 
 KinetoCategory category_of(std::string_view name);

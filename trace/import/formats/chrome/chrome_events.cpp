@@ -22,14 +22,16 @@ std::optional<int64_t> parse_inexactly(std::string_view number) {
   double value = 0;
   auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   double const ns = value * kNsPerUs;
-  if (error != std::errc() || end != number.data() + number.size() || !(std::fabs(ns) < kLargest)) return std::nullopt;
+  if (error != std::errc() || end != number.data() + number.size() || !(std::fabs(ns) < kLargest))
+    return std::nullopt;
   return std::llround(ns);
 }
 
 }  // namespace
 
 size_t next_cut(std::string_view text, size_t from) {
-  for (size_t close = text.find('}', from); close != std::string_view::npos; close = text.find('}', close + 1)) {
+  for (size_t close = text.find('}', from); close != std::string_view::npos;
+       close = text.find('}', close + 1)) {
     size_t const comma = skip_spaces(text, close + 1);
     if (comma < text.size() && text[comma] == ']') return close + 1;
     if (comma >= text.size() || text[comma] != ',') continue;
@@ -45,13 +47,15 @@ std::optional<int64_t> parse_microseconds(std::string_view number) {
   size_t const first = !number.empty() && number[0] == '-' ? 1 : 0;
   size_t at = first;
   int64_t ns = 0;  // µs so far
-  for (; at < number.size() && is_digit(number[at]) && at - first <= kMostDigits; ++at) ns = ns * 10 + (number[at] - '0');
+  for (; at < number.size() && is_digit(number[at]) && at - first <= kMostDigits; ++at)
+    ns = ns * 10 + (number[at] - '0');
   if (at == first || at - first > kMostDigits || ns > kMostUs) return parse_inexactly(number);
   ns *= 1000;
   if (at < number.size() && number[at] == '.') {
     ++at;
     int64_t unit = 100;
-    for (; at < number.size() && is_digit(number[at]) && unit > 0; ++at, unit /= 10) ns += (number[at] - '0') * unit;
+    for (; at < number.size() && is_digit(number[at]) && unit > 0; ++at, unit /= 10)
+      ns += (number[at] - '0') * unit;
     if (at < number.size() && is_digit(number[at])) {
       if (number[at] >= '5') ++ns;
       while (at < number.size() && is_digit(number[at])) ++at;

@@ -1,4 +1,5 @@
-// Chrome trace events as they stand in JSON text: which tool wrote them, and what they mean, is not known here.
+// Chrome trace events as they stand in JSON text: which tool wrote them, and what they mean, is not
+// known here.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace stepscope::import {
 
-/// The members that all such events share. Views of the text: strings without their quotes and with their escapes, numbers as
-/// they are written; empty = the event does not say.
+/// The members that all such events share. Views of the text: strings without their quotes and with
+/// their escapes, numbers as they are written; empty = the event does not say.
 struct ChromeEvent {
   char phase = '\0';
   std::string_view category, name, time, duration, id, process, thread;
@@ -31,13 +32,13 @@ struct EventsEnd {
   size_t first_broken_at = 0;
 };
 
-/// Where the next object may begin, or the array end, behind something that is no event: behind "}", before "," and "{", or
-/// before
+/// Where the next object may begin, or the array end, behind something that is no event: behind
+/// "}", before "," and "{", or before
 /// "]". npos: nowhere.
 size_t next_cut(std::string_view text, size_t from);
 
-/// "1414456661601.577" (µs) → ns, exact to the last digit that is written, rounded to a ns. Nothing: not a number, or beyond
-/// 292 years.
+/// "1414456661601.577" (µs) → ns, exact to the last digit that is written, rounded to a ns.
+/// Nothing: not a number, or beyond 292 years.
 std::optional<int64_t> parse_microseconds(std::string_view number);
 
 /// Reads one event that begins at the cursor; false when the cursor has failed.
@@ -52,14 +53,16 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
           return;
         }
         if (is(key, "ts")) return void(event.time = cursor.scalar(is_string));
-        if (is(key, "id")) return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
+        if (is(key, "id"))
+          return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
         break;
       case 3:
         if (is(key, "cat")) return void(event.category = cursor.scalar(is_string));
         if (is(key, "pid")) return void(event.process = cursor.scalar(is_string));
         if (is(key, "tid")) return void(event.thread = cursor.scalar(is_string));
         if (is(key, "dur")) return void(event.duration = cursor.scalar(is_string));
-        if (is(key, "id2")) return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
+        if (is(key, "id2"))
+          return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
         break;
       case 4:
         if (is(key, "name")) return void(event.name = cursor.scalar(is_string));
@@ -72,14 +75,15 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
   });
 }
 
-/// Calls handle(event) for each event of a part of an array. `is_lost`: it is not known whether the text begins between events or
-/// inside one; then what has no phase is no event.
+/// Calls handle(event) for each event of a part of an array. `is_lost`: it is not known whether the
+/// text begins between events or inside one; then what has no phase is no event.
 template <class Handle>
 EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = false) {
   using State = EventsEnd::State;
   JsonCursor cursor(text);
   EventsEnd end;
-  std::optional<size_t> last_phase;  // where the last event can be; looked for once, and only in what is broken
+  std::optional<size_t>
+      last_phase;  // where the last event can be; looked for once, and only in what is broken
   auto const is_behind_events = [&](size_t at) {
     if (!last_phase) last_phase = text.rfind("\"ph\"");
     return *last_phase == std::string_view::npos || *last_phase < at;

@@ -32,7 +32,8 @@ constexpr size_t kMostTailBytes = size_t{1} << 20U;
 /// A file that has more of these is not worth the time: what seems to have no end is left out then.
 constexpr int kMostLooks = 16;
 
-/// In which "traceEvents" or a first "ph" is looked for: a long description, or name, may stand before.
+/// In which "traceEvents" or a first "ph" is looked for: a long description, or name, may stand
+/// before.
 constexpr size_t kMostSniffedBytes = size_t{64} << 20U;
 /// Some editors write it before JSON.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -44,14 +45,17 @@ struct ParsedBlock {
 
 class ChromeReader {
  public:
-  ChromeReader(Input const& input, size_t block_bytes) : input_(input), block_bytes_(block_bytes), blocks_(input, block_bytes) {}
+  ChromeReader(Input const& input, size_t block_bytes)
+      : input_(input), block_bytes_(block_bytes), blocks_(input, block_bytes) {}
 
   base::Expected<model::Trace> read() {
     if (auto begun = find_events(); !begun) return base::fail_with(begun);
     read_blocks();
     if (too_many_) {
-      return base::fail("{}: holds more than the {} events that fit into this machine's memory, cut it or use a larger machine",
-                        input_.name(), file::events_that_fit());
+      return base::fail(
+          "{}: holds more than the {} events that fit into this machine's memory, cut it or use a "
+          "larger machine",
+          input_.name(), file::events_that_fit());
     }
     read_trailer();
     if (merged_.event_count() == 0 && merged_.log().notes.empty() && !header_.is_kineto)
@@ -81,14 +85,19 @@ class ChromeReader {
         return {};
       }
       if (end == HeaderEnd::kMore && front.size() >= bytes && bytes < kMostHeaderBytes) continue;
-      if (auto const& damage = blocks_.damage()) return base::fail("{}: {}", input_.name(), *damage);
-      return end == HeaderEnd::kMore ? base::fail("{}: ends before its first event, record or copy it again", input_.name())
-                                     : base::fail("{}: is JSON without the member traceEvents, name a trace", input_.name());
+      if (auto const& damage = blocks_.damage())
+        return base::fail("{}: {}", input_.name(), *damage);
+      return end == HeaderEnd::kMore
+                 ? base::fail("{}: ends before its first event, record or copy it again",
+                              input_.name())
+                 : base::fail("{}: is JSON without the member traceEvents, name a trace",
+                              input_.name());
     }
   }
 
-  /// What the last bytes say of the job: traces that are taken on demand name the rank behind their events. Of a packed file
-  /// nothing, as all of it would have to be unpacked first: its messages get the rank at the end.
+  /// What the last bytes say of the job: traces that are taken on demand name the rank behind their
+  /// events. Of a packed file nothing, as all of it would have to be unpacked first: its messages
+  /// get the rank at the end.
   [[nodiscard]] TraceHeader header_at_end() const {
     constexpr std::string_view kMember = "\"distributedInfo\"";
     constexpr size_t kMostBytes = size_t{1} << 20U;
@@ -97,7 +106,8 @@ class ChromeReader {
     if (!all) return header;
 
     std::string_view tail = all->substr(all->size() - std::min(all->size(), kMostBytes));
-    // The events end far before most of the last bytes: a search backwards passes what stands behind them alone.
+    // The events end far before most of the last bytes: a search backwards passes what stands
+    // behind them alone.
     size_t const at = tail.rfind(kMember);
     if (at == std::string_view::npos) return header;
     JsonCursor cursor(tail.substr(at + kMember.size()));
@@ -109,16 +119,21 @@ class ChromeReader {
     size_t const tokens = 2 * std::max(1U, std::thread::hardware_concurrency());
     using Parsed = std::shared_ptr<ParsedBlock>;
     tbb::parallel_pipeline(
-        tokens,
-        tbb::make_filter<void, Parsed>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& flow) {
-          auto parsed = std::make_shared<ParsedBlock>();
-          if (!is_over_) parsed->block = blocks_.next();
-          if (parsed->block.text.empty()) flow.stop();
-          return parsed;
-        }) & tbb::make_filter<Parsed, Parsed>(tbb::filter_mode::parallel, [](Parsed parsed) {
-          parsed->events = read_block(parsed->block.text);
-          return parsed;
-        }) & tbb::make_filter<Parsed, void>(tbb::filter_mode::serial_in_order, [&](Parsed const& parsed) { take(*parsed); }));
+        tokens, tbb::make_filter<void, Parsed>(tbb::filter_mode::serial_in_order,
+                                               [&](tbb::flow_control& flow) {
+                                                 auto parsed = std::make_shared<ParsedBlock>();
+                                                 if (!is_over_) parsed->block = blocks_.next();
+                                                 if (parsed->block.text.empty()) flow.stop();
+                                                 return parsed;
+                                               }) &
+                    tbb::make_filter<Parsed, Parsed>(tbb::filter_mode::parallel,
+                                                     [](Parsed parsed) {
+                                                       parsed->events =
+                                                           read_block(parsed->block.text);
+                                                       return parsed;
+                                                     }) &
+                    tbb::make_filter<Parsed, void>(tbb::filter_mode::serial_in_order,
+                                                   [&](Parsed const& parsed) { take(*parsed); }));
   }
 
   /// In the order of the text.
@@ -142,7 +157,8 @@ class ChromeReader {
     if (too_many_) return;
     EventsEnd const end = events.end;
     if (end.broken > 0 && merged_.log().notes.empty()) {
-      merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event", begin + end.first_broken_at));
+      merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event",
+                                                begin + end.first_broken_at));
     }
     merged_.add(std::move(events));
     if (merged_.event_count() > file::events_that_fit()) is_over_ = too_many_ = true;
@@ -160,7 +176,8 @@ class ChromeReader {
   void look_through_open() {
     std::string const text = std::exchange(open_, {});
     if (looks_ == 0)
-      merged_.log().notes.push_back("something that is no event seemed to have no end: events in it may be missing");
+      merged_.log().notes.push_back(
+          "something that is no event seemed to have no end: events in it may be missing");
     size_t const cut = next_cut(text, 1);
     if (cut == std::string_view::npos || ++looks_ > kMostLooks) return;
     std::string_view const rest = std::string_view(text).substr(cut);
@@ -175,9 +192,11 @@ class ChromeReader {
     // Each time less is left.
     while (!is_closed_ && open_.size() > kMostTailBytes) look_through_open();
     if (is_closed_) {
-      for (JsonBlock block = blocks_.next(); !block.text.empty(); block = blocks_.next()) keep_trailer(block.text);
+      for (JsonBlock block = blocks_.next(); !block.text.empty(); block = blocks_.next())
+        keep_trailer(block.text);
       JsonCursor cursor(trailer_);
-      bool const is_whole = !needs_closing_ || read_header(cursor, false, header_) == HeaderEnd::kOver;
+      bool const is_whole =
+          !needs_closing_ || read_header(cursor, false, header_) == HeaderEnd::kOver;
       if (!is_whole) {
         find_base_time();
         note_truncation("behind its events, or what stands there is no JSON");
@@ -199,7 +218,8 @@ class ChromeReader {
     size_t const first = behind.find_first_not_of(" \t\r\n,;");
     if (first == std::string_view::npos || (behind[first] != '{' && behind[first] != '[')) return;
     merged_.log().notes.emplace_back(
-        "another document stands behind the end of the trace and was left out: put each into a file of its own");
+        "another document stands behind the end of the trace and was left out: put each into a "
+        "file of its own");
   }
   /// Kineto writes messages with quotes in them before it.
   void find_base_time() {
@@ -213,7 +233,8 @@ class ChromeReader {
   }
   void note_truncation(std::string const& where) {
     merged_.log().truncated = true;
-    merged_.log().notes.push_back(fmt::format("the file ends {}: what came before was read", where));
+    merged_.log().notes.push_back(
+        fmt::format("the file ends {}: what came before was read", where));
   }
 
   Input const& input_;
@@ -221,7 +242,8 @@ class ChromeReader {
   JsonBlocks blocks_;
   TraceHeader header_;
   MergedEvents merged_;
-  bool needs_closing_ = false;        ///< the events are in an object: an array may end with its last event
+  bool needs_closing_ =
+      false;  ///< the events are in an object: an array may end with its last event
   std::atomic<bool> is_over_{false};  ///< no more blocks are needed
   bool is_closed_ = false;            ///< the events have ended
   bool too_many_ = false;
@@ -234,8 +256,8 @@ class ChromeReader {
 
 /// The first members of a trace's object and of the first event of a list.
 constexpr std::string_view kFirstMembersOfChrome =
-    " schemaVersion deviceProperties distributedInfo traceEvents traceName displayTimeUnit otherData cuda_runtime_version "
-    "record_shapes with_flops profile_memory ph cat ";
+    " schemaVersion deviceProperties distributedInfo traceEvents traceName displayTimeUnit "
+    "otherData cuda_runtime_version record_shapes with_flops profile_memory ph cat ";
 
 /// As std::string_view::find(), which would stop at every quotation mark.
 bool holds_text(std::string_view text, std::string_view part) {
@@ -263,10 +285,13 @@ bool is_chrome_trace(Input const& input) {
   if (first == std::string_view::npos) return false;
   if (head[first] == '[') return is_near_begin(input, "\"ph\"");
   if (head[first] != '{') return false;
-  return head.find("\"deviceProperties\"") != std::string_view::npos || is_near_begin(input, "\"traceEvents\"");
+  return head.find("\"deviceProperties\"") != std::string_view::npos ||
+         is_near_begin(input, "\"traceEvents\"");
 }
 
-base::Expected<model::Trace> read_chrome_trace(Input const& input) { return read_chrome_trace(input, kBlockBytes); }
+base::Expected<model::Trace> read_chrome_trace(Input const& input) {
+  return read_chrome_trace(input, kBlockBytes);
+}
 
 base::Expected<model::Trace> read_chrome_trace(Input const& input, size_t block_bytes) {
   return ChromeReader(input, block_bytes).read();

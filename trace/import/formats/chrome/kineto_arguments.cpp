@@ -18,12 +18,15 @@ using model::CollectiveOp;
 using model::DataType;
 
 int32_t to_int32(std::optional<int64_t> number, int32_t otherwise) {
-  return number && *number >= INT32_MIN && *number <= INT32_MAX ? static_cast<int32_t>(*number) : otherwise;
+  return number && *number >= INT32_MIN && *number <= INT32_MAX ? static_cast<int32_t>(*number)
+                                                                : otherwise;
 }
 uint32_t to_uint32(std::optional<int64_t> number) {
   return number && *number >= 0 && *number <= UINT32_MAX ? static_cast<uint32_t>(*number) : 0;
 }
-uint64_t to_uint64(std::optional<int64_t> number) { return number && *number >= 0 ? static_cast<uint64_t>(*number) : 0; }
+uint64_t to_uint64(std::optional<int64_t> number) {
+  return number && *number >= 0 ? static_cast<uint64_t>(*number) : 0;
+}
 
 /// "[8, 1, 1]"
 std::array<uint32_t, 3> three_numbers(std::string_view list) {
@@ -54,7 +57,8 @@ uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType t
   return each > 0 && elements < kMost / each ? elements * each : 0;
 }
 
-void complete(model::CollectiveDetail& detail, CollectiveArguments const& a, GroupMembers& members) {
+void complete(model::CollectiveDetail& detail, CollectiveArguments const& a,
+              GroupMembers& members) {
   detail.op = collective_op_of(a.name);
   detail.communicator = communicator_of(a.group, members.ranks);
   members.size = detail.participants;
@@ -75,8 +79,9 @@ class ArgumentReader {
   KinetoArguments read() {
     cursor_.object([&](std::string_view key) {
       char const first = key.empty() ? '\0' : key[0];
-      bool const is_known =
-          first >= 'A' && first <= 'Z' ? read_of_collective(key) : first != '\0' && (read_of_op(key) || read_of_kernel(key));
+      bool const is_known = first >= 'A' && first <= 'Z'
+                                ? read_of_collective(key)
+                                : first != '\0' && (read_of_op(key) || read_of_kernel(key));
       if (!is_known) cursor_.value();
     });
     if (a_.is_collective) complete(a_.collective, c_, a_.group);
@@ -92,31 +97,37 @@ class ArgumentReader {
         return is(key, "bytes") && set(a_.bytes, to_uint64(number()));
       case 'c':
         // Kineto; PaddlePaddle; XLA; Ascend; rocprofv3; others.
-        if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") || is(key, "connection_id") ||
-            is(key, "corr_id") || is(key, "correlationId") || is(key, "correlationID") || is(key, "corrId"))
+        if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") ||
+            is(key, "connection_id") || is(key, "corr_id") || is(key, "correlationId") ||
+            is(key, "correlationID") || is(key, "corrId"))
           return set(a_.correlation, to_uint64(number()));
         return is(key, "cuda_sync_kind") && set(a_.sync_kind, text());
       case 'd':
         if (is(key, "dtype")) return set(a_.collective.data_type, data_type_of(text()));
-        return (is(key, "device") || is(key, "device_id") || is(key, "deviceId") || is(key, "device id")) && set_device();
+        return (is(key, "device") || is(key, "device_id") || is(key, "deviceId") ||
+                is(key, "device id")) &&
+               set_device();
       case 'g':
         return (is(key, "gpu_id") || is(key, "gpu")) && set_device();
       case 's':
         if (is(key, "step_num")) return set(a_.step, number());
         if (is(key, "step")) return set(a_.step_around, number());
-        return (is(key, "stream") || is(key, "stream_id") || is(key, "streamId") || is(key, "stream id")) &&
+        return (is(key, "stream") || is(key, "stream_id") || is(key, "streamId") ||
+                is(key, "stream id")) &&
                set(a_.stream, number());
       case 'k':
         if (is(key, "kernel_details")) return set(a_.kernel, parse_kernel_details(text()));
         return false;
       case 'm':
-        if (is(key, "memcpy_details") || is(key, "memset_details")) return set(a_.bytes, parse_copy_details(text()).bytes);
+        if (is(key, "memcpy_details") || is(key, "memset_details"))
+          return set(a_.bytes, parse_copy_details(text()).bytes);
         return false;
       case 't':
         return is(key, "toDevice") && set(a_.peer_device, to_int32(number(), -1));
       case 'w':
         if (is(key, "wait_on_stream")) return set(a_.wait_on_stream, number());
-        return is(key, "wait_on_cuda_event_record_corr_id") && set(a_.wait_on_correlation, to_uint64(number()));
+        return is(key, "wait_on_cuda_event_record_corr_id") &&
+               set(a_.wait_on_correlation, to_uint64(number()));
       default:
         return false;
     }
@@ -138,10 +149,12 @@ class ArgumentReader {
       kernel.block_z = block[2];
       return true;
     }
-    if (is(key, "registers per thread")) return set(kernel.registers_per_thread, to_uint32(number()));
+    if (is(key, "registers per thread"))
+      return set(kernel.registers_per_thread, to_uint32(number()));
     if (is(key, "shared memory")) return set(kernel.shared_memory_bytes, to_uint32(number()));
     if (is(key, "est. achieved occupancy %"))
-      return set(kernel.occupancy_percent, static_cast<uint8_t>(std::clamp<int64_t>(number().value_or(0), 0, 100)));
+      return set(kernel.occupancy_percent,
+                 static_cast<uint8_t>(std::clamp<int64_t>(number().value_or(0), 0, 100)));
     if (is(key, "graph id")) return set(kernel.graph, to_uint32(number()));
     return is(key, "graph node id") && set(kernel.graph_node, to_uint64(number()));
   }
@@ -151,9 +164,11 @@ class ArgumentReader {
       a_.is_collective = true;
       return set(c_.name, text());
     }
-    if (is(key, "Physic Stream Id") || is(key, "Stream Id") || is(key, "Stream ID") || is(key, "Stream"))
+    if (is(key, "Physic Stream Id") || is(key, "Stream Id") || is(key, "Stream ID") ||
+        is(key, "Stream"))
       return set(a_.stream, number());
-    if (is(key, "Correlation ID") || is(key, "Correlation Id") || is(key, "CorrelationId") || is(key, "Correlation"))
+    if (is(key, "Correlation ID") || is(key, "Correlation Id") || is(key, "CorrelationId") ||
+        is(key, "Correlation"))
       return set(a_.correlation, to_uint64(number()));
     if (is(key, "Device ID") || is(key, "Device Id") || is(key, "Device")) return set_device();
     if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
@@ -206,9 +221,11 @@ std::optional<int64_t> parse_integer(std::string_view number) {
   auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error == std::errc() && end == number.data() + number.size()) return value;
   double inexact = 0;  // "2.0", 1e3
-  auto const [inexact_end, inexact_error] = std::from_chars(number.data(), number.data() + number.size(), inexact);
+  auto const [inexact_end, inexact_error] =
+      std::from_chars(number.data(), number.data() + number.size(), inexact);
   constexpr double kMost = 9e18;
-  if (inexact_error != std::errc() || inexact_end != number.data() + number.size() || !(std::fabs(inexact) < kMost)) {
+  if (inexact_error != std::errc() || inexact_end != number.data() + number.size() ||
+      !(std::fabs(inexact) < kMost)) {
     return std::nullopt;
   }
   return static_cast<int64_t>(inexact);
@@ -221,7 +238,9 @@ std::optional<int64_t> trailing_number(std::string_view text) {
   return first == text.size() ? std::nullopt : parse_integer(text.substr(first));
 }
 
-KinetoArguments read_kineto_arguments(std::string_view arguments) { return ArgumentReader(arguments).read(); }
+KinetoArguments read_kineto_arguments(std::string_view arguments) {
+  return ArgumentReader(arguments).read();
+}
 
 KinetoMemory read_kineto_memory(std::string_view arguments) {
   KinetoMemory memory;
@@ -244,7 +263,8 @@ KinetoMemory read_kineto_memory(std::string_view arguments) {
 
 namespace {
 
-/// The memory that a letter of "HtoD" or "M2D" stands for: M is the host's in Level Zero, S is shared, A an array.
+/// The memory that a letter of "HtoD" or "M2D" stands for: M is the host's in Level Zero, S is
+/// shared, A an array.
 std::optional<char> side_of(char letter) {
   switch (letter) {
     case 'H':
@@ -263,7 +283,8 @@ std::optional<char> side_of(char letter) {
 
 model::CopyDirection direction_of(char from, char to) {
   using model::CopyDirection;
-  if (from == 'p' || to == 'p') return from == to ? CopyDirection::kPeerToPeer : CopyDirection::kUnknown;
+  if (from == 'p' || to == 'p')
+    return from == to ? CopyDirection::kPeerToPeer : CopyDirection::kUnknown;
   if (from == 'h') return to == 'h' ? CopyDirection::kHostToHost : CopyDirection::kHostToDevice;
   return to == 'h' ? CopyDirection::kDeviceToHost : CopyDirection::kDeviceToDevice;
 }
@@ -278,13 +299,15 @@ model::CopyDirection direction_of_letters(std::string_view name) {
     size_t const last = at + (is_digit ? 2 : 3);
     if (last >= name.size()) continue;
     char first = name[at], second = name[last];
-    bool const is_alone = (at == 0 || !is_letter(name[at - 1])) && (last + 1 == name.size() || !is_letter(name[last + 1]));
+    bool const is_alone = (at == 0 || !is_letter(name[at - 1])) &&
+                          (last + 1 == name.size() || !is_letter(name[last + 1]));
     if (is_digit && is_alone && first >= 'a' && second >= 'a') {
       first = static_cast<char>(first - 'a' + 'A');
       second = static_cast<char>(second - 'a' + 'A');
     }
     auto const from = side_of(first), to = side_of(second);
-    bool const is_end = last + 1 == name.size() || !(name[last + 1] >= 'a' && name[last + 1] <= 'z');
+    bool const is_end =
+        last + 1 == name.size() || !(name[last + 1] >= 'a' && name[last + 1] <= 'z');
     if (from && to && is_end) return direction_of(*from, *to);
   }
   return model::CopyDirection::kUnknown;
@@ -298,13 +321,18 @@ model::CopyDirection direction_of_words(std::string_view name) {
     std::string_view text;
     char side;
   };
-  static constexpr std::array<Word, 6> kWords = {
-      {{"host", 'h'}, {"device", 'd'}, {"pinned", 'h'}, {"pageable", 'h'}, {"shared", 'd'}, {"peer", 'p'}}};
+  static constexpr std::array<Word, 6> kWords = {{{"host", 'h'},
+                                                  {"device", 'd'},
+                                                  {"pinned", 'h'},
+                                                  {"pageable", 'h'},
+                                                  {"shared", 'd'},
+                                                  {"peer", 'p'}}};
   std::array<char, 2> sides{};
   size_t found = 0;
   for (size_t at = 0; at < small.size() && found < sides.size();) {
-    auto const word =
-        std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) { return small.compare(at, w.text.size(), w.text) == 0; });
+    auto const word = std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) {
+      return small.compare(at, w.text.size(), w.text) == 0;
+    });
     if (word != kWords.end()) sides[found++] = word->side;
     at += word == kWords.end() ? 1 : word->text.size();
   }

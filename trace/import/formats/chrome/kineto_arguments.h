@@ -10,7 +10,8 @@
 
 namespace stepscope::import {
 
-/// Of a device op, or of a call that launches one. Nothing is invented: what is not said keeps its default.
+/// Of a device op, or of a call that launches one. Nothing is invented: what is not said keeps its
+/// default.
 struct KinetoArguments {
   uint64_t correlation = 0;
   std::optional<int32_t> device;
@@ -40,7 +41,8 @@ struct KinetoMemory {
 };
 KinetoMemory read_kineto_memory(std::string_view arguments);
 
-/// "Memcpy HtoD (Pinned -> Device)" → the copy's direction, and whether the host's side is page-locked.
+/// "Memcpy HtoD (Pinned -> Device)" → the copy's direction, and whether the host's side is
+/// page-locked.
 model::CopyDetail copy_of_name(std::string_view name);
 
 /// A whole number, quoted or not; nothing when it is none.

@@ -16,7 +16,8 @@ using model::StringId;
 
 constexpr size_t kMostTextBytes = 256;  // of a thread's or process's name
 
-/// The farthest that there is where a damaged trace is farther from its origin: the builder moves such events, and counts them.
+/// The farthest that there is where a damaged trace is farther from its origin: the builder moves
+/// such events, and counts them.
 int64_t minus(int64_t a, int64_t b) {
   int64_t difference = 0;
   if (!__builtin_sub_overflow(a, b, &difference)) return difference;
@@ -29,21 +30,27 @@ std::string without_last_spaces(std::string text) {
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
-std::string text_of(std::string_view raw) { return without_last_spaces(json_text(raw, kMostTextBytes)); }
+std::string text_of(std::string_view raw) {
+  return without_last_spaces(json_text(raw, kMostTextBytes));
+}
 
 /// U+FFFD where the trace itself has none.
 bool has_replacement(std::string_view text, std::string_view raw) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-  auto const has = [raw](std::string_view part) { return raw.find(part) != std::string_view::npos; };
-  return text.find(kReplacement) != std::string_view::npos && !has(kReplacement) && !has("\\ufffd") && !has("\\uFFFD");
+  auto const has = [raw](std::string_view part) {
+    return raw.find(part) != std::string_view::npos;
+  };
+  return text.find(kReplacement) != std::string_view::npos && !has(kReplacement) &&
+         !has("\\ufffd") && !has("\\uFFFD");
 }
 
-/// The first time of a block's events, but of those that are a day and more before most others: a time of 0 among epoch times
-/// would hide when the trace began. Nothing: it has no events.
+/// The first time of a block's events, but of those that are a day and more before most others: a
+/// time of 0 among epoch times would hide when the trace began. Nothing: it has no events.
 std::optional<int64_t> origin_of(BlockEvents const& block) {
   constexpr int64_t kDayNs = 86'400'000'000'000;
   std::vector<int64_t> times;
-  for (EventBatch const& rows : block.rows) times.insert(times.end(), rows.start.begin(), rows.start.end());
+  for (EventBatch const& rows : block.rows)
+    times.insert(times.end(), rows.start.begin(), rows.start.end());
   for (BlockEvents::Bracket const& bracket : block.brackets) times.push_back(bracket.time_ns);
   if (times.empty()) return std::nullopt;
   auto const middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
@@ -100,14 +107,17 @@ void MergedEvents::add(BlockEvents block) {
   log().unknown_events += block.unknown;
   std::vector<StringId> const names = intern_names(block);
   if (!origin_ns_) origin_ns_ = origin_of(block);
-  if (last_op_ && block.first_arrow && block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
+  if (last_op_ && block.first_arrow &&
+      block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
     tracks_[last_op_->track].batches.back().correlation.back() = block.first_arrow->id;
   for (BlockEvents::DeviceUser const& user : block.users)
     if (device_users_.size() < kMostDeviceUsers || device_users_.contains(user.device))
-      if (auto& processes = device_users_[user.device]; processes.size() < kMostDeviceUsers) processes.emplace(user.process);
+      if (auto& processes = device_users_[user.device]; processes.size() < kMostDeviceUsers)
+        processes.emplace(user.process);
   for (BlockEvents::Group const& group : block.groups)
     if (rank_ && !ranks_in_groups_.contains(group.communicator))
-      ranks_in_groups_.emplace(group.communicator, rank_in_group(*rank_, world_size_, group.members));
+      ranks_in_groups_.emplace(group.communicator,
+                               rank_in_group(*rank_, world_size_, group.members));
   std::vector<size_t> numbers;
   for (size_t i = 0; i < block.tracks.size(); ++i) {
     numbers.push_back(track_of(block.tracks[i]));
@@ -117,8 +127,8 @@ void MergedEvents::add(BlockEvents block) {
   }
   for (BlockEvents::Saying const& saying : block.sayings) {
     MergedTrack& track = tracks_[numbers[saying.track]];
-    track.sayings.push_back(
-        {track.batches.size() - 1, saying.row, saying.op, saying.step, saying.is_op, saying.is_placed, saying.device});
+    track.sayings.push_back({track.batches.size() - 1, saying.row, saying.op, saying.step,
+                             saying.is_op, saying.is_placed, saying.device});
   }
   for (BlockEvents::Part const& part : block.parts) {
     MergedTrack& track = tracks_[numbers[part.track]];
@@ -135,8 +145,9 @@ void MergedEvents::add(BlockEvents block) {
   }
   for (BlockEvents::Bracket const& bracket : block.brackets) {
     auto const op = bracket.op == 0 ? std::nullopt : std::optional(first_op + bracket.op - 1);
-    brackets_[numbers[bracket.track]].push_back(
-        {possible(minus(bracket.time_ns, *origin_ns_)), names[bracket.name], bracket.phase, std::string(bracket.id), op});
+    brackets_[numbers[bracket.track]].push_back({possible(minus(bracket.time_ns, *origin_ns_)),
+                                                 names[bracket.name], bracket.phase,
+                                                 std::string(bracket.id), op});
   }
   for (BlockEvents::Bracket const& bracket : block.brackets)
     last_ns_ = std::max(last_ns_, possible(minus(bracket.time_ns, *origin_ns_)));
@@ -144,18 +155,21 @@ void MergedEvents::add(BlockEvents block) {
   for (BlockEvents::Metadata const& metadata : block.metadata) add_metadata(metadata);
 }
 
-void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<StringId> const& names) {
+void MergedEvents::add_rows(MergedTrack& track, EventBatch rows,
+                            std::vector<StringId> const& names) {
   for (size_t i = 0; i < rows.size(); ++i) {
     rows.start[i] = minus(rows.start[i], *origin_ns_);
     rows.name[i] = names[rows.name[i].value];
     track.copies += rows.kind[i] == EventKind::kMemcpy ? 1 : 0;
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
-    last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
+    last_ns_ = std::max(
+        last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
   track.events += rows.size();
   event_count_ += rows.size();
   if (rank_)
-    for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+    for (model::CollectiveDetail& detail :
+         std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
       add_own_rank(detail);
   if (!rows.empty()) track.batches.push_back(std::move(rows));
 }
@@ -166,19 +180,22 @@ void MergedEvents::add_late_rank(TraceHeader const& header) {
   rank_ = header.rank;
   for (MergedTrack& track : tracks_)
     for (EventBatch& rows : track.batches)
-      for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+      for (model::CollectiveDetail& detail :
+           std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
         add_own_rank(detail);
   for (DeviceOp& op : ops_)
     if (op.kind == EventKind::kCollective) add_own_rank(op.collective);
 }
 
-/// Of messages the rank in the job, as their peers are told by it; of collectives that in their group: by it another recording of
-/// this process, a dump of its collectives, is known to be of the same participant.
+/// Of messages the rank in the job, as their peers are told by it; of collectives that in their
+/// group: by it another recording of this process, a dump of its collectives, is known to be of the
+/// same participant.
 void MergedEvents::add_own_rank(model::CollectiveDetail& detail) const {
   if (detail.rank >= 0) return;
   if (model::is_point_to_point(detail.op)) {
     if (detail.peer >= 0) detail.rank = *rank_;
-  } else if (auto const known = ranks_in_groups_.find(detail.communicator); known != ranks_in_groups_.end()) {
+  } else if (auto const known = ranks_in_groups_.find(detail.communicator);
+             known != ranks_in_groups_.end()) {
     detail.rank = known->second;
   }
 }
@@ -188,7 +205,8 @@ void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
     thread_names_[{std::string(metadata.process), std::string(thread_of(metadata.thread))}] =
         without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   } else if (metadata.what == "process_name") {
-    process_names_[std::string(metadata.process)] = without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
+    process_names_[std::string(metadata.process)] =
+        without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   } else if (metadata.what == "process_labels") {
     process_labels_[std::string(metadata.process)] = text_of(metadata.value);
   }
@@ -196,7 +214,8 @@ void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
 
 void MergedEvents::close_brackets() {
   for (auto& [track, brackets] : brackets_) {
-    std::stable_sort(brackets.begin(), brackets.end(), [](Bracket const& a, Bracket const& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(brackets.begin(), brackets.end(),
+                     [](Bracket const& a, Bracket const& b) { return a.time_ns < b.time_ns; });
     if (tracks_[track].key.kind == TrackKey::Kind::kAsync) {
       close_async(track, brackets);
     } else {
@@ -221,18 +240,21 @@ void MergedEvents::add_closed(size_t track, Bracket const& begin, int64_t dur_ns
   ++to.events;
 }
 
-/// B and E: an end closes the last open begin of its name on its thread. An end without a name closes the last one that is open,
-/// and so do all ends of a thread where none has the name of a begin: there they say something else.
+/// B and E: an end closes the last open begin of its name on its thread. An end without a name
+/// closes the last one that is open, and so do all ends of a thread where none has the name of a
+/// begin: there they say something else.
 void MergedEvents::close_nested(size_t track, std::vector<Bracket> brackets) {
   StringId const nameless = builder_.intern("");
   std::set<uint32_t> begun;
   for (Bracket const& bracket : brackets)
     if (bracket.phase == 'B') begun.insert(bracket.name.value);
-  bool const have_names = std::any_of(brackets.begin(), brackets.end(), [&](Bracket const& bracket) {
-    return bracket.phase == 'E' && bracket.name != nameless && begun.contains(bracket.name.value);
-  });
+  bool const have_names =
+      std::any_of(brackets.begin(), brackets.end(), [&](Bracket const& bracket) {
+        return bracket.phase == 'E' && bracket.name != nameless &&
+               begun.contains(bracket.name.value);
+      });
 
-  std::vector<size_t> open;                              // places; closed ones stay until they are the last
+  std::vector<size_t> open;  // places; closed ones stay until they are the last
   std::map<uint32_t, std::vector<size_t>> open_of_name;  // the same, by name
   std::vector<bool> is_closed(brackets.size(), false);
   auto const take_last = [&](std::vector<size_t>& places) -> std::optional<size_t> {
@@ -289,7 +311,8 @@ void MergedEvents::close_async(size_t track, std::vector<Bracket> const& bracket
 void MergedEvents::name_tracks() {
   std::set<std::string> processes;
   for (MergedTrack const& track : tracks_)
-    if (track.key.kind == TrackKey::Kind::kThread && parse_integer(track.key.process)) processes.insert(track.key.process);
+    if (track.key.kind == TrackKey::Kind::kThread && parse_integer(track.key.process))
+      processes.insert(track.key.process);
   for (MergedTrack const& merged : tracks_) {
     TrackKey const& key = merged.key;
     auto const known = thread_names_.find({key.process, key.thread});
@@ -301,7 +324,8 @@ void MergedEvents::name_tracks() {
         track.device = key.device;
         track.name = merged.name.empty() ? fmt::format("stream {}", key.stream) : merged.name;
         if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
-        if (2 * merged.collectives > merged.events) track.stream_kind = model::StreamKind::kCommunication;
+        if (2 * merged.collectives > merged.events)
+          track.stream_kind = model::StreamKind::kCommunication;
         break;
       }
       case TrackKey::Kind::kCounter:
@@ -320,11 +344,14 @@ void MergedEvents::name_tracks() {
                      : thread.empty()                                       ? "unnamed"
                                                                             : thread;
         if (key.kind == TrackKey::Kind::kDeviceRanges) {
-          track.name = fmt::format("annotations of GPU {} {}", text_of(key.process), is_number ? "stream " + thread : thread);
+          track.name = fmt::format("annotations of GPU {} {}", text_of(key.process),
+                                   is_number ? "stream " + thread : thread);
         } else if (processes.size() > 1 && processes.contains(key.process)) {
           auto const process = process_names_.find(key.process);
           track.name +=
-              fmt::format(" [{}]", process == process_names_.end() || process->second.empty() ? key.process : process->second);
+              fmt::format(" [{}]", process == process_names_.end() || process->second.empty()
+                                       ? key.process
+                                       : process->second);
         }
         break;
       }
@@ -341,12 +368,14 @@ void MergedEvents::add_devices(TraceHeader const& header) {
   for (int32_t const id : used) {
     auto const parted = parted_devices_.find(id);
     int32_t const told = parted == parted_devices_.end() ? id : parted->second.first;
-    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == told; });
+    auto const known = std::find_if(header.devices.begin(), header.devices.end(),
+                                    [&](auto const& d) { return d.id == told; });
     model::Device device;
     if (known != header.devices.end()) device = *known;
     device.id = id;
     if (device.name.empty()) device.name = fmt::format("GPU {}", told);
-    if (parted != parted_devices_.end()) device.name += fmt::format(" (process {})", text_of(parted->second.second));
+    if (parted != parted_devices_.end())
+      device.name += fmt::format(" (process {})", text_of(parted->second.second));
     builder_.add_device(std::move(device));
   }
 }
@@ -366,7 +395,8 @@ void MergedEvents::add_info(TraceHeader& header) {
     if (!id || events <= most) continue;
     most = events;
     info.process_id = *id;
-    if (auto const name = process_names_.find(process); name != process_names_.end()) info.command = name->second;
+    if (auto const name = process_names_.find(process); name != process_names_.end())
+      info.command = name->second;
   }
   int64_t const origin = origin_ns_.value_or(0);
   if (header.base_ns > 0 && origin < kEarliestEpoch) {
@@ -384,11 +414,15 @@ void MergedEvents::note_losses() {
   };
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");
-  note(far_, "events have times more than a day from all others and were left out: such times cannot be");
+  note(far_,
+       "events have times more than a day from all others and were left out: such times cannot be");
   note(unvalued_, "values of counters are no finite numbers and were left out");
-  note(repaired_.size(), "names hold bytes that are no UTF-8 text, or control characters: they are shown as \xEF\xBF\xBD");
+  note(repaired_.size(),
+       "names hold bytes that are no UTF-8 text, or control characters: they are shown as "
+       "\xEF\xBF\xBD");
   note(cut_names_, "names are longer than 16 KiB and were cut");
-  note(folded_tracks_, "tracks are more than are shown: their events are on one track, called others");
+  note(folded_tracks_,
+       "tracks are more than are shown: their events are on one track, called others");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
   to.dropped += untimed_ + far_ + unvalued_ + broken_;
@@ -404,7 +438,9 @@ std::string MergedEvents::names_of_processes(std::set<std::string> const& proces
     auto const known = process_names_.find(process);
     std::string const number = fmt::format("process {}", text_of(process));
     names += named++ == 0 ? "" : ", ";
-    names += known == process_names_.end() || known->second.empty() ? number : fmt::format("{} ({})", known->second, number);
+    names += known == process_names_.end() || known->second.empty()
+                 ? number
+                 : fmt::format("{} ({})", known->second, number);
   }
   return names;
 }
@@ -421,13 +457,15 @@ void MergedEvents::note_processes() {
   }
   if (callers.size() < 2 && devices.empty()) return;
   bool const is_by_calls = callers.size() >= shared.size();
-  std::string const what = fmt::format("the file holds work of several processes ({}): they are read as one",
-                                       names_of_processes(is_by_calls ? callers : shared));
-  std::string const so =
-      devices.empty()
-          ? "each has devices of its own, whose times are right; steps, launches and collectives of all are mixed"
-          : fmt::format("ops of several of them lie on the same streams of device {}: no number of it holds for one of them",
-                        fmt::join(devices, ", "));
+  std::string const what =
+      fmt::format("the file holds work of several processes ({}): they are read as one",
+                  names_of_processes(is_by_calls ? callers : shared));
+  std::string const so = devices.empty() ? "each has devices of its own, whose times are right; "
+                                           "steps, launches and collectives of all are mixed"
+                                         : fmt::format(
+                                               "ops of several of them lie on the same streams of "
+                                               "device {}: no number of it holds for one of them",
+                                               fmt::join(devices, ", "));
   log().notes.push_back(fmt::format("{}; {}. Open a file for each rank", what, so));
 }
 
@@ -446,8 +484,9 @@ model::Trace MergedEvents::finish(TraceHeader header) && {
   note_losses();
   note_processes();
   if (header.other_rank)
-    log().notes.push_back(fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}", *header.rank,
-                                      *header.other_rank, *header.rank));
+    log().notes.push_back(
+        fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}",
+                    *header.rank, *header.other_rank, *header.rank));
   builder_.take_calls_as_launches();
   return std::move(builder_).finish();
 }

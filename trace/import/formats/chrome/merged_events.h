@@ -25,8 +25,8 @@ class MergedEvents {
   /// Longer names are cut, and counted.
   static constexpr size_t kMostNameBytes = size_t{1} << 14U;
 
-  /// Of the process in its job, where that is known before its events: who sends messages and receives them, and which member of
-  /// a group it is. `world_size`: 0 = not known.
+  /// Of the process in its job, where that is known before its events: who sends messages and
+  /// receives them, and which member of a group it is. `world_size`: 0 = not known.
   void set_rank(std::optional<int32_t> rank, uint32_t world_size) {
     rank_ = rank;
     world_size_ = world_size;
@@ -73,7 +73,8 @@ class MergedEvents {
     std::string id;
     std::optional<size_t> op;  ///< place in ops_
   };
-  /// What a track of no known category is by the names of its process and thread (merged_roles.cpp).
+  /// What a track of no known category is by the names of its process and thread
+  /// (merged_roles.cpp).
   struct Decision {
     enum class What : uint8_t { kHost, kStream, kSteps, kDerived };
     What what = What::kHost;
@@ -91,7 +92,8 @@ class MergedEvents {
   [[nodiscard]] model::IntervalSet busy_of(std::vector<size_t> const& tracks, int64_t stream) const;
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
-  void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
+  void add_rows(MergedTrack& track, model::EventBatch rows,
+                std::vector<model::StringId> const& names);
   void add_own_rank(model::CollectiveDetail& detail) const;
   void add_late_rank(TraceHeader const& header);
   /// json_text(), and counts what is replaced in it.
@@ -138,10 +140,12 @@ class MergedEvents {
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_, process_labels_;
-  std::vector<DeviceOp> ops_;                                          ///< that brackets begin; `track` is a place in tracks_
-  std::map<int32_t, std::set<std::string>> device_users_;              ///< BlockEvents::DeviceUser
-  std::map<int32_t, std::pair<int32_t, std::string>> parted_devices_;  ///< by number: the one in the file, and the process
-  std::vector<std::pair<size_t, size_t>> parts_;                       ///< tracks of which several ranks' are known, and which
+  std::vector<DeviceOp> ops_;  ///< that brackets begin; `track` is a place in tracks_
+  std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
+  std::map<int32_t, std::pair<int32_t, std::string>>
+      parted_devices_;  ///< by number: the one in the file, and the process
+  std::vector<std::pair<size_t, size_t>>
+      parts_;  ///< tracks of which several ranks' are known, and which
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;
@@ -155,8 +159,8 @@ class MergedEvents {
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time
   std::set<std::string> repaired_;  ///< names
-  uint64_t event_count_ = 0, untimed_ = 0, unvalued_ = 0, far_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0,
-           folded_tracks_ = 0;
+  uint64_t event_count_ = 0, untimed_ = 0, unvalued_ = 0, far_ = 0, broken_ = 0, cut_names_ = 0,
+           unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;
   bool is_kineto_ = false;
 };
 

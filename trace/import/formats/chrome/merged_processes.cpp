@@ -1,5 +1,6 @@
-// Device ops of several processes in one file. Tools that merge the traces of ranks leave each its device 0: such devices are
-// told apart. A tool may also spread one device's streams over several processes: these are put together.
+// Device ops of several processes in one file. Tools that merge the traces of ranks leave each its
+// device 0: such devices are told apart. A tool may also spread one device's streams over several
+// processes: these are put together.
 #include <algorithm>
 #include <array>
 #include <unordered_set>
@@ -19,10 +20,12 @@ bool natural_order(std::string const& a, std::string const& b) { return natural_
 
 /// "[TP00-DP01] 1000" → 0, 1: what the text says of ranks.
 std::vector<uint64_t> places_in(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::vector<uint64_t> places;
   for (NameNumber const& number : numbers_in(text))
-    if (number.counts == NameCounts::kRank || number.counts == NameCounts::kPlace || number.counts == NameCounts::kNode)
+    if (number.counts == NameCounts::kRank || number.counts == NameCounts::kPlace ||
+        number.counts == NameCounts::kNode)
       places.push_back(number.value);
   return places;
 }
@@ -32,8 +35,10 @@ void add_correlation(EventBatch& rows, uint64_t more) {
     if (correlation != 0) correlation += more;
   };
   std::for_each(rows.correlation.begin(), rows.correlation.end(), add);
-  for (auto& detail : std::get<model::DetailColumn<model::StreamWaitDetail>>(rows.details)) add(detail.source_correlation);
-  for (auto& detail : std::get<model::DetailColumn<model::SyncDetail>>(rows.details)) add(detail.source_correlation);
+  for (auto& detail : std::get<model::DetailColumn<model::StreamWaitDetail>>(rows.details))
+    add(detail.source_correlation);
+  for (auto& detail : std::get<model::DetailColumn<model::SyncDetail>>(rows.details))
+    add(detail.source_correlation);
 }
 
 }  // namespace
@@ -45,14 +50,15 @@ model::IntervalSet MergedEvents::busy_of(std::vector<size_t> const& tracks, int6
     for (EventBatch const& rows : tracks_[t].batches)
       for (size_t row = 0; row < rows.size(); ++row) {
         int64_t const begin = std::clamp(rows.start[row], -model::kMaxTime, model::kMaxTime);
-        if (rows.dur[row] > 0) busy.push_back({begin, begin + std::min(rows.dur[row], model::kMaxTime)});
+        if (rows.dur[row] > 0)
+          busy.push_back({begin, begin + std::min(rows.dur[row], model::kMaxTime)});
       }
   }
   return model::unite(std::move(busy));
 }
 
-/// Whether processes that use a device of one number use several: their names say different ranks, or their ops on a stream of
-/// one number lie above each other, as those of one stream cannot.
+/// Whether processes that use a device of one number use several: their names say different ranks,
+/// or their ops on a stream of one number lie above each other, as those of one stream cannot.
 bool MergedEvents::are_apart(TracksOfProcesses const& processes) const {
   std::set<std::vector<uint64_t>> places;
   for (auto const& [process, tracks] : processes) places.insert(places_in(process));
@@ -67,7 +73,8 @@ bool MergedEvents::are_apart(TracksOfProcesses const& processes) const {
     for (auto const& [process, tracks] : processes) {
       model::IntervalSet const own = busy_of(tracks, stream);
       int64_t const shared = model::measure(model::intersect(all, own));
-      if (shared > 0 && shared >= std::min(model::measure(own), model::measure(all)) / kLeastShare) return true;
+      if (shared > 0 && shared >= std::min(model::measure(own), model::measure(all)) / kLeastShare)
+        return true;
       all = model::unite(all, own);
     }
   }
@@ -77,7 +84,8 @@ bool MergedEvents::are_apart(TracksOfProcesses const& processes) const {
 void MergedEvents::join_tracks(TracksOfProcesses const& processes, std::vector<bool>& is_joined) {
   std::map<int64_t, size_t> first_of;  // by stream
   std::vector<size_t> in_order;
-  for (auto const& [process, tracks] : processes) in_order.insert(in_order.end(), tracks.begin(), tracks.end());
+  for (auto const& [process, tracks] : processes)
+    in_order.insert(in_order.end(), tracks.begin(), tracks.end());
   std::sort(in_order.begin(), in_order.end());
   for (size_t const t : in_order) {
     auto const [place, is_first] = first_of.try_emplace(tracks_[t].key.stream, t);
@@ -92,7 +100,8 @@ void MergedEvents::join_tracks(TracksOfProcesses const& processes, std::vector<b
 }
 
 /// Gives the device of each process but the first a number that no other has.
-void MergedEvents::part_device(int32_t device, TracksOfProcesses const& processes, std::set<int32_t>& used) {
+void MergedEvents::part_device(int32_t device, TracksOfProcesses const& processes,
+                               std::set<int32_t>& used) {
   std::vector<std::string> in_order;
   for (auto const& [process, tracks] : processes) in_order.push_back(process);
   std::sort(in_order.begin(), in_order.end(), natural_order);
@@ -117,7 +126,8 @@ void MergedEvents::part_correlations() {
   constexpr uint64_t kPerPart = uint64_t{1} << 48U;
   std::map<size_t, std::unordered_set<uint64_t>> of_parts;
   for (auto const& [track, part] : parts_)
-    for (EventBatch const& rows : tracks_[track].batches) of_parts[part].insert(rows.correlation.begin(), rows.correlation.end());
+    for (EventBatch const& rows : tracks_[track].batches)
+      of_parts[part].insert(rows.correlation.begin(), rows.correlation.end());
   bool do_collide = false;
   std::unordered_set<uint64_t> seen;
   for (auto const& [part, correlations] : of_parts)
@@ -132,7 +142,8 @@ void MergedEvents::part_correlations() {
   for (size_t t = 0; t < tracks_.size(); ++t) {
     if (tracks_[t].key.kind != TrackKey::Kind::kThread) continue;
     auto const caller = std::find(callers.begin(), callers.end(), tracks_[t].key.process);
-    if (caller != callers.end()) parts_.emplace_back(t, static_cast<size_t>(caller - callers.begin()));
+    if (caller != callers.end())
+      parts_.emplace_back(t, static_cast<size_t>(caller - callers.begin()));
   }
   for (auto const& [track, part] : parts_)
     for (EventBatch& rows : tracks_[track].batches) add_correlation(rows, part * kPerPart);

@@ -1,5 +1,5 @@
-// Tracks whose events have no known category: once the whole file is read, the names of their processes and threads decide which
-// are streams of a device.
+// Tracks whose events have no known category: once the whole file is read, the names of their
+// processes and threads decide which are streams of a device.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -31,7 +31,9 @@ ProcessMeaning MergedEvents::meaning_of(std::string const& process) const {
   if (name != process_names_.end()) meaning = meaning_of_process(name->second);
   ProcessMeaning by_label;
   if (label != process_labels_.end()) by_label = meaning_of_process(label->second);
-  if (meaning.role == ProcessRole::kHost && by_label.role == ProcessRole::kDevice && by_label.number) return by_label;
+  if (meaning.role == ProcessRole::kHost && by_label.role == ProcessRole::kDevice &&
+      by_label.number)
+    return by_label;
   if (meaning.device == kAscend) {
     // torch_npu: the process, then the layer, then five bits of the device's number.
     constexpr int64_t kProcess = 1024, kDevices = 32;
@@ -60,19 +62,22 @@ bool MergedEvents::has_stream_lanes(std::string const& process) const {
   });
 }
 
-/// Where a track of no known category says device, stream and correlation with each event: which track uses each correlation
-/// first.
+/// Where a track of no known category says device, stream and correlation with each event: which
+/// track uses each correlation first.
 void MergedEvents::find_first_uses() {
   bool const may_tell = std::any_of(tracks_.begin(), tracks_.end(), [](MergedTrack const& track) {
-    return is_undecided(track) && track.sayings.size() == track.events && track.sayings.front().is_placed;
+    return is_undecided(track) && track.sayings.size() == track.events &&
+           track.sayings.front().is_placed;
   });
   if (!may_tell) return;
   for (MergedTrack const& track : tracks_) {
     for (EventBatch const& rows : track.batches) {
       for (size_t row = 0; row < rows.size(); ++row) {
         if (rows.correlation[row] == 0) continue;
-        auto const [use, is_new] = first_uses_.try_emplace(rows.correlation[row], FirstUse{rows.start[row], &track});
-        if (!is_new && rows.start[row] < use->second.start_ns) use->second = {rows.start[row], &track};
+        auto const [use, is_new] =
+            first_uses_.try_emplace(rows.correlation[row], FirstUse{rows.start[row], &track});
+        if (!is_new && rows.start[row] < use->second.start_ns)
+          use->second = {rows.start[row], &track};
       }
     }
   }
@@ -84,16 +89,17 @@ bool MergedEvents::is_called_elsewhere(MergedTrack const& track, Saying const& s
   return saying.is_placed && use != first_uses_.end() && use->second.track != &track;
 }
 
-/// Each event says its stream and its launch shape or bytes, or its device, its stream and a call's correlation; none is a call
-/// of the host.
+/// Each event says its stream and its launch shape or bytes, or its device, its stream and a call's
+/// correlation; none is a call of the host.
 bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
   if (track.sayings.size() != track.events) return false;
   return std::all_of(track.sayings.begin(), track.sayings.end(), [&](Saying const& saying) {
     std::string_view const name = builder_.text(track.batches[saying.batch].name[saying.row]);
     bool const is_kernel = saying.op.kernel.grid_x > 0 && saying.op.kernel.block_x > 0;
-    bool const is_copy =
-        kind_of_device_work(name) == EventKind::kMemcpy && copy_of_name(name).direction != model::CopyDirection::kUnknown;
-    bool const is_work = (saying.is_op && (is_kernel || is_copy)) || is_called_elsewhere(track, saying);
+    bool const is_copy = kind_of_device_work(name) == EventKind::kMemcpy &&
+                         copy_of_name(name).direction != model::CopyDirection::kUnknown;
+    bool const is_work =
+        (saying.is_op && (is_kernel || is_copy)) || is_called_elsewhere(track, saying);
     return is_work && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
   });
 }
@@ -111,7 +117,8 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
     } else if (is_device_by_arguments(track)) {
       int32_t const device = track.sayings.front().device;
       meaning.role = ProcessRole::kDevice;
-      meaning.device = device < 0 ? "device of arguments" : "device of arguments " + std::to_string(device);
+      meaning.device =
+          device < 0 ? "device of arguments" : "device of arguments " + std::to_string(device);
       if (device >= 0) meaning.number = device;
     } else {
       return decision;
@@ -119,16 +126,22 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
   }
   decision.device = meaning.device;
   decision.wanted = meaning.number.value_or(0);
-  decision.stream = meaning.stream.value_or(stream_of_lane(lane).value_or(trailing_number(track.key.thread).value_or(0)));
+  decision.stream = meaning.stream.value_or(
+      stream_of_lane(lane).value_or(trailing_number(track.key.thread).value_or(0)));
   LaneRole const role = role_of_lane(lane);
-  decision.what = role == LaneRole::kStream ? What::kStream : role == LaneRole::kSteps ? What::kSteps : What::kDerived;
+  decision.what = role == LaneRole::kStream  ? What::kStream
+                  : role == LaneRole::kSteps ? What::kSteps
+                                             : What::kDerived;
   if (role == LaneRole::kPrograms && !has_stream_lanes(process)) decision.what = What::kStream;
   if (meaning.role == ProcessRole::kDerived) decision.what = What::kDerived;
-  if (meaning.role == ProcessRole::kAllStreams && has_numbered_streams(meaning.device)) decision.what = What::kDerived;
+  if (meaning.role == ProcessRole::kAllStreams && has_numbered_streams(meaning.device))
+    decision.what = What::kDerived;
   if (meaning.role == ProcessRole::kCommunication) {
-    bool const has_hardware = std::any_of(process_names_.begin(), process_names_.end(), [](auto const& name) {
-      return meaning_of_process(name.second).device == kAscend && meaning_of_process(name.second).role == ProcessRole::kDevice;
-    });
+    bool const has_hardware =
+        std::any_of(process_names_.begin(), process_names_.end(), [](auto const& name) {
+          return meaning_of_process(name.second).device == kAscend &&
+                 meaning_of_process(name.second).role == ProcessRole::kDevice;
+        });
     if (!has_hardware) decision.what = What::kHost;
     decision.stream += kFirstGroupStream;
   }
@@ -136,7 +149,8 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
 }
 
 bool MergedEvents::is_undecided(MergedTrack const& track) {
-  bool const is_thread = track.key.kind == TrackKey::Kind::kThread || track.key.kind == TrackKey::Kind::kAsync;
+  bool const is_thread =
+      track.key.kind == TrackKey::Kind::kThread || track.key.kind == TrackKey::Kind::kAsync;
   return is_thread && track.events > 0 && track.undecided == track.events;
 }
 
@@ -148,7 +162,8 @@ void MergedEvents::make_stream(MergedTrack& track) {
     std::string_view const text = builder_.text(name);
     place->second.kind = kind_of_device_work(text);
     place->second.copy = copy_of_name(text);
-    if (place->second.kind == EventKind::kCollective) place->second.collective = collective_of_kernel(text);
+    if (place->second.kind == EventKind::kCollective)
+      place->second.collective = collective_of_kernel(text);
     return place->second;
   };
   auto saying = track.sayings.begin();
@@ -177,18 +192,22 @@ void MergedEvents::make_steps(MergedTrack& track, bool is_device) {
     EventBatch const rows = std::exchange(track.batches[batch], {});
     for (uint32_t row = 0; row < rows.size(); ++row) {
       int64_t step = is_device ? parse_integer(builder_.text(rows.name[row])).value_or(-1) : -1;
-      if (saying != track.sayings.end() && saying->batch == batch && saying->row == row) step = std::max(step, (saying++)->step);
+      if (saying != track.sayings.end() && saying->batch == batch && saying->row == row)
+        step = std::max(step, (saying++)->step);
       if (step >= 0) {
-        track.batches[batch].add(EventKind::kStep, rows.start[row], rows.dur[row], rows.name[row], 0, model::StepDetail{step});
+        track.batches[batch].add(EventKind::kStep, rows.start[row], rows.dur[row], rows.name[row],
+                                 0, model::StepDetail{step});
       } else {
-        track.batches[batch].add(EventKind::kRange, rows.start[row], rows.dur[row], rows.name[row], rows.correlation[row]);
+        track.batches[batch].add(EventKind::kRange, rows.start[row], rows.dur[row], rows.name[row],
+                                 rows.correlation[row]);
       }
     }
   }
 }
 
 void MergedEvents::decide_roles() {
-  std::set<std::string> by_category;  // processes whose device work has categories: what else they hold is no op
+  std::set<std::string>
+      by_category;  // processes whose device work has categories: what else they hold is no op
   for (auto const& [device, processes] : device_users_)
     if (device >= 0) by_category.insert(processes.begin(), processes.end());
   find_first_uses();
@@ -196,7 +215,8 @@ void MergedEvents::decide_roles() {
   bool device_steps = false;
   for (size_t i = 0; i < tracks_.size(); ++i) {
     MergedTrack const& track = tracks_[i];
-    if (is_undecided(track) && !by_category.contains(track.key.process)) decisions[i] = decide(track);
+    if (is_undecided(track) && !by_category.contains(track.key.process))
+      decisions[i] = decide(track);
     device_steps = device_steps || decisions[i].what == Decision::What::kSteps;
   }
 
@@ -207,27 +227,31 @@ void MergedEvents::decide_roles() {
     if (!is_undecided(track)) continue;
     Decision const& decision = decisions[i];
     if (decision.what == Decision::What::kHost) {
-      bool const has_steps =
-          std::any_of(track.sayings.begin(), track.sayings.end(), [](Saying const& saying) { return saying.step >= 0; });
+      bool const has_steps = std::any_of(track.sayings.begin(), track.sayings.end(),
+                                         [](Saying const& saying) { return saying.step >= 0; });
       if (has_steps && !device_steps) make_steps(track, false);
       continue;
     }
-    int32_t const device = decision.device.empty() ? -1 : numbers.of(decision.device, decision.wanted);
+    int32_t const device =
+        decision.device.empty() ? -1 : numbers.of(decision.device, decision.wanted);
     if (decision.what == Decision::What::kStream) {
       make_stream(track);
       auto const name = thread_names_.find({track.key.process, track.key.thread});
       if (name != thread_names_.end()) track.name = name->second;
-      track.key = {TrackKey::Kind::kStream, track.key.process, track.key.thread, device, decision.stream};
+      track.key = {TrackKey::Kind::kStream, track.key.process, track.key.thread, device,
+                   decision.stream};
     } else {
       track.device = device;
       if (decision.what == Decision::What::kSteps) make_steps(track, true);
-      for (EventBatch& rows : track.batches) std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
+      for (EventBatch& rows : track.batches)
+        std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
     }
   }
   link_ranges();
 }
 
-/// A range of the host that says the correlation of a device op is the call that launched it. No other range keeps one.
+/// A range of the host that says the correlation of a device op is the call that launched it. No
+/// other range keeps one.
 void MergedEvents::link_ranges() {
   std::unordered_set<uint64_t> of_ops;
   bool const are_any = std::any_of(tracks_.begin(), tracks_.end(), [](MergedTrack const& track) {
@@ -236,7 +260,8 @@ void MergedEvents::link_ranges() {
   if (!are_any) return;
   for (MergedTrack const& track : tracks_) {
     if (track.key.kind != TrackKey::Kind::kStream) continue;
-    for (EventBatch const& rows : track.batches) of_ops.insert(rows.correlation.begin(), rows.correlation.end());
+    for (EventBatch const& rows : track.batches)
+      of_ops.insert(rows.correlation.begin(), rows.correlation.end());
   }
   for (MergedTrack& track : tracks_) {
     if (track.key.kind != TrackKey::Kind::kThread || track.undecided == 0) continue;
@@ -261,8 +286,8 @@ bool MergedEvents::has_steps() const {
   });
 }
 
-/// From the first event of each number to the last one. Nothing where numbers fall, so that they count something else, or are
-/// fewer than three.
+/// From the first event of each number to the last one. Nothing where numbers fall, so that they
+/// count something else, or are fewer than three.
 std::map<int64_t, model::Interval> MergedEvents::steps_of_parts(MergedTrack const& track) {
   struct Event {
     int64_t begin, end, step;
@@ -271,26 +296,30 @@ std::map<int64_t, model::Interval> MergedEvents::steps_of_parts(MergedTrack cons
   for (Part const& part : track.parts) {
     EventBatch const& rows = track.batches[part.batch];
     int64_t const begin = std::clamp(rows.start[part.row], -model::kMaxTime, model::kMaxTime);
-    events.push_back({begin, begin + std::clamp<int64_t>(rows.dur[part.row], 0, model::kMaxTime), part.step});
+    events.push_back(
+        {begin, begin + std::clamp<int64_t>(rows.dur[part.row], 0, model::kMaxTime), part.step});
   }
-  std::stable_sort(events.begin(), events.end(), [](Event const& a, Event const& b) { return a.begin < b.begin; });
+  std::stable_sort(events.begin(), events.end(),
+                   [](Event const& a, Event const& b) { return a.begin < b.begin; });
   auto const falls = [](Event const& a, Event const& b) { return b.step < a.step; };
   if (std::adjacent_find(events.begin(), events.end(), falls) != events.end()) return {};
 
   std::map<int64_t, model::Interval> steps;
   for (Event const& event : events) {
-    model::Interval& step = steps.try_emplace(event.step, model::Interval{event.begin, event.end}).first->second;
+    model::Interval& step =
+        steps.try_emplace(event.step, model::Interval{event.begin, event.end}).first->second;
     step.end = std::max(step.end, event.end);
   }
   constexpr size_t kFewest = 3;
   return steps.size() < kFewest ? std::map<int64_t, model::Interval>() : steps;
 }
 
-/// Timelines without steps whose threads say with each event in which one it is: steps of the process, on a track of their own.
-/// Each ends where the next begins, at the latest.
+/// Timelines without steps whose threads say with each event in which one it is: steps of the
+/// process, on a track of their own. Each ends where the next begins, at the latest.
 void MergedEvents::add_steps_of_parts() {
   auto const says_all = [](MergedTrack const& track) {
-    return is_undecided(track) && track.device < 0 && !track.parts.empty() && track.parts.size() == track.events;
+    return is_undecided(track) && track.device < 0 && !track.parts.empty() &&
+           track.parts.size() == track.events;
   };
   if (is_kineto_ || std::none_of(tracks_.begin(), tracks_.end(), says_all) || has_steps()) return;
 
@@ -308,20 +337,23 @@ void MergedEvents::add_steps_of_parts() {
     EventBatch batch;
     for (auto step = steps.begin(); step != steps.end(); ++step) {
       auto const next = std::next(step);
-      int64_t const end = next == steps.end() ? step->second.end : std::min(step->second.end, next->second.begin);
+      int64_t const end =
+          next == steps.end() ? step->second.end : std::min(step->second.end, next->second.begin);
       if (end > step->second.begin)
-        batch.add(EventKind::kStep, step->second.begin, end - step->second.begin, name, 0, model::StepDetail{step->first});
+        batch.add(EventKind::kStep, step->second.begin, end - step->second.begin, name, 0,
+                  model::StepDetail{step->first});
     }
     MergedTrack& track = tracks_[track_of({TrackKey::Kind::kThread, process, "Steps"})];
     track.id = builder_.add_track({});
     track.batches.push_back(std::move(batch));
   }
   if (!processes.empty())
-    log().notes.emplace_back("steps are from the argument \"step\" of events: each from its first event to its last");
+    log().notes.emplace_back(
+        "steps are from the argument \"step\" of events: each from its first event to its last");
 }
 
-/// Steps of one thread that overlap in part, as no calls can: the earlier one ends where the later begins. Tools that round
-/// begins, and steps whose device is still at work, cause it.
+/// Steps of one thread that overlap in part, as no calls can: the earlier one ends where the later
+/// begins. Tools that round begins, and steps whose device is still at work, cause it.
 void MergedEvents::part_steps(MergedTrack& track) {
   struct Step {
     int64_t start;
@@ -333,12 +365,15 @@ void MergedEvents::part_steps(MergedTrack& track) {
     for (size_t row = 0; row < rows.size(); ++row)
       if (rows.kind[row] == EventKind::kStep) steps.push_back({rows.start[row], &rows.dur[row]});
   }
-  std::stable_sort(steps.begin(), steps.end(), [](Step const& a, Step const& b) { return a.start < b.start; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](Step const& a, Step const& b) { return a.start < b.start; });
   for (size_t i = 1; i < steps.size(); ++i) {
     Step const &step = steps[i - 1], &next = steps[i];
     // Times of damaged traces are any: compared without sums that overflow.
     int64_t distance = 0;
-    if (__builtin_sub_overflow(next.start, step.start, &distance) || distance == 0 || distance >= *step.dur) continue;
+    if (__builtin_sub_overflow(next.start, step.start, &distance) || distance == 0 ||
+        distance >= *step.dur)
+      continue;
     if (*next.dur > *step.dur - distance) *step.dur = distance;
   }
 }

@@ -18,8 +18,10 @@ constexpr size_t kMostObjectBytes = size_t{1} << 22U;
 constexpr size_t kMostDevices = 1024;
 /// Members that tell people something; of all others nobody knows what they are.
 constexpr std::array<std::string_view, 12> kFacts = {
-    "traceName",  "trace_id",     "cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version",
-    "with_stack", "with_modules", "record_shapes",        "profile_memory",      "with_flops",    "displayTimeUnit"};
+    "traceName",           "trace_id",      "cuda_runtime_version",
+    "cuda_driver_version", "cupti_version", "hip_runtime_version",
+    "with_stack",          "with_modules",  "record_shapes",
+    "profile_memory",      "with_flops",    "displayTimeUnit"};
 
 /// Nothing where it is no JSON, or nested so deep that nobody meant it.
 Json parse(std::string_view text) {
@@ -50,12 +52,14 @@ void add_devices(std::string_view text, std::vector<model::Device>& devices) {
   for (Json const& entry : list) {
     if (!entry.is_object() || devices.size() >= kMostDevices) continue;
     model::Device device;
-    device.id = static_cast<int32_t>(std::min<int64_t>(number_of<int64_t>(entry, "id", 0), INT32_MAX));
+    device.id =
+        static_cast<int32_t>(std::min<int64_t>(number_of<int64_t>(entry, "id", 0), INT32_MAX));
     if (auto const name = entry.find("name"); name != entry.end() && name->is_string()) {
       device.name = json_text(name->get_ref<std::string const&>(), kMostFactBytes);
     }
     device.capacity_bytes = number_of<uint64_t>(entry, "totalGlobalMem", 0);
-    device.threads = static_cast<uint32_t>(std::min<uint64_t>(number_of<uint64_t>(entry, "numSms", 0), UINT32_MAX));
+    device.threads = static_cast<uint32_t>(
+        std::min<uint64_t>(number_of<uint64_t>(entry, "numSms", 0), UINT32_MAX));
     devices.push_back(std::move(device));
   }
 }
@@ -68,7 +72,8 @@ std::string unquoted(std::string_view value) {
 /// "rank" and "world_size" as numbers or as texts; what is neither, or below zero, says nothing.
 void add_place(Json const& info, TraceHeader& header) {
   constexpr int32_t kMostRanks = 1 << 24;
-  int32_t const told = number_of<int32_t>(info, "rank", number_of<int32_t>(info, "global_rank", -1));
+  int32_t const told =
+      number_of<int32_t>(info, "rank", number_of<int32_t>(info, "global_rank", -1));
   if (told >= 0) {
     int32_t const own = std::min(told, kMostRanks);
     if (header.rank && *header.rank != own) header.other_rank = own;

@@ -16,9 +16,10 @@ namespace stepscope::import {
 struct TraceHeader {
   std::vector<model::Device> devices;
   std::optional<int32_t> rank, world_size;
-  std::optional<int32_t> other_rank;  ///< that it says beside: traces of several processes were merged
-  int64_t base_ns =
-      0;  ///< ns since the Unix epoch that times of events count from; 0 = they count from the epoch, or from anything
+  std::optional<int32_t>
+      other_rank;       ///< that it says beside: traces of several processes were merged
+  int64_t base_ns = 0;  ///< ns since the Unix epoch that times of events count from; 0 = they count
+                        ///< from the epoch, or from anything
   std::string host;
   std::vector<std::pair<std::string, std::string>> facts;
   bool is_kineto = false;  ///< has members that only Kineto writes
@@ -33,7 +34,8 @@ enum class HeaderEnd : uint8_t {
   kMore,    ///< the text has
   kNoTrace  ///< this is no trace
 };
-/// From the begin of the text, or from behind the events (`is_first` false): members up to the events or the end.
+/// From the begin of the text, or from behind the events (`is_first` false): members up to the
+/// events or the end.
 HeaderEnd read_header(JsonCursor& cursor, bool is_first, TraceHeader& header);
 
 }  // namespace stepscope::import

@@ -13,22 +13,23 @@ namespace {
 using model::EventKind;
 
 /// Words that name a device before its number.
-constexpr std::array<std::string_view, 40> kDeviceWords = {"gpu",         "npu",           "hpu",
-                                                           "tpu",         "xpu",           "mtia",
-                                                           "mlu",         "musa",          "gcu",
-                                                           "dcu",         "ipu",           "vpu",
-                                                           "gaudi",       "gaudi2",        "gaudi3",
-                                                           "ascend",      "neuroncore",    "neuron",
-                                                           "nc",          "device id",     "cuda",
-                                                           "cuda device", "device",        "hip",
-                                                           "hip device",  "deviceid",      "sycl device",
-                                                           "sycl gpu",    "accelerator",   "rocm",
-                                                           "rocm gpu",    "rocm device",   "level zero gpu",
-                                                           "ze gpu",      "opencl device", "davinci",
-                                                           "xla_gpu",     "xla_tpu",       "gpu device",
-                                                           "gpu card"};
-/// Words of makers and of series before a model, as "NVIDIA A100-SXM4-40GB (1)", "AMD Instinct #2": devices where the name has
-/// the number of a model or of the device.
+constexpr std::array<std::string_view, 40> kDeviceWords = {
+    "gpu",         "npu",           "hpu",
+    "tpu",         "xpu",           "mtia",
+    "mlu",         "musa",          "gcu",
+    "dcu",         "ipu",           "vpu",
+    "gaudi",       "gaudi2",        "gaudi3",
+    "ascend",      "neuroncore",    "neuron",
+    "nc",          "device id",     "cuda",
+    "cuda device", "device",        "hip",
+    "hip device",  "deviceid",      "sycl device",
+    "sycl gpu",    "accelerator",   "rocm",
+    "rocm gpu",    "rocm device",   "level zero gpu",
+    "ze gpu",      "opencl device", "davinci",
+    "xla_gpu",     "xla_tpu",       "gpu device",
+    "gpu card"};
+/// Words of makers and of series before a model, as "NVIDIA A100-SXM4-40GB (1)", "AMD Instinct #2":
+/// devices where the name has the number of a model or of the device.
 constexpr std::array<std::string_view, 12> kMakers = {"nvidia ",
                                                       "amd instinct",
                                                       "amd radeon",
@@ -45,12 +46,13 @@ constexpr std::array<std::string_view, 12> kMakers = {"nvidia ",
 constexpr std::string_view kCudaHardware = "cuda hw (";
 constexpr std::array<std::string_view, 2> kAgents = {"agent", "hsa agent"};
 /// Whole names of processes that hold the work of one device.
-constexpr std::array<std::string_view, 8> kUnnumberedDevices = {"ascend hardware", "gpu",       "npu", "hpu", "tpu", "mtia",
-                                                                "neuroncore",      "ai core op"};
+constexpr std::array<std::string_view, 8> kUnnumberedDevices = {
+    "ascend hardware", "gpu", "npu", "hpu", "tpu", "mtia", "neuroncore", "ai core op"};
 /// A thread or process with one of these behind the number works for a device on the host.
 constexpr std::array<std::string_view, 22> kHostWords = {
-    "worker", "thread", "host", "api",      "cpu",     "python", "load",   "monitor", "manage",  "schedul", "dispatch",
-    "launch", "poll",   "feed", "callback", "tensors", "driver", "daemon", "service", "runtime", "nsight",  "server"};
+    "worker", "thread",  "host",     "api",     "cpu",    "python", "load",     "monitor",
+    "manage", "schedul", "dispatch", "launch",  "poll",   "feed",   "callback", "tensors",
+    "driver", "daemon",  "service",  "runtime", "nsight", "server"};
 /// Lanes that tools make from the ops of a device.
 constexpr std::array<std::string_view, 17> kDerivedLanes = {"xla modules",
                                                             "xla traceme",
@@ -81,8 +83,9 @@ bool is_listed(std::string_view text, std::array<std::string_view, Size> const& 
 }
 template <size_t Size>
 bool holds_any(std::string_view text, std::array<std::string_view, Size> const& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
 }
 
 /// The number that stands here, behind a space or a sign; nothing: none does.
@@ -109,7 +112,8 @@ std::optional<NumberedDevice> numbered_device(std::string_view name) {
     if (!name.starts_with(word)) continue;
     std::string_view rest = name.substr(word.size());
     auto const number = take_number(rest);
-    bool const is_end = rest.empty() || std::string_view(" ,:;/([]|-").find(rest[0]) != std::string_view::npos;
+    bool const is_end =
+        rest.empty() || std::string_view(" ,:;/([]|-").find(rest[0]) != std::string_view::npos;
     if (!number || !is_end || holds_any(rest, kHostWords)) continue;
     device = {word, rest, static_cast<int32_t>(*number)};
     return device;
@@ -117,33 +121,38 @@ std::optional<NumberedDevice> numbered_device(std::string_view name) {
   return std::nullopt;
 }
 
-/// Where a name that begins with a maker or as an agent says its number: "… (1)", "… [1]", "… #1", "… gpu 1", at its end.
+/// Where a name that begins with a maker or as an agent says its number: "… (1)", "… [1]", "… #1",
+/// "… gpu 1", at its end.
 std::optional<int32_t> device_number_at_end(std::string_view name) {
   if (!name.empty() && (name.back() == ')' || name.back() == ']')) name.remove_suffix(1);
   size_t const first = name.find_last_not_of("0123456789") + 1;
   std::string_view const before = name.substr(0, first);
-  bool const is_number = before.ends_with('(') || before.ends_with('[') || before.ends_with('#') || before.ends_with("gpu ") ||
-                         before.ends_with("device ");
+  bool const is_number = before.ends_with('(') || before.ends_with('[') || before.ends_with('#') ||
+                         before.ends_with("gpu ") || before.ends_with("device ");
   if (!is_number) return std::nullopt;
   std::string_view rest = name.substr(first);
   auto const number = take_number(rest);
   return number ? std::optional(static_cast<int32_t>(*number)) : std::nullopt;
 }
 
-/// "nvidia a100-sxm4-40gb (1)", "[0] nvidia geforce rtx 4090", "cuda hw (0000:41:00.0 - nvidia a100)": in lower case.
+/// "nvidia a100-sxm4-40gb (1)", "[0] nvidia geforce rtx 4090", "cuda hw (0000:41:00.0 - nvidia
+/// a100)": in lower case.
 std::optional<ProcessMeaning> named_by_maker(std::string_view name) {
   if (holds_any(name, kHostWords)) return std::nullopt;
-  if (name.starts_with(kCudaHardware)) return ProcessMeaning{ProcessRole::kDevice, std::string(name), std::nullopt, std::nullopt};
+  if (name.starts_with(kCudaHardware))
+    return ProcessMeaning{ProcessRole::kDevice, std::string(name), std::nullopt, std::nullopt};
 
   std::string_view rest = name;
   std::optional<int32_t> number;
   if (rest.starts_with('[')) {
-    if (auto const in_front = take_number(rest); in_front && rest.starts_with("] ")) number = static_cast<int32_t>(*in_front);
+    if (auto const in_front = take_number(rest); in_front && rest.starts_with("] "))
+      number = static_cast<int32_t>(*in_front);
     if (!number) return std::nullopt;
     rest.remove_prefix(2);
   }
-  bool const has_maker =
-      std::any_of(kMakers.begin(), kMakers.end(), [&](std::string_view maker) { return rest.starts_with(maker); });
+  bool const has_maker = std::any_of(kMakers.begin(), kMakers.end(), [&](std::string_view maker) {
+    return rest.starts_with(maker);
+  });
   bool const has_digit = rest.find_first_of("0123456789") != std::string_view::npos;
   if (!has_maker || !has_digit) return std::nullopt;
   if (!number) number = device_number_at_end(rest);
@@ -156,13 +165,16 @@ std::optional<ProcessMeaning> gpu_agent(std::string_view name) {
     if (!name.starts_with(word)) continue;
     std::string_view rest = name.substr(word.size());
     auto const number = take_number(rest);
-    if (number && (rest.find("gfx") != std::string_view::npos || rest.find("gpu") != std::string_view::npos))
-      return ProcessMeaning{ProcessRole::kDevice, std::string(name), static_cast<int32_t>(*number), std::nullopt};
+    if (number &&
+        (rest.find("gfx") != std::string_view::npos || rest.find("gpu") != std::string_view::npos))
+      return ProcessMeaning{ProcessRole::kDevice, std::string(name), static_cast<int32_t>(*number),
+                            std::nullopt};
   }
   return std::nullopt;
 }
 
-/// TensorFlow and XLA: "/job:worker/replica:0/task:1/device:GPU:0/stream:13 Compute", "/gpu:0/stream:13 Compute".
+/// TensorFlow and XLA: "/job:worker/replica:0/task:1/device:GPU:0/stream:13 Compute",
+/// "/gpu:0/stream:13 Compute".
 ProcessMeaning meaning_of_path(std::string const& name) {
   ProcessMeaning meaning;
   size_t at = name.rfind("/device:");
@@ -204,7 +216,8 @@ ProcessMeaning meaning_of_process(std::string_view text) {
   }
   if (auto const device = named_by_maker(name)) return *device;
   if (auto const device = gpu_agent(name)) return *device;
-  if (is_listed(name, kUnnumberedDevices)) return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
+  if (is_listed(name, kUnnumberedDevices))
+    return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
   if (name == "communication" || name == "hccl")
     return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
   if (name == "overlap analysis") return {ProcessRole::kDerived, {}, std::nullopt, std::nullopt};
@@ -225,7 +238,8 @@ std::optional<int64_t> stream_of_lane(std::string_view thread_name) {
 LaneRole role_of_lane(std::string_view thread_name) {
   std::string const name = in_small_letters(thread_name);
   if (name == "steps") return LaneRole::kSteps;
-  if (name == "xla ops" || name == "async xla ops" || name == "sparse core ops") return LaneRole::kPrograms;
+  if (name == "xla ops" || name == "async xla ops" || name == "sparse core ops")
+    return LaneRole::kPrograms;
   if (is_listed(name, kDerivedLanes) || name.starts_with("plane ")) return LaneRole::kDerived;
   return LaneRole::kStream;
 }
@@ -233,7 +247,9 @@ LaneRole role_of_lane(std::string_view thread_name) {
 std::optional<ProcessMeaning> meaning_of_host_lane(std::string_view thread_name) {
   std::string const name = in_small_letters(thread_name);
   bool const is_xla_stream = name.starts_with("stream #") && name.ends_with(')');
-  if (is_xla_stream) return ProcessMeaning{ProcessRole::kDevice, "device of threads", std::nullopt, stream_of_lane(name)};
+  if (is_xla_stream)
+    return ProcessMeaning{ProcessRole::kDevice, "device of threads", std::nullopt,
+                          stream_of_lane(name)};
   ProcessMeaning meaning = meaning_of_process(name);
   bool const is_stream = meaning.role == ProcessRole::kDevice && meaning.number;
   if (!is_stream) return std::nullopt;
@@ -247,12 +263,15 @@ EventKind kind_of_device_work(std::string_view text) {
   if (has("memcpy") || has("memory copy") || has("memorycopy") || name.starts_with("copyhost") ||
       name.starts_with("copydevice") || name.starts_with("__amd_rocclr_copy"))
     return EventKind::kMemcpy;
-  if (has("memset") || has("memoryfill") || name.starts_with("fillbuffer") || name.starts_with("__amd_rocclr_fill"))
+  if (has("memset") || has("memoryfill") || name.starts_with("fillbuffer") ||
+      name.starts_with("__amd_rocclr_fill"))
     return EventKind::kMemset;
   bool const is_event = has("notify") || (has("event") && (has("wait") || has("record")));
   if (is_event && !has("kernel")) return EventKind::kStreamWait;
-  if (is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl")) return EventKind::kCollective;
-  return meaning_of_xla_op(text, {}).role == OpRole::kCollective ? EventKind::kCollective : EventKind::kKernel;
+  if (is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl"))
+    return EventKind::kCollective;
+  return meaning_of_xla_op(text, {}).role == OpRole::kCollective ? EventKind::kCollective
+                                                                 : EventKind::kKernel;
 }
 
 }  // namespace stepscope::import

@@ -23,7 +23,8 @@ constexpr int64_t kLatestInstantNs = int64_t{1} << 62U;
 
 class DumpReader {
  public:
-  explicit DumpReader(PlainData const& data) : data_(data), looks_left_(kLooksPerValue * (data.value_count() + 1)) {}
+  explicit DumpReader(PlainData const& data)
+      : data_(data), looks_left_(kLooksPerValue * (data.value_count() + 1)) {}
 
   std::optional<FlightDump> read(PlainValue const& root) {
     PlainValue entries;
@@ -38,7 +39,8 @@ class DumpReader {
         if (key == "pg_status") read_status(value);
       });
     }
-    // Each has a dictionary of its own: more entries than dictionaries would make much of a small file.
+    // Each has a dictionary of its own: more entries than dictionaries would make much of a small
+    // file.
     size_t dictionaries = data_.container_count();
     dump_.entries.reserve(std::min(data_.items(entries).size(), dictionaries));
     for (PlainValue const& each : data_.items(entries)) {
@@ -47,7 +49,8 @@ class DumpReader {
       else
         ++dump_.incomplete;
     }
-    bool const is_dump = !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
+    bool const is_dump =
+        !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
     if (!is_dump) return std::nullopt;
     give_counts();
     put_in_order();
@@ -57,14 +60,16 @@ class DumpReader {
   }
 
  private:
-  /// Of a container's contents, however often it is referred to: so that shared ones cost no more than others.
+  /// Of a container's contents, however often it is referred to: so that shared ones cost no more
+  /// than others.
   static constexpr size_t kLooksPerValue = 4;
 
   template <class Visit>
   void for_each_member(PlainValue const& dict, Visit&& visit) {
     if (dict.type != PlainType::kDict) return;
     auto const items = data_.items(dict);
-    for (size_t i = 0; i + 1 < items.size() && may_look(); i += 2) visit(raw_text(items[i]), items[i + 1]);
+    for (size_t i = 0; i + 1 < items.size() && may_look(); i += 2)
+      visit(raw_text(items[i]), items[i + 1]);
   }
   bool may_look() { return looks_left_ > 0 && looks_left_-- > 0; }
 
@@ -96,12 +101,14 @@ class DumpReader {
       });
       if (!called || !completed) return;
       // −1: none yet.
-      auto const count = [](int64_t number) { return static_cast<uint64_t>(std::max<int64_t>(number, 0)); };
+      auto const count = [](int64_t number) {
+        return static_cast<uint64_t>(std::max<int64_t>(number, 0));
+      };
       statuses_[id] = {count(*called), count(*completed)};
     });
   }
-  /// A process numbers its groups in the order in which it made them, as their names do. Where there are as many statuses as
-  /// groups, and the entries agree, they are told in that order.
+  /// A process numbers its groups in the order in which it made them, as their names do. Where
+  /// there are as many statuses as groups, and the entries agree, they are told in that order.
   void give_counts() {
     std::map<int64_t, uint32_t> by_name;
     for (uint32_t g = 0; g < dump_.groups.size(); ++g) {
@@ -123,7 +130,8 @@ class DumpReader {
   std::vector<int32_t> ranks_of(PlainValue const& value) {
     std::vector<int32_t> ranks;
     auto const add = [&](int64_t rank) {
-      if (rank >= 0 && rank <= INT32_MAX && ranks.size() < kMostGroupRanks) ranks.push_back(static_cast<int32_t>(rank));
+      if (rank >= 0 && rank <= INT32_MAX && ranks.size() < kMostGroupRanks)
+        ranks.push_back(static_cast<int32_t>(rank));
     };
     if (value.type == PlainType::kList) {
       for (PlainValue const& item : data_.items(value))
@@ -131,7 +139,8 @@ class DumpReader {
       return ranks;
     }
     std::string_view text = raw_text(value);
-    for (size_t at = text.find_first_of("0123456789"); at != std::string_view::npos; at = text.find_first_of("0123456789")) {
+    for (size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;
+         at = text.find_first_of("0123456789")) {
       text.remove_prefix(at);
       int64_t rank = -1;
       auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
@@ -154,7 +163,8 @@ class DumpReader {
     auto const parts = data_.items(group);
     PlainValue const& raw = parts.empty() ? group : parts[0];
     // Most calls are of the group that the one before was of.
-    if (last_group_ && !raw_text(raw).empty() && raw_text(raw) == last_group_name_) return last_group_;
+    if (last_group_ && !raw_text(raw).empty() && raw_text(raw) == last_group_name_)
+      return last_group_;
     std::string name = shown_text(raw, kMostGroupTextBytes);
     if (name.empty() && id) name = fmt::format("{}", *id);
     auto const number = group_of(name);
@@ -195,7 +205,8 @@ class DumpReader {
       if (key == "frames") read_frames(of, entry);
     });
     auto const number = group_of(group, group_id);
-    if (raw_text(entry.name).empty() || entry.created_ns == 0 || entry.state == CollectiveState::kUnknown || !number) {
+    if (raw_text(entry.name).empty() || entry.created_ns == 0 ||
+        entry.state == CollectiveState::kUnknown || !number) {
       ++dump_.incomplete;
       return;
     }
@@ -205,7 +216,8 @@ class DumpReader {
     entry.input_bytes = bytes_of(inputs, entry.data_type);
     entry.output_bytes = bytes_of(outputs, entry.data_type);
     if (entry.seen_completed_ns) entry.state = CollectiveState::kCompleted;
-    dump_.knows_starts = dump_.knows_starts || entry.seen_started_ns.has_value() || entry.state == CollectiveState::kStarted;
+    dump_.knows_starts = dump_.knows_starts || entry.seen_started_ns.has_value() ||
+                         entry.state == CollectiveState::kStarted;
     dump_.entries.push_back(entry);
   }
 
@@ -284,19 +296,24 @@ class DumpReader {
   }
 
   void put_in_order() {
-    auto const by_record = [](FlightEntry const& a, FlightEntry const& b) { return a.record < b.record; };
+    auto const by_record = [](FlightEntry const& a, FlightEntry const& b) {
+      return a.record < b.record;
+    };
     std::vector<FlightEntry>& entries = dump_.entries;
-    bool const has_records =
-        std::any_of(entries.begin(), entries.end(), [](FlightEntry const& entry) { return entry.record != 0; });
+    bool const has_records = std::any_of(
+        entries.begin(), entries.end(), [](FlightEntry const& entry) { return entry.record != 0; });
     if (!has_records) return;
-    if (!std::is_sorted(entries.begin(), entries.end(), by_record)) std::stable_sort(entries.begin(), entries.end(), by_record);
-    auto const last = std::unique(entries.begin(), entries.end(),
-                                  [](FlightEntry const& a, FlightEntry const& b) { return a.record == b.record; });
+    if (!std::is_sorted(entries.begin(), entries.end(), by_record))
+      std::stable_sort(entries.begin(), entries.end(), by_record);
+    auto const last = std::unique(
+        entries.begin(), entries.end(),
+        [](FlightEntry const& a, FlightEntry const& b) { return a.record == b.record; });
     dump_.doubled = static_cast<uint64_t>(entries.end() - last);
     entries.erase(last, entries.end());
   }
 
-  /// Operations that are launched together are watched together: what became of them stands at the entry "coalesced" behind them.
+  /// Operations that are launched together are watched together: what became of them stands at the
+  /// entry "coalesced" behind them.
   void complete_coalesced() {
     struct KeyHash {
       size_t operator()(std::pair<uint64_t, uint64_t> const& key) const {
@@ -307,7 +324,9 @@ class DumpReader {
     auto const key_of = [](FlightEntry const& entry) {
       return std::pair{uint64_t{entry.group} << 1U | (entry.is_message ? 1U : 0U), entry.sequence};
     };
-    auto const is_end = [](FlightEntry const& entry) { return raw_text(entry.name).find("coalesced") != std::string_view::npos; };
+    auto const is_end = [](FlightEntry const& entry) {
+      return raw_text(entry.name).find("coalesced") != std::string_view::npos;
+    };
     for (size_t i = 0; i < dump_.entries.size(); ++i)
       if (is_end(dump_.entries[i])) ends[key_of(dump_.entries[i])] = i;
     for (size_t i = 0; i < dump_.entries.size() && !ends.empty(); ++i) {
@@ -323,16 +342,19 @@ class DumpReader {
     }
   }
 
-  /// Only NCCL's own watchdog looks at the device. Entries of other backends (gloo) stay "scheduled" for ever, and are retired
-  /// once the call was made (PyTorch 2.14), so that is all they tell; entries of a dump in which no call has got anywhere
-  /// likewise.
+  /// Only NCCL's own watchdog looks at the device. Entries of other backends (gloo) stay
+  /// "scheduled" for ever, and are retired once the call was made (PyTorch 2.14), so that is all
+  /// they tell; entries of a dump in which no call has got anywhere likewise.
   void forget_untold_ends() {
-    auto const is_told = [](FlightEntry const& entry) { return entry.state != CollectiveState::kEnqueued; };
+    auto const is_told = [](FlightEntry const& entry) {
+      return entry.state != CollectiveState::kEnqueued;
+    };
     bool const is_any_told = std::any_of(dump_.entries.begin(), dump_.entries.end(), is_told);
     for (FlightEntry& entry : dump_.entries) {
       std::string_view const name = raw_text(entry.name);
       bool const is_watched = name.find(':') == std::string_view::npos || name.starts_with("nccl:");
-      if (!is_told(entry) && entry.is_retired && !(is_watched && is_any_told)) entry.state = CollectiveState::kCalled;
+      if (!is_told(entry) && entry.is_retired && !(is_watched && is_any_told))
+        entry.state = CollectiveState::kCalled;
     }
   }
 
@@ -348,6 +370,8 @@ class DumpReader {
 
 }  // namespace
 
-std::optional<FlightDump> read_dump(PlainData const& data, PlainValue const& root) { return DumpReader(data).read(root); }
+std::optional<FlightDump> read_dump(PlainData const& data, PlainValue const& root) {
+  return DumpReader(data).read(root);
+}
 
 }  // namespace stepscope::import

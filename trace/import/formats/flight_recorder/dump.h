@@ -1,5 +1,6 @@
-// What a dump of PyTorch's flight recorder says (torch/csrc/distributed/c10d/FlightRecorder*): the last calls of collectives and
-// messages of one rank, in the order in which they were made, and how far each came. Versions 1 and 2, pickle or JSON.
+// What a dump of PyTorch's flight recorder says (torch/csrc/distributed/c10d/FlightRecorder*): the
+// last calls of collectives and messages of one rank, in the order in which they were made, and how
+// far each came. Versions 1 and 2, pickle or JSON.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@
 namespace stepscope::import {
 
 struct FlightGroup {
-  std::string name, description;             ///< "0", "default_pg"
-  std::vector<int32_t> ranks;                ///< in the job, in the group's order; empty = not said
-  std::optional<model::GroupCounts> counts;  ///< as the process counted them; not where it is unsure of which group they are
+  std::string name, description;  ///< "0", "default_pg"
+  std::vector<int32_t> ranks;     ///< in the job, in the group's order; empty = not said
+  std::optional<model::GroupCounts>
+      counts;  ///< as the process counted them; not where it is unsure of which group they are
 };
 
 /// Instants are ns since the Unix epoch by the host's clock.
@@ -32,9 +34,10 @@ struct FlightEntry {
   bool is_retired = false;  ///< nobody waits for it any more
   model::CollectiveState state = model::CollectiveState::kUnknown;
   int64_t created_ns = 0;
-  std::optional<int64_t> seen_started_ns, seen_completed_ns;  ///< by a thread that looks now and then
-  std::optional<double> duration_ms;                          ///< on the device
-  uint64_t input_bytes = 0, output_bytes = 0;                 ///< 0 = not known
+  std::optional<int64_t> seen_started_ns,
+      seen_completed_ns;                       ///< by a thread that looks now and then
+  std::optional<double> duration_ms;           ///< on the device
+  uint64_t input_bytes = 0, output_bytes = 0;  ///< 0 = not known
   model::DataType data_type = model::DataType::kUnknown;
 };
 
@@ -42,10 +45,11 @@ struct FlightDump {
   PlainValue version, library_version;
   std::vector<FlightGroup> groups;
   std::vector<FlightEntry> entries;  ///< by record
-  bool knows_starts = false;         ///< starts were looked for: without, "scheduled" may be started
-  uint64_t incomplete = 0;           ///< entries without a dictionary, a name or a time, or of a group too many: left out
-  uint64_t doubled = 0;              ///< left out
-  uint64_t strange = 0;              ///< numbers that cannot be: taken as not said
+  bool knows_starts = false;  ///< starts were looked for: without, "scheduled" may be started
+  uint64_t incomplete =
+      0;  ///< entries without a dictionary, a name or a time, or of a group too many: left out
+  uint64_t doubled = 0;  ///< left out
+  uint64_t strange = 0;  ///< numbers that cannot be: taken as not said
 };
 
 /// Nothing when the data are no such dump.

@@ -53,7 +53,8 @@ std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
     size_t const digit = operation.find_first_of("0123456789");
     if (digit == std::string_view::npos) break;
     operation.remove_prefix(digit);
-    auto const [end, error] = std::from_chars(operation.data(), operation.data() + operation.size(), number);
+    auto const [end, error] =
+        std::from_chars(operation.data(), operation.data() + operation.size(), number);
     if (error != std::errc()) number = -1;
     operation.remove_prefix(static_cast<size_t>(end - operation.data()));
   }
@@ -62,16 +63,20 @@ std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
 
 class FlightTrace {
  public:
-  FlightTrace(FlightDump dump, std::string const& file) : dump_(std::move(dump)), rank_(rank_of(file)) {
+  FlightTrace(FlightDump dump, std::string const& file)
+      : dump_(std::move(dump)), rank_(rank_of(file)) {
     for (FlightGroup const& group : dump_.groups) {
       std::string const ranks = group.ranks.empty() ? std::string() : ranks_text(group.ranks);
       communicators_.push_back(communicator_of(group.name, ranks));
-      auto const own = rank_ ? std::find(group.ranks.begin(), group.ranks.end(), *rank_) : group.ranks.end();
-      ranks_in_group_.push_back(own == group.ranks.end() ? -1 : static_cast<int32_t>(own - group.ranks.begin()));
+      auto const own =
+          rank_ ? std::find(group.ranks.begin(), group.ranks.end(), *rank_) : group.ranks.end();
+      ranks_in_group_.push_back(
+          own == group.ranks.end() ? -1 : static_cast<int32_t>(own - group.ranks.begin()));
     }
     for (FlightEntry const& entry : dump_.entries) {
       first_ns_ = std::min(first_ns_, entry.created_ns);
-      last_ns_ = std::max({last_ns_, entry.created_ns, entry.seen_started_ns.value_or(0), entry.seen_completed_ns.value_or(0)});
+      last_ns_ = std::max({last_ns_, entry.created_ns, entry.seen_started_ns.value_or(0),
+                           entry.seen_completed_ns.value_or(0)});
     }
     if (dump_.entries.empty()) first_ns_ = 0;
   }
@@ -85,14 +90,16 @@ class FlightTrace {
   }
 
  private:
-  /// Whether all groups of which the members are known have this one: a dump lists the groups of its own rank alone.
+  /// Whether all groups of which the members are known have this one: a dump lists the groups of
+  /// its own rank alone.
   [[nodiscard]] bool is_member(int32_t rank) const {
     return std::all_of(dump_.groups.begin(), dump_.groups.end(), [&](FlightGroup const& group) {
-      return group.ranks.empty() || std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
+      return group.ranks.empty() ||
+             std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
     });
   }
-  /// By the file's name, in which a host may have a number, too: PyTorch writes the rank at its end. Else a rank that is in all
-  /// of the groups, if there is but one.
+  /// By the file's name, in which a host may have a number, too: PyTorch writes the rank at its
+  /// end. Else a rank that is in all of the groups, if there is but one.
   [[nodiscard]] std::optional<int32_t> rank_of(std::string const& file) const {
     for (auto const& rank : {number_at_end(file), rank_of_name(file)})
       if (rank && is_member(*rank)) return rank;
@@ -103,7 +110,8 @@ class FlightTrace {
       std::vector<int32_t> ranks = group.ranks;
       std::sort(ranks.begin(), ranks.end());
       std::vector<int32_t> both;
-      std::set_intersection(ranks.begin(), ranks.end(), common.begin(), common.end(), std::back_inserter(both));
+      std::set_intersection(ranks.begin(), ranks.end(), common.begin(), common.end(),
+                            std::back_inserter(both));
       common = std::exchange(is_first, false) ? std::move(ranks) : std::move(both);
     }
     return common.size() == 1 ? std::optional(common.front()) : std::nullopt;
@@ -111,7 +119,8 @@ class FlightTrace {
 
   [[nodiscard]] std::string group_text(FlightGroup const& group) const {
     std::string text = fmt::format("group {}", group.name.empty() ? "?" : group.name);
-    if (!group.description.empty() && group.description != "undefined") text += fmt::format(" ({})", group.description);
+    if (!group.description.empty() && group.description != "undefined")
+      text += fmt::format(" ({})", group.description);
     return text;
   }
 
@@ -132,7 +141,9 @@ class FlightTrace {
     }
     // Each rank counts its messages for itself: they are matched by who sends to whom.
     auto const in_job = [&](int32_t number) {
-      return number >= 0 && static_cast<size_t>(number) < group.ranks.size() ? group.ranks[static_cast<size_t>(number)] : number;
+      return number >= 0 && static_cast<size_t>(number) < group.ranks.size()
+                 ? group.ranks[static_cast<size_t>(number)]
+                 : number;
     };
     detail.rank = rank_ ? *rank_ : in_job(name.own);
     detail.peer = in_job(name.other);
@@ -154,9 +165,10 @@ class FlightTrace {
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
     name.op = collective_op_of(operation);
     if (is_point_to_point(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
-    for (auto const state :
-         {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted, CollectiveState::kCalled})
-      name.with_state[static_cast<size_t>(state)] = builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
+    for (auto const state : {CollectiveState::kEnqueued, CollectiveState::kStarted,
+                             CollectiveState::kCompleted, CollectiveState::kCalled})
+      name.with_state[static_cast<size_t>(state)] =
+          builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
     return name;
   }
   [[nodiscard]] std::string_view suffix_of(CollectiveState state) const {
@@ -164,23 +176,31 @@ class FlightTrace {
     if (state != CollectiveState::kEnqueued) return "";
     return dump_.knows_starts ? ", not started" : ", not completed";
   }
-  model::StringId shown_name_of(FlightEntry const& entry) { return name_of(entry).with_state[static_cast<size_t>(entry.state)]; }
+  model::StringId shown_name_of(FlightEntry const& entry) {
+    return name_of(entry).with_state[static_cast<size_t>(entry.state)];
+  }
 
-  /// From the call until somebody saw that it had ended; what never did lasts until the dump ends. Where nobody looks, the call
-  /// alone.
+  /// From the call until somebody saw that it had ended; what never did lasts until the dump ends.
+  /// Where nobody looks, the call alone.
   void add_call(FlightEntry const& entry) {
     auto const [track, is_new] = call_tracks_.try_emplace(entry.group);
     if (is_new) {
       FlightGroup const& group = dump_.groups[entry.group];
-      track->second =
-          builder_.add_track({model::TrackKind::kThread, model::group_calls_name(group_text(group)), entry.group, -1, {}, 0});
+      track->second = builder_.add_track({model::TrackKind::kThread,
+                                          model::group_calls_name(group_text(group)),
+                                          entry.group,
+                                          -1,
+                                          {},
+                                          0});
     }
     CollectiveDetail detail = detail_of(entry);
     detail.state = entry.state;
-    bool const is_pending = entry.state == CollectiveState::kEnqueued || entry.state == CollectiveState::kStarted;
+    bool const is_pending =
+        entry.state == CollectiveState::kEnqueued || entry.state == CollectiveState::kStarted;
     int64_t const end = is_pending ? last_ns_ : entry.seen_completed_ns.value_or(entry.created_ns);
     builder_.events(track->second)
-        .add(EventKind::kCollectiveCall, entry.created_ns - first_ns_, end - entry.created_ns, shown_name_of(entry), 0, detail);
+        .add(EventKind::kCollectiveCall, entry.created_ns - first_ns_, end - entry.created_ns,
+             shown_name_of(entry), 0, detail);
     if (entry.state == CollectiveState::kCalled) ++without_end_;
     if (is_pending && pending_++ == 0) first_pending_ = entry;
   }
@@ -191,7 +211,8 @@ class FlightTrace {
     for (auto entry = dump_.entries.rbegin(); entry != dump_.entries.rend(); ++entry) {
       if (!entry->duration_ms || !entry->seen_completed_ns) continue;
       CollectiveDetail const detail = detail_of(*entry);
-      int32_t const peer = is_point_to_point(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
+      int32_t const peer =
+          is_point_to_point(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
       auto const dur = static_cast<int64_t>(std::llround(*entry->duration_ms * kNsPerMs));
       auto const [next, is_first] = next_start.try_emplace({entry->group, peer}, INT64_MAX);
       int64_t start = std::min(*entry->seen_completed_ns, next->second) - dur;
@@ -208,7 +229,8 @@ class FlightTrace {
     if (!is_new) return track->second;
     std::string name = group_text(dump_.groups[group]);
     if (peer >= 0) name += fmt::format(", messages with rank {}", peer);
-    track->second = builder_.add_track({model::TrackKind::kStream, std::move(name), static_cast<int64_t>(streams_.size()), 0,
+    track->second = builder_.add_track({model::TrackKind::kStream, std::move(name),
+                                        static_cast<int64_t>(streams_.size()), 0,
                                         model::StreamKind::kCommunication, 0});
     return track->second;
   }
@@ -240,9 +262,11 @@ class FlightTrace {
     for (FlightGroup const& group : dump_.groups) {
       if (group.ranks.empty() || group.ranks.size() > model::kMostGroupMembers) continue;
       std::string const name = group_text(group);
-      builder_.info().facts.emplace_back(model::group_ranks_fact(name), model::group_ranks_text(group.ranks));
+      builder_.info().facts.emplace_back(model::group_ranks_fact(name),
+                                         model::group_ranks_text(group.ranks));
       if (group.counts)
-        builder_.info().facts.emplace_back(model::group_counts_fact(name), model::group_counts_text(*group.counts));
+        builder_.info().facts.emplace_back(model::group_counts_fact(name),
+                                           model::group_counts_text(*group.counts));
     }
   }
 
@@ -254,9 +278,12 @@ class FlightTrace {
     }
     note_times();
     if (!dump_.entries.empty() && dump_.entries.front().record > 0)
-      log.notes.push_back(fmt::format(
-          "the first {} overwritten, the recorder keeps the last TORCH_NCCL_TRACE_BUFFER_SIZE of them",
-          dump_.entries.front().record == 1 ? "call was" : fmt::format("{} calls were", dump_.entries.front().record)));
+      log.notes.push_back(
+          fmt::format("the first {} overwritten, the recorder keeps the last "
+                      "TORCH_NCCL_TRACE_BUFFER_SIZE of them",
+                      dump_.entries.front().record == 1
+                          ? "call was"
+                          : fmt::format("{} calls were", dump_.entries.front().record)));
     auto const note = [&](uint64_t count, char const* what) {
       if (count > 0) log.notes.push_back(base::count_sentence(count, what));
     };
@@ -265,29 +292,33 @@ class FlightTrace {
     note(dump_.strange, "numbers cannot be and were taken as not said");
     log.dropped += dump_.incomplete;
     if (pending_ > 0)
-      log.notes.push_back(fmt::format("{} had not completed when the dump was written, the first: {}",
-                                      pending_ == 1 ? "one call" : fmt::format("{} calls", pending_), first_pending_text()));
+      log.notes.push_back(fmt::format(
+          "{} had not completed when the dump was written, the first: {}",
+          pending_ == 1 ? "one call" : fmt::format("{} calls", pending_), first_pending_text()));
   }
   void note_times() {
     if (without_end_ > 0)
-      builder_.log().notes.push_back(fmt::format(
-          "of {} is told that and when the host made them, not whether they ended: PyTorch watches those of NCCL alone",
-          without_end_ == 1 ? "one call" : fmt::format("{} calls", without_end_)));
+      builder_.log().notes.push_back(
+          fmt::format("of {} is told that and when the host made them, not whether they ended: "
+                      "PyTorch watches those of NCCL alone",
+                      without_end_ == 1 ? "one call" : fmt::format("{} calls", without_end_)));
     if (without_end_ > 0 && dump_.entries.size() == without_end_ + pending_) return;
     std::string const of_calls =
-        "calls begin when the host made them; they end when a thread of PyTorch saw that they were over, late by up to its "
-        "period "
+        "calls begin when the host made them; they end when a thread of PyTorch saw that they were "
+        "over, late by up to its period "
         "(100 ms, unless changed)";
     std::string const of_device =
-        timed_ > 0
-            ? "how long operations took on the device is exact, when is not told: they are placed at the latest possible time, "
-              "so trust durations, transfers and waits, not skew and idle time"
-            : "of the device nothing is told: record with TORCH_NCCL_ENABLE_TIMING=1 to know durations";
+        timed_ > 0 ? "how long operations took on the device is exact, when is not told: they are "
+                     "placed at the latest possible time, so trust durations, transfers and waits, "
+                     "not skew and idle time"
+                   : "of the device nothing is told: record with TORCH_NCCL_ENABLE_TIMING=1 to "
+                     "know durations";
     builder_.log().notes.push_back(of_calls + "; " + of_device);
   }
   std::string first_pending_text() {
     FlightEntry const& entry = first_pending_;
-    std::string text = fmt::format("{} {} of {}{}", name_of(entry).text, entry.sequence, group_text(dump_.groups[entry.group]),
+    std::string text = fmt::format("{} {} of {}{}", name_of(entry).text, entry.sequence,
+                                   group_text(dump_.groups[entry.group]),
                                    dump_.knows_starts ? suffix_of(entry.state) : "");
     if (!raw_text(entry.file).empty())
       text += fmt::format(", called in {} ({}:{})", shown_text(entry.function, kMostCallNameBytes),
@@ -310,15 +341,19 @@ class FlightTrace {
   FlightEntry first_pending_;
 };
 
-/// Of a real dump a value takes at least 3 bytes, and real data pack to no less than a part of Input::kSuspiciousRatio; what is
-/// small enough may do as it likes. A value takes no more than an event, for which there must be room beside it.
+/// Of a real dump a value takes at least 3 bytes, and real data pack to no less than a part of
+/// Input::kSuspiciousRatio; what is small enough may do as it likes. A value takes no more than an
+/// event, for which there must be room beside it.
 size_t most_values_of(Input const& input) {
   constexpr size_t kValuesAByte = Input::kSuspiciousRatio / 3, kAlwaysGood = size_t{1} << 20U;
-  size_t const by_size = kAlwaysGood + kValuesAByte * std::min(input.bytes().size(), PlainData::kMostValues);
+  size_t const by_size =
+      kAlwaysGood + kValuesAByte * std::min(input.bytes().size(), PlainData::kMostValues);
   return std::min<size_t>({PlainData::kMostValues, by_size, file::events_that_fit() / 2});
 }
 
-bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool has_part(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 /// A whole pickle of other objects than a dump's. Other files with a dump's name are called so by
 /// PyTorch alone ("nccl_trace_rank_3").
@@ -332,48 +367,58 @@ bool is_other_pickle(Input const& input, std::string_view file_name) {
 Advice advice_for_pickle(std::string_view head, std::string_view /*file_name*/) {
   if (!is_pickle(head)) return std::nullopt;
   if (has_part(head, "device_traces") || has_part(head, "segments"))
-    return no_trace("is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
-  return no_trace("is a pickled Python object, but no dump of PyTorch's flight recorder: name a trace");
+    return no_trace(
+        "is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
+  return no_trace(
+      "is a pickled Python object, but no dump of PyTorch's flight recorder: name a trace");
 }
 
 }  // namespace
 
 bool is_flight_recorder_dump(Input const& input) {
   std::string_view const head = input.head();
-  if (is_pickle(head)) return has_part(head, "profiling_name") || has_part(head, "pg_config") || has_part(head, "entries");
+  if (is_pickle(head))
+    return has_part(head, "profiling_name") || has_part(head, "pg_config") ||
+           has_part(head, "entries");
   size_t const first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
   if (has_part(head, "\"traceEvents\"")) return false;
-  return has_part(head, "\"profiling_name\"") || (has_part(head, "\"pg_config\"") && has_part(head, "\"pg_status\""));
+  return has_part(head, "\"profiling_name\"") ||
+         (has_part(head, "\"pg_config\"") && has_part(head, "\"pg_status\""));
 }
 
 bool is_flight_recorder_name(std::string_view file_name) {
   if (file_name.ends_with(".pkl") || file_name.ends_with(".pickle")) return true;
   size_t const digits = file_name.find_last_not_of("0123456789");
   bool const ends_with_number = digits != std::string_view::npos && digits + 1 < file_name.size();
-  return ends_with_number &&
-         (file_name.substr(0, digits + 1).ends_with("rank_") || file_name.substr(0, digits + 1).ends_with("rank"));
+  return ends_with_number && (file_name.substr(0, digits + 1).ends_with("rank_") ||
+                              file_name.substr(0, digits + 1).ends_with("rank"));
 }
 
 bool is_renamed_flight_recorder_dump(std::string const& path) {
   if (!number_at_end(path)) return false;
   auto const mapped = base::MappedFile::open(path);
-  return mapped && !mapped->bytes().empty() && is_flight_recorder_dump(Input(mapped->bytes(), path));
+  return mapped && !mapped->bytes().empty() &&
+         is_flight_recorder_dump(Input(mapped->bytes(), path));
 }
 
 base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {
   auto const whole = WholeInput::read(input);
   if (!whole) return base::fail_with(whole);
   PlainData data(most_values_of(input));
-  auto const read = is_pickle(whole->text()) ? read_pickle(whole->text(), data) : read_json_data(whole->text(), data);
+  auto const read = is_pickle(whole->text()) ? read_pickle(whole->text(), data)
+                                             : read_json_data(whole->text(), data);
   if (!read) return base::fail("{}: {}", input.name(), read.error().message);
   auto dump = read_dump(data, read->root);
   if (!dump) {
     return read->damage ? base::fail("{}: {}, record or copy it again", input.name(), *read->damage)
-                        : base::fail("{}: holds no dump of PyTorch's flight recorder, name a trace", input.name());
+                        : base::fail("{}: holds no dump of PyTorch's flight recorder, name a trace",
+                                     input.name());
   }
   if (dump->entries.size() > file::events_that_fit() / 2)
-    return base::fail("{}: holds more calls than fit into this machine's memory, use a larger machine", input.name());
+    return base::fail(
+        "{}: holds more calls than fit into this machine's memory, use a larger machine",
+        input.name());
   auto const& damage = whole->damage() ? whole->damage() : read->damage;
   return FlightTrace(std::move(*dump), input.name()).build(damage);
 }

@@ -31,7 +31,8 @@ class JsonData {
   PlainValue value(int depth) {
     char const next = cursor_.peek();
     if (next == '{' || next == '[') {
-      if (depth < kMostJsonDepth) return container(next == '{' ? PlainType::kDict : PlainType::kList, depth);
+      if (depth < kMostJsonDepth)
+        return container(next == '{' ? PlainType::kDict : PlainType::kList, depth);
       cursor_.value();
       return {};
     }
@@ -45,10 +46,13 @@ class JsonData {
   static PlainValue number(std::string_view word) {
     int64_t integer = 0;
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), integer);
-    if (error == std::errc() && end == word.data() + word.size()) return PlainData::integer(integer);
+    if (error == std::errc() && end == word.data() + word.size())
+      return PlainData::integer(integer);
     double real = 0;
-    auto const [real_end, real_error] = std::from_chars(word.data(), word.data() + word.size(), real);
-    if (real_error == std::errc() && real_end == word.data() + word.size()) return PlainData::real(real);
+    auto const [real_end, real_error] =
+        std::from_chars(word.data(), word.data() + word.size(), real);
+    if (real_error == std::errc() && real_end == word.data() + word.size())
+      return PlainData::real(real);
     PlainValue huge;
     huge.type = PlainType::kHuge;
     return huge;
@@ -69,7 +73,8 @@ class JsonData {
         }
         PlainValue const item = value(depth + 1);
         // A container that was cut holds what came before.
-        bool const is_there = !cursor_.failed() || item.type == PlainType::kDict || item.type == PlainType::kList;
+        bool const is_there =
+            !cursor_.failed() || item.type == PlainType::kDict || item.type == PlainType::kList;
         if (is_there) stack_.push_back(item);
         too_much_ = too_much_ || data_.is_too_much_with(stack_.size());
         if (cursor_.failed() || cursor_.take(closing) || !cursor_.expect(',')) break;
@@ -90,6 +95,8 @@ class JsonData {
 
 }  // namespace
 
-base::Expected<ReadData> read_json_data(std::string_view text, PlainData& data) { return JsonData(text, data).run(); }
+base::Expected<ReadData> read_json_data(std::string_view text, PlainData& data) {
+  return JsonData(text, data).run();
+}
 
 }  // namespace stepscope::import

@@ -1,4 +1,5 @@
-// JSON text as plain data. For files of one document; what is cut off or broken ends it, what came before is kept.
+// JSON text as plain data. For files of one document; what is cut off or broken ends it, what came
+// before is kept.
 #pragma once
 
 #include <string_view>

@@ -58,7 +58,8 @@ enum class PickleOpcode : uint8_t {
   kFrame = 0x95,
 };
 
-/// Those that find or call something of the program that opens the pickle: "c" (a name), "R" (a call), …
+/// Those that find or call something of the program that opens the pickle: "c" (a name), "R" (a
+/// call), …
 constexpr std::string_view kRunsCode = "ciRboPQ\x81\x82\x83\x84\x92\x93\x97\x98";
 
 constexpr uint8_t kFirstProtocol = 2, kLastProtocol = 5;
@@ -87,8 +88,10 @@ class Unpickler {
     }
     switch (step) {
       case PickleStep::kCode:
-        return base::fail("would run code when Python opens it (near byte {}): only data are read, ask its author what it is",
-                          at);
+        return base::fail(
+            "would run code when Python opens it (near byte {}): only data are read, ask its "
+            "author what it is",
+            at);
       case PickleStep::kTooMuch:
         return base::fail("{}", data_.too_many_values());
       case PickleStep::kStopped:
@@ -98,8 +101,10 @@ class Unpickler {
     }
     close_all();
     if (stack_.empty()) return base::fail("is no pickle that can be read (byte {})", at);
-    return ReadData{stack_.front(), step == PickleStep::kCut ? fmt::format("ends in the middle, at byte {}", bytes_.size())
-                                                             : fmt::format("is damaged near byte {}", at)};
+    return ReadData{stack_.front(),
+                    step == PickleStep::kCut
+                        ? fmt::format("ends in the middle, at byte {}", bytes_.size())
+                        : fmt::format("is damaged near byte {}", at)};
   }
 
  private:
@@ -156,7 +161,8 @@ class Unpickler {
         return long_number<uint32_t>();
       case PickleOpcode::kFloat: {
         uint64_t bits = 0;  // the only number that has its highest byte first
-        return take(bits) ? push(PlainData::real(std::bit_cast<double>(__builtin_bswap64(bits)))) : PickleStep::kCut;
+        return take(bits) ? push(PlainData::real(std::bit_cast<double>(__builtin_bswap64(bits))))
+                          : PickleStep::kCut;
       }
       case PickleOpcode::kShortString:
       case PickleOpcode::kShortBytes:
@@ -289,7 +295,8 @@ class Unpickler {
   }
   /// The last `count` values become a container.
   PickleStep collect(PlainType type, size_t count) {
-    if (stack_.size() - bottom() < count || (type == PlainType::kDict && count % 2 != 0)) return PickleStep::kBroken;
+    if (stack_.size() - bottom() < count || (type == PlainType::kDict && count % 2 != 0))
+      return PickleStep::kBroken;
     PlainValue const made = data_.container(type);
     if (!data_.append(made, std::span(stack_).last(count))) return PickleStep::kTooMuch;
     stack_.resize(stack_.size() - count);
@@ -335,7 +342,8 @@ class Unpickler {
       if (mark > 0) {
         PlainValue const to = stack_[mark - 1];
         if (to.type == PlainType::kDict) count -= count % 2;
-        if (to.type == PlainType::kDict || to.type == PlainType::kList) data_.append(to, std::span(stack_).subspan(mark, count));
+        if (to.type == PlainType::kDict || to.type == PlainType::kList)
+          data_.append(to, std::span(stack_).subspan(mark, count));
       }
       stack_.resize(mark);
     }
@@ -343,7 +351,8 @@ class Unpickler {
     for (; stack_.size() > 1; stack_.pop_back()) {
       PlainValue const to = stack_[stack_.size() - 2];
       if (to.type == PlainType::kList) data_.append(to, std::span(stack_).last(1));
-      if (stack_.size() > 2 && stack_[stack_.size() - 3].type == PlainType::kDict && to.type == PlainType::kText) {
+      if (stack_.size() > 2 && stack_[stack_.size() - 3].type == PlainType::kDict &&
+          to.type == PlainType::kText) {
         data_.append(stack_[stack_.size() - 3], std::span(stack_).last(2));
         stack_.pop_back();
       }
@@ -362,10 +371,14 @@ class Unpickler {
 }  // namespace
 
 bool is_pickle(std::string_view bytes) {
-  if (bytes.size() < 3 || static_cast<uint8_t>(bytes[0]) != static_cast<uint8_t>(PickleOpcode::kProtocol)) return false;
+  if (bytes.size() < 3 ||
+      static_cast<uint8_t>(bytes[0]) != static_cast<uint8_t>(PickleOpcode::kProtocol))
+    return false;
   return bytes[1] >= kFirstProtocol && bytes[1] <= kLastProtocol;
 }
 
-base::Expected<ReadData> read_pickle(std::string_view bytes, PlainData& data) { return Unpickler(bytes, data).run(); }
+base::Expected<ReadData> read_pickle(std::string_view bytes, PlainData& data) {
+  return Unpickler(bytes, data).run();
+}
 
 }  // namespace stepscope::import

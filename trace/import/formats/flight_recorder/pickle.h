@@ -1,5 +1,6 @@
-// Python pickles as data: protocols 2 to 5, of which only what builds numbers, texts, lists, tuples, sets and dictionaries is
-// understood. A pickle can name functions and call them when it is opened; here nothing is ever called: such a one is an error.
+// Python pickles as data: protocols 2 to 5, of which only what builds numbers, texts, lists,
+// tuples, sets and dictionaries is understood. A pickle can name functions and call them when it is
+// opened; here nothing is ever called: such a one is an error.
 #pragma once
 
 #include <optional>
@@ -13,13 +14,15 @@ namespace stepscope::import {
 
 struct ReadData {
   PlainValue root;
-  std::optional<std::string> damage;  ///< where and why it ends before it should; what came before is there
+  std::optional<std::string>
+      damage;  ///< where and why it ends before it should; what came before is there
 };
 
 /// Whether the bytes begin as a pickle of these protocols.
 bool is_pickle(std::string_view bytes);
 
-/// `bytes` outlive the data. Errors complete "FILE: …": it would run code, or is none, or holds too much.
+/// `bytes` outlive the data. Errors complete "FILE: …": it would run code, or is none, or holds too
+/// much.
 base::Expected<ReadData> read_pickle(std::string_view bytes, PlainData& data);
 
 }  // namespace stepscope::import

@@ -51,24 +51,28 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
   Items& to = containers_[container.container];
   if (to.count + values.size() > to.capacity) {
     bool const is_last = to.first + to.capacity == items_.size() && to.capacity > 0;
-    size_t const capacity = to.capacity == 0 ? values.size() : std::max(2 * to.capacity, to.count + values.size());
+    size_t const capacity =
+        to.capacity == 0 ? values.size() : std::max(2 * to.capacity, to.count + values.size());
     size_t const first = is_last ? to.first : items_.size();
     if (is_too_much_with(first + capacity - items_.size())) return false;
     items_.resize(first + capacity);
     if (!is_last)
-      std::copy_n(items_.begin() + static_cast<ptrdiff_t>(to.first), to.count, items_.begin() + static_cast<ptrdiff_t>(first));
+      std::copy_n(items_.begin() + static_cast<ptrdiff_t>(to.first), to.count,
+                  items_.begin() + static_cast<ptrdiff_t>(first));
     to.first = first;
     to.capacity = capacity;
   }
-  std::copy(values.begin(), values.end(), items_.begin() + static_cast<ptrdiff_t>(to.first + to.count));
+  std::copy(values.begin(), values.end(),
+            items_.begin() + static_cast<ptrdiff_t>(to.first + to.count));
   to.count += values.size();
   return true;
 }
 
 std::string PlainData::too_many_values() const {
   return fmt::format(
-      "holds more than {} values, which no dump of its size does or this machine's memory has no room for: record fewer calls "
-      "(TORCH_NCCL_TRACE_BUFFER_SIZE), or, if all of it is meant, unpack it by hand or use a machine with more memory",
+      "holds more than {} values, which no dump of its size does or this machine's memory has no "
+      "room for: record fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE), or, if all of it is meant, "
+      "unpack it by hand or use a machine with more memory",
       base::format_count(most_values_));
 }
 
@@ -101,15 +105,19 @@ std::optional<int64_t> whole_number(PlainValue const& value) {
   constexpr double kMost = 9e18;
   if (value.type == PlainType::kInteger || value.type == PlainType::kBool) return value.integer;
   if (value.type == PlainType::kReal)
-    return std::fabs(value.real) < kMost ? std::optional(static_cast<int64_t>(value.real)) : std::nullopt;
+    return std::fabs(value.real) < kMost ? std::optional(static_cast<int64_t>(value.real))
+                                         : std::nullopt;
   std::string_view const text = raw_text(value);
   int64_t number = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  return !text.empty() && error == std::errc() && end == text.data() + text.size()
+             ? std::optional(number)
+             : std::nullopt;
 }
 
 std::optional<double> real_number(PlainValue const& value) {
-  if (value.type == PlainType::kReal) return std::isfinite(value.real) ? std::optional(value.real) : std::nullopt;
+  if (value.type == PlainType::kReal)
+    return std::isfinite(value.real) ? std::optional(value.real) : std::nullopt;
   auto const whole = whole_number(value);
   return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
 }

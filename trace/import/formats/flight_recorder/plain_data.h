@@ -1,6 +1,6 @@
-// Data that are nothing but data: numbers, texts, lists and dictionaries, as JSON and harmless pickles hold them. Values are
-// small and refer to their contents, so that any nesting, even a list that holds itself, can neither overflow nor be walked for
-// ever.
+// Data that are nothing but data: numbers, texts, lists and dictionaries, as JSON and harmless
+// pickles hold them. Values are small and refer to their contents, so that any nesting, even a list
+// that holds itself, can neither overflow nor be walked for ever.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class PlainData {
       uint64_t container;
     };
   };
-  /// At most 4 GiB: while a table grows a value takes up to 64 B. A dump of a million calls has 58 million values, one of 100,000
-  /// with their stacks 25 million.
+  /// At most 4 GiB: while a table grows a value takes up to 64 B. A dump of a million calls has 58
+  /// million values, one of 100,000 with their stacks 25 million.
   static constexpr size_t kMostValues = size_t{1} << 26U;
 
   explicit PlainData(size_t most_values = kMostValues) : most_values_(most_values) {}
@@ -49,7 +49,8 @@ class PlainData {
   /// An empty list or dictionary.
   Value container(Type type);
 
-  /// To a list; to a dictionary keys and values in turn. False when there are too many values: see too_many_values().
+  /// To a list; to a dictionary keys and values in turn. False when there are too many values: see
+  /// too_many_values().
   bool append(Value const& container, std::span<Value const> values);
   /// Of a list, or keys and values in turn; nothing of others. Valid until the next append().
   [[nodiscard]] std::span<Value const> items(Value const& value) const;
@@ -57,7 +58,9 @@ class PlainData {
   [[nodiscard]] size_t value_count() const { return items_.size(); }
   [[nodiscard]] size_t container_count() const { return containers_.size(); }
   /// Whether there are too many values with those that a reader keeps beside them.
-  [[nodiscard]] bool is_too_much_with(size_t others) const { return items_.size() + containers_.size() + others > most_values_; }
+  [[nodiscard]] bool is_too_much_with(size_t others) const {
+    return items_.size() + containers_.size() + others > most_values_;
+  }
   /// What to say then. Completes "FILE: …".
   [[nodiscard]] std::string too_many_values() const;
 

@@ -33,8 +33,11 @@ class LogReader {
       end = next_record(text, begin);
       read_records(text.substr(begin, end - begin), end == text.size());
     }
-    if (is_full()) return base::fail("{}: holds more operations than fit into this machine's memory, cut it", file);
-    if (order_.empty()) return base::fail("{}: holds no whole record of NCCL's inspector, record it again", file);
+    if (is_full())
+      return base::fail("{}: holds more operations than fit into this machine's memory, cut it",
+                        file);
+    if (order_.empty())
+      return base::fail("{}: holds no whole record of NCCL's inspector, record it again", file);
     note_losses(damage);
     std::vector<model::Trace> traces;
     for (ProcessLog* const process : order_) traces.push_back(std::move(*process).finish());
@@ -49,10 +52,13 @@ class LogReader {
     model::ImportLog& log = order_.front()->log();
     log.dropped += broken_ + headless_;
     log.truncated = is_cut_ || damage.has_value();
-    if (broken_ > 0) log.notes.push_back(base::count_sentence(broken_, "lines are no JSON and were left out"));
+    if (broken_ > 0)
+      log.notes.push_back(base::count_sentence(broken_, "lines are no JSON and were left out"));
     if (headless_ > 0)
-      log.notes.push_back(base::count_sentence(headless_, "records do not tell their communicator and were left out"));
-    if (is_cut_) log.notes.emplace_back("the log ends in the middle of a record: what came before was read");
+      log.notes.push_back(base::count_sentence(
+          headless_, "records do not tell their communicator and were left out"));
+    if (is_cut_)
+      log.notes.emplace_back("the log ends in the middle of a record: what came before was read");
     if (damage) log.notes.push_back(*damage);
   }
 
@@ -105,7 +111,8 @@ class LogReader {
     if (known == processes_.end() && processes_.size() >= kMostProcesses) return nullptr;
     last_key_ = key;
     if (known != processes_.end()) return last_ = known->second.get();
-    auto process = std::make_unique<ProcessLog>(json_text(record.host, kMostHostBytes), record.process_id);
+    auto process =
+        std::make_unique<ProcessLog>(json_text(record.host, kMostHostBytes), record.process_id);
     order_.push_back(process.get());
     return last_ = processes_.emplace(key, std::move(process)).first->second.get();
   }
@@ -123,13 +130,18 @@ class LogReader {
 
 bool is_inspector_log(Input const& input) {
   std::string_view const head = input.head();
-  auto const contains = [&](std::string_view part) { return head.find(part) != std::string_view::npos; };
+  auto const contains = [&](std::string_view part) {
+    return head.find(part) != std::string_view::npos;
+  };
   size_t const first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || head[first] != '{' || contains("\"traceEvents\"")) return false;
+  if (first == std::string_view::npos || head[first] != '{' || contains("\"traceEvents\""))
+    return false;
   return contains("\"inspector_output_format_version\"") || contains("\"coll_perf\"");
 }
 
-bool is_inspector_name(std::string_view file_name) { return file_name.ends_with(".log") || file_name.ends_with(".jsonl"); }
+bool is_inspector_name(std::string_view file_name) {
+  return file_name.ends_with(".log") || file_name.ends_with(".jsonl");
+}
 
 base::Expected<std::vector<model::Trace>> read_inspector_log(Input const& input) {
   auto const whole = WholeInput::read(input);

@@ -36,7 +36,8 @@ class RecordReader {
   }
 
  private:
-  static constexpr int64_t kMostUs = int64_t{1} << 52U;  // the year 2112; as ns it fits twice into 64 bits
+  static constexpr int64_t kMostUs = int64_t{1}
+                                     << 52U;  // the year 2112; as ns it fits twice into 64 bits
 
   std::string_view scalar() {
     char const next = cursor_.peek();
@@ -88,10 +89,12 @@ class RecordReader {
       if (member == "proto") return void(r_.protocol = scalar());
       if (member == "timing_source") return read_timing(scalar());
       if (member == "peer") return set(r_.peer, number(INT32_MAX - 1));
-      if (member == "exec_time_us") return void(r_.duration_us = number(InspectorRecord::kMostDurationUs));
+      if (member == "exec_time_us")
+        return void(r_.duration_us = number(InspectorRecord::kMostDurationUs));
       if (member == "msg_size_bytes") return set(r_.bytes, number(int64_t{1} << 58U));
       if (member == "sn") {
-        if (auto const sequence = number(int64_t{1} << 58U)) r_.sequence = static_cast<uint64_t>(*sequence);
+        if (auto const sequence = number(int64_t{1} << 58U))
+          r_.sequence = static_cast<uint64_t>(*sequence);
         return;
       }
       cursor_.value();
@@ -105,8 +108,10 @@ class RecordReader {
   void read_times() {
     if (cursor_.peek() != '{') return void(cursor_.value());
     cursor_.object([&](std::string_view key) {
-      if (key == "coll_start_ts" || key == "p2p_start_ts") return set(r_.call_begin_us, number(kMostUs));
-      if (key == "coll_stop_ts" || key == "p2p_stop_ts") return set(r_.call_end_us, number(kMostUs));
+      if (key == "coll_start_ts" || key == "p2p_start_ts")
+        return set(r_.call_begin_us, number(kMostUs));
+      if (key == "coll_stop_ts" || key == "p2p_stop_ts")
+        return set(r_.call_end_us, number(kMostUs));
       if (key == "kernel_events" && cursor_.take('[')) return read_channels();
       cursor_.value();
     });
@@ -139,6 +144,8 @@ class RecordReader {
 
 }  // namespace
 
-bool read_inspector_record(JsonCursor& cursor, InspectorRecord& record) { return RecordReader(cursor, record).read(); }
+bool read_inspector_record(JsonCursor& cursor, InspectorRecord& record) {
+  return RecordReader(cursor, record).read();
+}
 
 }  // namespace stepscope::import

@@ -1,5 +1,6 @@
-// A record of NCCL's inspector plugin (plugins/profiler/inspector in NCCL, before that ext-profiler/inspector), format v4: an
-// operation that ended, or what one dump of a communicator lost.
+// A record of NCCL's inspector plugin (plugins/profiler/inspector in NCCL, before that
+// ext-profiler/inspector), format v4: an operation that ended, or what one dump of a communicator
+// lost.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace stepscope::import {
 
-/// Views of the text, strings without their quotes and with their escapes. Times are µs since the Unix epoch by the host's clock.
+/// Views of the text, strings without their quotes and with their escapes. Times are µs since the
+/// Unix epoch by the host's clock.
 struct InspectorRecord {
   /// 11 days: no operation takes longer, and a damaged number moves no other record by more.
   static constexpr int64_t kMostDurationUs = 1'000'000'000'000;
@@ -41,8 +43,9 @@ struct InspectorRecord {
   std::optional<int64_t> duration_us;
   Timing timing = Timing::kUnknown;
   int32_t peer = -1;
-  int64_t call_begin_us = 0, call_end_us = 0;  ///< of the host's call; 0 = not said, as the next two
-  int64_t kernel_end_us = 0;                   ///< the last channel was seen to end
+  int64_t call_begin_us = 0,
+          call_end_us = 0;    ///< of the host's call; 0 = not said, as the next two
+  int64_t kernel_end_us = 0;  ///< the last channel was seen to end
   uint32_t channels = 0;
   uint64_t dropped = 0;  ///< of the communicator so far
 

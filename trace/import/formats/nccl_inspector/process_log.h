@@ -18,9 +18,11 @@ namespace stepscope::import {
 
 class ProcessLog {
  public:
-  ProcessLog(std::string host, int64_t process_id) : host_(std::move(host)), process_id_(process_id) {}
+  ProcessLog(std::string host, int64_t process_id)
+      : host_(std::move(host)), process_id_(process_id) {}
 
-  /// `record`: with its header and metadata; `text`: all of it, to know it again. The log outlives this.
+  /// `record`: with its header and metadata; `text`: all of it, to know it again. The log outlives
+  /// this.
   void add(InspectorRecord const& record, std::string_view text);
   model::ImportLog& log() { return builder_.log(); }
   model::Trace finish() &&;
@@ -38,7 +40,8 @@ class ProcessLog {
     uint32_t member = 0;
     model::StringId name;
     bool is_message = false;
-    bool is_timed = false;  ///< its end is when the kernel was seen to end, not when the record was written
+    bool is_timed =
+        false;  ///< its end is when the kernel was seen to end, not when the record was written
     int64_t end_us = 0, duration_us = 0;
     model::CollectiveDetail detail;
   };
@@ -66,14 +69,15 @@ class ProcessLog {
   std::string host_;
   int64_t process_id_;
   model::TraceBuilder builder_;
-  std::map<std::pair<std::string, int32_t>, uint32_t> numbers_;  ///< of members, by communicator and rank
+  std::map<std::pair<std::string, int32_t>, uint32_t>
+      numbers_;  ///< of members, by communicator and rank
   std::vector<Member> members_;
   std::string_view last_communicator_;  ///< as it stands in the log; of the record before
   int32_t last_rank_ = -1;
   uint32_t last_member_ = 0;
   std::unordered_map<std::string_view, Name> names_;  ///< as they stand in the log
-  std::vector<Operation> operations_, calls_;         ///< on the device; only the host's time is known
-  std::unordered_set<uint64_t> seen_;                 ///< hashes of records
+  std::vector<Operation> operations_, calls_;  ///< on the device; only the host's time is known
+  std::unordered_set<uint64_t> seen_;          ///< hashes of records
   std::map<std::pair<uint32_t, uint8_t>, Sequences> sequences_;
   std::string version_;
   uint64_t doubled_ = 0, untimed_ = 0, host_timed_ = 0, unusable_ = 0, other_ = 0, strange_ = 0;

@@ -42,10 +42,12 @@ EventKind kind_of_call(model::ApiClass api_class) {
   return EventKind::kApi;
 }
 
-void read_cuda_calls(Processes& processes, char const* table, std::map<Process*, Syncs> const& syncs,
+void read_cuda_calls(Processes& processes, char const* table,
+                     std::map<Process*, Syncs> const& syncs,
                      std::map<Process*, MemoryChanges>& memory) {
   enum Column : int { kStart, kEnd, kThread, kCorrelation, kName, kResult };
-  TableScan scan(processes.database, table, {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
+  TableScan scan(processes.database, table,
+                 {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
   Times times;
   while (scan.next()) {
     if (!processes.read_times(scan, kStart, kEnd, times)) continue;
@@ -55,20 +57,25 @@ void read_cuda_calls(Processes& processes, char const* table, std::map<Process*,
     model::StringId const name = to.process->name(call.name);
     auto const correlation = static_cast<uint64_t>(scan.integer(kCorrelation));
     // A call that failed did nothing.
-    EventKind const kind = scan.integer(kResult) == 0 ? kind_of_call(call.api_class) : EventKind::kApi;
+    EventKind const kind =
+        scan.integer(kResult) == 0 ? kind_of_call(call.api_class) : EventKind::kApi;
     model::EventBatch& rows = to.track->rows;
     if (kind == EventKind::kSync) {
       auto const of_process = syncs.find(to.process);
       model::SyncDetail detail;
       if (of_process != syncs.end())
-        if (auto const found = of_process->second.find(correlation); found != of_process->second.end()) detail = found->second;
+        if (auto const found = of_process->second.find(correlation);
+            found != of_process->second.end())
+          detail = found->second;
       if (detail.sync == model::SyncKind::kUnknown) detail.sync = call.sync;
       rows.add(kind, times.start, times.dur, name, correlation, detail);
     } else if (kind == EventKind::kMemory) {
       auto const of_process = memory.find(to.process);
-      MemoryChange* const change = of_process == memory.end() ? nullptr : of_process->second.of_call(correlation);
+      MemoryChange* const change =
+          of_process == memory.end() ? nullptr : of_process->second.of_call(correlation);
       if (change != nullptr) change->is_taken = true;
-      rows.add(kind, times.start, times.dur, name, correlation, change == nullptr ? model::MemoryDetail() : change->detail);
+      rows.add(kind, times.start, times.dur, name, correlation,
+               change == nullptr ? model::MemoryDetail() : change->detail);
     } else {
       rows.add(kind, times.start, times.dur, name, correlation);
     }
@@ -106,7 +113,8 @@ void read_calls(Processes& processes, CallTable const& table) {
 
 /// MPI's messages: bytes of what the caller sends.
 void read_messages(Processes& processes, char const* table) {
-  TableScan scan(processes.database, table, {"start", "end", "globalTid", "textId", "size", "recvSize", "commUid"});
+  TableScan scan(processes.database, table,
+                 {"start", "end", "globalTid", "textId", "size", "recvSize", "commUid"});
   Times times;
   while (scan.next()) {
     if (!processes.read_times(scan, 0, 1, times)) continue;
@@ -133,18 +141,22 @@ void read_overhead(Processes& processes, char const* table) {
     Processes::ThreadRows const to = processes.thread(scan, 2);
     auto const type = static_cast<uint64_t>(scan.integer(3));
     Overhead const& overhead = kOverheads[type < kOverheads.size() ? type : 0];
-    to.track->rows.add(overhead.kind, times.start, times.dur, to.process->builder.intern(overhead.name));
+    to.track->rows.add(overhead.kind, times.start, times.dur,
+                       to.process->builder.intern(overhead.name));
   }
 }
 
 }  // namespace
 
-void read_host_tables(Processes& processes, std::map<Process*, Syncs> const& syncs, std::map<Process*, MemoryChanges>& memory) {
+void read_host_tables(Processes& processes, std::map<Process*, Syncs> const& syncs,
+                      std::map<Process*, MemoryChanges>& memory) {
   for (char const* const table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"})
     read_cuda_calls(processes, table, syncs, memory);
   for (CallTable const& table : kCallTables) read_calls(processes, table);
-  for (char const* const table : {"MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS"}) read_messages(processes, table);
-  for (char const* const table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"}) read_overhead(processes, table);
+  for (char const* const table : {"MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS"})
+    read_messages(processes, table);
+  for (char const* const table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"})
+    read_overhead(processes, table);
 }
 
 }  // namespace stepscope::import::nsys

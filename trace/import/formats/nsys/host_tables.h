@@ -1,4 +1,5 @@
-// What threads did: calls of CUDA, of libraries, of the system and of MPI, and the profiler's own work.
+// What threads did: calls of CUDA, of libraries, of the system and of MPI, and the profiler's own
+// work.
 #pragma once
 
 #include <map>
@@ -9,7 +10,9 @@
 
 namespace stepscope::import::nsys {
 
-/// `syncs` and `memory`: what calls waited for and allocated; what is taken from the latter is marked.
-void read_host_tables(Processes& processes, std::map<Process*, Syncs> const& syncs, std::map<Process*, MemoryChanges>& memory);
+/// `syncs` and `memory`: what calls waited for and allocated; what is taken from the latter is
+/// marked.
+void read_host_tables(Processes& processes, std::map<Process*, Syncs> const& syncs,
+                      std::map<Process*, MemoryChanges>& memory);
 
 }  // namespace stepscope::import::nsys

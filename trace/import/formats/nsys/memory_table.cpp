@@ -12,9 +12,9 @@ using model::MemoryKind;
 using model::MemoryOp;
 
 /// By ENUM_CUDA_MEM_KIND.
-constexpr std::array<MemoryKind, 7> kMemoryKinds = {MemoryKind::kPageable, MemoryKind::kPinned,  MemoryKind::kDevice,
-                                                    MemoryKind::kDevice,   MemoryKind::kManaged, MemoryKind::kDeviceStatic,
-                                                    MemoryKind::kManaged};
+constexpr std::array<MemoryKind, 7> kMemoryKinds = {
+    MemoryKind::kPageable, MemoryKind::kPinned,       MemoryKind::kDevice, MemoryKind::kDevice,
+    MemoryKind::kManaged,  MemoryKind::kDeviceStatic, MemoryKind::kManaged};
 
 struct PoolState {
   uint64_t size = 0;  ///< that the pool holds
@@ -26,7 +26,8 @@ class DeviceAccount {
  public:
   /// In order of time.
   void apply(model::MemoryDetail& detail, PoolState const& pool) {
-    bool const on_device = detail.memory != MemoryKind::kPinned && detail.memory != MemoryKind::kPageable;
+    bool const on_device =
+        detail.memory != MemoryKind::kPinned && detail.memory != MemoryKind::kPageable;
     Block block{detail.bytes, on_device ? detail.device : -1, detail.pool != 0};
     if (detail.op == MemoryOp::kAllocate) {
       free(detail.address, block);  // where one is live its free was not recorded
@@ -60,7 +61,8 @@ class DeviceAccount {
     uint64_t allocated = 0, outside_pools = 0, in_pools = 0;
     std::unordered_map<uint64_t, uint64_t, base::HashNumber> pools;  ///< size by address
   };
-  /// The block that was live there, else what the free claims: that was allocated before the capture began, and never counted.
+  /// The block that was live there, else what the free claims: that was allocated before the
+  /// capture began, and never counted.
   Block free(uint64_t address, Block const& claimed) {
     auto const found = live_.find(address);
     if (found == live_.end()) return claimed;
@@ -81,7 +83,18 @@ struct Record {
 };
 
 Record record_of(TableScan const& scan, int64_t start) {
-  enum Column : int { kStart, kProcess, kDevice, kCorrelation, kAddress, kBytes, kKind, kOp, kPool, kPoolSize };
+  enum Column : int {
+    kStart,
+    kProcess,
+    kDevice,
+    kCorrelation,
+    kAddress,
+    kBytes,
+    kKind,
+    kOp,
+    kPool,
+    kPoolSize
+  };
   Record record;
   record.change.start = start;
   record.change.correlation = static_cast<uint64_t>(scan.integer(kCorrelation));
@@ -105,15 +118,16 @@ Record record_of(TableScan const& scan, int64_t start) {
 
 std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
   TableScan scan(processes.database, "CUDA_GPU_MEMORY_USAGE_EVENTS",
-                 {"start", "globalPid", "deviceId", "correlationId", "address", "bytes", "memKind", "memoryOperationType",
-                  "localMemoryPoolAddress", "localMemoryPoolSize"});
+                 {"start", "globalPid", "deviceId", "correlationId", "address", "bytes", "memKind",
+                  "memoryOperationType", "localMemoryPoolAddress", "localMemoryPoolSize"});
   std::map<Process*, std::vector<Record>> records;
   while (scan.next()) {
     if (scan.is_null(0)) {
       ++processes.untimed;
       continue;
     }
-    records[&processes.process(processes.process_key(scan, 1))].push_back(record_of(scan, processes.trace_time(scan.integer(0))));
+    records[&processes.process(processes.process_key(scan, 1))].push_back(
+        record_of(scan, processes.trace_time(scan.integer(0))));
   }
   std::map<Process*, MemoryChanges> memory;
   for (auto& [process, of_process] : records) {
@@ -121,8 +135,8 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
     // Some versions tell no times: then calls are numbered in their order.
     std::sort(of_process.begin(), of_process.end(), [](Record const& a, Record const& b) {
       auto const key = [](MemoryChange const& change) {
-        return std::tuple(change.start, change.correlation, change.detail.op == MemoryOp::kAllocate, change.detail.address,
-                          change.detail.bytes);
+        return std::tuple(change.start, change.correlation, change.detail.op == MemoryOp::kAllocate,
+                          change.detail.address, change.detail.bytes);
       };
       return key(a.change) < key(b.change);
     });
@@ -130,14 +144,16 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
     MemoryChanges& to = memory[process];
     for (Record& record : of_process) {
       account.apply(record.change.detail, record.pool);
-      if (record.change.correlation != 0) to.by_correlation.emplace(record.change.correlation, to.changes.size());
+      if (record.change.correlation != 0)
+        to.by_correlation.emplace(record.change.correlation, to.changes.size());
       to.changes.push_back(record.change);
     }
   }
   return memory;
 }
 
-void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory, Processes& processes) {
+void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory,
+                              Processes& processes) {
   for (auto const& [process, changes] : memory) {
     for (MemoryChange const& change : changes.changes) {
       if (change.is_taken) continue;
@@ -145,9 +161,11 @@ void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory, P
         ++processes.untimed;
         continue;
       }
-      model::StringId const name = process->builder.intern(change.detail.op == MemoryOp::kFree ? "free" : "allocate");
+      model::StringId const name =
+          process->builder.intern(change.detail.op == MemoryOp::kFree ? "free" : "allocate");
       process->track({TrackKey::Kind::kThread, kUnknownThread, -1, 0, {}})
-          .rows.add(model::EventKind::kMemory, change.start, 0, name, change.correlation, change.detail);
+          .rows.add(model::EventKind::kMemory, change.start, 0, name, change.correlation,
+                    change.detail);
     }
   }
 }

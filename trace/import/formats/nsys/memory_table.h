@@ -1,5 +1,5 @@
-// What calls of CUDA allocated and freed (CUDA_GPU_MEMORY_USAGE_EVENTS), with what each device held after each: live bytes, and
-// bytes held from the system where pools hold more.
+// What calls of CUDA allocated and freed (CUDA_GPU_MEMORY_USAGE_EVENTS), with what each device held
+// after each: live bytes, and bytes held from the system where pools hold more.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct MemoryChange {
 /// Of one process, in the order of time.
 struct MemoryChanges {
   std::vector<MemoryChange> changes;
-  std::unordered_map<uint64_t, size_t, base::HashNumber> by_correlation;  ///< the first of each call
+  std::unordered_map<uint64_t, size_t, base::HashNumber>
+      by_correlation;  ///< the first of each call
 
   /// Of a call; null where it changed nothing.
   MemoryChange* of_call(uint64_t correlation) {
@@ -33,6 +34,7 @@ struct MemoryChanges {
 
 std::map<Process*, MemoryChanges> read_memory_table(Processes& processes);
 /// Rows for the changes that no call took.
-void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory, Processes& processes);
+void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory,
+                              Processes& processes);
 
 }  // namespace stepscope::import::nsys

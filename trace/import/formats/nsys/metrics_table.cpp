@@ -18,16 +18,20 @@ struct Counter {
 class MetricsTable {
  public:
   explicit MetricsTable(Processes& processes) : processes_(processes) {
-    TableScan names(processes_.database, "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"});
-    while (names.next()) names_[{names.integer(0), names.integer(1)}] = names.text(2).substr(0, kMostNameBytes);
+    TableScan names(processes_.database, "TARGET_INFO_GPU_METRICS",
+                    {"typeId", "metricId", "metricName"});
+    while (names.next())
+      names_[{names.integer(0), names.integer(1)}] = names.text(2).substr(0, kMostNameBytes);
     TableScan devices(processes_.database, "TARGET_INFO_CUDA_DEVICE", {"pid", "cudaId", "gpuId"});
     while (devices.next())
       if (!devices.is_null(2))
-        devices_[{devices.integer(0), devices.integer(2)}] = static_cast<int32_t>(devices.integer(1) & 0xFFFF);
+        devices_[{devices.integer(0), devices.integer(2)}] =
+            static_cast<int32_t>(devices.integer(1) & 0xFFFF);
   }
 
   uint64_t read() {
-    TableScan scan(processes_.database, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"});
+    TableScan scan(processes_.database, "GPU_METRICS",
+                   {"timestamp", "typeId", "metricId", "value"});
     std::pair<int64_t, int64_t> last{-1, -1};
     Counter counter;
     uint64_t of_unused = 0;
@@ -44,14 +48,15 @@ class MetricsTable {
         ++processes_.untimed;
         continue;
       }
-      counter.rows->add(model::EventKind::kSample, processes_.trace_time(time), 0, counter.name, 0, model::SampleDetail{value});
+      counter.rows->add(model::EventKind::kSample, processes_.trace_time(time), 0, counter.name, 0,
+                        model::SampleDetail{value});
     }
     return of_unused;
   }
 
  private:
-  /// CUDA's number of a GPU in a process, −1 where the process does not see it. Of a process that tells none of its devices it is
-  /// the GPU's own.
+  /// CUDA's number of a GPU in a process, −1 where the process does not see it. Of a process that
+  /// tells none of its devices it is the GPU's own.
   [[nodiscard]] int32_t device_of(int64_t process, int64_t gpu) const {
     auto const first = devices_.lower_bound({process, INT64_MIN});
     if (first == devices_.end() || first->first.first != process) return static_cast<int32_t>(gpu);
@@ -69,17 +74,20 @@ class MetricsTable {
     for (auto& [process_key, process] : processes_.all()) {
       int32_t const device = device_of(system_id(process_key), gpu);
       uint64_t const ops = process.device_ops(device);
-      if (device < 0 || ops == 0 || (most != nullptr && ops <= most->device_ops(device_of_most))) continue;
+      if (device < 0 || ops == 0 || (most != nullptr && ops <= most->device_ops(device_of_most)))
+        continue;
       most = &process;
       device_of_most = device;
     }
     if (most == nullptr) return known->second;
     auto const told = names_.find(key);
     std::string scratch;
-    std::string const name(told != names_.end() ? clean_name(told->second, scratch, processes_.names.cut)
-                                                : std::string_view(scratch = fmt::format("metric {}", key.second)));
-    known->second = {&most->track({TrackKey::Kind::kCounter, key.second, device_of_most, key.first, name}).rows,
-                     most->builder.intern(name)};
+    std::string const name(told != names_.end()
+                               ? clean_name(told->second, scratch, processes_.names.cut)
+                               : std::string_view(scratch = fmt::format("metric {}", key.second)));
+    known->second = {
+        &most->track({TrackKey::Kind::kCounter, key.second, device_of_most, key.first, name}).rows,
+        most->builder.intern(name)};
     return known->second;
   }
 

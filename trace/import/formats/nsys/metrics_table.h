@@ -1,4 +1,5 @@
-// Counters of the hardware (GPU_METRICS): of no process, shown with the one that used the device most.
+// Counters of the hardware (GPU_METRICS): of no process, shown with the one that used the device
+// most.
 #pragma once
 
 #include <cstdint>

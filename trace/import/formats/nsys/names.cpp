@@ -65,7 +65,8 @@ void Names::read(Database& database) {
       continue;
     }
     auto const place = static_cast<size_t>(id);
-    if (place >= by_small_id_.size()) by_small_id_.resize(std::max(place + 1, by_small_id_.size() * 2), kNoName);
+    if (place >= by_small_id_.size())
+      by_small_id_.resize(std::max(place + 1, by_small_id_.size() * 2), kNoName);
     by_small_id_[place] = name;
   }
 }

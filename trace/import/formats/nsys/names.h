@@ -1,4 +1,5 @@
-// The texts of an export (its table StringIds), each once, and what names tell beyond themselves, found out once for each.
+// The texts of an export (its table StringIds), each once, and what names tell beyond themselves,
+// found out once for each.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace stepscope::import::nsys {
 /// Longer names are cut, and counted.
 inline constexpr size_t kMostNameBytes = size_t{1} << 14U;
 
-/// As it may be shown: cut, without control characters and what is no UTF-8. A view of `text`, or of `scratch` where it had to
-/// change.
+/// As it may be shown: cut, without control characters and what is no UTF-8. A view of `text`, or
+/// of `scratch` where it had to change.
 std::string_view clean_name(std::string_view text, std::string& scratch, uint64_t& cut_names);
 
 /// A text of the export: an index from 0 on.
@@ -34,7 +35,8 @@ class Names {
  public:
   /// Reads StringIds.
   void read(Database& database);
-  /// Of a column with an id; one that the export does not have gets a name that says so, and so does null.
+  /// Of a column with an id; one that the export does not have gets a name that says so, and so
+  /// does null.
   NameIndex of(TableScan const& scan, int column) {
     int64_t const id = scan.integer(column);
     return of(id == 0 && scan.is_null(column) ? kNoId : id);

@@ -54,15 +54,17 @@ std::optional<uint64_t> number_of(Json const& value) {
 
 uint64_t load(base::ByteSpan bytes, uint64_t offset, unsigned size) {
   uint64_t value = 0;
-  if (offset <= bytes.size() && size <= bytes.size() - offset) std::memcpy(&value, bytes.data() + offset, size);
+  if (offset <= bytes.size() && size <= bytes.size() - offset)
+    std::memcpy(&value, bytes.data() + offset, size);
   return value;
 }
 
 /// What all calls agree in; bytes too, only where every call has the same.
 CollectiveDetail agreed(std::span<CollectiveDetail const> calls) {
   CollectiveDetail detail = model::combine(calls);
-  bool const same =
-      std::all_of(calls.begin(), calls.end(), [&](CollectiveDetail const& call) { return call.bytes == calls.front().bytes; });
+  bool const same = std::all_of(calls.begin(), calls.end(), [&](CollectiveDetail const& call) {
+    return call.bytes == calls.front().bytes;
+  });
   detail.bytes = same ? calls.front().bytes : 0;
   return detail;
 }
@@ -75,18 +77,23 @@ CollectiveDetail& detail_of(CommunicationKernel const& kernel) {
 
 void NcclPayloads::read(Database& database) {
   enum Column : int { kDomain, kLayout, kType, kName, kOffset };
-  TableScan scan(database, "NVTX_PAYLOAD_SCHEMA_ENTRIES", {"domainId", "schemaId", "type", "name", "offset"});
+  TableScan scan(database, "NVTX_PAYLOAD_SCHEMA_ENTRIES",
+                 {"domainId", "schemaId", "type", "name", "offset"});
   while (scan.next()) {
     unsigned const bytes = bytes_of_entry(scan.integer(kType));
     std::string_view const name = scan.text(kName);
     NcclPayload known;
     set_field(known, name, 1);
-    bool const is_wanted = known.communicator + known.bytes != 0 || known.ranks || known.rank || known.device || known.peer;
+    bool const is_wanted = known.communicator + known.bytes != 0 || known.ranks || known.rank ||
+                           known.device || known.peer;
     if (bytes == 0 || !is_wanted) continue;
-    auto& fields = layouts_[{static_cast<uint64_t>(scan.integer(kDomain)), static_cast<uint64_t>(scan.integer(kLayout))}];
-    bool const is_known = std::any_of(fields.begin(), fields.end(), [&](Field const& field) { return field.name == name; });
+    auto& fields = layouts_[{static_cast<uint64_t>(scan.integer(kDomain)),
+                             static_cast<uint64_t>(scan.integer(kLayout))}];
+    bool const is_known = std::any_of(fields.begin(), fields.end(),
+                                      [&](Field const& field) { return field.name == name; });
     // Each process has the same ones.
-    if (!is_known) fields.push_back({std::string(name), static_cast<uint64_t>(scan.integer(kOffset)), bytes});
+    if (!is_known)
+      fields.push_back({std::string(name), static_cast<uint64_t>(scan.integer(kOffset)), bytes});
   }
 }
 
@@ -99,7 +106,8 @@ NcclPayload NcclPayloads::decode(base::ByteSpan binary) const {
   base::ByteSpan bytes = binary.subspan(kHeaderBytes);
   bytes = bytes.first(std::min<uint64_t>(bytes.size(), load(binary, kSizeAt, 8)));
   for (Field const& field : layout->second) {
-    bool const is_inside = field.offset <= bytes.size() && field.bytes <= bytes.size() - field.offset;
+    bool const is_inside =
+        field.offset <= bytes.size() && field.bytes <= bytes.size() - field.offset;
     if (is_inside) set_field(payload, field.name, load(bytes, field.offset, field.bytes));
   }
   return payload;
@@ -125,13 +133,14 @@ NcclRole nccl_role(std::string_view name) {
   if (next < 'A' || next > 'Z') return NcclRole::kFramework;
   if (name == "ncclGroupStart") return NcclRole::kGroupStart;
   if (name == "ncclGroupEnd") return NcclRole::kGroupEnd;
-  for (std::string_view const other : {"ncclGroup", "ncclComm", "ncclGet", "ncclMem", "ncclRedOp", "ncclBootstrap"})
+  for (std::string_view const other :
+       {"ncclGroup", "ncclComm", "ncclGet", "ncclMem", "ncclRedOp", "ncclBootstrap"})
     if (name.starts_with(other)) return NcclRole::kNone;
   return NcclRole::kCall;
 }
 
-void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, int64_t start, int64_t end,
-                    NcclPayload const& payload) {
+void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, int64_t start,
+                    int64_t end, NcclPayload const& payload) {
   NcclRole const role = nccl_role(name);
   bool const is_communicator = payload.ranks && payload.communicator != 0;
   if (role == NcclRole::kNone && !is_communicator) return;
@@ -150,8 +159,8 @@ void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, 
   of_process.threads[&thread].push_back(range);
 }
 
-/// What a framework calls a collective says something only where NCCL's own range, with its payload, is not inside. Ranges in the
-/// order of time.
+/// What a framework calls a collective says something only where NCCL's own range, with its
+/// payload, is not inside. Ranges in the order of time.
 void NcclCalls::drop_known_frameworks(std::vector<Range>& ranges) {
   std::vector<int64_t> calls;  // where NCCL's own begin
   for (Range const& range : ranges)
@@ -163,9 +172,11 @@ void NcclCalls::drop_known_frameworks(std::vector<Range>& ranges) {
   });
 }
 
-/// Calls of a thread, in the order of time: one call, or the calls of a group with the range that ends it.
+/// Calls of a thread, in the order of time: one call, or the calls of a group with the range that
+/// ends it.
 std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
-  std::stable_sort(ranges.begin(), ranges.end(), [](Range const& a, Range const& b) { return a.start < b.start; });
+  std::stable_sort(ranges.begin(), ranges.end(),
+                   [](Range const& a, Range const& b) { return a.start < b.start; });
   drop_known_frameworks(ranges);
   std::vector<Plan> plans;
   std::vector<CollectiveDetail> group;
@@ -177,13 +188,16 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
         break;
       case NcclRole::kGroupEnd:
         depth = std::max(0, depth - 1);
-        if (depth == 0 && !group.empty()) plans.push_back({range.start, range.end, std::exchange(group, {}), {}});
+        if (depth == 0 && !group.empty())
+          plans.push_back({range.start, range.end, std::exchange(group, {}), {}});
         break;
       case NcclRole::kCall:
       case NcclRole::kFramework:
         if (depth > 0)
           group.push_back(range.detail);
-        else if (plans.empty() || range.start > plans.back().end)  // else one inside another, which it does the work of
+        else if (plans.empty() ||
+                 range.start >
+                     plans.back().end)  // else one inside another, which it does the work of
           plans.push_back({range.start, range.end, {range.detail}, {}});
         break;
       case NcclRole::kNone:
@@ -195,13 +209,15 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
 
 /// The one in whose range the time is; null = none.
 NcclCalls::Plan* NcclCalls::plan_at(std::vector<Plan>& plans, int64_t time) {
-  auto const after = std::partition_point(plans.begin(), plans.end(), [&](Plan const& plan) { return plan.start <= time; });
+  auto const after = std::partition_point(plans.begin(), plans.end(),
+                                          [&](Plan const& plan) { return plan.start <= time; });
   return after == plans.begin() || std::prev(after)->end < time ? nullptr : &*std::prev(after);
 }
 
 /// Bytes as DEFINITIONS says: the whole array where each rank has a share.
 void NcclCalls::complete(CollectiveDetail& call, int32_t device, OfProcess const& process) {
-  if (auto const known = process.communicators.find(call.communicator); known != process.communicators.end()) {
+  if (auto const known = process.communicators.find(call.communicator);
+      known != process.communicators.end()) {
     call.participants = static_cast<uint32_t>(std::max(0, known->second.ranks));
     auto const& ranks = known->second.ranks_of_devices;
     auto const own = ranks.find(device);
@@ -210,7 +226,8 @@ void NcclCalls::complete(CollectiveDetail& call, int32_t device, OfProcess const
   }
   uint64_t whole = 0;
   if (model::collective_op_info(call.op).counts_share)
-    call.bytes = __builtin_mul_overflow(call.bytes, uint64_t{call.participants}, &whole) ? 0 : whole;
+    call.bytes =
+        __builtin_mul_overflow(call.bytes, uint64_t{call.participants}, &whole) ? 0 : whole;
 }
 
 void NcclCalls::assign(Plan& plan, OfProcess const& process) {
@@ -225,12 +242,15 @@ void NcclCalls::assign(Plan& plan, OfProcess const& process) {
     for (CollectiveDetail call : plan.calls) {
       // A kernel that does not say what it does (it sends and receives) carries what no other does.
       bool const is_of_other = call.op != CollectiveOp::kUnknown && named.contains(call.op);
-      if (to.op == CollectiveOp::kUnknown ? is_of_other : call.op != CollectiveOp::kUnknown && call.op != to.op) continue;
+      if (to.op == CollectiveOp::kUnknown ? is_of_other
+                                          : call.op != CollectiveOp::kUnknown && call.op != to.op)
+        continue;
       complete(call, kernel->device, process);
       calls.push_back(call);
     }
     if (calls.empty()) continue;
-    // With several kernels of a kind it is not told which call is whose: only what holds for all of them is taken.
+    // With several kernels of a kind it is not told which call is whose: only what holds for all of
+    // them is taken.
     size_t const rivals = named.at(to.op);
     CollectiveDetail const carried = rivals == 1 ? model::combine(calls) : agreed(calls);
     bool const is_one_each = rivals == 1 || calls.size() == rivals;

@@ -1,5 +1,6 @@
-// Which calls of NCCL a kernel carries: by the ranges that NCCL pushes around its calls, where the report has them. A kernel is
-// launched inside the range of its call, or inside the range that ends the group of its calls.
+// Which calls of NCCL a kernel carries: by the ranges that NCCL pushes around its calls, where the
+// report has them. A kernel is launched inside the range of its call, or inside the range that ends
+// the group of its calls.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ namespace stepscope::import::nsys {
 
 /// What NCCL says with a range.
 struct NcclPayload {
-  uint64_t communicator = 0;                   ///< the same number on all ranks; 0 = not told
-  uint64_t bytes = 0;                          ///< of one message: the share of a rank where each has one
+  uint64_t communicator = 0;  ///< the same number on all ranks; 0 = not told
+  uint64_t bytes = 0;         ///< of one message: the share of a rank where each has one
   std::optional<int32_t> ranks, rank, device;  ///< of a communicator that is made
-  std::optional<int32_t> peer;                 ///< of a send or receive; the root of a broadcast or reduce
+  std::optional<int32_t> peer;  ///< of a send or receive; the root of a broadcast or reduce
 };
 
 /// The layouts of binary payloads, and payloads as the export has them.
@@ -53,10 +54,13 @@ NcclRole nccl_role(std::string_view name);
 class NcclCalls {
  public:
   /// A range of a thread. `name` is NCCL's.
-  void add(Process& process, TrackRows& thread, std::string_view name, int64_t start, int64_t end, NcclPayload const& payload);
-  /// Completes the details of the kernels: what one call or group carries, and nothing where that cannot be known.
+  void add(Process& process, TrackRows& thread, std::string_view name, int64_t start, int64_t end,
+           NcclPayload const& payload);
+  /// Completes the details of the kernels: what one call or group carries, and nothing where that
+  /// cannot be known.
   void refine(DeviceRows& devices);
-  /// The process's rank in its largest communicator, and how many there are; nothing where NCCL did not say.
+  /// The process's rank in its largest communicator, and how many there are; nothing where NCCL did
+  /// not say.
   [[nodiscard]] std::optional<std::pair<int32_t, int32_t>> rank_of(Process const& process) const;
 
  private:

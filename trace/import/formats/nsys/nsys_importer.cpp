@@ -21,9 +21,10 @@ namespace {
 using Traces = base::Expected<std::vector<model::Trace>>;
 
 bool is_table_of_nsys(std::string_view table) {
-  constexpr std::array<std::string_view, 5> kTables = {"StringIds", "NVTX_EVENTS", "TARGET_INFO_SESSION_START_TIME",
-                                                       "META_DATA_EXPORT", "OSRT_API"};
-  return table.starts_with("CUPTI_ACTIVITY_KIND_") || std::find(kTables.begin(), kTables.end(), table) != kTables.end();
+  constexpr std::array<std::string_view, 5> kTables = {
+      "StringIds", "NVTX_EVENTS", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT", "OSRT_API"};
+  return table.starts_with("CUPTI_ACTIVITY_KIND_") ||
+         std::find(kTables.begin(), kTables.end(), table) != kTables.end();
 }
 
 bool has_table_of_nsys(Database const& database) {
@@ -57,8 +58,8 @@ std::string other_tables(Database& database) {
   std::string names;
   for (std::string_view const table : database.tables()) {
     bool const is_timed = database.has(table, "start") || database.has(table, "timestamp");
-    bool const is_read =
-        std::find(kRead.begin(), kRead.end(), table) != kRead.end() || table.starts_with("MPI_") || table.starts_with("UCP_");
+    bool const is_read = std::find(kRead.begin(), kRead.end(), table) != kRead.end() ||
+                         table.starts_with("MPI_") || table.starts_with("UCP_");
     if (!is_timed || is_read || names.size() > kMostBytes || !database.has_rows(table)) continue;
     names += (names.empty() ? "" : ", ") + base::printable(table.substr(0, kMostBytes));
   }
@@ -82,8 +83,8 @@ class Reader {
     metrics_of_unused_ = read_metrics_table(processes_);
     if (database_.is_too_much())
       return base::fail(
-          "{}: holds more than the {} events that fit into this machine's memory, export a part of the report (nsys export "
-          "--times) or use a larger machine",
+          "{}: holds more than the {} events that fit into this machine's memory, export a part of "
+          "the report (nsys export --times) or use a larger machine",
           input_.name(), file::events_that_fit());
     describe_processes(processes_, info_, nvtx);
     std::vector<Process*> shown = choose_processes();
@@ -102,29 +103,36 @@ class Reader {
     return nvtx;
   }
 
-  /// Shells and launchers make calls of the system and nothing else: where others are traced they are left out.
+  /// Shells and launchers make calls of the system and nothing else: where others are traced they
+  /// are left out.
   std::vector<Process*> choose_processes() {
     std::vector<Process*> traced, others;
-    for (auto& [key, process] : processes_.all()) (process.is_traced ? traced : others).push_back(&process);
+    for (auto& [key, process] : processes_.all())
+      (process.is_traced ? traced : others).push_back(&process);
     if (traced.empty()) return others;
     if (!others.empty()) {
       std::string const what =
-          fmt::format("{} of the report's processes, which made nothing but calls of the system", others.size());
-      for (Process* const process : traced) process->builder.info().facts.emplace_back("left out", what);
+          fmt::format("{} of the report's processes, which made nothing but calls of the system",
+                      others.size());
+      for (Process* const process : traced)
+        process->builder.info().facts.emplace_back("left out", what);
     }
     return traced;
   }
 
   Traces nothing_there() const {
     if (image_.damage())
-      return base::fail("{}: {}, and nothing of what is there can be used; copy or export it again", input_.name(),
-                        *image_.damage());
+      return base::fail("{}: {}, and nothing of what is there can be used; copy or export it again",
+                        input_.name(), *image_.damage());
     if (!database_.damage().empty())
-      return base::fail("{}: {}; copy or export it again", input_.name(), database_.damage().front());
-    return base::fail("{}: holds no events, record with nsys profile --trace=cuda,nvtx", input_.name());
+      return base::fail("{}: {}; copy or export it again", input_.name(),
+                        database_.damage().front());
+    return base::fail("{}: holds no events, record with nsys profile --trace=cuda,nvtx",
+                      input_.name());
   }
 
-  void note_losses(std::vector<Process*> const& shown, DeviceRows const& devices, NvtxRows const& nvtx) {
+  void note_losses(std::vector<Process*> const& shown, DeviceRows const& devices,
+                   NvtxRows const& nvtx) {
     std::vector<std::string> notes = info_.warnings;
     if (image_.damage()) notes.push_back(*image_.damage());
     notes.insert(notes.end(), database_.damage().begin(), database_.damage().end());
@@ -132,15 +140,17 @@ class Reader {
       if (count > 0) notes.push_back(base::count_sentence(count, what));
     };
     note(processes_.untimed, "rows have no time and were left out");
-    note(processes_.without_process, "rows do not tell their process: they are shown in the first one that does");
-    note(processes_.folded, "threads and streams are more than are shown: their rows are on one track");
+    note(processes_.without_process,
+         "rows do not tell their process: they are shown in the first one that does");
+    note(processes_.folded,
+         "threads and streams are more than are shown: their rows are on one track");
     note(names_.cut, "names are longer than 16 KiB and were cut");
     note(names_.unknown, "names are not in the export");
     note(nvtx.unbegun, "ends of ranges have no begin and were left out");
     note(nvtx.unended, "ranges never end; they are shown until the end of the trace");
     note(devices.whole_graphs,
-         "launches of CUDA graphs were recorded whole: their kernels, and communication among them, are not told apart; record "
-         "with --cuda-graph-trace=node");
+         "launches of CUDA graphs were recorded whole: their kernels, and communication among "
+         "them, are not told apart; record with --cuda-graph-trace=node");
     note(metrics_of_unused_, "samples are of GPUs that no process used and were left out");
     std::string const others = other_tables(database_);
     for (Process* const process : shown) {
@@ -171,18 +181,23 @@ bool is_other_database(Input const& input, std::string_view file_name) {
 }
 
 Advice advice_for_database(std::string_view head, std::string_view file_name) {
-  auto const holds = [&](std::string_view part) { return head.find(part) != std::string_view::npos; };
+  auto const holds = [&](std::string_view part) {
+    return head.find(part) != std::string_view::npos;
+  };
   if (file_name.ends_with(".rpd") || (is_sqlite(head) && holds("rocpd_")))
-    return may_be_trace(fmt::format(
-        "is a database of ROCm's profiler (rocpd), run rocpd convert -i {} --output-format pftrace and name what it writes",
-        file_name));
+    return may_be_trace(
+        fmt::format("is a database of ROCm's profiler (rocpd), run rocpd convert -i {} "
+                    "--output-format pftrace and name what it writes",
+                    file_name));
   if (!is_sqlite(head)) return std::nullopt;
 
   if (holds("CREATE TABLE step_marks") || holds("collective_waits"))
-    return no_trace("is a database that stepscope export wrote, ask it with sqlite3, or name the run that it is of");
+    return no_trace(
+        "is a database that stepscope export wrote, ask it with sqlite3, or name the run that it "
+        "is of");
   return no_trace(
-      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what nsys export --type sqlite "
-      "wrote");
+      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what "
+      "nsys export --type sqlite wrote");
 }
 
 }  // namespace
@@ -204,19 +219,23 @@ base::Expected<std::vector<model::Trace>> read_nsys_export(Input const& input) {
   if (!database) return base::fail_with(database);
   if (database->has("StringTable") && !database->has("StringIds"))
     return base::fail(
-        "{}: was written by nvprof, whose tables are not read; record with nsys profile and export with nsys export --type "
-        "sqlite",
+        "{}: was written by nvprof, whose tables are not read; record with nsys profile and export "
+        "with nsys export --type sqlite",
         input.name());
   if (!nsys::has_table_of_nsys(*database))
-    return base::fail("{}: is a SQLite database, but no export of Nsight Systems; make one with nsys export --type sqlite",
-                      input.name());
+    return base::fail(
+        "{}: is a SQLite database, but no export of Nsight Systems; make one with nsys export "
+        "--type sqlite",
+        input.name());
   return nsys::Reader(input, *image, *database).read();
 }
 
 std::optional<std::string> advice_for_report(std::string_view file_name) {
   for (std::string_view const suffix : {".nsys-rep", ".qdrep", ".qdstrm"})
     if (file_name.ends_with(suffix))
-      return fmt::format("is a report of Nsight Systems that was not exported, run nsys export --type sqlite {}", file_name);
+      return fmt::format(
+          "is a report of Nsight Systems that was not exported, run nsys export --type sqlite {}",
+          file_name);
   return std::nullopt;
 }
 

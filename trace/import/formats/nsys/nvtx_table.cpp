@@ -121,7 +121,8 @@ class NvtxTable {
 void NvtxTable::read_definitions() {
   if (!processes_.database.has("NVTX_EVENTS", "eventType")) return;
   // kThread and kDomainCreate: SQLite passes over the others faster than we do.
-  TableScan scan(processes_.database, "NVTX_EVENTS", {"eventType", "globalTid", "domainId", "textId", "text"},
+  TableScan scan(processes_.database, "NVTX_EVENTS",
+                 {"eventType", "globalTid", "domainId", "textId", "text"},
                  "eventType = 39 OR eventType = 75");
   while (scan.next()) {
     auto const type = static_cast<NvtxType>(scan.integer(0));
@@ -139,10 +140,10 @@ void NvtxTable::read_definitions() {
 }
 
 void NvtxTable::read_rows() {
-  TableScan scan(
-      processes_.database, "NVTX_EVENTS",
-      {"start", "end", "eventType", "globalTid", "domainId", "textId", "text", "category", "color", "uint64Value", "int64Value",
-       "doubleValue", "uint32Value", "int32Value", "floatValue", "jsonTextId", "jsonText", "binaryData"});
+  TableScan scan(processes_.database, "NVTX_EVENTS",
+                 {"start", "end", "eventType", "globalTid", "domainId", "textId", "text",
+                  "category", "color", "uint64Value", "int64Value", "doubleValue", "uint32Value",
+                  "int32Value", "floatValue", "jsonTextId", "jsonText", "binaryData"});
   while (scan.next()) {
     Row row;
     switch (static_cast<NvtxType>(scan.integer(kType))) {
@@ -189,7 +190,8 @@ void NvtxTable::add_row(TableScan& scan, Row& row) {
   row.is_open = row.is_open || (!row.is_mark && end == 0 && scan.is_null(kEnd));
   row.start = processes_.trace_time(start);
   row.dur = row.is_mark || row.is_open ? 0 : minus(end, start);
-  processes_.last_ns = std::max(processes_.last_ns, processes_.trace_time(row.is_mark || row.is_open ? start : end));
+  processes_.last_ns =
+      std::max(processes_.last_ns, processes_.trace_time(row.is_mark || row.is_open ? start : end));
   row.to = processes_.thread(scan, kThread);
   row.to.process->is_traced = true;
   int64_t const domain = scan.integer(kDomain);
@@ -216,11 +218,13 @@ Domain* NvtxTable::domain_of(Processes::ThreadRows const& of, int64_t number) {
 
 void NvtxTable::name_row(TableScan& scan, Row& row) {
   std::string_view const text = scan.text(kText);
-  bool const has_prefix = row.domain != nullptr && !row.domain->prefix.empty() && !row.domain->is_ours;
+  bool const has_prefix =
+      row.domain != nullptr && !row.domain->prefix.empty() && !row.domain->is_ours;
   if (!text.empty()) {
     row.raw_name = clean_name(without_call_numbers(text), scratch_, processes_.names.cut);
     if (has_prefix) prefixed_.assign(row.domain->prefix).append(row.raw_name);
-    row.name = row.to.process->builder.intern(has_prefix ? std::string_view(prefixed_) : row.raw_name);
+    row.name =
+        row.to.process->builder.intern(has_prefix ? std::string_view(prefixed_) : row.raw_name);
     return;
   }
   NameIndex const name = processes_.names.of(scan, kTextId);
@@ -232,18 +236,23 @@ void NvtxTable::name_row(TableScan& scan, Row& row) {
     return;
   }
   auto const [known, is_new] = row.domain->names.try_emplace(name);
-  if (is_new) known->second = row.to.process->builder.intern(prefixed_.assign(row.domain->prefix).append(row.raw_name));
+  if (is_new)
+    known->second =
+        row.to.process->builder.intern(prefixed_.assign(row.domain->prefix).append(row.raw_name));
   row.name = known->second;
 }
 
 /// In 64 bits, whatever it was given as.
 std::pair<NumberType, uint64_t> NvtxTable::payload_number(TableScan const& scan) {
   for (int const column : {kUint64, kUint32})
-    if (!scan.is_null(column)) return {NumberType::kUnsigned, static_cast<uint64_t>(scan.integer(column))};
+    if (!scan.is_null(column))
+      return {NumberType::kUnsigned, static_cast<uint64_t>(scan.integer(column))};
   for (int const column : {kInt64, kInt32})
-    if (!scan.is_null(column)) return {NumberType::kSigned, static_cast<uint64_t>(scan.integer(column))};
+    if (!scan.is_null(column))
+      return {NumberType::kSigned, static_cast<uint64_t>(scan.integer(column))};
   for (int const column : {kDouble, kFloat})
-    if (!scan.is_null(column)) return {NumberType::kReal, std::bit_cast<uint64_t>(scan.real(column))};
+    if (!scan.is_null(column))
+      return {NumberType::kReal, std::bit_cast<uint64_t>(scan.real(column))};
   return {NumberType::kNone, 0};
 }
 
@@ -254,8 +263,10 @@ bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
   switch (static_cast<Annotation>(scan.integer(kCategory))) {
     case Annotation::kStep: {
       auto const [type, number] = payload_number(scan);
-      auto const index = type == NumberType::kNone || type == NumberType::kReal ? 0 : static_cast<int64_t>(number);
-      to.add(EventKind::kStep, row.start, row.dur, row.name, 0, model::StepDetail{std::max<int64_t>(0, index)});
+      auto const index =
+          type == NumberType::kNone || type == NumberType::kReal ? 0 : static_cast<int64_t>(number);
+      to.add(EventKind::kStep, row.start, row.dur, row.name, 0,
+             model::StepDetail{std::max<int64_t>(0, index)});
       break;
     }
     case Annotation::kPhase:
@@ -265,7 +276,9 @@ bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
       to.add(EventKind::kInputWait, row.start, row.dur, row.name);
       break;
     case Annotation::kMemory:
-      to.add_range(row.start, row.dur, row.to.process->builder.intern(prefixed_.assign("memory: ").append(row.raw_name)));
+      to.add_range(
+          row.start, row.dur,
+          row.to.process->builder.intern(prefixed_.assign("memory: ").append(row.raw_name)));
       break;
     case Annotation::kNone:
     default:
@@ -278,21 +291,23 @@ bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
 void NvtxTable::add_nccl(TableScan& scan, Row const& row, model::RangeDetail& detail) {
   NcclPayload payload;
   if (!scan.is_null(kBinary)) payload = payloads_.decode(scan.blob(kBinary));
-  if (payload.communicator == 0 && !scan.is_null(kJson)) payload = NcclPayloads::decode(scan.text(kJson));
+  if (payload.communicator == 0 && !scan.is_null(kJson))
+    payload = NcclPayloads::decode(scan.text(kJson));
   if (payload.communicator == 0 && !scan.is_null(kJsonId))
     payload = NcclPayloads::decode(processes_.names.text(processes_.names.of(scan, kJsonId)));
   detail.bytes = payload.bytes;
   detail.communicator = payload.communicator;
   if (row.is_mark || row.is_open) return;
   int64_t const start = std::clamp(row.start, -model::kMaxTime, model::kMaxTime);
-  rows_.nccl.add(*row.to.process, *row.to.track, row.raw_name, start, start + std::clamp<int64_t>(row.dur, 0, model::kMaxTime),
-                 payload);
+  rows_.nccl.add(*row.to.process, *row.to.track, row.raw_name, start,
+                 start + std::clamp<int64_t>(row.dur, 0, model::kMaxTime), payload);
 }
 
 void NvtxTable::add_range(Row const& row, model::RangeDetail const& detail) {
   model::EventBatch& to = row.to.track->rows;
-  bool const says_more = detail.category != 0 || detail.color != 0 || detail.payload_type != NumberType::kNone ||
-                         detail.bytes != 0 || detail.communicator != 0;
+  bool const says_more = detail.category != 0 || detail.color != 0 ||
+                         detail.payload_type != NumberType::kNone || detail.bytes != 0 ||
+                         detail.communicator != 0;
   if (row.is_open) open_.push_back({row.to.track, to.size()});
   if (row.is_mark) {
     if (says_more)
@@ -308,7 +323,8 @@ void NvtxTable::add_range(Row const& row, model::RangeDetail const& detail) {
     if (error == std::errc() && end != number.data() && step >= 0)
       return to.add(EventKind::kStep, row.start, row.dur, row.name, 0, model::StepDetail{step});
   }
-  if (row.raw_name.starts_with(kLoaderPrefix) && row.raw_name.find("__next__") != std::string_view::npos)
+  if (row.raw_name.starts_with(kLoaderPrefix) &&
+      row.raw_name.find("__next__") != std::string_view::npos)
     return to.add(EventKind::kInputWait, row.start, row.dur, row.name);
   if (says_more) return to.add(EventKind::kAnnotatedRange, row.start, row.dur, row.name, 0, detail);
   to.add_range(row.start, row.dur, row.name);

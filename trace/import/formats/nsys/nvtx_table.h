@@ -1,4 +1,5 @@
-// Ranges and marks of NVTX: named as our own capture names them, steps and phases where the program marks them for us.
+// Ranges and marks of NVTX: named as our own capture names them, steps and phases where the program
+// marks them for us.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ namespace stepscope::import::nsys {
 struct NvtxRows {
   NcclCalls nccl;
   std::map<int64_t, std::string> thread_names;  ///< by global id, as the program named them
-  uint64_t unended = 0;                         ///< ranges that never end, shown until the end of the trace
-  uint64_t unbegun = 0;                         ///< ends without a begin, left out
-  uint64_t unknown = 0;                         ///< rows of types that are not modelled
+  uint64_t unended = 0;  ///< ranges that never end, shown until the end of the trace
+  uint64_t unbegun = 0;  ///< ends without a begin, left out
+  uint64_t unknown = 0;  ///< rows of types that are not modelled
 };
 
 /// After all other tables: ranges without an end last until the end of everything.

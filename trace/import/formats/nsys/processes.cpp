@@ -7,8 +7,9 @@
 
 namespace stepscope::import::nsys {
 
-/// An array of all names is faster than a table of those that are used, but a report of many processes has more names than most
-/// of them use: a process gets it where it takes no more memory than a table would.
+/// An array of all names is faster than a table of those that are used, but a report of many
+/// processes has more names than most of them use: a process gets it where it takes no more memory
+/// than a table would.
 model::StringId& Process::id_beyond(NameIndex index) {
   constexpr size_t kNamesPerUsed = 16, kFewNames = 64;
   size_t const names = all_names_.size();
@@ -36,7 +37,8 @@ int32_t Process::device_of(int64_t context) const {
 int64_t Process::stream_number(int32_t device, int64_t context, int64_t stream) const {
   auto const first = first_contexts_.find(device);
   if (first == first_contexts_.end() || first->second == context) return stream;
-  return static_cast<int64_t>(static_cast<uint64_t>(context) << 32U | (static_cast<uint64_t>(stream) & 0xFFFF'FFFFU));
+  return static_cast<int64_t>(static_cast<uint64_t>(context) << 32U |
+                              (static_cast<uint64_t>(stream) & 0xFFFF'FFFFU));
 }
 
 uint64_t Process::device_ops(int32_t device) const {
@@ -45,7 +47,8 @@ uint64_t Process::device_ops(int32_t device) const {
 }
 
 size_t Processes::StreamHash::operator()(StreamKey const& key) const {
-  uint64_t const numbers[] = {key.process, static_cast<uint64_t>(key.device), static_cast<uint64_t>(key.context),
+  uint64_t const numbers[] = {key.process, static_cast<uint64_t>(key.device),
+                              static_cast<uint64_t>(key.context),
                               static_cast<uint64_t>(key.stream)};
   return XXH3_64bits(numbers, sizeof numbers);
 }
@@ -73,7 +76,9 @@ Processes::ThreadRows Processes::thread(TableScan const& scan, int column) {
   if (known.process == nullptr) {
     bool const is_told = global_id != 0;
     known.process = &process(is_told ? process_of_global_id(global_id) : process_key(scan, column));
-    known.track = &track(*known.process, {TrackKey::Kind::kThread, is_told ? global_id & 0xFF'FFFF : kUnknownThread, -1, 0, {}});
+    known.track = &track(
+        *known.process,
+        {TrackKey::Kind::kThread, is_told ? global_id & 0xFF'FFFF : kUnknownThread, -1, 0, {}});
   }
   last_thread_ = global_id;
   last_thread_rows_ = known;
@@ -84,20 +89,23 @@ Processes::StreamRows Processes::stream(StreamKey const& key) {
   StreamRows& known = streams_[key];
   if (known.process == nullptr) {
     known.process = &process(key.process);
-    known.track = &track(*known.process, {TrackKey::Kind::kStream, key.stream, key.device, key.context, {}});
+    known.track =
+        &track(*known.process, {TrackKey::Kind::kStream, key.stream, key.device, key.context, {}});
     known.process->is_traced = true;
   }
   return known;
 }
 
 ProcessKey Processes::process_key(TableScan const& scan, int column) {
-  if (int64_t const global_id = scan.integer(column); global_id != 0) return process_of_global_id(global_id);
+  if (int64_t const global_id = scan.integer(column); global_id != 0)
+    return process_of_global_id(global_id);
   ++without_process;
   if (knows_default_) return default_process_;
   knows_default_ = true;
   for (char const* const table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"}) {
     TableScan rows(database, table, {"globalTid"});
-    if (default_process_ == 0 && rows.next()) default_process_ = process_of_global_id(rows.integer(0));
+    if (default_process_ == 0 && rows.next())
+      default_process_ = process_of_global_id(rows.integer(0));
   }
   return default_process_;
 }
@@ -108,8 +116,8 @@ bool Processes::read_times(TableScan const& scan, int start_column, int end_colu
   int64_t const start = scan.integer(start_column);
   int64_t const end = scan.integer(end_column);
   // CUPTI says 0 where the device had no room for the times.
-  bool const is_timed =
-      (start != 0 || end != 0) && !(start == 0 && scan.is_null(start_column)) && !(end == 0 && scan.is_null(end_column));
+  bool const is_timed = (start != 0 || end != 0) && !(start == 0 && scan.is_null(start_column)) &&
+                        !(end == 0 && scan.is_null(end_column));
   if (!is_timed) [[unlikely]] {
     ++untimed;
     return false;

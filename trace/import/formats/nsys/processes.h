@@ -1,4 +1,5 @@
-// The processes of an export while it is read: rows by thread, stream and counter, in any order; from them one trace a process.
+// The processes of an export while it is read: rows by thread, stream and counter, in any order;
+// from them one trace a process.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,9 @@ namespace stepscope::import::nsys {
 
 /// A process of the export: its global id without the thread's 24 bits. 0 = not told.
 using ProcessKey = uint64_t;
-inline ProcessKey process_of_global_id(int64_t global_id) { return static_cast<uint64_t>(global_id) >> 24U; }
+inline ProcessKey process_of_global_id(int64_t global_id) {
+  return static_cast<uint64_t>(global_id) >> 24U;
+}
 /// As the system numbers it.
 inline int64_t system_id(ProcessKey process) { return static_cast<int64_t>(process & 0xFF'FFFFU); }
 
@@ -25,7 +28,7 @@ inline int64_t system_id(ProcessKey process) { return static_cast<int64_t>(proce
 struct TrackKey {
   enum class Kind : uint8_t { kThread, kStream, kCounter };
   Kind kind = Kind::kThread;
-  int64_t id = 0;       ///< of a thread (kUnknownThread: not told) or a stream; of a counter its number
+  int64_t id = 0;  ///< of a thread (kUnknownThread: not told) or a stream; of a counter its number
   int32_t device = -1;  ///< of a stream or a counter
   int64_t context = 0;  ///< of a stream
   std::string name;     ///< of a counter
@@ -56,13 +59,15 @@ class Process {
     }
     return id;
   }
-  model::StringId name(TableScan const& scan, int column) { return name(all_names_.of(scan, column)); }
+  model::StringId name(TableScan const& scan, int column) {
+    return name(all_names_.of(scan, column));
+  }
   /// To be called when all device ops are there; what follows is of them.
   void settle_contexts();
   /// Of a context; −1 = it did nothing.
   [[nodiscard]] int32_t device_of(int64_t context) const;
-  /// The number of a stream on its device: that of CUDA, with the context's in the upper half where it is not the first that
-  /// worked.
+  /// The number of a stream on its device: that of CUDA, with the context's in the upper half where
+  /// it is not the first that worked.
   [[nodiscard]] int64_t stream_number(int32_t device, int64_t context, int64_t stream) const;
   [[nodiscard]] uint64_t device_ops(int32_t device) const;
   [[nodiscard]] bool has_device_ops() const { return !ops_.empty(); }
@@ -144,7 +149,8 @@ class Processes {
   ProcessKey default_process_ = 0;
 };
 
-/// a − b, the farthest that there is where it is farther: TraceBuilder moves such times, and counts them.
+/// a − b, the farthest that there is where it is farther: TraceBuilder moves such times, and counts
+/// them.
 inline int64_t minus(int64_t a, int64_t b) {
   int64_t difference = 0;
   if (!__builtin_sub_overflow(a, b, &difference)) return difference;

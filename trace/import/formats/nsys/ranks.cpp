@@ -1,6 +1,7 @@
-// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the environment, where it knows of a
-// larger job than NCCL, or the file's name says. Where nothing says it the processes are put in the order of their ranks on the
-// host, as launchers give them: their numbers depend on the reports of other hosts, so open_run gives them.
+// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the
+// environment, where it knows of a larger job than NCCL, or the file's name says. Where nothing
+// says it the processes are put in the order of their ranks on the host, as launchers give them:
+// their numbers depend on the reports of other hosts, so open_run gives them.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,7 +22,9 @@ struct Rank {
 std::optional<int32_t> small_number(std::string_view text) {
   int32_t number = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > kMostNsysRanks) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || number < 0 ||
+      number > kMostNsysRanks)
+    return std::nullopt;
   return number;
 }
 
@@ -33,7 +36,8 @@ std::optional<int32_t> variable(ExportInfo const& info, char const* name) {
 /// As launchers of jobs tell their processes.
 struct Launcher {
   char const *rank, *world_size;
-  bool is_allocation = false;  ///< says how many tasks there is room for: without srun the job may have others
+  bool is_allocation =
+      false;  ///< says how many tasks there is room for: without srun the job may have others
 };
 constexpr std::array kLaunchers = {Launcher{"RANK", "WORLD_SIZE"},
                                    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -49,7 +53,8 @@ std::optional<int32_t> rank_of_environment(ExportInfo const& info) {
 }
 std::optional<int32_t> world_of_environment(ExportInfo const& info, bool believes_allocation) {
   for (Launcher const& launcher : kLaunchers)
-    if (auto const world = variable(info, launcher.world_size); world && (believes_allocation || !launcher.is_allocation))
+    if (auto const world = variable(info, launcher.world_size);
+        world && (believes_allocation || !launcher.is_allocation))
       return world;
   return std::nullopt;
 }
@@ -74,7 +79,8 @@ std::map<ProcessKey, Rank> ranks_of_mpi(Database& database) {
   }
   TableScan communicators(database, "MPI_COMMUNICATORS", {"size"});
   while (communicators.next())
-    world = std::max(world, static_cast<int32_t>(std::clamp<int64_t>(communicators.integer(0), 0, kMostNsysRanks)));
+    world = std::max(world, static_cast<int32_t>(
+                                std::clamp<int64_t>(communicators.integer(0), 0, kMostNsysRanks)));
   for (auto& [process, rank] : ranks) rank.world_size = world;
   return ranks;
 }
@@ -96,24 +102,27 @@ bool set_all(std::vector<Process*> const& processes, RankOf const& rank_of) {
   return true;
 }
 
-/// Launchers start local ranks in order and give each the device of its number. Processes without a device come behind them.
+/// Launchers start local ranks in order and give each the device of its number. Processes without a
+/// device come behind them.
 void guess_order(std::vector<Process*> workers, std::vector<Process*>& shown) {
   std::set<int32_t> devices;
   for (Process* const process : workers) devices.insert(process->only_device());
   bool const by_device = devices.size() == workers.size() && !devices.contains(-1);
   if (by_device)
-    std::sort(workers.begin(), workers.end(), [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
-  std::string const note =
-      fmt::format("the report does not say which rank this process is: its rank is a guess by the order of {}",
-                  by_device ? "the processes' devices" : "process ids");
+    std::sort(workers.begin(), workers.end(),
+              [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
+  std::string const note = fmt::format(
+      "the report does not say which rank this process is: its rank is a guess by the order of {}",
+      by_device ? "the processes' devices" : "process ids");
   for (Process* const process : workers)
     if (workers.size() > 1) process->builder.log().notes.push_back(note);
-  std::stable_partition(shown.begin(), shown.end(), [](Process* process) { return process->has_device_ops(); });
+  std::stable_partition(shown.begin(), shown.end(),
+                        [](Process* process) { return process->has_device_ops(); });
   std::copy(workers.begin(), workers.end(), shown.begin());
 }
 
-void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
-                     std::string const& file) {
+void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
+                     NcclCalls const& nccl, std::string const& file) {
   std::vector<Process*> workers;
   for (Process* const process : shown)
     if (process->has_device_ops()) workers.push_back(process);
@@ -128,7 +137,9 @@ void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInf
   auto const place = workers.size() == 1 ? place_of_environment(info) : std::nullopt;
   auto const nccl_rank = [&](Process const& process) -> std::optional<Rank> {
     auto const found = nccl.rank_of(process);
-    if (!found || found->first < 0 || found->first > kMostNsysRanks || found->second > kMostNsysRanks) return std::nullopt;
+    if (!found || found->first < 0 || found->first > kMostNsysRanks ||
+        found->second > kMostNsysRanks)
+      return std::nullopt;
     // Of its communicators the one of the whole job may not be among those that it used.
     if (place && place->world_size > found->second) return place;
     return Rank{found->first, found->second};
@@ -144,14 +155,15 @@ void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInf
   for (Process* const process : shown)
     if (!mpi_rank(*process)) set(*process, {kUnknownRank, 1});
   for (Process* const process : workers)
-    set(*process, {kUnknownRank, std::max(world.value_or(1), static_cast<int32_t>(workers.size()))});
+    set(*process,
+        {kUnknownRank, std::max(world.value_or(1), static_cast<int32_t>(workers.size()))});
   guess_order(std::move(workers), shown);
 }
 
 }  // namespace
 
-void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
-                std::string const& file) {
+void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
+                NcclCalls const& nccl, std::string const& file) {
   find_told_ranks(shown, database, info, nccl, file);
   // MPI may have told of a part of the job alone: who the process talked to.
   int32_t const world = world_of_environment(info, false).value_or(1);

@@ -33,7 +33,8 @@ void write_nested(std::string& out, std::string_view nested, int depth) {
     if (field.is_bytes(A::kOldItems)) items.push_back(field.bytes);
     if (out.size() != begin) continue;
     if (field.is_varint(A::kOldInt)) out += std::to_string(field.signed_value());
-    if (field.number == A::kOldReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
+    if (field.number == A::kOldReal && field.type == base::WireType::kFixed64)
+      write_real(out, field.real_value());
     if (field.is_varint(A::kOldBool)) out += field.value != 0 ? "true" : "false";
     if (field.is_bytes(A::kOldText)) out += fmt::format("\"{}\"", escaped(field.bytes));
   }
@@ -70,7 +71,8 @@ std::string escaped(std::string_view text) {
 
 void write_us(std::string& out, int64_t ns) {
   if (ns < 0) out += '-';
-  uint64_t const size = ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+  uint64_t const size =
+      ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
   fmt::format_to(std::back_inserter(out), "{}.{:03}", size / 1000, size % 1000);
 }
 
@@ -81,7 +83,8 @@ void write_real(std::string& out, double value) {
     out += "null";
 }
 
-void write_annotation(std::string& out, std::string_view annotation, AnnotationNames const& names, int depth) {
+void write_annotation(std::string& out, std::string_view annotation, AnnotationNames const& names,
+                      int depth) {
   using A = AnnotationNumber;
   size_t const begin = out.size();
   char open = '\0';
@@ -118,9 +121,11 @@ void write_annotation(std::string& out, std::string_view annotation, AnnotationN
     }
     if (!is_first) continue;
     if (field.is_varint(A::kBool)) out += field.value != 0 ? "true" : "false";
-    if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer)) out += std::to_string(field.value);
+    if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer))
+      out += std::to_string(field.value);
     if (field.is_varint(A::kSigned)) out += std::to_string(field.signed_value());
-    if (field.number == A::kReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
+    if (field.number == A::kReal && field.type == base::WireType::kFixed64)
+      write_real(out, field.real_value());
     if (field.is_bytes(A::kText) || field.is_bytes(A::kLegacyJson)) {
       out += '"';
       escape(out, field.bytes);

@@ -26,6 +26,7 @@ void write_us(std::string& out, int64_t ns);
 /// null where it is no finite number.
 void write_real(std::string& out, double value);
 /// The value of a DebugAnnotation; null where it has none. `depth`: of annotations around it.
-void write_annotation(std::string& out, std::string_view annotation, AnnotationNames const& names, int depth);
+void write_annotation(std::string& out, std::string_view annotation, AnnotationNames const& names,
+                      int depth);
 
 }  // namespace stepscope::import::perfetto

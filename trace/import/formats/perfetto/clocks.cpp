@@ -12,15 +12,20 @@ namespace {
 
 using C = ClockNumber;
 
-constexpr int64_t kLastTime = std::numeric_limits<int64_t>::max(), kFirstTime = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLastTime = std::numeric_limits<int64_t>::max(),
+                  kFirstTime = std::numeric_limits<int64_t>::min();
 
 int64_t saturated_product(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? kLastTime : product;
 }
-int64_t to_signed(uint64_t time) { return static_cast<int64_t>(std::min<uint64_t>(time, kLastTime)); }
+int64_t to_signed(uint64_t time) {
+  return static_cast<int64_t>(std::min<uint64_t>(time, kLastTime));
+}
 
-bool is_of_sequence(uint64_t clock) { return clock >= C::kFirstOfSequence && clock < C::kFirstGlobal; }
+bool is_of_sequence(uint64_t clock) {
+  return clock >= C::kFirstOfSequence && clock < C::kFirstGlobal;
+}
 
 }  // namespace
 
@@ -36,7 +41,8 @@ std::vector<Clocks::Reading> Clocks::read(std::string_view snapshot) {
       if (of_clock.is_varint(C::kId)) reading.clock = of_clock.value;
       if (of_clock.is_varint(C::kTimestamp)) reading.time = to_signed(of_clock.value);
       if (of_clock.is_varint(C::kIsIncremental)) reading.is_incremental = of_clock.value != 0;
-      if (of_clock.is_varint(C::kUnitNs)) reading.unit_ns = std::clamp<int64_t>(to_signed(of_clock.value), 1, 1'000'000'000);
+      if (of_clock.is_varint(C::kUnitNs))
+        reading.unit_ns = std::clamp<int64_t>(to_signed(of_clock.value), 1, 1'000'000'000);
     }
     reading.time = saturated_product(reading.time, reading.unit_ns);
     readings.push_back(reading);
@@ -47,13 +53,15 @@ std::vector<Clocks::Reading> Clocks::read(std::string_view snapshot) {
 void Clocks::add_point(uint64_t clock, int64_t time, int64_t trace_time) {
   Points& points = points_[clock];
   std::pair const point(time, trace_time);
-  // Clocks do not run backward: more of such points than a few are damage, and each costs the time to make room for it.
+  // Clocks do not run backward: more of such points than a few are damage, and each costs the time
+  // to make room for it.
   constexpr size_t kMostInserted = size_t{1} << 14U;
   if (points.empty() || points.back().first < time)
     points.push_back(point);
   else if (points.size() > kMostInserted)
     return;
-  else if (auto const place = std::lower_bound(points.begin(), points.end(), std::pair(time, kFirstTime));
+  else if (auto const place =
+               std::lower_bound(points.begin(), points.end(), std::pair(time, kFirstTime));
            place == points.end() || place->first != time)
     points.insert(place, point);
 }
@@ -63,7 +71,8 @@ std::optional<int64_t> Clocks::trace_time_of(std::vector<Reading> const& reading
   for (Reading const& reading : readings)
     if (reading.clock == primary_) return reading.time;
   for (Reading const& reading : readings)
-    if (!is_of_sequence(reading.clock) && points_.contains(reading.clock)) return at_global(reading.time, reading.clock);
+    if (!is_of_sequence(reading.clock) && points_.contains(reading.clock))
+      return at_global(reading.time, reading.clock);
   return std::nullopt;
 }
 
@@ -73,7 +82,8 @@ void Clocks::add_snapshot(std::string_view snapshot, uint64_t /*sequence*/) {
     base::ProtobufReader reader(snapshot);
     base::ProtobufField field;
     while (reader.next(field))
-      if (field.is_varint(C::kPrimary) && field.value != 0 && !is_of_sequence(field.value)) primary_ = field.value;
+      if (field.is_varint(C::kPrimary) && field.value != 0 && !is_of_sequence(field.value))
+        primary_ = field.value;
   }
   std::vector<Reading> readings = read(snapshot);
   auto const trace_time = trace_time_of(readings);
@@ -93,8 +103,8 @@ void Clocks::set_own_clocks(std::string_view snapshot, uint64_t sequence) {
   if (!trace_time) return;
   for (Reading const& reading : readings)
     if (is_of_sequence(reading.clock))
-      own_[{sequence, reading.clock}] = {saturated_minus(*trace_time, reading.time), reading.time, reading.is_incremental,
-                                         reading.unit_ns};
+      own_[{sequence, reading.clock}] = {saturated_minus(*trace_time, reading.time), reading.time,
+                                         reading.is_incremental, reading.unit_ns};
 }
 
 std::optional<int64_t> Clocks::at_global(int64_t time, uint64_t clock) {

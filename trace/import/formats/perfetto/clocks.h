@@ -1,5 +1,5 @@
-// Times of packets, whatever clock they were read from, on the trace's own clock: ClockSnapshots say what several clocks showed
-// at one instant.
+// Times of packets, whatever clock they were read from, on the trace's own clock: ClockSnapshots
+// say what several clocks showed at one instant.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace stepscope::import::perfetto {
 
 class Clocks {
  public:
-  /// Of all snapshots, before the first to_trace(); those of a sequence's own clocks again where they stand among its packets.
+  /// Of all snapshots, before the first to_trace(); those of a sequence's own clocks again where
+  /// they stand among its packets.
   void add_snapshot(std::string_view snapshot, uint64_t sequence);
   void set_own_clocks(std::string_view snapshot, uint64_t sequence);
-  /// On the trace's clock, in ns. Nothing: no snapshot tells of the sequence's clock. Clocks that count from packet to packet
-  /// move on with each call.
+  /// On the trace's clock, in ns. Nothing: no snapshot tells of the sequence's clock. Clocks that
+  /// count from packet to packet move on with each call.
   std::optional<int64_t> to_trace(uint64_t time, uint64_t clock, uint64_t sequence);
   /// ns since the Unix epoch at time 0 of the trace's clock; 0 = not known.
   [[nodiscard]] int64_t epoch_ns() const;

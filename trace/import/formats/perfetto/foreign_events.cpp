@@ -76,7 +76,8 @@ void ForeignEvents::add(Packet const& packet, std::optional<int64_t> time) {
   event_.read(packet.track_event);
   if (!event_.has_track) {
     auto const thread = index_.default_threads.find(packet.sequence);
-    event_.track = sequence.track.value_or(thread == index_.default_threads.end() ? 0 : thread->second);
+    event_.track =
+        sequence.track.value_or(thread == index_.default_threads.end() ? 0 : thread->second);
   }
   add_event(sequence, *time);
   if (block_.size() > kBlockBytes) flush();
@@ -95,9 +96,11 @@ void ForeignEvents::set_defaults(std::string_view defaults, Sequence& sequence) 
     while (event.next(of_event)) {
       if (of_event.is_varint(D::kTrackUuid)) sequence.track = of_event.value;
       if (of_event.number == D::kExtraCounters)
-        for_each_number(of_event, false, [&](uint64_t uuid) { sequence.extra_counters.push_back(uuid); });
+        for_each_number(of_event, false,
+                        [&](uint64_t uuid) { sequence.extra_counters.push_back(uuid); });
       if (of_event.number == D::kExtraDoubleCounters)
-        for_each_number(of_event, false, [&](uint64_t uuid) { sequence.extra_real_counters.push_back(uuid); });
+        for_each_number(of_event, false,
+                        [&](uint64_t uuid) { sequence.extra_real_counters.push_back(uuid); });
     }
   }
 }
@@ -108,12 +111,13 @@ void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
   ProtobufField field, entry;
   while (reader.next(field)) {
     if (field.type != base::WireType::kBytes) continue;
-    InternTable<JsonText>* const table = field.number == I::kEventNames        ? &sequence.names
-                                         : field.number == I::kCategories      ? &sequence.categories
-                                         : field.number == I::kAnnotationNames ? &sequence.annotations.names
-                                         : field.number == I::kTexts           ? &sequence.annotations.texts
-                                         : field.number == I::kGpuStages       ? &sequence.stages
-                                                                               : nullptr;
+    InternTable<JsonText>* const table = field.number == I::kEventNames   ? &sequence.names
+                                         : field.number == I::kCategories ? &sequence.categories
+                                         : field.number == I::kAnnotationNames
+                                             ? &sequence.annotations.names
+                                         : field.number == I::kTexts ? &sequence.annotations.texts
+                                         : field.number == I::kGpuStages ? &sequence.stages
+                                                                         : nullptr;
     if (table == nullptr) continue;
     uint64_t iid = 0;
     std::string_view text;
@@ -123,7 +127,9 @@ void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
       if (entry.is_bytes(I::kText)) text = entry.bytes;
     }
     constexpr size_t kMostOtherBytes = 1024;
-    (*table)[iid] = {true, escaped(text.substr(0, field.number == I::kEventNames ? kMostNameBytes : kMostOtherBytes))};
+    (*table)[iid] = {
+        true,
+        escaped(text.substr(0, field.number == I::kEventNames ? kMostNameBytes : kMostOtherBytes))};
   }
 }
 
@@ -136,15 +142,17 @@ ForeignEvents::Track& ForeignEvents::track(uint64_t uuid) {
   return place->second;
 }
 
-void ForeignEvents::add_metadata(char const* what, std::string const& where, std::string_view name) {
+void ForeignEvents::add_metadata(char const* what, std::string const& where,
+                                 std::string_view name) {
   if (name.empty()) return;
-  fmt::format_to(std::back_inserter(block_), R"({{"ph":"M","name":"{}",{},"args":{{"name":"{}"}}}},)", what, where,
+  fmt::format_to(std::back_inserter(block_),
+                 R"({{"ph":"M","name":"{}",{},"args":{{"name":"{}"}}}},)", what, where,
                  escaped(name));
   end_event();
 }
 
-/// A thread has its own numbers. Any other track gets some: of its process, or, below a group of tracks, of that group, which
-/// traces with devices name after the device.
+/// A thread has its own numbers. Any other track gets some: of its process, or, below a group of
+/// tracks, of that group, which traces with devices name after the device.
 ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
   Track track;
   TrackDescription const* const found = index_.find(uuid);
@@ -169,14 +177,16 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
     if (own.is_process) process_name = own.name;
   } else if (parent != nullptr && !parent->is_process && !parent->is_thread) {
     std::string const place = fmt::format("{} {}", parent->parent, parent->name);
-    process = groups_.try_emplace(place, std::to_string(kFirstMadeId + groups_.size())).first->second;
+    process =
+        groups_.try_emplace(place, std::to_string(kFirstMadeId + groups_.size())).first->second;
     process_name = parent->name;
   } else if (parent != nullptr) {
     take_process(parent->pid);
     if (parent->is_process) process_name = parent->name;
   }
   std::string const in_process = process.empty() ? "" : fmt::format(R"("pid":{},)", process);
-  if (!process.empty()) add_metadata("process_name", fmt::format(R"("pid":{})", process), process_name);
+  if (!process.empty())
+    add_metadata("process_name", fmt::format(R"("pid":{})", process), process_name);
   if (own.is_thread) {
     track.where = fmt::format(R"({}"tid":{})", in_process, own.tid);
   } else {
@@ -204,7 +214,8 @@ void ForeignEvents::add_event(Sequence& sequence, int64_t time) {
       return write_instant(at, time, text_of(sequence, at, std::nullopt));
     case E::kCounter: {
       if (!event_.has_value) return;
-      return add_sample(at, time, event_.is_real ? event_.real_value : static_cast<double>(event_.value));
+      return add_sample(at, time,
+                        event_.is_real ? event_.real_value : static_cast<double>(event_.value));
     }
     default:
       if (!event_.legacy.empty()) return add_legacy(sequence, at, time);
@@ -218,7 +229,8 @@ void ForeignEvents::check_order(Track& track, int64_t time) {
 }
 
 void ForeignEvents::begin_slice(Track& track, int64_t time, std::string text) {
-  // Names are short in the file and long here: a damaged one may open any number of events with the longest.
+  // Names are short in the file and long here: a damaged one may open any number of events with the
+  // longest.
   if (open_bytes_ > WholeInput::most_unpacked_bytes()) {
     ++texts_left_out_;
     text = R"(,"name":"","cat":"","args":{})";
@@ -250,12 +262,13 @@ void ForeignEvents::add_counters(Sequence const& sequence, int64_t time) {
 
 void ForeignEvents::add_sample(Track& track, int64_t time, double value) {
   if (track.is_incremental) {
-    track.total += std::isfinite(value) && std::fabs(value) < 9e15 ? static_cast<int64_t>(value) : 0;
+    track.total +=
+        std::isfinite(value) && std::fabs(value) < 9e15 ? static_cast<int64_t>(value) : 0;
     value = static_cast<double>(track.total);
   }
   value *= static_cast<double>(track.multiplier);
-  fmt::format_to(std::back_inserter(block_), R"({{"ph":"C","name":"{}",{},"ts":)", track.name.empty() ? "counter" : track.name,
-                 track.where);
+  fmt::format_to(std::back_inserter(block_), R"({{"ph":"C","name":"{}",{},"ts":)",
+                 track.name.empty() ? "counter" : track.name, track.where);
   write_us(block_, time);
   block_ += R"(,"args":{"value":)";
   write_real(block_, value);
@@ -264,7 +277,8 @@ void ForeignEvents::add_sample(Track& track, int64_t time, double value) {
 }
 
 /// Arguments that have another name, or none, in the formats of those who read them.
-void ForeignEvents::write_arguments(std::string& text, std::string_view category, Sequence const& sequence, Track const& track) {
+void ForeignEvents::write_arguments(std::string& text, std::string_view category,
+                                    Sequence const& sequence, Track const& track) {
   bool has_correlation = false, has_device = false, has_stream = false;
   size_t const begin = text.size();
   for (std::string_view const bytes : event_.annotations) {
@@ -273,7 +287,8 @@ void ForeignEvents::write_arguments(std::string& text, std::string_view category
     ProtobufReader reader(bytes);
     ProtobufField field;
     while (reader.next(field)) {
-      if (field.is_varint(AnnotationNumber::kNameIid)) name = text_at(sequence.annotations.names, field.value);
+      if (field.is_varint(AnnotationNumber::kNameIid))
+        name = text_at(sequence.annotations.names, field.value);
       if (field.is_bytes(AnnotationNumber::kName)) name = own_name = escaped(field.bytes);
     }
     if (name.empty()) continue;
@@ -289,11 +304,13 @@ void ForeignEvents::write_arguments(std::string& text, std::string_view category
     write_annotation(text, bytes, sequence.annotations, 0);
   }
   auto const add = [&](char const* name, uint64_t value) {
-    fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", text.size() == begin ? "" : ",", name, value);
+    fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", text.size() == begin ? "" : ",", name,
+                   value);
   };
   // A flow from a call to its op is the only thing that joins them where there is no such argument.
   constexpr uint64_t kPositive = UINT64_MAX >> 1U;
-  if (!has_correlation && event_.flows.size() == 1 && event_.flows[0] != 0) add("correlation", event_.flows[0] & kPositive);
+  if (!has_correlation && event_.flows.size() == 1 && event_.flows[0] != 0)
+    add("correlation", event_.flows[0] & kPositive);
   if (is_device_work(category)) {
     if (track.device && !devices_.contains(*track.device)) devices_[*track.device] = track.group;
     if (!has_device && track.device) add("device", static_cast<uint64_t>(*track.device));
@@ -302,16 +319,18 @@ void ForeignEvents::write_arguments(std::string& text, std::string_view category
 }
 
 /// Everything of an event but its phase, its place and its times, from behind the place on.
-std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track, std::optional<uint64_t> name_iid) {
+std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
+                                   std::optional<uint64_t> name_iid) {
   std::string text = R"(,"name":")";
   if (!event_.name.empty())
     escape(text, event_.name.substr(0, kMostNameBytes * 2));
   else
     text += text_at(sequence.names, event_.name_iid != 0 ? event_.name_iid : name_iid.value_or(0));
   text += R"(","cat":")";
-  std::string const own_category = event_.category.empty() ? std::string() : escaped(event_.category);
-  std::string_view const category =
-      common_category(event_.category.empty() ? text_at(sequence.categories, event_.category_iid) : own_category);
+  std::string const own_category =
+      event_.category.empty() ? std::string() : escaped(event_.category);
+  std::string_view const category = common_category(
+      event_.category.empty() ? text_at(sequence.categories, event_.category_iid) : own_category);
   text += category;
   text += R"(","args":{)";
   write_arguments(text, category, sequence, track);
@@ -319,7 +338,8 @@ std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
   return text;
 }
 
-void ForeignEvents::write_complete(Track const& track, int64_t begin, int64_t end, std::string_view text) {
+void ForeignEvents::write_complete(Track const& track, int64_t begin, int64_t end,
+                                   std::string_view text) {
   fmt::format_to(std::back_inserter(block_), R"({{"ph":"X",{},"ts":)", track.where);
   write_us(block_, begin);
   block_ += R"(,"dur":)";
@@ -351,7 +371,9 @@ void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
     if (field.is_varint(L::kNameIid)) name = field.value;
     if (field.is_varint(L::kPhase)) phase = static_cast<char>(field.value & 0x7FU);
     if (field.is_varint(L::kDurationUs)) duration_us = field.signed_value();
-    if (field.is_varint(L::kUnscopedId) || field.is_varint(L::kLocalId) || field.is_varint(L::kGlobalId)) id = field.value;
+    if (field.is_varint(L::kUnscopedId) || field.is_varint(L::kLocalId) ||
+        field.is_varint(L::kGlobalId))
+      id = field.value;
     if (field.is_varint(L::kPid)) pid = static_cast<int32_t>(field.value);
     if (field.is_varint(L::kTid)) tid = field.signed_value();
   }
@@ -417,11 +439,14 @@ void ForeignEvents::add_gpu_stage(std::string_view stage, Sequence const& sequen
   JsonText const* const known = sequence.stages.find(name);
   Track at;
   at.where = fmt::format(R"("pid":{},"tid":{})", gpu & INT32_MAX, queue & INT32_MAX);
-  int64_t const end = time > 0 && duration < kMostNs ? time + static_cast<int64_t>(std::min(duration, kMostNs)) : time;
+  int64_t const end = time > 0 && duration < kMostNs
+                          ? time + static_cast<int64_t>(std::min(duration, kMostNs))
+                          : time;
   write_complete(at, time, end,
                  fmt::format(R"(,"name":"{}","cat":"kernel","args":{{"device":{},"stream":{}}})",
-                             known == nullptr || !known->is_known ? fmt::format("stage {}", name) : known->text, gpu & INT32_MAX,
-                             queue & INT32_MAX));
+                             known == nullptr || !known->is_known ? fmt::format("stage {}", name)
+                                                                  : known->text,
+                             gpu & INT32_MAX, queue & INT32_MAX));
   if (block_.size() > kBlockBytes) flush();
 }
 
@@ -442,8 +467,10 @@ void ForeignEvents::close_all() {
     if (is_sorted_) {
       track.events = std::move(events);
     } else {
-      // Ends before begins at the same time would end what has not begun; the order of the file tells.
-      std::stable_sort(events.begin(), events.end(), [](OpenEvent const& a, OpenEvent const& b) { return a.time < b.time; });
+      // Ends before begins at the same time would end what has not begun; the order of the file
+      // tells.
+      std::stable_sort(events.begin(), events.end(),
+                       [](OpenEvent const& a, OpenEvent const& b) { return a.time < b.time; });
       for (OpenEvent& event : events) {
         if (event.is_begin) {
           track.events.push_back(std::move(event));
@@ -457,7 +484,8 @@ void ForeignEvents::close_all() {
       }
     }
     unclosed_ += track.events.size();
-    for (OpenEvent const& open : track.events) write_complete(track, open.time, std::max(last_, open.time), open.text);
+    for (OpenEvent const& open : track.events)
+      write_complete(track, open.time, std::max(last_, open.time), open.text);
   }
   flush();
 }

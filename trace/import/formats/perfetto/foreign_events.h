@@ -1,5 +1,6 @@
-// What programs and other tools wrote as track events, as the Chrome trace events that say the same: what a category, a name, an
-// argument or the name of a track means is decided in one place for both formats.
+// What programs and other tools wrote as track events, as the Chrome trace events that say the
+// same: what a category, a name, an argument or the name of a track means is decided in one place
+// for both formats.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ namespace stepscope::import::perfetto {
 
 class ForeignEvents {
  public:
-  /// `is_sorted`: events of each track come by time. If they turn out not to, is_unsorted() says so and the trace has to be read
-  /// once more, without the promise.
+  /// `is_sorted`: events of each track come by time. If they turn out not to, is_unsorted() says so
+  /// and the trace has to be read once more, without the promise.
   ForeignEvents(TraceIndex const& index, std::string const& file, bool is_sorted);
   /// In the order of the file; `time` is on the trace's clock.
   void add(Packet const& packet, std::optional<int64_t> time);
@@ -67,8 +68,10 @@ class ForeignEvents {
   void add_sample(Track& track, int64_t time, double value);
   void add_legacy(Sequence& sequence, Track& track, int64_t time);
   void add_gpu_stage(std::string_view stage, Sequence const& sequence, int64_t time);
-  void write_arguments(std::string& text, std::string_view category, Sequence const& sequence, Track const& track);
-  std::string text_of(Sequence const& sequence, Track const& track, std::optional<uint64_t> name_iid);
+  void write_arguments(std::string& text, std::string_view category, Sequence const& sequence,
+                       Track const& track);
+  std::string text_of(Sequence const& sequence, Track const& track,
+                      std::optional<uint64_t> name_iid);
   void write_complete(Track const& track, int64_t begin, int64_t end, std::string_view text);
   void write_instant(Track const& track, int64_t time, std::string_view text);
   void close_all();
@@ -83,7 +86,8 @@ class ForeignEvents {
   std::unordered_map<uint64_t, Track, base::HashNumber> tracks_;
   uint64_t last_uuid_ = 0;
   Track* last_track_ = nullptr;
-  std::map<int64_t, std::string> devices_;     ///< names, as groups of tracks with their work bear them
+  std::map<int64_t, std::string>
+      devices_;  ///< names, as groups of tracks with their work bear them
   std::map<std::string, std::string> groups_;  ///< pid of a group of tracks, by its place
   TrackEvent event_;
   std::string block_;

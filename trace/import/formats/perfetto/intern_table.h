@@ -1,4 +1,5 @@
-// What a sequence of packets refers to by number: mostly few numbers, given out one after the other.
+// What a sequence of packets refers to by number: mostly few numbers, given out one after the
+// other.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace stepscope::import::perfetto {
 template <class Value>
 class InternTable {
  public:
-  /// Numbers far beyond those before go to a map: a damaged one must not take its own size in memory.
+  /// Numbers far beyond those before go to a map: a damaged one must not take its own size in
+  /// memory.
   Value& operator[](uint64_t id) {
     if (id < dense_.size()) return dense_[id];
     constexpr uint64_t kSlack = 256;
@@ -34,7 +36,9 @@ class InternTable {
     auto const found = sparse_.find(id);
     return found == sparse_.end() ? nullptr : &found->second;
   }
-  [[nodiscard]] Value* find(uint64_t id) { return const_cast<Value*>(std::as_const(*this).find(id)); }
+  [[nodiscard]] Value* find(uint64_t id) {
+    return const_cast<Value*>(std::as_const(*this).find(id));
+  }
   void clear() {
     dense_.clear();
     sparse_.clear();

@@ -51,19 +51,23 @@ template <class Number>
 void set_number(Number& to, Value const& value) {
   if (value.type == Value::Type::kText) return;
   if constexpr (std::is_floating_point_v<Number>) {
-    to = value.type == Value::Type::kReal     ? std::bit_cast<double>(value.bits)
-         : value.type == Value::Type::kSigned ? static_cast<double>(static_cast<int64_t>(value.bits))
-                                              : static_cast<double>(value.bits);
+    to = value.type == Value::Type::kReal ? std::bit_cast<double>(value.bits)
+         : value.type == Value::Type::kSigned
+             ? static_cast<double>(static_cast<int64_t>(value.bits))
+             : static_cast<double>(value.bits);
   } else {
     if (value.type == Value::Type::kReal) return;
-    bool const is_negative = value.type == Value::Type::kSigned && static_cast<int64_t>(value.bits) < 0;
+    bool const is_negative =
+        value.type == Value::Type::kSigned && static_cast<int64_t>(value.bits) < 0;
     if constexpr (std::is_signed_v<Number>) {
       auto const number = static_cast<int64_t>(value.bits);
-      bool const fits = is_negative ? number >= std::numeric_limits<Number>::min()
-                                    : value.bits <= static_cast<uint64_t>(std::numeric_limits<Number>::max());
+      bool const fits =
+          is_negative ? number >= std::numeric_limits<Number>::min()
+                      : value.bits <= static_cast<uint64_t>(std::numeric_limits<Number>::max());
       if (fits) to = static_cast<Number>(number);
     } else {
-      if (!is_negative && value.bits <= std::numeric_limits<Number>::max()) to = static_cast<Number>(value.bits);
+      if (!is_negative && value.bits <= std::numeric_limits<Number>::max())
+        to = static_cast<Number>(value.bits);
     }
   }
 }
@@ -86,7 +90,8 @@ void set_field(Row& row, int wanted, Value const& value) {
 /// The payload's type is that of its annotation.
 void set_field(model::RangeDetail& row, int wanted, Value const& value) {
   constexpr int kPayload = 3;
-  static_assert(std::get<kPayload>(model::detail_fields<model::RangeDetail>).member == &model::RangeDetail::payload);
+  static_assert(std::get<kPayload>(model::detail_fields<model::RangeDetail>).member ==
+                &model::RangeDetail::payload);
   if (wanted != kPayload) return set_field<model::RangeDetail>(row, wanted, value);
   if (value.type == Value::Type::kText || value.type == Value::Type::kNone) return;
   row.payload = value.bits;
@@ -157,7 +162,9 @@ void with_row_of(model::DetailTable table, Add&& add) {
   }
 }
 
-base::ByteSpan bytes_of(std::string const& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+base::ByteSpan bytes_of(std::string const& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 /// 3 of "device 3" and "device 3: NVIDIA H100".
 std::optional<std::pair<int32_t, std::string>> device_of_name(std::string_view name) {
@@ -180,7 +187,8 @@ FieldMeaning meaning_of(std::string_view annotation) {
   return meaning;
 }
 
-OwnProcess::OwnProcess(TraceIndex const& index, uint64_t sequence) : index_(index), sequence_(sequence) {}
+OwnProcess::OwnProcess(TraceIndex const& index, uint64_t sequence)
+    : index_(index), sequence_(sequence) {}
 
 void OwnProcess::add(Packet const& packet, std::optional<int64_t> time) {
   if (!packet.stepscope.empty()) add_text(packet.stepscope);
@@ -216,7 +224,8 @@ void OwnProcess::add_text(std::string_view message) {
     devices_ = std::move(described.devices);
     log_ = std::move(described.log);
   }
-  if (!tracks_text_.empty() && !are_tracks_known_) file::decode_tracks(bytes_of(tracks_text_), kMostTracks, tracks_);
+  if (!tracks_text_.empty() && !are_tracks_known_)
+    file::decode_tracks(bytes_of(tracks_text_), kMostTracks, tracks_);
   description_.clear();
   tracks_text_.clear();
 }
@@ -237,9 +246,11 @@ void OwnProcess::add_names(std::string_view interned) {
     if (field.number == I::kEventNames) names_[iid] = {true, builder_.intern(text)};
     if (field.number == I::kAnnotationNames) fields_[iid] = meaning_of(text);
     if (field.number != I::kCategories) continue;
-    auto const known =
-        std::find_if(model::kKindTable.begin(), model::kKindTable.end(), [&](auto const& kind) { return kind.name == text; });
-    categories_[iid] = known == model::kKindTable.end() ? 0 : static_cast<uint8_t>(known - model::kKindTable.begin() + 1);
+    auto const known = std::find_if(model::kKindTable.begin(), model::kKindTable.end(),
+                                    [&](auto const& kind) { return kind.name == text; });
+    categories_[iid] = known == model::kKindTable.end()
+                           ? 0
+                           : static_cast<uint8_t>(known - model::kKindTable.begin() + 1);
   }
 }
 
@@ -265,12 +276,15 @@ void OwnProcess::describe_track(TrackDescription const& described) {
     return;
   }
   bool const is_derived = described.is_counter && described.is_in_bytes &&
-                          (described.name.starts_with("memory allocated") || described.name.starts_with("memory reserved"));
+                          (described.name.starts_with("memory allocated") ||
+                           described.name.starts_with("memory reserved"));
   if (described.is_process || is_derived || has_description_) return;
   TrackDescription const* const parent = index_.find(described.parent);
   bool const is_in_process = parent == nullptr || parent->is_process;
-  auto const device = parent == nullptr || is_in_process ? std::nullopt : device_of_name(parent->name);
-  if (!described.is_thread && !described.is_counter && is_in_process && device_of_name(described.name)) {
+  auto const device =
+      parent == nullptr || is_in_process ? std::nullopt : device_of_name(parent->name);
+  if (!described.is_thread && !described.is_counter && is_in_process &&
+      device_of_name(described.name)) {
     auto const [id, name] = *device_of_name(described.name);
     model::Device of_trace;
     of_trace.id = id;
@@ -280,7 +294,8 @@ void OwnProcess::describe_track(TrackDescription const& described) {
   }
   // A further lane of a track bears its name, beside it, or below it when it is a thread.
   if (parent != nullptr && parent->is_thread && parent->name == described.name) {
-    if (Lane const* const first = lanes_.find(parent->uuid); first != nullptr && first->is_known) lane.track = first->track;
+    if (Lane const* const first = lanes_.find(parent->uuid); first != nullptr && first->is_known)
+      lane.track = first->track;
     return;
   }
   std::pair key(described.parent, described.name);
@@ -328,7 +343,8 @@ void OwnProcess::add_event(TrackEvent const& event, int64_t time) {
     rows.dur[row] = saturated_minus(time, rows.start[row]);
     return;
   }
-  if (event.type == E::kSliceBegin || event.type == E::kInstant || event.type == E::kCounter) add_row(at, event, time);
+  if (event.type == E::kSliceBegin || event.type == E::kInstant || event.type == E::kCounter)
+    add_row(at, event, time);
 }
 
 void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
@@ -336,8 +352,11 @@ void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
   model::EventBatch& rows = target.rows;
   bool const is_sample = event.type == EventNumber::kCounter;
   uint8_t const* const category = categories_.find(event.category_iid);
-  EventKind kind = is_sample ? EventKind::kSample : event.type == EventNumber::kInstant ? EventKind::kMark : EventKind::kRange;
-  if (category != nullptr && *category != 0 && !is_sample) kind = static_cast<EventKind>(*category - 1);
+  EventKind kind = is_sample                             ? EventKind::kSample
+                   : event.type == EventNumber::kInstant ? EventKind::kMark
+                                                         : EventKind::kRange;
+  if (category != nullptr && *category != 0 && !is_sample)
+    kind = static_cast<EventKind>(*category - 1);
   if (kind == EventKind::kSample && !is_sample) kind = EventKind::kRange;
   model::StringId name{0};
   if (event.name_iid != 0) {
@@ -350,7 +369,8 @@ void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
     name = builder_.intern(event.name);
   }
   model::DetailTable const table = model::kind_info(kind).table;
-  target.is_of_device = target.is_of_device || model::is_device_op(kind) || kind == EventKind::kStreamWait;
+  target.is_of_device =
+      target.is_of_device || model::is_device_op(kind) || kind == EventKind::kStreamWait;
   target.copies += kind == EventKind::kMemcpy ? 1 : 0;
   target.collectives += kind == EventKind::kCollective ? 1 : 0;
   uint64_t correlation = 0;
@@ -361,10 +381,12 @@ void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
       if (meaning == nullptr) continue;
       if (meaning->is_correlation) set_number(correlation, annotation.value);
       if (table == model::DetailTable::kNone) continue;
-      if (int const field = meaning->field[static_cast<size_t>(table)]; field >= 0) set(field, annotation.value);
+      if (int const field = meaning->field[static_cast<size_t>(table)]; field >= 0)
+        set(field, annotation.value);
     }
   };
-  if (event.type == EventNumber::kSliceBegin) lane.open.push_back(static_cast<uint32_t>(rows.size()));
+  if (event.type == EventNumber::kSliceBegin)
+    lane.open.push_back(static_cast<uint32_t>(rows.size()));
   ++events_;
   if (table == model::DetailTable::kNone) {
     for_each_annotation([](int, Value const&) {});
@@ -385,15 +407,21 @@ void OwnProcess::close_open(int64_t time) {
   lanes_.for_each([&](Lane& lane) {
     if (lane.track == kNoTrack || lane.track >= targets_.size()) return;
     model::EventBatch& rows = targets_[lane.track].rows;
-    for (uint32_t const row : lane.open) rows.dur[row] = std::max<int64_t>(0, saturated_minus(time, rows.start[row]));
+    for (uint32_t const row : lane.open)
+      rows.dur[row] = std::max<int64_t>(0, saturated_minus(time, rows.start[row]));
     unclosed += lane.open.size();
   });
   if (unclosed > 0)
-    log_.notes.push_back(base::count_sentence(unclosed, "ranges never end; they are shown until the end of the trace"));
-  if (unopened_ > 0) log_.notes.push_back(base::count_sentence(unopened_, "ends of ranges have no begin and were left out"));
+    log_.notes.push_back(base::count_sentence(
+        unclosed, "ranges never end; they are shown until the end of the trace"));
+  if (unopened_ > 0)
+    log_.notes.push_back(
+        base::count_sentence(unopened_, "ends of ranges have no begin and were left out"));
   if (untimed_ > 0)
-    log_.notes.push_back(base::count_sentence(untimed_, "events have no time that can be read and were left out"));
-  if (unnamed_ > 0) log_.notes.push_back(base::count_sentence(unnamed_, "events have lost their names"));
+    log_.notes.push_back(
+        base::count_sentence(untimed_, "events have no time that can be read and were left out"));
+  if (unnamed_ > 0)
+    log_.notes.push_back(base::count_sentence(unnamed_, "events have lost their names"));
   log_.dropped += untimed_;
   log_.truncated = log_.truncated || was_truncated_;
 }
@@ -406,10 +434,12 @@ void OwnProcess::complete_tracks() {
     track.kind = model::TrackKind::kStream;
     track.device = std::max(track.device, 0);
     if (2 * target.copies > target.rows.size()) track.stream_kind = model::StreamKind::kCopy;
-    if (2 * target.collectives > target.rows.size()) track.stream_kind = model::StreamKind::kCommunication;
+    if (2 * target.collectives > target.rows.size())
+      track.stream_kind = model::StreamKind::kCommunication;
   }
   for (model::Track& track : tracks_) {
-    bool const has_device = std::any_of(devices_.begin(), devices_.end(), [&](auto const& d) { return d.id == track.device; });
+    bool const has_device = std::any_of(devices_.begin(), devices_.end(),
+                                        [&](auto const& d) { return d.id == track.device; });
     if (track.kind == model::TrackKind::kStream && !has_device && !has_description_) {
       model::Device device;
       device.id = track.device;
@@ -431,7 +461,8 @@ void OwnProcess::complete_info(uint32_t processes, int64_t shift_ns) {
   if (int64_t const epoch = index_.clocks.epoch_ns(); epoch > 0)
     info_.origin_epoch_ns = saturated_minus(shift_ns, saturated_minus(0, epoch));
   auto const tracks = index_.by_sequence.find(sequence_);
-  for (uint32_t const track : tracks == index_.by_sequence.end() ? std::vector<uint32_t>() : tracks->second) {
+  for (uint32_t const track :
+       tracks == index_.by_sequence.end() ? std::vector<uint32_t>() : tracks->second) {
     TrackDescription const& described = index_.tracks[track];
     if (!described.is_process) continue;
     if (auto const rank = trailing_number(described.name); rank && *rank >= 0 && *rank <= INT32_MAX)
@@ -443,7 +474,8 @@ void OwnProcess::complete_info(uint32_t processes, int64_t shift_ns) {
     info_.process_id = trailing_number(label.substr(0, on)).value_or(0);
     if (on != std::string_view::npos) info_.host = label.substr(on + 4);
   }
-  info_.world_size = std::max(info_.world_size, info_.rank < INT32_MAX ? info_.rank + 1 : info_.rank);
+  info_.world_size =
+      std::max(info_.world_size, info_.rank < INT32_MAX ? info_.rank + 1 : info_.rank);
 }
 
 model::Trace OwnProcess::finish(uint32_t processes, int64_t shift_ns) && {

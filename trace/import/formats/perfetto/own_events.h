@@ -1,5 +1,5 @@
-// What our own export wrote, read back: a sequence of packets a process. Kinds are its categories, the fields of details its
-// annotations, under the names that the model has for them.
+// What our own export wrote, read back: a sequence of packets a process. Kinds are its categories,
+// the fields of details its annotations, under the names that the model has for them.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ class OwnProcess {
   void add(Packet const& packet, std::optional<int64_t> time);
   [[nodiscard]] uint64_t event_count() const { return events_; }
   model::ImportLog& log() { return log_; }
-  /// `processes`: of the file. `shift_ns`: what the file calls time 0, where the export does not say it.
+  /// `processes`: of the file. `shift_ns`: what the file calls time 0, where the export does not
+  /// say it.
   model::Trace finish(uint32_t processes, int64_t shift_ns) &&;
 
  private:
@@ -72,8 +73,9 @@ class OwnProcess {
   std::optional<int64_t> shift_ns_;
   std::vector<model::Track> tracks_;
   std::deque<Target> targets_;
-  std::map<std::pair<uint64_t, std::string>, uint32_t> named_;  ///< by parent: tracks of files that do not number them
-  InternTable<Lane> lanes_;                                     ///< by uuid
+  std::map<std::pair<uint64_t, std::string>, uint32_t>
+      named_;                ///< by parent: tracks of files that do not number them
+  InternTable<Lane> lanes_;  ///< by uuid
   InternTable<std::pair<bool, model::StringId>> names_;
   InternTable<uint8_t> categories_;  ///< kind + 1
   InternTable<FieldMeaning> fields_;

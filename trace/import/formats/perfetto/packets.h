@@ -1,4 +1,5 @@
-// The packets of a Perfetto trace, one after the other, those that were compressed on their own unpacked.
+// The packets of a Perfetto trace, one after the other, those that were compressed on their own
+// unpacked.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace stepscope::import::perfetto {
 struct Packet {
   uint64_t sequence = 0, flags = 0, timestamp = 0, clock = 0;  ///< clock 0: the sequence's default
   bool has_timestamp = false, is_cleared = false, is_first = false, follows_loss = false;
-  std::string_view track_event, track_descriptor, interned, defaults, clock_snapshot, gpu_stage, process, thread, stepscope;
+  std::string_view track_event, track_descriptor, interned, defaults, clock_snapshot, gpu_stage,
+      process, thread, stepscope;
   uint32_t other = 0;  ///< number of a message in it that is not modelled
 };
 /// False: the packet is damaged; what was read of it is there.
@@ -50,7 +52,8 @@ PacketDamage for_each_packet(std::string_view trace, Handle&& handle) {
     base::ProtobufReader fields(bytes);
     base::ProtobufField first;
     constexpr uint8_t kCompressedTag = (((PacketNumber::kCompressed << 3U) | 2U) & 0x7FU) | 0x80U;
-    bool const may_be_compressed = bytes.size() > 2 && static_cast<uint8_t>(bytes[0]) == kCompressedTag;
+    bool const may_be_compressed =
+        bytes.size() > 2 && static_cast<uint8_t>(bytes[0]) == kCompressedTag;
     if (may_be_compressed && fields.next(first) && first.is_bytes(PacketNumber::kCompressed)) {
       compressed = first.bytes;
       return;

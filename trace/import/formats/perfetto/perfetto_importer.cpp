@@ -41,8 +41,10 @@ class PerfettoReader {
     read_events(true);
     if (foreign_ && foreign_->is_unsorted()) read_events(false);
     if (too_many_)
-      return base::fail("{}: holds more than the {} events that fit into this machine's memory, cut it or use a larger machine",
-                        input_.name(), file::events_that_fit());
+      return base::fail(
+          "{}: holds more than the {} events that fit into this machine's memory, cut it or use a "
+          "larger machine",
+          input_.name(), file::events_that_fit());
     std::vector<model::Trace> traces;
     uint32_t processes = 0;
     for (auto& [sequence, process] : own_) processes += process.event_count() > 0 ? 1 : 0;
@@ -50,7 +52,8 @@ class PerfettoReader {
     note_losses(own_.empty() || has_foreign ? foreign().log() : own_.begin()->second.log(), damage);
     int64_t const shift = index_.clocks.first_snapshot().value_or(kOldShiftNs);
     for (auto& [sequence, process] : own_)
-      if (process.event_count() > 0 || own_.size() == 1) traces.push_back(std::move(process).finish(processes, shift));
+      if (process.event_count() > 0 || own_.size() == 1)
+        traces.push_back(std::move(process).finish(processes, shift));
     if (has_foreign || traces.empty()) traces.push_back(std::move(foreign()).finish());
     return traces;
   }
@@ -85,14 +88,16 @@ class PerfettoReader {
       state.clock = 0;
     }
     if (!packet.defaults.empty()) set_default_clock(packet.defaults, state);
-    if (!packet.clock_snapshot.empty()) clocks_.set_own_clocks(packet.clock_snapshot, packet.sequence);
+    if (!packet.clock_snapshot.empty())
+      clocks_.set_own_clocks(packet.clock_snapshot, packet.sequence);
     if (!packet.thread.empty()) set_reference(packet.thread, state);
     bool const is_event = !packet.track_event.empty() || !packet.gpu_stage.empty();
     if (is_event && !state.is_valid && (packet.flags & PacketNumber::kFlagNeedsState) != 0) {
       ++stateless_;
       return;
     }
-    bool const says_something = is_event || !packet.interned.empty() || !packet.defaults.empty() || !packet.stepscope.empty();
+    bool const says_something = is_event || !packet.interned.empty() || !packet.defaults.empty() ||
+                                !packet.stepscope.empty();
     if (!says_something && !packet.is_cleared) return;
     auto const time = is_event ? time_of(packet, state) : std::nullopt;
     if (index_.own.contains(packet.sequence)) {
@@ -101,7 +106,8 @@ class PerfettoReader {
     } else {
       foreign().add(packet, time);
     }
-    if (is_event) too_many_ = own_events_ + (foreign_ ? foreign_->event_count() : 0) > file::events_that_fit();
+    if (is_event)
+      too_many_ = own_events_ + (foreign_ ? foreign_->event_count() : 0) > file::events_that_fit();
   }
 
   static void set_default_clock(std::string_view defaults, SequenceState& state) {
@@ -114,7 +120,8 @@ class PerfettoReader {
     base::ProtobufReader reader(thread);
     base::ProtobufField field;
     while (reader.next(field))
-      if (field.is_varint(TrackNumber::kReferenceUs)) state.reference_ns = from_us(field.signed_value());
+      if (field.is_varint(TrackNumber::kReferenceUs))
+        state.reference_ns = from_us(field.signed_value());
   }
   static int64_t from_us(int64_t us) {
     int64_t ns = 0;
@@ -123,7 +130,8 @@ class PerfettoReader {
 
   std::optional<int64_t> time_of(Packet const& packet, SequenceState& state) {
     if (packet.has_timestamp)
-      return clocks_.to_trace(packet.timestamp, packet.clock != 0 ? packet.clock : state.clock, packet.sequence);
+      return clocks_.to_trace(packet.timestamp, packet.clock != 0 ? packet.clock : state.clock,
+                              packet.sequence);
     // Traces from before 2020 tell the time in the event, in µs.
     base::ProtobufReader reader(packet.track_event);
     base::ProtobufField field;
@@ -131,7 +139,9 @@ class PerfettoReader {
     while (reader.next(field)) {
       if (field.is_varint(EventNumber::kAbsoluteUs)) time = from_us(field.signed_value());
       if (!field.is_varint(EventNumber::kDeltaUs)) continue;
-      if (__builtin_add_overflow(state.reference_ns, from_us(field.signed_value()), &state.reference_ns)) return std::nullopt;
+      if (__builtin_add_overflow(state.reference_ns, from_us(field.signed_value()),
+                                 &state.reference_ns))
+        return std::nullopt;
       time = state.reference_ns;
     }
     return time;
@@ -144,28 +154,36 @@ class PerfettoReader {
     note(lost_, "times the recorder lost packets: its buffer was full, make it larger");
     note(stateless_, "events refer to names that were lost with earlier packets and were left out");
     for (auto const& [number, count] : index_.not_modelled) {
-      note(count, fmt::format("packets hold {}, which Stepscope does not read", name_of_message(number)));
+      note(count,
+           fmt::format("packets hold {}, which Stepscope does not read", name_of_message(number)));
       log.unknown_events += count;
     }
     if (damage_.broken > 0)
-      log.notes.push_back(fmt::format("{} places hold no packets, the first near byte {}: what follows the last may be missing",
-                                      damage_.broken, *damage_.first_broken_at));
-    if (damage_.is_cut) log.notes.emplace_back("the file ends in the middle of a packet: what came before was read");
+      log.notes.push_back(fmt::format(
+          "{} places hold no packets, the first near byte {}: what follows the last may be missing",
+          damage_.broken, *damage_.first_broken_at));
+    if (damage_.is_cut)
+      log.notes.emplace_back("the file ends in the middle of a packet: what came before was read");
     if (damage) log.notes.push_back(*damage);
     if (index_.clocks.has_unknown_clocks() || clocks_.has_unknown_clocks())
-      log.notes.emplace_back("events are timed by clocks that no snapshot compares: their times are taken as they are");
+      log.notes.emplace_back(
+          "events are timed by clocks that no snapshot compares: their times are taken as they "
+          "are");
     log.truncated = log.truncated || damage_.is_cut || damage.has_value();
     log.lost_blocks += damage_.broken;
     log.dropped += lost_ + stateless_;
   }
 
-  base::Expected<std::vector<model::Trace>> describe_emptiness(std::optional<std::string> const& damage) {
+  base::Expected<std::vector<model::Trace>> describe_emptiness(
+      std::optional<std::string> const& damage) {
     if (damage) return base::fail("{}: {}", input_.name(), *damage);
     std::string others;
     for (auto const& [number, count] : index_.not_modelled)
-      others += fmt::format("{}{} packets of {}", others.empty() ? "" : ", ", count, name_of_message(number));
+      others += fmt::format("{}{} packets of {}", others.empty() ? "" : ", ", count,
+                            name_of_message(number));
     return base::fail(
-        "{}: is a trace of Perfetto without track events{}, record what a program does with the category "
+        "{}: is a trace of Perfetto without track events{}, record what a program does with the "
+        "category "
         "track_event or another profiler",
         input_.name(), others.empty() ? std::string() : fmt::format(" (but {})", others));
   }
@@ -191,24 +209,27 @@ bool has_field_of_packet(std::string_view bytes, bool is_cut) {
   while (reader.next(field)) {
     constexpr uint32_t kMostNumber = 20'000;
     if (field.number > kMostNumber) return false;
-    bool const is_number = field.type == base::WireType::kVarint, is_message = field.type == base::WireType::kBytes;
-    if (field.number == P::kTimestamp || field.number == P::kSequenceId || field.number == P::kSequenceFlags) {
+    bool const is_number = field.type == base::WireType::kVarint,
+               is_message = field.type == base::WireType::kBytes;
+    if (field.number == P::kTimestamp || field.number == P::kSequenceId ||
+        field.number == P::kSequenceFlags) {
       if (!is_number) return false;
       is_packet = true;
     }
-    if (field.number == P::kTrackEvent || field.number == P::kInternedData || field.number == P::kTrackDescriptor ||
-        field.number == P::kCompressed) {
+    if (field.number == P::kTrackEvent || field.number == P::kInternedData ||
+        field.number == P::kTrackDescriptor || field.number == P::kCompressed) {
       if (!is_message) return false;
       is_packet = true;
     }
   }
-  return is_packet &&
-         (reader.end() == base::ProtobufReader::End::kWhole || (is_cut && reader.end() == base::ProtobufReader::End::kCut));
+  return is_packet && (reader.end() == base::ProtobufReader::End::kWhole ||
+                       (is_cut && reader.end() == base::ProtobufReader::End::kCut));
 }
 
 /// A Perfetto export in the folder of its own run is no further rank of the run.
 void drop_exports(std::vector<std::string>& files) {
-  bool const has_run = std::any_of(files.begin(), files.end(), [](std::string const& file) { return is_self_describing(file); });
+  bool const has_run = std::any_of(
+      files.begin(), files.end(), [](std::string const& file) { return is_self_describing(file); });
   if (has_run) std::erase_if(files, [](std::string const& file) { return is_perfetto_name(file); });
 }
 
@@ -216,8 +237,8 @@ void drop_exports(std::vector<std::string>& files) {
 }  // namespace perfetto
 
 bool is_perfetto_name(std::string_view name) {
-  return name.ends_with(".pftrace") || name.ends_with(".perfetto-trace") || name.ends_with(".perfetto") ||
-         name.ends_with(".perfetto_trace");
+  return name.ends_with(".pftrace") || name.ends_with(".perfetto-trace") ||
+         name.ends_with(".perfetto") || name.ends_with(".perfetto_trace");
 }
 
 bool is_perfetto_trace(Input const& input) {

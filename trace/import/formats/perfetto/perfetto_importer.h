@@ -1,4 +1,5 @@
-// Traces of Perfetto (https://perfetto.dev): what Stepscope itself exported, and track events of programs and other tools.
+// Traces of Perfetto (https://perfetto.dev): what Stepscope itself exported, and track events of
+// programs and other tools.
 #pragma once
 
 #include <string_view>
@@ -17,8 +18,9 @@ Importer perfetto_importer();
 bool is_perfetto_trace(Input const& input);
 /// "run.pftrace", "trace.perfetto-trace"; without the suffix of what packs it.
 bool is_perfetto_name(std::string_view file_name);
-/// One trace a process of our own exports, one for all else. What is cut, damaged, lost or not modelled is said in the logs.
-/// Errors: no event of a program in it, or too many for the machine's memory.
+/// One trace a process of our own exports, one for all else. What is cut, damaged, lost or not
+/// modelled is said in the logs. Errors: no event of a program in it, or too many for the machine's
+/// memory.
 base::Expected<std::vector<model::Trace>> read_perfetto_trace(Input const& input);
 
 }  // namespace stepscope::import

@@ -1,4 +1,5 @@
-// Sums of times that a damaged trace may have put anywhere: the farthest that there is where they overflow.
+// Sums of times that a damaged trace may have put anywhere: the farthest that there is where they
+// overflow.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,8 @@ void read_process(std::string_view bytes, TrackDescription& track) {
   while (reader.next(field)) {
     if (field.is_varint(T::kProcessPid)) track.pid = static_cast<int32_t>(field.value);
     if (field.is_bytes(T::kProcessName)) track.name = text_of(field.bytes);
-    if (field.is_bytes(T::kProcessLabels) && track.labels.size() < kMostLabels) track.labels.push_back(text_of(field.bytes));
+    if (field.is_bytes(T::kProcessLabels) && track.labels.size() < kMostLabels)
+      track.labels.push_back(text_of(field.bytes));
     if (field.is_bytes(T::kCommandLine) && track.command.size() < kMostTextBytes)
       track.command += (track.command.empty() ? "" : " ") + text_of(field.bytes);
   }
@@ -51,7 +52,8 @@ void read_counter(std::string_view bytes, TrackDescription& track) {
   ProtobufField field;
   while (reader.next(field)) {
     if (field.is_varint(T::kUnit)) track.is_in_bytes = field.value == T::kUnitBytes;
-    if (field.is_varint(T::kUnitMultiplier) && field.value != 0) track.unit_multiplier = field.signed_value();
+    if (field.is_varint(T::kUnitMultiplier) && field.value != 0)
+      track.unit_multiplier = field.signed_value();
     if (field.is_varint(T::kCounterIsIncremental)) track.is_incremental = field.value != 0;
   }
 }
@@ -70,7 +72,8 @@ bool names_our_kinds(std::string_view interned) {
       if (entry.is_varint(InternedNumber::kIid)) iid = entry.value;
       if (entry.is_bytes(InternedNumber::kText)) name = entry.bytes;
     }
-    if (same < model::kKindCount && (iid != same + 1 || name != model::kKindTable[same].name)) return false;
+    if (same < model::kKindCount && (iid != same + 1 || name != model::kKindTable[same].name))
+      return false;
     ++same;
   }
   return same >= kEnough;
@@ -79,29 +82,34 @@ bool names_our_kinds(std::string_view interned) {
 }  // namespace
 
 uint64_t uuid_of_thread(int64_t pid, int64_t tid) {
-  return base::mixed_bits(static_cast<uint64_t>(pid) * 0x9E37'79B9'7F4A'7C15U + static_cast<uint64_t>(tid)) | 1U;
+  return base::mixed_bits(static_cast<uint64_t>(pid) * 0x9E37'79B9'7F4A'7C15U +
+                          static_cast<uint64_t>(tid)) |
+         1U;
 }
 
 std::string name_of_message(uint32_t number) {
-  static constexpr std::array<std::pair<uint32_t, std::string_view>, 17> kNames = {{{1, "ftrace events"},
-                                                                                    {2, "process trees"},
-                                                                                    {9, "process statistics"},
-                                                                                    {37, "heap profiles"},
-                                                                                    {38, "battery counters"},
-                                                                                    {39, "graphics frames"},
-                                                                                    {40, "power rails"},
-                                                                                    {52, "GPU counters"},
-                                                                                    {54, "call stacks"},
-                                                                                    {63, "Vulkan memory"},
-                                                                                    {64, "GPU logs"},
-                                                                                    {65, "Vulkan calls"},
-                                                                                    {66, "performance samples"},
-                                                                                    {71, "GPU memory totals"},
-                                                                                    {74, "network packets"},
-                                                                                    {76, "frame timelines"},
-                                                                                    {7, "CPU frequencies"}}};
-  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](auto const& known) { return known.first == number; });
-  return found == kNames.end() ? fmt::format("messages of number {}", number) : std::string(found->second);
+  static constexpr std::array<std::pair<uint32_t, std::string_view>, 17> kNames = {
+      {{1, "ftrace events"},
+       {2, "process trees"},
+       {9, "process statistics"},
+       {37, "heap profiles"},
+       {38, "battery counters"},
+       {39, "graphics frames"},
+       {40, "power rails"},
+       {52, "GPU counters"},
+       {54, "call stacks"},
+       {63, "Vulkan memory"},
+       {64, "GPU logs"},
+       {65, "Vulkan calls"},
+       {66, "performance samples"},
+       {71, "GPU memory totals"},
+       {74, "network packets"},
+       {76, "frame timelines"},
+       {7, "CPU frequencies"}}};
+  auto const found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](auto const& known) { return known.first == number; });
+  return found == kNames.end() ? fmt::format("messages of number {}", number)
+                               : std::string(found->second);
 }
 
 TrackDescription& TraceIndex::track(uint64_t uuid, uint64_t sequence) {
@@ -127,9 +135,12 @@ void TraceIndex::add_track(std::string_view descriptor, uint64_t sequence) {
   ProtobufReader again(descriptor);
   while (again.next(field)) {
     if (field.is_varint(T::kParent)) to.parent = field.value == uuid ? 0 : field.value;
-    if (field.is_varint(T::kStepscopeTrack)) to.own_track = static_cast<uint32_t>(std::min<uint64_t>(field.value, UINT32_MAX));
+    if (field.is_varint(T::kStepscopeTrack))
+      to.own_track = static_cast<uint32_t>(std::min<uint64_t>(field.value, UINT32_MAX));
     if (field.type != base::WireType::kBytes) continue;
-    if (field.number == T::kName || field.number == T::kStaticName || field.number == T::kAtraceName) name = text_of(field.bytes);
+    if (field.number == T::kName || field.number == T::kStaticName ||
+        field.number == T::kAtraceName)
+      name = text_of(field.bytes);
     if (field.number == T::kProcess) {
       to.labels.clear();
       to.command.clear();
@@ -163,7 +174,8 @@ void TraceIndex::add(Packet const& packet) {
   if (!packet.track_descriptor.empty()) add_track(packet.track_descriptor, packet.sequence);
   if (!packet.clock_snapshot.empty()) clocks.add_snapshot(packet.clock_snapshot, packet.sequence);
   if (own.size() < kMostOwn &&
-      (!packet.stepscope.empty() || (!packet.interned.empty() && packet.is_cleared && names_our_kinds(packet.interned))))
+      (!packet.stepscope.empty() ||
+       (!packet.interned.empty() && packet.is_cleared && names_our_kinds(packet.interned))))
     own.insert(packet.sequence);
   if (!packet.thread.empty()) add_old_thread(packet.thread, packet.sequence);
   if (!packet.process.empty()) {
@@ -176,9 +188,12 @@ void TraceIndex::add(Packet const& packet) {
     to.sequence = packet.sequence;
     processes[to.pid] = by_uuid[uuid];
   }
-  // Statistics of the recorder, its settings and marks between packets tell of nothing that the program did.
-  static constexpr std::array<uint32_t, 14> kSilent = {33, 35, 36, 45, 46, 47, 55, 56, 69, 72, 78, 87, 89, 90};
-  if (packet.other != 0 && std::find(kSilent.begin(), kSilent.end(), packet.other) == kSilent.end() &&
+  // Statistics of the recorder, its settings and marks between packets tell of nothing that the
+  // program did.
+  static constexpr std::array<uint32_t, 14> kSilent = {33, 35, 36, 45, 46, 47, 55,
+                                                       56, 69, 72, 78, 87, 89, 90};
+  if (packet.other != 0 &&
+      std::find(kSilent.begin(), kSilent.end(), packet.other) == kSilent.end() &&
       (not_modelled.size() < 64 || not_modelled.contains(packet.other)))
     ++not_modelled[packet.other];
 }

@@ -1,5 +1,5 @@
-// What the packets of a trace say of tracks, clocks and writers, gathered before any event is read: descriptors may follow the
-// events that they describe.
+// What the packets of a trace say of tracks, clocks and writers, gathered before any event is read:
+// descriptors may follow the events that they describe.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,22 @@ struct TrackDescription {
   int64_t pid = 0, tid = 0;
   bool is_in_bytes = false, is_incremental = false;  ///< of a counter
   int64_t unit_multiplier = 1;                       ///< of a counter
-  uint32_t own_track = 0;                            ///< of our own export: number of the track, from 1
+  uint32_t own_track = 0;  ///< of our own export: number of the track, from 1
 };
 
 struct TraceIndex {
   Clocks clocks;
   std::vector<TrackDescription> tracks;  ///< in the order in which they were described first
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> by_uuid;
-  std::map<uint64_t, uint64_t> default_threads;  ///< of old traces: by sequence, the track of all its events
-  std::unordered_map<uint64_t, std::vector<uint32_t>, base::HashNumber> by_sequence;  ///< tracks that it described first
-  std::unordered_map<int64_t, uint32_t, base::HashNumber> processes;                  ///< tracks of processes, by pid
-  std::set<uint64_t> own;                                                             ///< sequences that our own export wrote
-  std::map<uint32_t, uint64_t> not_modelled;                                          ///< messages by their number
-  uint64_t events = 0;  ///< packets with something that can become an event
+  std::map<uint64_t, uint64_t>
+      default_threads;  ///< of old traces: by sequence, the track of all its events
+  std::unordered_map<uint64_t, std::vector<uint32_t>, base::HashNumber>
+      by_sequence;  ///< tracks that it described first
+  std::unordered_map<int64_t, uint32_t, base::HashNumber>
+      processes;                              ///< tracks of processes, by pid
+  std::set<uint64_t> own;                     ///< sequences that our own export wrote
+  std::map<uint32_t, uint64_t> not_modelled;  ///< messages by their number
+  uint64_t events = 0;                        ///< packets with something that can become an event
 
   [[nodiscard]] TrackDescription const* find(uint64_t uuid) const {
     auto const found = by_uuid.find(uuid);

@@ -75,7 +75,8 @@ void TrackEvent::take_list(base::ProtobufField const& field) {
   switch (field.number) {
     case E::kCategoryIids:
       // The first says what the event is.
-      for_each_number(field, false, [&](uint64_t iid) { category_iid = category_iid == 0 ? iid : category_iid; });
+      for_each_number(field, false,
+                      [&](uint64_t iid) { category_iid = category_iid == 0 ? iid : category_iid; });
       break;
     case E::kAnnotations:
       if (field.type == base::WireType::kBytes) annotations.push_back(field.bytes);
@@ -94,10 +95,14 @@ void TrackEvent::take_list(base::ProtobufField const& field) {
       for_each_number(field, false, [&](uint64_t uuid) { extra_real_counters.push_back(uuid); });
       break;
     case E::kExtraValues:
-      for_each_number(field, false, [&](uint64_t number) { extra_values.push_back(static_cast<int64_t>(number)); });
+      for_each_number(field, false, [&](uint64_t number) {
+        extra_values.push_back(static_cast<int64_t>(number));
+      });
       break;
     case E::kExtraDoubleValues:
-      for_each_number(field, true, [&](uint64_t bits) { extra_real_values.push_back(std::bit_cast<double>(bits)); });
+      for_each_number(field, true, [&](uint64_t bits) {
+        extra_real_values.push_back(std::bit_cast<double>(bits));
+      });
       break;
     default:
       break;

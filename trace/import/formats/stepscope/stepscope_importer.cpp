@@ -10,7 +10,10 @@ Importer stepscope_importer() {
   return {.name = "stepscope",
           .file_suffix = base::kTraceSuffix,
           .sniff = [](Input const& input) { return file::is_stepscope_file(input.bytes()); },
-          .read = [](Input const& input) { return one_trace(file::read_trace(input.bytes(), input.name())); },
+          .read =
+              [](Input const& input) {
+                return one_trace(file::read_trace(input.bytes(), input.name()));
+              },
           .open_indexed = [](std::string const& path) { return file::TraceFile::open(path); },
           .is_self_describing = true};
 }

@@ -8,8 +8,10 @@
 
 namespace stepscope::import {
 
-std::vector<AsyncOp> pair_async_ops(std::vector<AsyncOp> ops, std::vector<EventFacts> const& facts) {
-  std::stable_sort(ops.begin(), ops.end(), [](AsyncOp const& a, AsyncOp const& b) { return a.start < b.start; });
+std::vector<AsyncOp> pair_async_ops(std::vector<AsyncOp> ops,
+                                    std::vector<EventFacts> const& facts) {
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](AsyncOp const& a, AsyncOp const& b) { return a.start < b.start; });
   std::vector<AsyncOp> whole;
   std::map<std::string_view, std::deque<size_t>> open;  // begins, as places in `whole`
   for (AsyncOp const& op : ops) {
@@ -25,8 +27,9 @@ std::vector<AsyncOp> pair_async_ops(std::vector<AsyncOp> ops, std::vector<EventF
     }
     auto& begins = open[xla_opcode(what.name)];
     auto const number = xla_op_number(what.name);
-    auto match = std::find_if(begins.begin(), begins.end(),
-                              [&](size_t at) { return xla_op_number(facts[whole[at].name].name) == number; });
+    auto match = std::find_if(begins.begin(), begins.end(), [&](size_t at) {
+      return xla_op_number(facts[whole[at].name].name) == number;
+    });
     if (match == begins.end()) match = begins.begin();
     if (match == begins.end()) {
       whole.push_back(op);
@@ -38,7 +41,8 @@ std::vector<AsyncOp> pair_async_ops(std::vector<AsyncOp> ops, std::vector<EventF
   return whole;
 }
 
-void add_transfers(std::vector<AsyncOp>& line, std::vector<AsyncOp> const& parts, std::vector<EventFacts> const& facts) {
+void add_transfers(std::vector<AsyncOp>& line, std::vector<AsyncOp> const& parts,
+                   std::vector<EventFacts> const& facts) {
   auto const is_transfer = [&](AsyncOp const& op) {
     std::string_view const opcode = xla_opcode(facts[op.name].name);
     return opcode == "send" || opcode == "recv";

@@ -19,9 +19,10 @@ using model::StringId;
 /// The stats of an event that are read.
 struct EventStats {
   uint64_t correlation = 0;
-  bool is_call = false;                                    ///< says what calls say: correlation or device
-  int64_t step = -1, group = -1;                           ///< −1 = not said
-  std::string_view kernel, copy, fill, hlo_op, allocator;  ///< stats as they stand; empty = there is none
+  bool is_call = false;           ///< says what calls say: correlation or device
+  int64_t step = -1, group = -1;  ///< −1 = not said
+  std::string_view kernel, copy, fill, hlo_op,
+      allocator;  ///< stats as they stand; empty = there is none
   bool tells_of_memory = false;
   bool is_whole_graph = false;
   uint32_t graph = 0;
@@ -78,10 +79,12 @@ void read_event_fields(std::string_view message, RawEvent& event) {
 /// The first field of a stat is its id, and of most stats no more is needed.
 std::optional<int64_t> first_id(std::string_view stat) {
   constexpr char kIdTag = 0x08;
-  if (stat.size() > 1 && stat[0] == kIdTag && static_cast<signed char>(stat[1]) >= 0) return stat[1];
+  if (stat.size() > 1 && stat[0] == kIdTag && static_cast<signed char>(stat[1]) >= 0)
+    return stat[1];
   ProtobufReader reader(stat);
   ProtobufField field;
-  return reader.next(field) && field.is_varint(1) ? std::optional(field.signed_value()) : std::nullopt;
+  return reader.next(field) && field.is_varint(1) ? std::optional(field.signed_value())
+                                                  : std::nullopt;
 }
 
 /// Device of "GPU_3_bfc"; nothing for memory of the host ("gpu_host_bfc", "cpu").
@@ -106,7 +109,8 @@ class PieceReader {
     // Growing by halves would write most of these twice, and they are large.
     constexpr size_t kUsualOpBytes = 48;
     if (context_.role == LineRole::kStream || context_.role == LineRole::kOps)
-      std::get<model::DetailColumn<model::KernelDetail>>(events_.rows.details).reserve(piece.bytes.size() / kUsualOpBytes);
+      std::get<model::DetailColumn<model::KernelDetail>>(events_.rows.details)
+          .reserve(piece.bytes.size() / kUsualOpBytes);
     ProtobufReader reader(piece.bytes);
     ProtobufField field;
     RawEvent event;
@@ -128,7 +132,8 @@ class PieceReader {
     Times times;
     times.start = saturated_sum(context_.begin_ns, ns_of_ps(event.offset_ps));
     int64_t const end_ps = saturated_sum(event.offset_ps, event.duration_ps);
-    times.dur = saturated_difference(saturated_sum(context_.begin_ns, ns_of_ps(end_ps)), times.start);
+    times.dur =
+        saturated_difference(saturated_sum(context_.begin_ns, ns_of_ps(end_ps)), times.start);
     // The builder repairs and counts.
     if (event.duration_ps < 0 && times.dur >= 0) times.dur = -1;
     return times;
@@ -159,7 +164,8 @@ class PieceReader {
         return events_.rows.add_range(times.start, times.dur, StringId{name_});
       case LineRole::kCounters:
         if (auto const number = stats_of(event).number)
-          return events_.rows.add(EventKind::kSample, times.start, 0, StringId{name_}, 0, model::SampleDetail{*number});
+          return events_.rows.add(EventKind::kSample, times.start, 0, StringId{name_}, 0,
+                                  model::SampleDetail{*number});
         ++events_.unknown;
         return;
       case LineRole::kOverhead:
@@ -178,13 +184,16 @@ class PieceReader {
       // Whose id does not come first is read as a whole.
       if (known == KnownStat::kOther && id && !wants_number) continue;
       if (wants_number && !stats.number) stats.number = read_stat(event.stats[i]).real();
-      take(event.stats[i], id ? known : tables_.stats.known(read_stat(event.stats[i]).metadata_id), stats);
+      take(event.stats[i], id ? known : tables_.stats.known(read_stat(event.stats[i]).metadata_id),
+           stats);
     }
     return stats;
   }
 
   static void take(std::string_view stat, KnownStat known, EventStats& stats) {
-    auto const number_or = [&](int64_t otherwise) { return read_stat(stat).integer().value_or(otherwise); };
+    auto const number_or = [&](int64_t otherwise) {
+      return read_stat(stat).integer().value_or(otherwise);
+    };
     auto const count = [&] { return static_cast<uint64_t>(std::max<int64_t>(0, number_or(0))); };
     switch (known) {
       case KnownStat::kCorrelation:
@@ -252,7 +261,8 @@ class PieceReader {
     if (event.stat_count > 0 && tables_.stats.has_step_numbers()) {
       if (int64_t const step = stats_of(event).step; step >= 0) {
         events_.has_host_steps = true;
-        return events_.rows.add(EventKind::kStep, times.start, times.dur, name, 0, model::StepDetail{step});
+        return events_.rows.add(EventKind::kStep, times.start, times.dur, name, 0,
+                                model::StepDetail{step});
       }
     }
     events_.rows.add_range(times.start, times.dur, name);
@@ -261,7 +271,8 @@ class PieceReader {
   void add_call(EventStats const& stats, EventFacts const& facts, Times const& times) {
     StringId const name{name_};
     // A function of the program may have such a name too.
-    if (!stats.is_call && facts.api == model::ApiClass::kOther) return events_.rows.add_range(times.start, times.dur, name);
+    if (!stats.is_call && facts.api == model::ApiClass::kOther)
+      return events_.rows.add_range(times.start, times.dur, name);
     if (!stats.copy.empty() && stats.correlation != 0) {
       model::CopyDetail copy = tables_.stats.copy(read_stat(stats.copy));
       copy.direction = meaning_of_stream_op(facts.name).direction;
@@ -270,23 +281,26 @@ class PieceReader {
     }
     switch (facts.api) {
       case model::ApiClass::kLaunch:
-        return events_.rows.add(EventKind::kLaunch, times.start, times.dur, name, stats.correlation);
+        return events_.rows.add(EventKind::kLaunch, times.start, times.dur, name,
+                                stats.correlation);
       case model::ApiClass::kSync: {
         model::SyncDetail detail;
         detail.sync = facts.sync;
-        return events_.rows.add(EventKind::kSync, times.start, times.dur, name, stats.correlation, detail);
+        return events_.rows.add(EventKind::kSync, times.start, times.dur, name, stats.correlation,
+                                detail);
       }
       case model::ApiClass::kMemory:
         // The totals of what is allocated are XLA's allocator's, which takes its memory at once.
-        return events_.rows.add(EventKind::kMemory, times.start, times.dur, name, stats.correlation, model::MemoryDetail());
+        return events_.rows.add(EventKind::kMemory, times.start, times.dur, name, stats.correlation,
+                                model::MemoryDetail());
       case model::ApiClass::kNoise:
       case model::ApiClass::kOther:
         return events_.rows.add(EventKind::kApi, times.start, times.dur, name, stats.correlation);
     }
   }
 
-  /// Of XLA's and TensorFlow's own allocator. Its "bytes_reserved" are those of its stack, not what it holds from the system:
-  /// that is not said.
+  /// Of XLA's and TensorFlow's own allocator. Its "bytes_reserved" are those of its stack, not what
+  /// it holds from the system: that is not said.
   void add_allocation(EventStats const& stats, bool allocates, Times const& times) {
     StringId const name{name_};
     auto const device = device_of_allocator(tables_.stats.text(read_stat(stats.allocator)));
@@ -301,22 +315,27 @@ class PieceReader {
     events_.rows.add(EventKind::kMemory, times.start, times.dur, name, 0, detail);
   }
 
-  /// A line is the profiler's as soon as one overhead is on it, which XLA puts on the line of the stream that it is of.
+  /// A line is the profiler's as soon as one overhead is on it, which XLA puts on the line of the
+  /// stream that it is of.
   void add_overhead(EventStats const& stats, EventFacts const& facts, Times const& times) {
     bool const has_details = !stats.kernel.empty() || !stats.copy.empty() || !stats.fill.empty();
-    if (has_details || stats.is_whole_graph || stats.tells_of_memory) return add_stream_op(stats, facts, times);
+    if (has_details || stats.is_whole_graph || stats.tells_of_memory)
+      return add_stream_op(stats, facts, times);
     events_.beside.add(EventKind::kOverhead, times.start, times.dur, StringId{name_});
   }
 
-  /// An op's details say more than its name. That a kernel communicates the program's operation may say alone: XLA's own kernels
-  /// for it have names like others, and RCCL's have one for all that they do.
-  [[nodiscard]] OpMeaning meaning_on_stream(EventStats const& stats, EventFacts const& facts) const {
+  /// An op's details say more than its name. That a kernel communicates the program's operation may
+  /// say alone: XLA's own kernels for it have names like others, and RCCL's have one for all that
+  /// they do.
+  [[nodiscard]] OpMeaning meaning_on_stream(EventStats const& stats,
+                                            EventFacts const& facts) const {
     OpMeaning op = facts.op;
     if (stats.tells_of_memory) op.role = OpRole::kNoWork;
     if (!stats.copy.empty()) op.role = OpRole::kMemcpy;
     if (!stats.fill.empty()) op.role = OpRole::kMemset;
     bool const is_unclear =
-        op.role == OpRole::kKernel || (op.role == OpRole::kCollective && op.collective == model::CollectiveOp::kUnknown);
+        op.role == OpRole::kKernel ||
+        (op.role == OpRole::kCollective && op.collective == model::CollectiveOp::kUnknown);
     if (!is_unclear || stats.hlo_op.empty()) return op;
     OpMeaning const launched_by = tables_.stats.xla_op(read_stat(stats.hlo_op));
     if (launched_by.role != OpRole::kCollective) return op;
@@ -332,7 +351,8 @@ class PieceReader {
     switch (role) {
       case OpRole::kMemcpy:
       case OpRole::kMemset: {
-        model::CopyDetail copy = tables_.stats.copy(read_stat(role == OpRole::kMemcpy ? stats.copy : stats.fill));
+        model::CopyDetail copy =
+            tables_.stats.copy(read_stat(role == OpRole::kMemcpy ? stats.copy : stats.fill));
         copy.direction = op.direction;
         if (copy.direction != model::CopyDirection::kPeerToPeer) copy.peer_device = -1;
         copy.graph = stats.graph;
@@ -343,7 +363,8 @@ class PieceReader {
       case OpRole::kCollective: {
         model::CollectiveDetail detail = collective_detail(op);
         detail.channels = tables_.stats.kernel(read_stat(stats.kernel)).grid_x;
-        return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, stats.correlation, detail);
+        return events_.rows.add(EventKind::kCollective, times.start, times.dur, name,
+                                stats.correlation, detail);
       }
       case OpRole::kKernel:
       case OpRole::kControlFlow:
@@ -352,7 +373,8 @@ class PieceReader {
         kernel.graph = stats.graph;
         kernel.graph_node = stats.graph_node;
         events_.whole_graphs += stats.is_whole_graph && stats.kernel.empty() ? 1 : 0;
-        return events_.rows.add(EventKind::kKernel, times.start, times.dur, name, stats.correlation, kernel);
+        return events_.rows.add(EventKind::kKernel, times.start, times.dur, name, stats.correlation,
+                                kernel);
       }
       case OpRole::kNoWork:
         ++events_.unknown;
@@ -370,8 +392,10 @@ class PieceReader {
 
   void add_xla_op(EventFacts const& facts, Times const& times) {
     StringId const name{name_};
-    if (facts.op.role == OpRole::kControlFlow) return events_.beside.add_range(times.start, times.dur, name);
-    if (facts.op.phase != OpPhase::kWhole) events_.async.push_back({times.start, times.end(), name_});
+    if (facts.op.role == OpRole::kControlFlow)
+      return events_.beside.add_range(times.start, times.dur, name);
+    if (facts.op.phase != OpPhase::kWhole)
+      events_.async.push_back({times.start, times.end(), name_});
     if (facts.op.phase == OpPhase::kDone) {
       // The core waits for what it began before.
       model::StreamWaitDetail wait;
@@ -380,7 +404,8 @@ class PieceReader {
     }
     bool const is_whole = facts.op.phase == OpPhase::kWhole;
     if (is_whole && facts.op.role == OpRole::kCollective)
-      return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, 0, collective_detail(facts.op));
+      return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, 0,
+                              collective_detail(facts.op));
     if (is_whole && facts.op.role == OpRole::kMemcpy) {
       model::CopyDetail copy;
       copy.direction = facts.op.direction;
@@ -408,6 +433,8 @@ class PieceReader {
 
 }  // namespace
 
-PieceEvents read_piece(LinePiece const& piece, PieceContext const& context) { return PieceReader(context).read(piece); }
+PieceEvents read_piece(LinePiece const& piece, PieceContext const& context) {
+  return PieceReader(context).read(piece);
+}
 
 }  // namespace stepscope::import

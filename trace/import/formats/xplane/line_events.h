@@ -1,5 +1,5 @@
-// The events of a piece of a line, decoded as far as a piece alone allows. Pieces are decoded at the same time; space_trace.h
-// puts them together.
+// The events of a piece of a line, decoded as far as a piece alone allows. Pieces are decoded at
+// the same time; space_trace.h puts them together.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,9 @@ struct PieceEvents {
 
 PieceEvents read_piece(LinePiece const& piece, PieceContext const& context);
 
-/// ps → ns, to the nearest, halves up: times that are equal stay equal, and none passes another. So intervals that touch still
-/// do, and a union is off by at most a nanosecond in all of each of its parts.
+/// ps → ns, to the nearest, halves up: times that are equal stay equal, and none passes another. So
+/// intervals that touch still do, and a union is off by at most a nanosecond in all of each of its
+/// parts.
 constexpr int64_t ns_of_ps(int64_t ps) {
   constexpr int64_t kPsPerNs = 1000;
   int64_t whole = ps / kPsPerNs, rest = ps % kPsPerNs;
@@ -78,7 +79,8 @@ constexpr int64_t ns_of_ps(int64_t ps) {
   return whole + (2 * rest >= kPsPerNs ? 1 : 0);
 }
 
-/// a + b, a − b; the farthest that there is where a damaged trace goes beyond: the builder moves such events, and counts them.
+/// a + b, a − b; the farthest that there is where a damaged trace goes beyond: the builder moves
+/// such events, and counts them.
 constexpr int64_t saturated_sum(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;

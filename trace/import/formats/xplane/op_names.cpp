@@ -32,8 +32,9 @@ CopyDirection direction_of(std::string_view name) {
                                                    {"Peer", CopyDirection::kPeerToPeer},
                                                    {"H2H", CopyDirection::kHostToHost},
                                                    {"HtoH", CopyDirection::kHostToHost}}};
-  auto const found = std::find_if(kParts.begin(), kParts.end(),
-                                  [&](Part const& part) { return name.find(part.text) != std::string_view::npos; });
+  auto const found = std::find_if(kParts.begin(), kParts.end(), [&](Part const& part) {
+    return name.find(part.text) != std::string_view::npos;
+  });
   return found == kParts.end() ? CopyDirection::kUnknown : found->direction;
 }
 
@@ -51,7 +52,8 @@ std::string_view instruction_of(std::string_view name) {
 }
 
 bool is_decimal(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Without ".3" and ".clone" behind the opcode.
@@ -98,16 +100,24 @@ constexpr std::array<KnownOp, 28> kKnownOps = {{
     {"collective-broadcast", OpRole::kCollective, CollectiveOp::kBroadcast},
     {"collective-permute", OpRole::kCollective, CollectiveOp::kSend},
     {"async-collective", OpRole::kCollective},
-    {"send", OpRole::kCollective, CollectiveOp::kSend, CopyDirection::kUnknown, OpPieces::kTwoPlainBegin},
-    {"recv", OpRole::kCollective, CollectiveOp::kReceive, CopyDirection::kUnknown, OpPieces::kTwoPlainBegin},
-    {"host send", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost, OpPieces::kTwoPlainBegin},
-    {"host recv", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice, OpPieces::kTwoPlainBegin},
+    {"send", OpRole::kCollective, CollectiveOp::kSend, CopyDirection::kUnknown,
+     OpPieces::kTwoPlainBegin},
+    {"recv", OpRole::kCollective, CollectiveOp::kReceive, CopyDirection::kUnknown,
+     OpPieces::kTwoPlainBegin},
+    {"host send", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost,
+     OpPieces::kTwoPlainBegin},
+    {"host recv", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice,
+     OpPieces::kTwoPlainBegin},
     {"infeed", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice},
     {"outfeed", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost},
-    {"copy", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
-    {"slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
-    {"dynamic-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
-    {"dynamic-update-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
+    {"copy", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice,
+     OpPieces::kTwo},
+    {"slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice,
+     OpPieces::kTwo},
+    {"dynamic-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice,
+     OpPieces::kTwo},
+    {"dynamic-update-slice", OpRole::kMemcpy, CollectiveOp::kUnknown,
+     CopyDirection::kDeviceToDevice, OpPieces::kTwo},
     {"async", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, OpPieces::kTwo},
     {"while", OpRole::kControlFlow},
     {"conditional", OpRole::kControlFlow},
@@ -120,8 +130,8 @@ constexpr std::array<KnownOp, 28> kKnownOps = {{
 std::optional<OpMeaning> known_meaning(std::string_view opcode) {
   OpMeaning meaning;
   meaning.phase = take_phase(opcode);
-  auto const found =
-      std::find_if(kKnownOps.begin(), kKnownOps.end(), [&](KnownOp const& known) { return known.opcode == opcode; });
+  auto const found = std::find_if(kKnownOps.begin(), kKnownOps.end(),
+                                  [&](KnownOp const& known) { return known.opcode == opcode; });
   if (found == kKnownOps.end()) return std::nullopt;
   bool const is_whole = meaning.phase == OpPhase::kWhole;
   if (is_whole && found->pieces == OpPieces::kTwo) return std::nullopt;
@@ -167,7 +177,8 @@ void parse_shape(std::string_view text, uint32_t& x, uint32_t& y, uint32_t& z) {
 }
 
 uint32_t sum_that_fits(uint32_t a, uint32_t b) {
-  return a > std::numeric_limits<uint32_t>::max() - b ? std::numeric_limits<uint32_t>::max() : a + b;
+  return a > std::numeric_limits<uint32_t>::max() - b ? std::numeric_limits<uint32_t>::max()
+                                                      : a + b;
 }
 
 }  // namespace
@@ -175,12 +186,14 @@ uint32_t sum_that_fits(uint32_t a, uint32_t b) {
 OpMeaning meaning_of_stream_op(std::string_view name) {
   OpMeaning meaning;
   // ROCm's runtime copies and fills by kernels of its own, one for each hipMemcpy or hipMemset.
-  if (name.starts_with("Memcpy") || name.starts_with("__amd_rocclr_copy") || name.starts_with("UM_BYTES_TRANSFER")) {
+  if (name.starts_with("Memcpy") || name.starts_with("__amd_rocclr_copy") ||
+      name.starts_with("UM_BYTES_TRANSFER")) {
     meaning.role = OpRole::kMemcpy;
     meaning.direction = direction_of(name);
   } else if (name.starts_with("Memset") || name.starts_with("__amd_rocclr_fill")) {
     meaning.role = OpRole::kMemset;
-  } else if (name.starts_with("UM_") || name == "MemoryResidency" || name == "MemoryAlloc" || name == "MemoryFree") {
+  } else if (name.starts_with("UM_") || name == "MemoryResidency" || name == "MemoryAlloc" ||
+             name == "MemoryFree") {
     meaning.role = OpRole::kNoWork;
   } else if (is_communication_kernel(name)) {
     model::CollectiveDetail const detail = collective_of_kernel(name);
@@ -196,8 +209,8 @@ OpMeaning meaning_of_stream_op(std::string_view name) {
 
 OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category) {
   std::string_view const opcode = opcode_with_phase(name);
-  // The category of an instruction that the name does not tell: "fusion.3" may be an "all-reduce fusion". "async-start" says less
-  // than a name.
+  // The category of an instruction that the name does not tell: "fusion.3" may be an "all-reduce
+  // fusion". "async-start" says less than a name.
   auto const by_name = known_meaning(opcode);
   auto const by_category = known_meaning(category);
   bool const is_host_transfer = by_category && by_category->role == OpRole::kMemcpy;
@@ -227,12 +240,14 @@ model::KernelDetail parse_kernel_details(std::string_view text) {
   for_each_detail(text, [&](std::string_view key, std::string_view value) {
     if (key == "regs") detail.registers_per_thread = parse_count<uint32_t>(value);
     if (key == "static_shared" || key == "dynamic_shared" || key == "group_mem")
-      detail.shared_memory_bytes = sum_that_fits(detail.shared_memory_bytes, parse_count<uint32_t>(value));
+      detail.shared_memory_bytes =
+          sum_that_fits(detail.shared_memory_bytes, parse_count<uint32_t>(value));
     if (key == "grid") parse_shape(value, detail.grid_x, detail.grid_y, detail.grid_z);
     if (key == "block") parse_shape(value, detail.block_x, detail.block_y, detail.block_z);
     constexpr double kWhole = 100;
     if (key == "occ_pct")
-      detail.occupancy_percent = static_cast<uint8_t>(std::lround(std::clamp(parse_number(value), 0.0, kWhole)));
+      detail.occupancy_percent =
+          static_cast<uint8_t>(std::lround(std::clamp(parse_number(value), 0.0, kWhole)));
   });
   return detail;
 }

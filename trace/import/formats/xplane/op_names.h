@@ -1,5 +1,5 @@
-// What the names and texts say by which XLA's profilers describe device ops: operations of a compiled program, copies and fills
-// of CUPTI and ROCm, launch shapes.
+// What the names and texts say by which XLA's profilers describe device ops: operations of a
+// compiled program, copies and fills of CUPTI and ROCm, launch shapes.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,27 @@ struct OpMeaning {
   model::CopyDirection direction = model::CopyDirection::kUnknown;
 };
 
-/// Of what runs on a stream, by its name: "MemcpyH2D", "__amd_rocclr_copyBuffer.kd", "ncclDevKernel_AllReduce_Sum_f32_RING_LL".
+/// Of what runs on a stream, by its name: "MemcpyH2D", "__amd_rocclr_copyBuffer.kd",
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL".
 OpMeaning meaning_of_stream_op(std::string_view name);
 
-/// Of an operation of a compiled program: "all-gather-start.3" or "%fusion.7 = f32[8] fusion(...)", with its hlo_category, which
-/// may be empty. A collective permute is a send: every participant sends its data to one other. Of sends and receives HLO has two
-/// operations always: what is not the end is the begin.
+/// Of an operation of a compiled program: "all-gather-start.3" or "%fusion.7 = f32[8] fusion(...)",
+/// with its hlo_category, which may be empty. A collective permute is a send: every participant
+/// sends its data to one other. Of sends and receives HLO has two operations always: what is not
+/// the end is the begin.
 OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category);
 
-/// "all-gather-start.3", "%all-gather-done = ..." → "all-gather": the same for the begin and the end of an operation.
+/// "all-gather-start.3", "%all-gather-done = ..." → "all-gather": the same for the begin and the
+/// end of an operation.
 std::string_view xla_opcode(std::string_view name);
 /// "all-gather-start.3" → 3; nothing when it has no number.
 std::optional<uint64_t> xla_op_number(std::string_view name);
 
-/// "regs:32 static_shared:0 dynamic_shared:512 grid:8,1,1 block:256,1,1 occ_pct:50", and ROCm's "grid:… group_mem:…".
+/// "regs:32 static_shared:0 dynamic_shared:512 grid:8,1,1 block:256,1,1 occ_pct:50", and ROCm's
+/// "grid:… group_mem:…".
 model::KernelDetail parse_kernel_details(std::string_view text);
-/// "kind_src:pinned kind_dst:device size:4096 dest:1 async:1", "kind:device num_bytes:64 async:1". The direction is not in it;
-/// the destination is kept for the one who knows that it is a peer.
+/// "kind_src:pinned kind_dst:device size:4096 dest:1 async:1", "kind:device num_bytes:64 async:1".
+/// The direction is not in it; the destination is kept for the one who knows that it is a peer.
 model::CopyDetail parse_copy_details(std::string_view text);
 
 }  // namespace stepscope::import

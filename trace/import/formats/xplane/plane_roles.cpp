@@ -21,13 +21,14 @@ bool is_one_of(std::string_view name, std::array<std::string_view, Size> const& 
 }
 
 /// Planes of one process's threads, each of another source.
-constexpr std::array<std::string_view, 5> kHostPlanes = {"/host:CPU", "/host:CUPTI", "/host:ROCTRACER", "/host:python-tracer",
-                                                         "/host:NVTX-CUPTI"};
-constexpr std::array<std::string_view, 2> kPlanesWithoutEvents = {"/host:metadata", "/host:__ScopeRangeCallStack__"};
+constexpr std::array<std::string_view, 5> kHostPlanes = {
+    "/host:CPU", "/host:CUPTI", "/host:ROCTRACER", "/host:python-tracer", "/host:NVTX-CUPTI"};
+constexpr std::array<std::string_view, 2> kPlanesWithoutEvents = {"/host:metadata",
+                                                                  "/host:__ScopeRangeCallStack__"};
 constexpr std::array<std::string_view, 2> kOpLines = {"XLA Ops", "Sparse Core Ops"};
 /// Made from the ops of a device after the recording, or counted from them.
-constexpr std::array<std::string_view, 5> kDerivedLines = {"Framework Ops", "Framework Name Scope", "Source code", "Launch Stats",
-                                                           "Sparse Core Steps"};
+constexpr std::array<std::string_view, 5> kDerivedLines = {
+    "Framework Ops", "Framework Name Scope", "Source code", "Launch Stats", "Sparse Core Steps"};
 
 /// "/device:TPU:0 SparseCore 1": kind "TPU", number 0, part "SparseCore 1".
 struct DeviceName {
@@ -47,9 +48,11 @@ std::optional<DeviceName> parse_device(std::string_view name) {
   char const* const begin = name.data() + colon + 1;
   char const* const end = name.data() + name.size();
   auto const [behind, error] = std::from_chars(begin, end, device.number);
-  if (error != std::errc() || device.number < 0 || (behind != end && *behind != ' ')) return std::nullopt;
+  if (error != std::errc() || device.number < 0 || (behind != end && *behind != ' '))
+    return std::nullopt;
   if (behind != end)
-    device.part = base::printable(std::string_view(behind + 1, std::min(static_cast<size_t>(end - behind - 1), kMostBytes)));
+    device.part = base::printable(
+        std::string_view(behind + 1, std::min(static_cast<size_t>(end - behind - 1), kMostBytes)));
   return device.kind == "CUSTOM" ? std::nullopt : std::optional(device);
 }
 
@@ -67,15 +70,22 @@ LineRole role_of_device_line(std::string_view name, DeviceLines lines) {
   // Beside streams these are the kernels of each operation as one.
   if (is_op_line || is_async) return LineRole::kDerived;
   if (name.starts_with(kStreamPrefix)) return LineRole::kStream;
-  bool const is_range = name == "XLA Modules" || name == "Sparse Core Modules" || name == "XLA TraceMe";
+  bool const is_range =
+      name == "XLA Modules" || name == "Sparse Core Modules" || name == "XLA TraceMe";
   return lines == DeviceLines::kAny && !is_range ? LineRole::kStream : LineRole::kRanges;
 }
 
 DeviceLines lines_of(PlaneIndex const& plane) {
-  auto const any = [&](auto&& is) { return std::any_of(plane.lines.begin(), plane.lines.end(), is); };
-  if (any([](LineIndex const& line) { return line.name.starts_with(kStreamPrefix) || line.name == kOverheadLine; }))
+  auto const any = [&](auto&& is) {
+    return std::any_of(plane.lines.begin(), plane.lines.end(), is);
+  };
+  if (any([](LineIndex const& line) {
+        return line.name.starts_with(kStreamPrefix) || line.name == kOverheadLine;
+      }))
     return DeviceLines::kStreams;
-  return any([](LineIndex const& line) { return is_one_of(line.name, kOpLines); }) ? DeviceLines::kPrograms : DeviceLines::kAny;
+  return any([](LineIndex const& line) { return is_one_of(line.name, kOpLines); })
+             ? DeviceLines::kPrograms
+             : DeviceLines::kAny;
 }
 
 }  // namespace
@@ -106,10 +116,13 @@ PlanePlan plan_plane(PlaneIndex const& plane, DeviceNumbers& numbers) {
     plan.role = PlaneRole::kDevice;
     plan.device = numbers.of(fmt::format("{}:{}", device->kind, device->number), device->number);
     plan.part = device->part;
-    plan.label = fmt::format("{} {}{}{}", device->kind, device->number, device->part.empty() ? "" : " ", device->part);
+    plan.label = fmt::format("{} {}{}{}", device->kind, device->number,
+                             device->part.empty() ? "" : " ", device->part);
     DeviceLines const lines = lines_of(plane);
-    plan.vocabulary = lines == DeviceLines::kPrograms ? Vocabulary::kXlaOps : Vocabulary::kStreamOps;
-    for (size_t i = 0; i < plane.lines.size(); ++i) plan.lines[i] = role_of_device_line(plane.lines[i].name, lines);
+    plan.vocabulary =
+        lines == DeviceLines::kPrograms ? Vocabulary::kXlaOps : Vocabulary::kStreamOps;
+    for (size_t i = 0; i < plane.lines.size(); ++i)
+      plan.lines[i] = role_of_device_line(plane.lines[i].name, lines);
   }
   return plan;
 }
@@ -118,7 +131,8 @@ std::optional<int64_t> stream_number(std::string_view line_name) {
   if (!line_name.starts_with(kStreamPrefix)) return std::nullopt;
   line_name.remove_prefix(kStreamPrefix.size());
   int64_t number = 0;
-  auto const [end, error] = std::from_chars(line_name.data(), line_name.data() + line_name.size(), number);
+  auto const [end, error] =
+      std::from_chars(line_name.data(), line_name.data() + line_name.size(), number);
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// What the planes and lines of an XSpace are to us, by their names: which are threads, which are the streams of a device, which
-// say again what others say.
+// What the planes and lines of an XSpace are to us, by their names: which are threads, which are
+// the streams of a device, which say again what others say.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ struct PlanePlan {
   std::vector<LineRole> lines;
 };
 
-/// Numbers of devices: those of their names, where two kinds of device have the same one another that is free.
+/// Numbers of devices: those of their names, where two kinds of device have the same one another
+/// that is free.
 class DeviceNumbers {
  public:
   /// `name`: "/device:GPU:0", without what may follow the number.

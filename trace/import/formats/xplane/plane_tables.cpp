@@ -10,7 +10,8 @@ namespace {
 using base::ProtobufField;
 using base::ProtobufReader;
 
-/// Of a message event_metadata or stat_metadata: the entry's value, under the key that the entry has, else under its own id.
+/// Of a message event_metadata or stat_metadata: the entry's value, under the key that the entry
+/// has, else under its own id.
 struct MetadataEntry {
   int64_t key = 0;
   std::string_view value;
@@ -71,7 +72,8 @@ KnownStat known_stat_of(std::string_view name) {
       {"allocation_bytes", kAllocationBytes},
       {"addr", kAddress},
   }};
-  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](auto const& known) { return known.first == name; });
+  auto const found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](auto const& known) { return known.first == name; });
   return found == kNames.end() ? kOther : found->second;
 }
 
@@ -86,15 +88,20 @@ bool looks_like_call(std::string_view name) {
 }
 
 /// "cuGraphLaunch (CudaGraph:5)" → "cuGraphLaunch": which graph it launches, its stats say too.
-std::string_view without_graph(std::string_view name) { return name.substr(0, name.find(" (CudaGraph:")); }
+std::string_view without_graph(std::string_view name) {
+  return name.substr(0, name.find(" (CudaGraph:"));
+}
 
-/// TensorFlow's op that takes the next batch; Python's iterators over a data set, as the Python tracer names functions.
+/// TensorFlow's op that takes the next batch; Python's iterators over a data set, as the Python
+/// tracer names functions.
 bool takes_input(std::string_view name) {
-  if (name == "IteratorGetNextOp::DoCompute" || name == "IteratorGetNextAsOptionalOp::DoCompute") return true;
+  if (name == "IteratorGetNextOp::DoCompute" || name == "IteratorGetNextAsOptionalOp::DoCompute")
+    return true;
   if (!name.ends_with("__next__")) return false;
   static constexpr std::array<std::string_view, 4> kFiles = {
       "$iterator_ops.py:", "$dataloader.py:", "$data_loader.py:", "$dataset_iterator.py:"};
-  return std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view file) { return name.starts_with(file); });
+  return std::any_of(kFiles.begin(), kFiles.end(),
+                     [&](std::string_view file) { return name.starts_with(file); });
 }
 
 void add_host_facts(EventFacts& facts) {
@@ -127,7 +134,8 @@ void IdIndex::build(std::span<int64_t const> ids) {
   dense_.assign(static_cast<size_t>(largest + 1), kNone);
   for (uint32_t at = 0; at < ids.size(); ++at) {
     bool const is_dense = static_cast<uint64_t>(ids[at]) < dense_.size();
-    uint32_t& place = is_dense ? dense_[static_cast<size_t>(ids[at])] : sparse_.try_emplace(ids[at], kNone).first->second;
+    uint32_t& place = is_dense ? dense_[static_cast<size_t>(ids[at])]
+                               : sparse_.try_emplace(ids[at], kNone).first->second;
     doubled_ += place == kNone ? 0 : 1;
     place = at;
   }
@@ -163,7 +171,8 @@ void StatTable::add(std::string_view entry, std::vector<int64_t>& ids) {
   if (stat.name.find("grid:") != std::string_view::npos) {
     kernels_.push_back(parse_kernel_details(stat.name));
     stat.kernel = static_cast<uint32_t>(kernels_.size());
-  } else if (stat.name.find("size:") != std::string_view::npos || stat.name.find("num_bytes:") != std::string_view::npos) {
+  } else if (stat.name.find("size:") != std::string_view::npos ||
+             stat.name.find("num_bytes:") != std::string_view::npos) {
     copies_.push_back(parse_copy_details(stat.name));
     stat.copy = static_cast<uint32_t>(copies_.size());
   }
@@ -179,7 +188,8 @@ std::string_view StatTable::text(RawStat const& stat) const {
 model::KernelDetail StatTable::kernel(RawStat const& stat) const {
   if (stat.type != RawStat::Type::kReference) return parse_kernel_details(text(stat));
   Entry const* const entry = find(stat.value.signed_value());
-  return entry == nullptr || entry->kernel == 0 ? model::KernelDetail() : kernels_[entry->kernel - 1];
+  return entry == nullptr || entry->kernel == 0 ? model::KernelDetail()
+                                                : kernels_[entry->kernel - 1];
 }
 
 model::CopyDetail StatTable::copy(RawStat const& stat) const {
@@ -197,12 +207,14 @@ OpMeaning StatTable::xla_op(RawStat const& stat) const {
 EventTable::EventTable(std::string_view plane, Vocabulary vocabulary, StatTable const& stats) {
   constexpr uint32_t kEventMetadata = 4;
   std::vector<int64_t> ids;
-  for_each_entry(plane, kEventMetadata, [&](std::string_view entry) { add(entry, vocabulary, stats, ids); });
+  for_each_entry(plane, kEventMetadata,
+                 [&](std::string_view entry) { add(entry, vocabulary, stats, ids); });
   index_.build(ids);
   facts_.emplace_back().name = "unnamed";
 }
 
-void EventTable::add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats, std::vector<int64_t>& ids) {
+void EventTable::add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats,
+                     std::vector<int64_t>& ids) {
   auto const [key, value] = read_entry(entry);
   EventFacts& facts = facts_.emplace_back();
   ids.push_back(key);
@@ -218,7 +230,8 @@ void EventTable::add(std::string_view entry, Vocabulary vocabulary, StatTable co
     KnownStat const known = stats.known(stat.metadata_id);
     if (known == KnownStat::kHloCategory) category = stats.text(stat);
     if (known == KnownStat::kFlops) facts.flops = std::max(0.0, stat.real().value_or(0));
-    if (known == KnownStat::kBytesAccessed) facts.bytes = static_cast<uint64_t>(std::max<int64_t>(0, stat.integer().value_or(0)));
+    if (known == KnownStat::kBytesAccessed)
+      facts.bytes = static_cast<uint64_t>(std::max<int64_t>(0, stat.integer().value_or(0)));
   }
   // The name of an instruction is its whole text; what people call it is the other one.
   bool const is_instruction = vocabulary == Vocabulary::kXlaOps;

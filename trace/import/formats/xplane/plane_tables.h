@@ -1,4 +1,5 @@
-// What a plane's events and stats refer to by number: names, and what they mean, found out once for each and not for each event.
+// What a plane's events and stats refer to by number: names, and what they mean, found out once for
+// each and not for each event.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace stepscope::import {
 
-/// The place of each id in a list. Ids are mostly small and given out one after the other; hostile ones are any.
+/// The place of each id in a list. Ids are mostly small and given out one after the other; hostile
+/// ones are any.
 class IdIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -128,7 +130,8 @@ class EventTable {
   [[nodiscard]] uint64_t doubled() const { return index_.doubled(); }
 
  private:
-  void add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats, std::vector<int64_t>& ids);
+  void add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats,
+           std::vector<int64_t>& ids);
 
   std::vector<EventFacts> facts_;
   IdIndex index_;
@@ -136,7 +139,8 @@ class EventTable {
 
 /// What is known of a plane beside its events.
 struct PlaneTables {
-  PlaneTables(std::string_view plane, Vocabulary vocabulary) : stats(plane), events(plane, vocabulary, stats) {}
+  PlaneTables(std::string_view plane, Vocabulary vocabulary)
+      : stats(plane), events(plane, vocabulary, stats) {}
   StatTable stats;
   EventTable events;
 };

@@ -1,4 +1,5 @@
-// Folders in which JAX, TensorFlow and TensorBoard keep profiles: LOG/plugins/profile/DATE/HOST.xplane.pb.
+// Folders in which JAX, TensorFlow and TensorBoard keep profiles:
+// LOG/plugins/profile/DATE/HOST.xplane.pb.
 #pragma once
 
 #include <optional>
@@ -10,8 +11,9 @@ namespace stepscope::import {
 /// The last profile in a folder for logs; nothing when it holds none.
 std::optional<std::string> newest_profile(std::string const& folder);
 
-/// Takes out of the files of a folder what tells of the same profile again, for browsers: "host.trace.json.gz" beside
-/// "host.xplane.pb", which is not cut to some number of events, and "perfetto_trace.json.gz".
+/// Takes out of the files of a folder what tells of the same profile again, for browsers:
+/// "host.trace.json.gz" beside "host.xplane.pb", which is not cut to some number of events, and
+/// "perfetto_trace.json.gz".
 void drop_copies_for_browsers(std::vector<std::string>& files);
 
 }  // namespace stepscope::import

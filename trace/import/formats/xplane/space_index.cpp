@@ -13,7 +13,8 @@ using base::ProtobufField;
 using base::ProtobufReader;
 using base::WireType;
 
-/// A host has some hundreds of threads and some tens of devices; a damaged file may have a plane every two bytes.
+/// A host has some hundreds of threads and some tens of devices; a damaged file may have a plane
+/// every two bytes.
 constexpr size_t kMostPlanes = size_t{1} << 14U;
 constexpr size_t kMostLines = size_t{1} << 18U;
 constexpr size_t kMostMessages = 64;
@@ -91,7 +92,8 @@ class SpaceIndexer {
       FoundLine const& found = lines_[i];
       broken[i] = read_line(found.message, space_.planes[found.plane].lines[found.line]) ? 0 : 1;
     });
-    for (FoundLine const& found : lines_) space_.events += space_.planes[found.plane].lines[found.line].events;
+    for (FoundLine const& found : lines_)
+      space_.events += space_.planes[found.plane].lines[found.line].events;
     space_.broken += static_cast<uint64_t>(std::count(broken.begin(), broken.end(), 1));
   }
 
@@ -104,7 +106,8 @@ class SpaceIndexer {
     size_t field_begin = 0;
     uint32_t piece_events = 0;
     auto const end_piece = [&] {
-      if (piece_end > piece_begin) line.pieces.push_back({bytes.substr(piece_begin, piece_end - piece_begin), piece_events});
+      if (piece_end > piece_begin)
+        line.pieces.push_back({bytes.substr(piece_begin, piece_end - piece_begin), piece_events});
       piece_begin = piece_end;
       piece_events = 0;
     };
@@ -146,7 +149,8 @@ bool looks_like_plane(std::string_view bytes) {
     if (field.number > kLastField) return false;
     if (field.type != (field.number == 1 ? WireType::kVarint : WireType::kBytes)) return false;
     if (field.number != 2) continue;
-    has_name = !field.bytes.empty() && std::all_of(field.bytes.begin(), field.bytes.end(), is_name_byte);
+    has_name =
+        !field.bytes.empty() && std::all_of(field.bytes.begin(), field.bytes.end(), is_name_byte);
     if (!has_name) return false;
   }
   return has_name && reader.end() != ProtobufReader::End::kBroken;
@@ -154,7 +158,9 @@ bool looks_like_plane(std::string_view bytes) {
 
 }  // namespace
 
-SpaceIndex index_space(std::string_view bytes, size_t piece_bytes) { return SpaceIndexer(piece_bytes).index(bytes); }
+SpaceIndex index_space(std::string_view bytes, size_t piece_bytes) {
+  return SpaceIndexer(piece_bytes).index(bytes);
+}
 
 bool looks_like_space(std::string_view head) {
   ProtobufReader reader(head);

@@ -1,5 +1,6 @@
-// Where in an XSpace its planes, lines and events stand: one walk over the bytes, of many lines at once, that looks into no
-// event. Everything else is decoded from what is found here, many pieces at once.
+// Where in an XSpace its planes, lines and events stand: one walk over the bytes, of many lines at
+// once, that looks into no event. Everything else is decoded from what is found here, many pieces
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,9 @@ struct LineIndex {
   uint64_t events = 0;
   std::vector<LinePiece> pieces;  ///< the events are in them
 
-  [[nodiscard]] std::string_view shown_name() const { return display_name.empty() ? name : display_name; }
+  [[nodiscard]] std::string_view shown_name() const {
+    return display_name.empty() ? name : display_name;
+  }
 };
 
 struct PlaneIndex {
@@ -35,15 +38,18 @@ struct SpaceIndex {
   std::vector<PlaneIndex> planes;
   std::vector<std::string_view> hosts, errors, warnings;
   uint64_t events = 0;
-  uint64_t broken = 0;    ///< messages that end in what is no field, or claim to be longer than what holds them
-  uint64_t left_out = 0;  ///< planes, lines and messages of the profiler beyond what any profile has
-  bool is_cut = false;    ///< the last bytes are the begin of something
+  uint64_t broken =
+      0;  ///< messages that end in what is no field, or claim to be longer than what holds them
+  uint64_t left_out =
+      0;                ///< planes, lines and messages of the profiler beyond what any profile has
+  bool is_cut = false;  ///< the last bytes are the begin of something
 };
 
 /// `piece_bytes`: so long is a piece of a line, about.
 SpaceIndex index_space(std::string_view bytes, size_t piece_bytes);
 
-/// Whether these bytes, the first of a file, begin an XSpace: a plane that has a name, whose fields are those of a plane.
+/// Whether these bytes, the first of a file, begin an XSpace: a plane that has a name, whose fields
+/// are those of a plane.
 bool looks_like_space(std::string_view head);
 
 }  // namespace stepscope::import

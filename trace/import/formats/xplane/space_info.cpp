@@ -1,4 +1,5 @@
-// What an XSpace says beside its events: devices, host, rank, when it was recorded, what went wrong then.
+// What an XSpace says beside its events: devices, host, rank, when it was recorded, what went wrong
+// then.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -47,13 +48,16 @@ DeviceStats read_device_stats(PlaneIndex const& plane, PlannedPlane const& plann
     int64_t const count = std::max<int64_t>(0, stat.integer().value_or(0));
     double const number = std::max(0.0, stat.real().value_or(0));
     constexpr double kTera = 1e12, kGiga = 1e9;
-    if (name == "gpu_device_name" || name == "device_type_string") result.device.name = said(table.text(stat));
+    if (name == "gpu_device_name" || name == "device_type_string")
+      result.device.name = said(table.text(stat));
     if (name == "device_vendor") result.vendor = said(table.text(stat));
     if (name == "memory_size") result.device.capacity_bytes = static_cast<uint64_t>(count);
-    if (name == "core_count") result.device.threads = static_cast<uint32_t>(std::min<int64_t>(count, UINT32_MAX));
+    if (name == "core_count")
+      result.device.threads = static_cast<uint32_t>(std::min<int64_t>(count, UINT32_MAX));
     if (name == "peak_teraflops_per_second") result.device.peak_flops = number * kTera;
     if (name == "peak_hbm_bw_gigabytes_per_second") result.bytes_per_second = number * kGiga;
-    if (name == "memory_bandwidth" && result.bytes_per_second == 0) result.bytes_per_second = number;
+    if (name == "memory_bandwidth" && result.bytes_per_second == 0)
+      result.bytes_per_second = number;
     if (name == "compute_cap_major") result.capability_major = count;
     if (name == "compute_cap_minor") result.capability_minor = count;
   });
@@ -64,7 +68,8 @@ DeviceStats read_device_stats(PlaneIndex const& plane, PlannedPlane const& plann
 std::string host_of_file(std::string const& file) {
   std::string name = std::filesystem::path(file).filename().string();
   for (std::string_view const suffix : {".gz", ".zst", ".pb", ".xplane"})
-    if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    if (name.size() > suffix.size() && name.ends_with(suffix))
+      name.resize(name.size() - suffix.size());
   return base::printable(name);
 }
 
@@ -89,17 +94,22 @@ void SpaceTrace::add_devices() {
     if (merged.track.kind == model::TrackKind::kStream) used.insert(merged.track.device);
   for (size_t i = 0; i < planes_.size(); ++i) {
     PlanePlan const& plan = planes_[i].plan;
-    if (plan.role != PlaneRole::kDevice || !plan.part.empty() || !used.contains(plan.device)) continue;
+    if (plan.role != PlaneRole::kDevice || !plan.part.empty() || !used.contains(plan.device))
+      continue;
     DeviceStats stats = read_device_stats(index_.planes[i], planes_[i]);
-    if (stats.device.name.empty()) stats.device.name = stats.vendor + (stats.vendor.empty() ? "" : " ") + plan.label;
+    if (stats.device.name.empty())
+      stats.device.name = stats.vendor + (stats.vendor.empty() ? "" : " ") + plan.label;
     auto& facts = builder_.info().facts;
     auto const fact = [&](char const* name, std::string value) {
-      bool const is_known = std::any_of(facts.begin(), facts.end(), [&](auto const& known) { return known.first == name; });
+      bool const is_known = std::any_of(facts.begin(), facts.end(),
+                                        [&](auto const& known) { return known.first == name; });
       if (!is_known) facts.emplace_back(name, std::move(value));
     };
     if (stats.capability_major >= 0)
-      fact("compute capability", fmt::format("{}.{}", stats.capability_major, stats.capability_minor));
-    if (stats.bytes_per_second > 0) fact("memory bandwidth", base::format_bandwidth(stats.bytes_per_second));
+      fact("compute capability",
+           fmt::format("{}.{}", stats.capability_major, stats.capability_minor));
+    if (stats.bytes_per_second > 0)
+      fact("memory bandwidth", base::format_bandwidth(stats.bytes_per_second));
     used.erase(plan.device);  // of several planes the first describes it
     builder_.add_device(std::move(stats.device));
   }
@@ -119,11 +129,13 @@ void SpaceTrace::add_environment(int64_t origin_ns) {
     StatTable const& table = planes_[i].tables->stats;
     for_each_plane_stat(index_.planes[i], table, [&](std::string_view name, RawStat const& stat) {
       if (name == "profile_start_time") begin = stat.integer().value_or(0);
-      constexpr std::array<std::string_view, 5> kFacts = {"cuda_version", "libtpu_version", "cuda_runtime_version",
+      constexpr std::array<std::string_view, 5> kFacts = {"cuda_version", "libtpu_version",
+                                                          "cuda_runtime_version",
                                                           "cuda_driver_version", "profile_options"};
       if (std::find(kFacts.begin(), kFacts.end(), name) == kFacts.end()) return;
       auto const number = stat.integer();
-      info.facts.emplace_back(std::string(name), number ? std::to_string(*number) : said(table.text(stat)));
+      info.facts.emplace_back(std::string(name),
+                              number ? std::to_string(*number) : said(table.text(stat)));
     });
   }
   // Lines are on the epoch's clock, or on one that begins with the profile.
@@ -133,13 +145,18 @@ void SpaceTrace::add_environment(int64_t origin_ns) {
 void SpaceTrace::add_info(std::string const& file) {
   model::TraceInfo& info = builder_.info();
   info.tool = "XLA profiler (XPlane)";
-  info.host = index_.hosts.empty() || index_.hosts.front().empty() ? host_of_file(file) : said(index_.hosts.front());
+  info.host = index_.hosts.empty() || index_.hosts.front().empty() ? host_of_file(file)
+                                                                   : said(index_.hosts.front());
   auto rank = rank_of_name(file);
   if (!rank) rank = worker_of_host(host_of_file(file));
   if (!rank) rank = worker_of_host(info.host);
   info.rank = rank.value_or(-1);
-  if (derived_ > 0) info.facts.emplace_back("events left out that are made from others", base::format_count(derived_));
-  if (aggregated_ > 0) info.facts.emplace_back("events left out that are sums without a time", base::format_count(aggregated_));
+  if (derived_ > 0)
+    info.facts.emplace_back("events left out that are made from others",
+                            base::format_count(derived_));
+  if (aggregated_ > 0)
+    info.facts.emplace_back("events left out that are sums without a time",
+                            base::format_count(aggregated_));
 }
 
 void SpaceTrace::note_losses() {
@@ -149,23 +166,28 @@ void SpaceTrace::note_losses() {
   };
   if (index_.is_cut) {
     to.truncated = true;
-    to.notes.emplace_back("the file ends in the middle of a message: what is whole before was read");
+    to.notes.emplace_back(
+        "the file ends in the middle of a message: what is whole before was read");
   }
   uint64_t doubled = 0;
   for (PlannedPlane const& plane : planes_)
-    if (plane.tables != nullptr) doubled += plane.tables->stats.doubled() + plane.tables->events.doubled();
+    if (plane.tables != nullptr)
+      doubled += plane.tables->stats.doubled() + plane.tables->events.doubled();
   note(index_.broken + broken_, "messages are damaged: of each what can be read was read");
-  note(index_.left_out, "planes, lines or messages are more than any profile has and were left out");
+  note(index_.left_out,
+       "planes, lines or messages are more than any profile has and were left out");
   note(unnamed_, "events have no name in the file");
   note(doubled, "names are given to ids that have one: the last counts");
   note(cut_names_, "names are longer than 16 KiB and were cut");
   note(whole_graphs_,
-       "launches of CUDA graphs were recorded whole: their kernels, and communication among them, are not told apart; record "
-       "without gpu_enable_cupti_activity_graph_trace");
-  note(folded_tracks_, "times a track was one more than are shown: its events are on one track, called others");
+       "launches of CUDA graphs were recorded whole: their kernels, and communication among them, "
+       "are not told apart; record without gpu_enable_cupti_activity_graph_trace");
+  note(folded_tracks_,
+       "times a track was one more than are shown: its events are on one track, called others");
   to.dropped += index_.broken + broken_ + index_.left_out;
   for (auto const* const messages : {&index_.errors, &index_.warnings})
-    for (std::string_view const message : *messages) to.notes.push_back(fmt::format("the profiler said: {}", said(message)));
+    for (std::string_view const message : *messages)
+      to.notes.push_back(fmt::format("the profiler said: {}", said(message)));
 }
 
 }  // namespace stepscope::import

@@ -20,7 +20,9 @@ using model::StringId;
 constexpr size_t kMostSpaceTracks = size_t{1} << 16U;
 constexpr size_t kMostTrackNameBytes = 256;
 
-std::string shown(std::string_view text, size_t most_bytes) { return base::printable(text.substr(0, most_bytes)); }
+std::string shown(std::string_view text, size_t most_bytes) {
+  return base::printable(text.substr(0, most_bytes));
+}
 
 /// What a profiler that only knows a thread's number calls it.
 constexpr std::string_view kNumberedThread = "host thread ";
@@ -28,7 +30,8 @@ constexpr std::string_view kNumberedThread = "host thread ";
 /// "python/1234" of thread 1234 → "python".
 std::string thread_name(LineIndex const& line) {
   std::string_view name = line.shown_name();
-  if (name.starts_with("Host Threads/") || name.empty()) return fmt::format("{}{}", kNumberedThread, line.id);
+  if (name.starts_with("Host Threads/") || name.empty())
+    return fmt::format("{}{}", kNumberedThread, line.id);
   std::string const suffix = fmt::format("/{}", line.id);
   if (name.size() > suffix.size() && name.ends_with(suffix)) name.remove_suffix(suffix.size());
   return shown(name, kMostTrackNameBytes);
@@ -49,7 +52,8 @@ SpaceTrace::SpaceTrace(SpaceIndex const& index, std::vector<PlannedPlane> const&
     if (planes[i].tables == nullptr) continue;
     names_[i].resize(planes[i].tables->events.facts().size());
     for (size_t line = 0; line < planes[i].plan.lines.size(); ++line)
-      if (planes[i].plan.lines[line] == LineRole::kDerived) derived_ += index.planes[i].lines[line].events;
+      if (planes[i].plan.lines[line] == LineRole::kDerived)
+        derived_ += index.planes[i].lines[line].events;
   }
 }
 
@@ -61,7 +65,8 @@ SpaceTrace::SpaceTrack& SpaceTrace::track(TrackKey key, model::Track track) {
   }
   auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
   if (is_new) {
-    if (track.kind == model::TrackKind::kStream && track.id < 0) track.id = next_stream_[track.device]++;
+    if (track.kind == model::TrackKind::kStream && track.id < 0)
+      track.id = next_stream_[track.device]++;
     tracks_.push_back({builder_.add_track({}), std::move(track)});
   } else if (model::Track& known = tracks_[place->second].track;
              known.name.starts_with(kNumberedThread) && !track.name.starts_with(kNumberedThread)) {
@@ -83,18 +88,21 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
   std::string const name = shown(line.shown_name(), kMostTrackNameBytes);
   switch (plan.lines[piece.line]) {
     case LineRole::kStream:
-    case LineRole::kOverhead: {  // of which the ops of a stream are left: its number is the line's id
+    case LineRole::kOverhead: {  // of which the ops of a stream are left: its number is the line's
+                                 // id
       bool const is_overhead = plan.lines[piece.line] == LineRole::kOverhead;
       auto const number = is_overhead ? std::optional(line.id) : stream_number(line.name);
-      model::Track stream{model::TrackKind::kStream, name, number.value_or(line.id), plan.device, model::StreamKind::kCompute, 0};
+      model::Track stream{model::TrackKind::kStream,   name, number.value_or(line.id), plan.device,
+                          model::StreamKind::kCompute, 0};
       if (number) stream.name = fmt::format("stream {}", *number);
       TrackKey const key{Sort::kStream, plan.device, stream.id};
       return track(key, std::move(stream));
     }
     case LineRole::kOps: {
       std::string const of_part = plan.part.empty() ? name : fmt::format("{} {}", plan.part, name);
-      return track({Sort::kOps, piece.plane, line.id},
-                   {model::TrackKind::kStream, of_part, -1, plan.device, model::StreamKind::kCompute, 0});
+      return track(
+          {Sort::kOps, piece.plane, line.id},
+          {model::TrackKind::kStream, of_part, -1, plan.device, model::StreamKind::kCompute, 0});
     }
     case LineRole::kRanges:
       return track({Sort::kRanges, piece.plane, line.id}, beside_device(piece.plane, name));
@@ -122,8 +130,10 @@ void SpaceTrace::append(SpaceTrack& track, uint32_t plane, EventBatch rows) {
     StringId const known = ids[name.value];
     name = known.valid() ? known : name_of(plane, name.value);
   }
-  track.copies += static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kMemcpy));
-  track.collectives += static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kCollective));
+  track.copies +=
+      static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kMemcpy));
+  track.collectives +=
+      static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kCollective));
   track.events += rows.size();
   if (!called_copies_.empty() && track.copies > 0) complete_copies(rows);
   builder_.append(track.id, std::move(rows));
@@ -140,7 +150,8 @@ void SpaceTrace::complete_copies(EventBatch& rows) const {
     if (is_complete || rows.kind[i] != EventKind::kMemcpy || rows.correlation[i] == 0) continue;
     auto const called = called_copies_.find(rows.correlation[i]);
     if (called == called_copies_.end()) continue;
-    if (detail.direction == model::CopyDirection::kUnknown) detail.direction = called->second.direction;
+    if (detail.direction == model::CopyDirection::kUnknown)
+      detail.direction = called->second.direction;
     if (detail.bytes == 0) detail.bytes = called->second.bytes;
   }
 }
@@ -148,7 +159,8 @@ void SpaceTrace::complete_copies(EventBatch& rows) const {
 void SpaceTrace::add(std::vector<DecodedPiece> pieces) {
   for (DecodedPiece const& piece : pieces) {
     has_host_steps_ = has_host_steps_ || piece.events.has_host_steps;
-    for (PieceEvents::CalledCopy const& copy : piece.events.copies) called_copies_.emplace(copy.correlation, copy.detail);
+    for (PieceEvents::CalledCopy const& copy : piece.events.copies)
+      called_copies_.emplace(copy.correlation, copy.detail);
   }
   for (DecodedPiece& piece : pieces) add_piece(piece);
   for (uint32_t plane = 0; plane < planes_.size(); ++plane) {
@@ -164,7 +176,9 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
   broken_ += events.broken;
   whole_graphs_ += events.whole_graphs;
   log().unknown_events += events.unknown;
-  auto const extend = [](auto& to, auto const& from) { to.insert(to.end(), from.begin(), from.end()); };
+  auto const extend = [](auto& to, auto const& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   switch (planes_[piece.plane].plan.lines[piece.line]) {
     case LineRole::kDerived:
       return;
@@ -177,16 +191,17 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
     case LineRole::kOps:
       if (!events.async.empty()) extend(async_parts_[piece.plane], events.async);
       if (!events.beside.empty()) {
-        SpaceTrack& beside =
-            track({TrackKey::Sort::kControlFlow, piece.plane, 0}, beside_device(piece.plane, "loops, branches and calls"));
+        SpaceTrack& beside = track({TrackKey::Sort::kControlFlow, piece.plane, 0},
+                                   beside_device(piece.plane, "loops, branches and calls"));
         append(beside, piece.plane, std::move(events.beside));
       }
       break;
     case LineRole::kOverhead:
       if (!events.beside.empty()) {
         LineIndex const& line = index_.planes[piece.plane].lines[piece.line];
-        append(track({TrackKey::Sort::kOverhead, piece.plane, line.id}, beside_device(piece.plane, line.name)), piece.plane,
-               std::move(events.beside));
+        append(track({TrackKey::Sort::kOverhead, piece.plane, line.id},
+                     beside_device(piece.plane, line.name)),
+               piece.plane, std::move(events.beside));
       }
       if (events.rows.empty()) return;
       break;
@@ -201,10 +216,11 @@ void SpaceTrace::add_samples(uint32_t plane, EventBatch const& rows) {
   auto const& details = std::get<model::DetailColumn<model::SampleDetail>>(rows.details);
   for (size_t i = 0; i < rows.size(); ++i) {
     StringId const name = name_of(plane, rows.name[i].value);
-    std::string const text = shown(planes_[plane].tables->events.facts()[rows.name[i].value].name, kMostTrackNameBytes);
-    SpaceTrack& counter =
-        track({TrackKey::Sort::kCounter, plane, rows.name[i].value},
-              {model::TrackKind::kCounter, text, 0, planes_[plane].plan.device, model::StreamKind::kCompute, 0});
+    std::string const text =
+        shown(planes_[plane].tables->events.facts()[rows.name[i].value].name, kMostTrackNameBytes);
+    SpaceTrack& counter = track({TrackKey::Sort::kCounter, plane, rows.name[i].value},
+                                {model::TrackKind::kCounter, text, 0, planes_[plane].plan.device,
+                                 model::StreamKind::kCompute, 0});
     ++counter.events;
     builder_.events(counter.id).add(EventKind::kSample, rows.start[i], 0, name, 0, details[i]);
   }
@@ -247,22 +263,26 @@ void SpaceTrace::add_async_ops(uint32_t plane) {
   }
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     std::string const lane_name = lane == 0 ? name : fmt::format("{} {}", name, lane + 1);
-    SpaceTrack& to = track({TrackKey::Sort::kAsyncLane, plane, static_cast<int64_t>(lane)},
-                           {model::TrackKind::kStream, lane_name, -1, plan.device, model::StreamKind::kCompute, 0});
+    SpaceTrack& to = track(
+        {TrackKey::Sort::kAsyncLane, plane, static_cast<int64_t>(lane)},
+        {model::TrackKind::kStream, lane_name, -1, plan.device, model::StreamKind::kCompute, 0});
     append(to, plane, std::move(lanes[lane]));
   }
   if (!ranges.empty())
-    append(track({TrackKey::Sort::kRanges, plane, INT64_MIN}, beside_device(plane, name)), plane, std::move(ranges));
+    append(track({TrackKey::Sort::kRanges, plane, INT64_MIN}, beside_device(plane, name)), plane,
+           std::move(ranges));
 }
 
-/// On a track of threads, because there steps are; it is the device's own time, which is why the track belongs to the device. A
-/// GPU's line of steps is made from those of the host where there are any: then it is not one more.
+/// On a track of threads, because there steps are; it is the device's own time, which is why the
+/// track belongs to the device. A GPU's line of steps is made from those of the host where there
+/// are any: then it is not one more.
 void SpaceTrace::add_device_steps(uint32_t plane) {
   auto const found = steps_.find(plane);
   if (found == steps_.end() || found->second.empty()) return;
   bool const are_steps = planes_[plane].plan.vocabulary == Vocabulary::kXlaOps || !has_host_steps_;
   auto& steps = found->second;
-  std::stable_sort(steps.begin(), steps.end(), [](auto const& a, auto const& b) { return a.start < b.start; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](auto const& a, auto const& b) { return a.start < b.start; });
   EventBatch rows;
   for (size_t i = 0; i < steps.size(); ++i) {
     StringId const name{steps[i].name};
@@ -273,7 +293,8 @@ void SpaceTrace::add_device_steps(uint32_t plane) {
       rows.add_range(steps[i].start, steps[i].dur, name);
     }
   }
-  append(track({TrackKey::Sort::kSteps, plane, 0}, beside_device(plane, "Steps")), plane, std::move(rows));
+  append(track({TrackKey::Sort::kSteps, plane, 0}, beside_device(plane, "Steps")), plane,
+         std::move(rows));
 }
 
 void SpaceTrace::name_tracks() {
@@ -282,10 +303,12 @@ void SpaceTrace::name_tracks() {
     model::Track& track = merged.track;
     if (track.kind == model::TrackKind::kStream) {
       if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
-      if (2 * merged.collectives > merged.events) track.stream_kind = model::StreamKind::kCommunication;
+      if (2 * merged.collectives > merged.events)
+        track.stream_kind = model::StreamKind::kCommunication;
     } else if (track.kind == model::TrackKind::kThread) {
       // Threads of a pool have one name.
-      if (int const number = ++seen[track.name]; number > 1) track.name += fmt::format(" #{}", number);
+      if (int const number = ++seen[track.name]; number > 1)
+        track.name += fmt::format(" #{}", number);
     }
     builder_.update_track(merged.id, track);
   }

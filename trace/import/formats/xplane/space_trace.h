@@ -41,7 +41,8 @@ class SpaceTrace {
   model::ImportLog& log() { return builder_.log(); }
   /// In the order of the file.
   void add(std::vector<DecodedPiece> pieces);
-  /// `origin_ns`: time 0 of the trace on the file's clock. `file`: its name may tell the host and the rank.
+  /// `origin_ns`: time 0 of the trace on the file's clock. `file`: its name may tell the host and
+  /// the rank.
   model::Trace finish(int64_t origin_ns, std::string const& file) &&;
 
  private:
@@ -93,12 +94,14 @@ class SpaceTrace {
   std::map<TrackKey, size_t> numbers_;
   std::map<int32_t, int64_t> next_stream_;           ///< by device, of streams that have no number
   std::vector<std::vector<model::StringId>> names_;  ///< by plane and place in its table
-  std::unordered_map<uint64_t, model::CopyDetail, base::HashNumber> called_copies_;  ///< by correlation
+  std::unordered_map<uint64_t, model::CopyDetail, base::HashNumber>
+      called_copies_;  ///< by correlation
   std::map<uint32_t, std::vector<PieceEvents::AsyncOp>> async_lines_,
-      async_parts_;                                                 ///< by plane; of the line for it, of the ops'
+      async_parts_;  ///< by plane; of the line for it, of the ops'
   std::map<uint32_t, std::vector<PieceEvents::DeviceStep>> steps_;  ///< by plane
   bool has_host_steps_ = false;
-  uint64_t aggregated_ = 0, unnamed_ = 0, broken_ = 0, cut_names_ = 0, folded_tracks_ = 0, derived_ = 0, whole_graphs_ = 0;
+  uint64_t aggregated_ = 0, unnamed_ = 0, broken_ = 0, cut_names_ = 0, folded_tracks_ = 0,
+           derived_ = 0, whole_graphs_ = 0;
 };
 
 }  // namespace stepscope::import

@@ -12,7 +12,15 @@
 namespace stepscope::import {
 
 struct RawStat {
-  enum class Type : uint8_t { kNone = 0, kReal = 2, kUnsigned = 3, kSigned = 4, kText = 5, kBytes = 6, kReference = 7 };
+  enum class Type : uint8_t {
+    kNone = 0,
+    kReal = 2,
+    kUnsigned = 3,
+    kSigned = 4,
+    kText = 5,
+    kBytes = 6,
+    kReference = 7
+  };
   int64_t metadata_id = 0;
   Type type = Type::kNone;
   base::ProtobufField value;
@@ -22,17 +30,20 @@ struct RawStat {
     if (type == Type::kUnsigned || type == Type::kSigned) return value.signed_value();
     if (type == Type::kText) {
       int64_t number = 0;
-      auto const [end, error] = std::from_chars(value.bytes.data(), value.bytes.data() + value.bytes.size(), number);
+      auto const [end, error] =
+          std::from_chars(value.bytes.data(), value.bytes.data() + value.bytes.size(), number);
       if (error == std::errc() && end == value.bytes.data() + value.bytes.size()) return number;
       return std::nullopt;
     }
     constexpr double kMost = 9e18;
-    if (type == Type::kReal && std::fabs(value.real_value()) < kMost) return static_cast<int64_t>(value.real_value());
+    if (type == Type::kReal && std::fabs(value.real_value()) < kMost)
+      return static_cast<int64_t>(value.real_value());
     return std::nullopt;
   }
   /// Nothing when it is no finite number.
   [[nodiscard]] std::optional<double> real() const {
-    if (type == Type::kReal) return std::isfinite(value.real_value()) ? std::optional(value.real_value()) : std::nullopt;
+    if (type == Type::kReal)
+      return std::isfinite(value.real_value()) ? std::optional(value.real_value()) : std::nullopt;
     if (type == Type::kUnsigned) return static_cast<double>(value.value);
     if (type == Type::kSigned) return static_cast<double>(value.signed_value());
     return std::nullopt;
@@ -55,7 +66,10 @@ inline RawStat read_stat(std::string_view message) {
     if (field.number < kFirst || field.number > kLast || field.is_cut) continue;
     auto const type = static_cast<Type>(field.number);
     bool const is_bytes = type == Type::kText || type == Type::kBytes;
-    if (field.type != (type == Type::kReal ? WireType::kFixed64 : is_bytes ? WireType::kBytes : WireType::kVarint)) continue;
+    if (field.type != (type == Type::kReal ? WireType::kFixed64
+                       : is_bytes          ? WireType::kBytes
+                                           : WireType::kVarint))
+      continue;
     stat.type = type;
     stat.value = field;
   }

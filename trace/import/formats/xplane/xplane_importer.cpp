@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kPieceBytes = size_t{1} << 19U;
 /// Protocol Buffers have no messages of 2 GiB.
 constexpr size_t kMostUnpackedBytes = size_t{1} << 31U;
-/// Times since the Unix epoch are later than this, the year 2001; others are since the profile began.
+/// Times since the Unix epoch are later than this, the year 2001; others are since the profile
+/// began.
 constexpr int64_t kEarliestEpochNs = 1'000'000'000'000'000'000;
 
 /// All that unpacks.
@@ -37,7 +38,8 @@ std::string unpack(Input const& input, std::optional<std::string>& damage) {
   return bytes;
 }
 
-/// Time 0 of the trace on the clock of the lines: their first time, where that is the epoch's, else where the clock begins.
+/// Time 0 of the trace on the clock of the lines: their first time, where that is the epoch's, else
+/// where the clock begins.
 int64_t origin_of(SpaceIndex const& index) {
   int64_t first = 0;
   for (PlaneIndex const& plane : index.planes) {
@@ -56,7 +58,8 @@ std::vector<PlannedPlane> plan_planes(SpaceIndex const& index) {
   for (size_t i = 0; i < planes.size(); ++i) planes[i].plan = plan_plane(index.planes[i], numbers);
   tbb::parallel_for(size_t{0}, planes.size(), [&](size_t i) {
     if (planes[i].plan.role == PlaneRole::kLeftOut) return;
-    planes[i].tables = std::make_unique<PlaneTables>(index.planes[i].bytes, planes[i].plan.vocabulary);
+    planes[i].tables =
+        std::make_unique<PlaneTables>(index.planes[i].bytes, planes[i].plan.vocabulary);
   });
   return planes;
 }
@@ -66,19 +69,22 @@ struct PieceToRead {
   LinePiece piece;
 };
 
-std::vector<PieceToRead> pieces_of(SpaceIndex const& index, std::vector<PlannedPlane> const& planes) {
+std::vector<PieceToRead> pieces_of(SpaceIndex const& index,
+                                   std::vector<PlannedPlane> const& planes) {
   std::vector<PieceToRead> pieces;
   for (uint32_t plane = 0; plane < planes.size(); ++plane) {
     if (planes[plane].tables == nullptr) continue;
     for (uint32_t line = 0; line < index.planes[plane].lines.size(); ++line) {
       if (planes[plane].plan.lines[line] == LineRole::kDerived) continue;
-      for (LinePiece const& piece : index.planes[plane].lines[line].pieces) pieces.push_back({plane, line, piece});
+      for (LinePiece const& piece : index.planes[plane].lines[line].pieces)
+        pieces.push_back({plane, line, piece});
     }
   }
   return pieces;
 }
 
-std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPlane> const& planes, int64_t origin_ns) {
+std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPlane> const& planes,
+                                 int64_t origin_ns) {
   std::vector<PieceToRead> const pieces = pieces_of(index, planes);
   std::vector<DecodedPiece> decoded(pieces.size());
   tbb::parallel_for(size_t{0}, pieces.size(), [&](size_t i) {
@@ -86,7 +92,8 @@ std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPla
     PieceContext context;
     context.role = planes[plane].plan.lines[line];
     context.tables = planes[plane].tables.get();
-    context.begin_ns = saturated_difference(index.planes[plane].lines[line].timestamp_ns, origin_ns);
+    context.begin_ns =
+        saturated_difference(index.planes[plane].lines[line].timestamp_ns, origin_ns);
     context.device = planes[plane].plan.device;
     decoded[i] = {plane, line, read_piece(piece, context)};
   });
@@ -110,7 +117,9 @@ bool is_other_message(Input const& input, std::string_view file_name) {
 
 bool is_xplane(Input const& input) { return looks_like_space(input.head()); }
 
-base::Expected<model::Trace> read_xplane(Input const& input) { return read_xplane(input, kPieceBytes); }
+base::Expected<model::Trace> read_xplane(Input const& input) {
+  return read_xplane(input, kPieceBytes);
+}
 
 base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes) {
   std::string unpacked;
@@ -122,12 +131,17 @@ base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes)
   }
   SpaceIndex const index = index_space(*plain, piece_bytes);
   if (index.events > file::events_that_fit()) {
-    return base::fail("{}: holds {} events, more than the {} that fit into this machine's memory, record for a shorter time",
-                      input.name(), index.events, file::events_that_fit());
+    return base::fail(
+        "{}: holds {} events, more than the {} that fit into this machine's memory, record for a "
+        "shorter time",
+        input.name(), index.events, file::events_that_fit());
   }
   if (index.events == 0) {
-    return damage ? base::fail("{}: {}", input.name(), *damage)
-                  : base::fail("{}: is an XLA profile without events, record again while the program works", input.name());
+    return damage
+               ? base::fail("{}: {}", input.name(), *damage)
+               : base::fail(
+                     "{}: is an XLA profile without events, record again while the program works",
+                     input.name());
   }
   std::vector<PlannedPlane> const planes = plan_planes(index);
   int64_t const origin_ns = origin_of(index);

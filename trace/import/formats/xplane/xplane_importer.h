@@ -1,6 +1,7 @@
-// Profiles of XLA, as JAX, TensorFlow and PyTorch/XLA write them: .xplane.pb, an XSpace of Protocol Buffers, packed or not. One
-// walk finds the lines, then pieces of them are decoded on all cores; the bytes are looked at where they are. What the planes and
-// lines mean: docs/design/decisions/0013-xla-profiles.md.
+// Profiles of XLA, as JAX, TensorFlow and PyTorch/XLA write them: .xplane.pb, an XSpace of Protocol
+// Buffers, packed or not. One walk finds the lines, then pieces of them are decoded on all cores;
+// the bytes are looked at where they are. What the planes and lines mean:
+// docs/design/decisions/0013-xla-profiles.md.
 #pragma once
 
 #include "trace/base/expected.h"
@@ -13,7 +14,8 @@ struct Importer;
 
 Importer xplane_importer();
 bool is_xplane(Input const& input);
-/// What is cut off or damaged is said in the log, the rest is read. Errors: no events, or too many for the machine's memory.
+/// What is cut off or damaged is said in the log, the rest is read. Errors: no events, or too many
+/// for the machine's memory.
 base::Expected<model::Trace> read_xplane(Input const& input);
 /// The same in pieces of about `piece_bytes`, which change nothing but the time that it takes.
 base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes);

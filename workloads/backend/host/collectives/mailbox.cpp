@@ -22,7 +22,8 @@ void Mailbox::send(float const* data, size_t count) {
   if (float* const target = waiting_; target != nullptr && kept_.empty()) {
     STEPSCOPE_CHECK(waiting_count_ == count);
     lock.unlock();
-    copy(target, data, count);  // the receiver leaves it alone until waiting_ says that it is filled
+    copy(target, data,
+         count);  // the receiver leaves it alone until waiting_ says that it is filled
     lock.lock();
     waiting_ = nullptr;
   } else {

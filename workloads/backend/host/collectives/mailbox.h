@@ -1,6 +1,7 @@
-// Messages from one thread to another, in order. A send never waits for its receive: the message is copied straight to a receiver
-// that already waits, and kept in a buffer otherwise. So two stages of a pipeline may both send before they receive, which would
-// block forever if a send were over only with its receive.
+// Messages from one thread to another, in order. A send never waits for its receive: the message is
+// copied straight to a receiver that already waits, and kept in a buffer otherwise. So two stages
+// of a pipeline may both send before they receive, which would block forever if a send were over
+// only with its receive.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +12,8 @@
 
 namespace stepscope::workloads::host {
 
-/// One sender thread and one receiver thread. Holds as many messages as were sent and not received; buffers are used again.
+/// One sender thread and one receiver thread. Holds as many messages as were sent and not received;
+/// buffers are used again.
 class Mailbox {
  public:
   /// `data` may change as soon as this returns.

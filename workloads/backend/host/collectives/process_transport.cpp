@@ -10,8 +10,8 @@
 namespace stepscope::workloads::host {
 namespace {
 
-/// The first of `count` numbers that no other communicator has: all processes make theirs in the same order, and rings inside one
-/// process count from 1.
+/// The first of `count` numbers that no other communicator has: all processes make theirs in the
+/// same order, and rings inside one process count from 1.
 uint64_t next_shared_ids(uint64_t count) {
   static std::atomic<uint64_t> last = uint64_t{1} << 32U;
   return last.fetch_add(count, std::memory_order_relaxed);
@@ -20,7 +20,8 @@ uint64_t next_shared_ids(uint64_t count) {
 /// Calls `work(begin, length)` for each message that [0, count) travels as.
 template <class Work>
 void for_messages(size_t count, Work const& work) {
-  for (size_t begin = 0; begin < count; begin += kPieceFloats) work(begin, std::min(count - begin, kPieceFloats));
+  for (size_t begin = 0; begin < count; begin += kPieceFloats)
+    work(begin, std::min(count - begin, kPieceFloats));
 }
 
 }  // namespace
@@ -37,14 +38,16 @@ ProcessTransport::ProcessTransport(std::shared_ptr<Processes> processes, uint32_
 }
 
 int ProcessTransport::tag(Purpose purpose, uint32_t from, uint32_t to) const {
-  return static_cast<int>((static_cast<uint32_t>(purpose) * local_ + from % local_) * local_ + to % local_);
+  return static_cast<int>((static_cast<uint32_t>(purpose) * local_ + from % local_) * local_ +
+                          to % local_);
 }
 
 Mailbox& ProcessTransport::mailbox(Purpose purpose, uint32_t from, uint32_t to) {
   return mailboxes_[static_cast<size_t>(tag(purpose, from, to))];
 }
 
-void ProcessTransport::put(Purpose purpose, uint32_t from, uint32_t to, float const* data, size_t count) {
+void ProcessTransport::put(Purpose purpose, uint32_t from, uint32_t to, float const* data,
+                           size_t count) {
   if (has(to)) return mailbox(purpose, from, to).send(data, count);
   for_messages(count, [&](size_t begin, size_t length) {
     processes_->send(to / local_, tag(purpose, from, to), data + begin, length * sizeof(float));
@@ -54,7 +57,8 @@ void ProcessTransport::put(Purpose purpose, uint32_t from, uint32_t to, float co
 void ProcessTransport::get(Purpose purpose, uint32_t from, uint32_t to, float* data, size_t count) {
   if (has(from)) return mailbox(purpose, from, to).receive(data, count);
   for_messages(count, [&](size_t begin, size_t length) {
-    processes_->receive(from / local_, tag(purpose, from, to), data + begin, length * sizeof(float));
+    processes_->receive(from / local_, tag(purpose, from, to), data + begin,
+                        length * sizeof(float));
   });
 }
 
@@ -67,7 +71,8 @@ void ProcessTransport::give(uint32_t rank, uint32_t to, float const* data, size_
   put(Purpose::kCollective, rank, to, data, count);
 }
 
-float const* ProcessTransport::take(uint32_t rank, Origin const& from, size_t count, float* landing) {
+float const* ProcessTransport::take(uint32_t rank, Origin const& from, size_t count,
+                                    float* landing) {
   STEPSCOPE_CHECK(landing != nullptr || count <= kPieceFloats);
   float* const to = landing != nullptr ? landing : pieces_[rank - first_].data();
   get(Purpose::kCollective, from.member, rank, to, count);

@@ -1,5 +1,6 @@
-// Members in several processes: those of this one exchange through memory, the others through messages (workloads/processes/).
-// Everything is copied. When a process is gone every call returns at once, with whatever is in the buffers.
+// Members in several processes: those of this one exchange through memory, the others through
+// messages (workloads/processes/). Everything is copied. When a process is gone every call returns
+// at once, with whatever is in the buffers.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,9 @@ class ProcessTransport final : public Transport {
 
   [[nodiscard]] uint64_t id() const override { return id_; }
   [[nodiscard]] uint32_t members() const override { return members_; }
-  [[nodiscard]] bool has(uint32_t member) const override { return member >= first_ && member - first_ < local_; }
+  [[nodiscard]] bool has(uint32_t member) const override {
+    return member >= first_ && member - first_ < local_;
+  }
   [[nodiscard]] bool shares_memory() const override { return false; }
 
   void begin(uint32_t rank, float const* data, float* writable, size_t count) override;
@@ -41,8 +44,9 @@ class ProcessTransport final : public Transport {
   std::shared_ptr<Processes> processes_;
   uint64_t id_;
   uint32_t local_, first_, members_;
-  std::vector<std::vector<float>> pieces_;  ///< of each of this process's members: what it took last
-  std::unique_ptr<Mailbox[]> mailboxes_;    ///< [purpose][from][to], of this process's members
+  std::vector<std::vector<float>>
+      pieces_;                            ///< of each of this process's members: what it took last
+  std::unique_ptr<Mailbox[]> mailboxes_;  ///< [purpose][from][to], of this process's members
 };
 
 }  // namespace stepscope::workloads::host

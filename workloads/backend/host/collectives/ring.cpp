@@ -1,6 +1,7 @@
-// The collectives of host devices; see ring.h. The ring all-reduce: step s of member r takes segment (r − 1 − s) mod n from
-// member r − 1, adds it to its own in the first n − 1 steps and replaces its own in the others. Where memory is shared, the step
-// that completes a segment also writes it back to member r − 1, which no one but r reads it from: that saves the last step of the
+// The collectives of host devices; see ring.h. The ring all-reduce: step s of member r takes
+// segment (r − 1 − s) mod n from member r − 1, adds it to its own in the first n − 1 steps and
+// replaces its own in the others. Where memory is shared, the step that completes a segment also
+// writes it back to member r − 1, which no one but r reads it from: that saves the last step of the
 // all-gather, and between two members all of it.
 #include "workloads/backend/host/collectives/ring.h"
 
@@ -14,7 +15,8 @@ namespace stepscope::workloads::host {
 namespace {
 
 constexpr size_t kLineFloats = 16;
-/// A neighbour's piece lies in its core's cache: lines are asked for so far ahead that they have come by then, 2 KiB.
+/// A neighbour's piece lies in its core's cache: lines are asked for so far ahead that they have
+/// come by then, 2 KiB.
 constexpr size_t kFloatsAhead = 512;
 
 void copy_unless_same(float const* from, float* to, size_t count) {
@@ -27,12 +29,14 @@ void add_to(float* own, float const* theirs, size_t length) {
 }
 
 /// sum = (so_far + theirs) · factor
-void add_and_scale(float* sum, float const* so_far, float const* theirs, size_t length, float factor) {
+void add_and_scale(float* sum, float const* so_far, float const* theirs, size_t length,
+                   float factor) {
 #pragma omp simd
   for (size_t i = 0; i < length; ++i) sum[i] = (so_far[i] + theirs[i]) * factor;
 }
 
-/// own = theirs = (own + theirs) · factor, while the lines of both that come later are brought near to be written.
+/// own = theirs = (own + theirs) · factor, while the lines of both that come later are brought near
+/// to be written.
 void add_and_scale_both(float* own, float* theirs, size_t length, float factor) {
   size_t const whole = length - length % kLineFloats;
   size_t const last = length > 0 ? length - 1 : 0;
@@ -41,7 +45,8 @@ void add_and_scale_both(float* own, float* theirs, size_t length, float factor) 
     __builtin_prefetch(own + ahead, 1);
     __builtin_prefetch(theirs + ahead, 1);
 #pragma omp simd
-    for (size_t i = line; i < line + kLineFloats; ++i) own[i] = theirs[i] = (own[i] + theirs[i]) * factor;
+    for (size_t i = line; i < line + kLineFloats; ++i)
+      own[i] = theirs[i] = (own[i] + theirs[i]) * factor;
   }
   for (size_t i = whole; i < length; ++i) own[i] = theirs[i] = (own[i] + theirs[i]) * factor;
 }
@@ -49,7 +54,8 @@ void add_and_scale_both(float* own, float* theirs, size_t length, float factor) 
 /// Calls `work(begin, length)` for each piece of [0, count).
 template <class Work>
 void for_pieces(size_t count, Work const& work) {
-  for (size_t begin = 0; begin < count; begin += kPieceFloats) work(begin, std::min(count - begin, kPieceFloats));
+  for (size_t begin = 0; begin < count; begin += kPieceFloats)
+    work(begin, std::min(count - begin, kPieceFloats));
 }
 
 }  // namespace
@@ -91,8 +97,10 @@ void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
   float const scale = 1.0F / static_cast<float>(n);
 
   size_t const segment = (count + n - 1) / n;
-  auto const pieces = static_cast<uint32_t>(std::max<size_t>(1, (segment + kPieceFloats - 1) / kPieceFloats));
-  // Begin and length of a piece. The last segments may be shorter: they have empty pieces, so that all members count as many.
+  auto const pieces =
+      static_cast<uint32_t>(std::max<size_t>(1, (segment + kPieceFloats - 1) / kPieceFloats));
+  // Begin and length of a piece. The last segments may be shorter: they have empty pieces, so that
+  // all members count as many.
   auto const piece_of = [&](size_t owner, size_t piece) {
     size_t const last = std::min(count, (owner + 1) * segment);
     size_t const begin = std::min(last, owner * segment + piece * kPieceFloats);
@@ -127,7 +135,8 @@ void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
       transport.finish_piece(rank);
     }
   }
-  // The right neighbour reads this buffer, and may write its last segment, until it has done its last step.
+  // The right neighbour reads this buffer, and may write its last segment, until it has done its
+  // last step.
   transport.end(rank, Transport::Readers::kRightNeighbour);
 }
 
@@ -141,7 +150,9 @@ void Ring::reduce_scatter_mean(uint32_t rank, float const* send, float* receive,
   transport_->begin(rank, send, nullptr, count);
   for (uint32_t distance = 1; distance < n; ++distance) {
     uint32_t const to = (rank + n - distance) % n;
-    for_pieces(part, [&](size_t begin, size_t length) { transport_->give(rank, to, send + to * part + begin, length); });
+    for_pieces(part, [&](size_t begin, size_t length) {
+      transport_->give(rank, to, send + to * part + begin, length);
+    });
   }
 
   for_pieces(part, [&](size_t begin, size_t length) {
@@ -150,7 +161,8 @@ void Ring::reduce_scatter_mean(uint32_t rank, float const* send, float* receive,
     for (uint32_t distance = 1; distance < n; ++distance) {
       Origin const origin{(rank + distance) % n, rank * part + begin, 0};
       float const* const theirs = transport_->take(rank, origin, length, nullptr);
-      add_and_scale(sum, distance == 1 ? own : sum, theirs, length, distance + 1 == n ? scale : 1.0F);
+      add_and_scale(sum, distance == 1 ? own : sum, theirs, length,
+                    distance + 1 == n ? scale : 1.0F);
     }
   });
   transport_->end(rank, Transport::Readers::kAll);
@@ -163,7 +175,8 @@ void Ring::all_gather(uint32_t rank, float const* send, float* receive, size_t c
   if (n == 1) return copy_unless_same(send, receive, part);
 
   transport_->begin(rank, send, nullptr, count);
-  for (uint32_t distance = 1; distance < n; ++distance) transport_->give(rank, (rank + n - distance) % n, send, part);
+  for (uint32_t distance = 1; distance < n; ++distance)
+    transport_->give(rank, (rank + n - distance) % n, send, part);
 
   // From the right neighbour on: the members do not all read the same one.
   copy_unless_same(send, receive + rank * part, part);
@@ -175,7 +188,8 @@ void Ring::all_gather(uint32_t rank, float const* send, float* receive, size_t c
   transport_->end(rank, Transport::Readers::kAll);
 }
 
-void Ring::broadcast(uint32_t rank, uint32_t root, float const* send, float* receive, size_t count) {
+void Ring::broadcast(uint32_t rank, uint32_t root, float const* send, float* receive,
+                     size_t count) {
   STEPSCOPE_CHECK(root < members_);
   bool const copies = !transport_->shares_memory();
   float answer = 0;

@@ -1,4 +1,5 @@
-// Collectives through shared memory; see thread_transport.h. Each member publishes one number, its progress.
+// Collectives through shared memory; see thread_transport.h. Each member publishes one number, its
+// progress.
 #include "workloads/backend/host/collectives/thread_transport.h"
 
 #include "trace/base/check.h"
@@ -54,7 +55,9 @@ float const* ThreadTransport::take(uint32_t rank, Origin const& from, size_t, fl
   return other.data + from.offset;
 }
 
-float* ThreadTransport::writable(Origin const& from) { return state_[from.member].writable + from.offset; }
+float* ThreadTransport::writable(Origin const& from) {
+  return state_[from.member].writable + from.offset;
+}
 
 void ThreadTransport::finish_piece(uint32_t rank) { publish(state_[rank]); }
 
@@ -66,7 +69,9 @@ void ThreadTransport::end(uint32_t rank, Readers readers) {
   for (uint32_t member = 0; member < members_; ++member) await(state_[member], me.done);
 }
 
-void ThreadTransport::send(uint32_t rank, uint32_t to, float const* data, size_t count) { mailbox(rank, to).send(data, count); }
+void ThreadTransport::send(uint32_t rank, uint32_t to, float const* data, size_t count) {
+  mailbox(rank, to).send(data, count);
+}
 
 void ThreadTransport::receive(uint32_t rank, uint32_t from, float* data, size_t count) {
   mailbox(from, rank).receive(data, count);

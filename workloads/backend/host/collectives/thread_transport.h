@@ -30,12 +30,15 @@ class ThreadTransport final : public Transport {
 
  private:
   struct alignas(64) Member {
-    std::atomic<uint32_t> progress = 0;  ///< beginnings, pieces and ends since the ring exists; wraps, compared by difference
-    float const* data = nullptr;         ///< what others read, and `writable` what they write: published by the progress
+    std::atomic<uint32_t> progress =
+        0;  ///< beginnings, pieces and ends since the ring exists; wraps, compared by difference
+    float const* data =
+        nullptr;  ///< what others read, and `writable` what they write: published by the progress
     float* writable = nullptr;
     size_t count = 0;
-    uint32_t begun = 0;  ///< progress when the current collective had begun; the same on all members
-    uint32_t done = 0;   ///< what this member has made of its progress
+    uint32_t begun =
+        0;              ///< progress when the current collective had begun; the same on all members
+    uint32_t done = 0;  ///< what this member has made of its progress
   };
   static void publish(Member& member);
   static void await(Member const& member, uint32_t progress);

@@ -27,17 +27,19 @@ Run make_run(std::vector<Call> const& calls, int32_t devices, int64_t offset = 0
   model::Run run;
   for (int32_t d = 0; d < devices; ++d) {
     TraceBuilder builder;
-    TrackId const stream = builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
+    TrackId const stream =
+        builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
     for (Call const& call : calls)
       if (call.device == d)
-        builder.events(stream).add(EventKind::kCollective, call.when.begin - d * offset, call.when.length(), builder.intern("c"),
-                                   0, call.detail);
+        builder.events(stream).add(EventKind::kCollective, call.when.begin - d * offset,
+                                   call.when.length(), builder.intern("c"), 0, call.detail);
     run.ranks.push_back({std::move(builder).finish(), d * offset, ""});
   }
   return run;
 }
 
-CollectiveDetail all_reduce(uint64_t bytes, uint64_t sequence, int32_t rank, uint32_t participants) {
+CollectiveDetail all_reduce(uint64_t bytes, uint64_t sequence, int32_t rank,
+                            uint32_t participants) {
   return {bytes, 5, sequence, CollectiveOp::kAllReduce, participants, rank, -1};
 }
 
@@ -59,9 +61,11 @@ TEST(Collectives, TransferIsTheShortestAndTheLastToComeWaitsNothing) {
 }
 
 TEST(Collectives, NoBandwidthWhenAParticipantOrTheBytesAreMissing) {
-  model::Run const partial = make_run({{0, {0, 10}, all_reduce(100, 1, 0, 3)}, {1, {0, 10}, all_reduce(100, 1, 1, 3)}}, 2);
+  model::Run const partial =
+      make_run({{0, {0, 10}, all_reduce(100, 1, 0, 3)}, {1, {0, 10}, all_reduce(100, 1, 1, 3)}}, 2);
   EXPECT_FALSE(match_collectives(index_devices(partial))[0].busbw_gbps);
-  model::Run const no_bytes = make_run({{0, {0, 10}, all_reduce(0, 1, 0, 2)}, {1, {0, 10}, all_reduce(0, 1, 1, 2)}}, 2);
+  model::Run const no_bytes =
+      make_run({{0, {0, 10}, all_reduce(0, 1, 0, 2)}, {1, {0, 10}, all_reduce(0, 1, 1, 2)}}, 2);
   EXPECT_FALSE(match_collectives(index_devices(no_bytes))[0].busbw_gbps);
 }
 
@@ -94,8 +98,10 @@ TEST(Collectives, WithoutNumbersOrderOpAndBytesDecide) {
 
 TEST(Collectives, AMissingFirstOneDoesNotShiftNumberedOnes) {
   // Device 1 was recorded from the second on; by order every pair would be wrong.
-  model::Run const run = make_run(
-      {{0, {0, 10}, all_reduce(1, 0, 0, 2)}, {0, {20, 30}, all_reduce(1, 1, 0, 2)}, {1, {25, 30}, all_reduce(1, 1, 1, 2)}}, 2);
+  model::Run const run = make_run({{0, {0, 10}, all_reduce(1, 0, 0, 2)},
+                                   {0, {20, 30}, all_reduce(1, 1, 0, 2)},
+                                   {1, {25, 30}, all_reduce(1, 1, 1, 2)}},
+                                  2);
   auto const found = match_collectives(index_devices(run));
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].participants.size(), 1U);
@@ -112,9 +118,11 @@ TEST(Collectives, CommunicatorsDoNotMix) {
 
 TEST(Collectives, BusFactorsAreThoseOfTheDefinitions) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllReduce, 4), 1.5);
-  for (CollectiveOp const op : {CollectiveOp::kReduceScatter, CollectiveOp::kAllGather, CollectiveOp::kAllToAll})
+  for (CollectiveOp const op :
+       {CollectiveOp::kReduceScatter, CollectiveOp::kAllGather, CollectiveOp::kAllToAll})
     EXPECT_DOUBLE_EQ(bus_factor(op, 4), 0.75);
-  for (CollectiveOp const op : {CollectiveOp::kBroadcast, CollectiveOp::kReduce, CollectiveOp::kSend, CollectiveOp::kReceive})
+  for (CollectiveOp const op : {CollectiveOp::kBroadcast, CollectiveOp::kReduce,
+                                CollectiveOp::kSend, CollectiveOp::kReceive})
     EXPECT_DOUBLE_EQ(bus_factor(op, 4), 1);
 }
 
@@ -147,7 +155,9 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
       ASSERT_EQ(collective.participants.size(), peers);
       ASSERT_EQ(collective.transfer_ns, shortest);
       ASSERT_EQ(collective.skew_ns, last - first);
-      ASSERT_EQ(collective.participants[static_cast<size_t>(collective.last_participant)].when.begin, last);
+      ASSERT_EQ(
+          collective.participants[static_cast<size_t>(collective.last_participant)].when.begin,
+          last);
     }
     ASSERT_EQ(participants, calls.size());
   }
@@ -160,7 +170,8 @@ TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
     facts.communicator = 3;
     facts.op = CollectiveOp::kAllReduce;
     facts.bytes = uint64_t{1000} << (i % 6);
-    facts.transfer_ns = 20'000 + static_cast<int64_t>(facts.bytes) / 8 + (i % 11 == 0 ? 5'000'000 : 0);
+    facts.transfer_ns =
+        20'000 + static_cast<int64_t>(facts.bytes) / 8 + (i % 11 == 0 ? 5'000'000 : 0);
     facts.busbw_gbps = 1;
     collectives.push_back(facts);
   }
@@ -173,13 +184,15 @@ TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
 }
 
 TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
-  // Four sizes, 12 of each, that vary by up to 400 µs however large they are; the largest takes `more` longer.
+  // Four sizes, 12 of each, that vary by up to 400 µs however large they are; the largest takes
+  // `more` longer.
   auto const fits = [](int64_t more) {
     std::vector<CollectiveStats> collectives;
     for (int i = 0; i < 48; ++i) {
       CollectiveStats facts;
       facts.bytes = uint64_t{1'000'000} * static_cast<uint64_t>(i % 4);
-      facts.transfer_ns = 500'000 + static_cast<int64_t>(i) * 7 % 12 * 36'000 + (i % 4 == 3 ? more : 0);
+      facts.transfer_ns =
+          500'000 + static_cast<int64_t>(i) * 7 % 12 * 36'000 + (i % 4 == 3 ? more : 0);
       facts.busbw_gbps = 1;
       collectives.push_back(facts);
     }
@@ -202,11 +215,15 @@ TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWasHeldByIt) {
   model::Run run;
   for (int32_t d = 0; d < 2; ++d) {
     TraceBuilder builder;
-    TrackId const thread = builder.add_track({TrackKind::kThread, "t", 1, -1, StreamKind::kCompute, 0});
-    TrackId const stream = builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
+    TrackId const thread =
+        builder.add_track({TrackKind::kThread, "t", 1, -1, StreamKind::kCompute, 0});
+    TrackId const stream =
+        builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
     builder.events(stream).add(EventKind::kKernel, 0, 1000, builder.intern("k"), 0, KernelDetail{});
-    builder.events(thread).add(EventKind::kLaunch, d == 0 ? 900 : 800'000, 50, builder.intern("launch"), 1);
-    builder.events(stream).add(EventKind::kCollective, 801'000, 100, builder.intern("c"), 1, all_reduce(8, 1, d, 2));
+    builder.events(thread).add(EventKind::kLaunch, d == 0 ? 900 : 800'000, 50,
+                               builder.intern("launch"), 1);
+    builder.events(stream).add(EventKind::kCollective, 801'000, 100, builder.intern("c"), 1,
+                               all_reduce(8, 1, d, 2));
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
   Analysis const analysis = analyze(run);

@@ -14,7 +14,9 @@ using model::CollectiveOp;
 using testing_support::MadePipeline;
 using testing_support::MadeRanks;
 
-std::vector<PipelineStats> pipelines_of(MadePipeline const& options) { return analyze(options.make()).pipelines; }
+std::vector<PipelineStats> pipelines_of(MadePipeline const& options) {
+  return analyze(options.make()).pipelines;
+}
 
 std::vector<int32_t> ranks_of(PipelineStats const& pipeline) {
   std::vector<int32_t> ranks;
@@ -26,12 +28,15 @@ TEST(Pipelines, OfEqualStagesWaitAsLongAsTheirSchedulesMust) {
   for (bool const one_by_one : {false, true})
     for (int32_t const stages : {2, 3, 4})
       for (int64_t const micro_batches : {2, 4, 8}) {
-        auto const found = pipelines_of({.stages = stages, .micro_batches = micro_batches, .one_by_one = one_by_one});
+        auto const found = pipelines_of(
+            {.stages = stages, .micro_batches = micro_batches, .one_by_one = one_by_one});
         ASSERT_EQ(found.size(), 1U);
         EXPECT_EQ(found[0].micro_batches, micro_batches);
-        EXPECT_EQ(found[0].schedule, one_by_one ? PipelineSchedule::kOneForwardOneBackward : PipelineSchedule::kGpipe)
+        EXPECT_EQ(found[0].schedule,
+                  one_by_one ? PipelineSchedule::kOneForwardOneBackward : PipelineSchedule::kGpipe)
             << stages << " stages, " << micro_batches << " micro-batches";
-        EXPECT_NEAR(found[0].ideal_share, (stages - 1.0) / static_cast<double>(micro_batches + stages - 1), 1e-12);
+        EXPECT_NEAR(found[0].ideal_share,
+                    (stages - 1.0) / static_cast<double>(micro_batches + stages - 1), 1e-12);
         EXPECT_NEAR(found[0].bubble_share, found[0].ideal_share, 0.002);
         EXPECT_NEAR(found[0].imbalance, 1, 0.001);
         for (PipelineStats::Stage const& stage : found[0].stages) {
@@ -67,7 +72,8 @@ TEST(Pipelines, AStageWithMoreToDoMakesThemUnequal) {
 }
 
 /// In every step each pair exchanges some messages both ways at once, after all have computed.
-std::vector<PipelineStats> exchanged(int32_t ranks, std::vector<std::pair<int32_t, int32_t>> const& pairs) {
+std::vector<PipelineStats> exchanged(int32_t ranks,
+                                     std::vector<std::pair<int32_t, int32_t>> const& pairs) {
   MadeRanks made(ranks);
   int64_t begin = 0;
   uint64_t number = 0;
@@ -81,8 +87,10 @@ std::vector<PipelineStats> exchanged(int32_t ranks, std::vector<std::pair<int32_
         for (auto const& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
           auto const communicator = static_cast<uint64_t>(1 + 10 * from + to);
           size_t const stream = from < to ? 0 : 1;
-          made.collective(from, at + 100, at + 150, begin, {64, communicator, number, CollectiveOp::kSend, 2, 0, 1}, stream);
-          made.collective(to, at + 100, at + 150, begin, {64, communicator, number, CollectiveOp::kReceive, 2, 1, 0}, stream);
+          made.collective(from, at + 100, at + 150, begin,
+                          {64, communicator, number, CollectiveOp::kSend, 2, 0, 1}, stream);
+          made.collective(to, at + 100, at + 150, begin,
+                          {64, communicator, number, CollectiveOp::kReceive, 2, 1, 0}, stream);
         }
     }
     begin += 1000;

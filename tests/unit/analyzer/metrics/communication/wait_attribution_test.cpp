@@ -1,4 +1,5 @@
-// Who is charged with waiting, by hand and against a twin that looks at every single ns and follows DEFINITIONS word by word.
+// Who is charged with waiting, by hand and against a twin that looks at every single ns and follows
+// DEFINITIONS word by word.
 #include "analyzer/metrics/communication/wait_attribution.h"
 
 #include <gtest/gtest.h>
@@ -22,10 +23,13 @@ using testing_support::made_steps;
 using testing_support::MadeRanks;
 
 /// ns that others waited because of this, 0 without a row.
-int64_t charged(Analysis const& analysis, int32_t rank, std::string const& cause, std::string const& host_op = {}) {
+int64_t charged(Analysis const& analysis, int32_t rank, std::string const& cause,
+                std::string const& host_op = {}) {
   int64_t ns = 0;
   for (WaitStats const& row : analysis.waits)
-    if (row.ref.rank_index == rank && cause_of(row) == cause && (host_op.empty() || row.host_op == host_op)) ns += row.gpu_ns;
+    if (row.ref.rank_index == rank && cause_of(row) == cause &&
+        (host_op.empty() || row.host_op == host_op))
+      ns += row.gpu_ns;
   return ns;
 }
 
@@ -38,7 +42,8 @@ TEST(SplitExactly, PartsSumToTheAmountAndFollowTheWeights) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; ++i) {
     std::vector<double> weights(1 + random() % 13);
-    for (double& weight : weights) weight = random() % 3 == 0 ? 0 : static_cast<double>(random() % 1000) * 1e-3;
+    for (double& weight : weights)
+      weight = random() % 3 == 0 ? 0 : static_cast<double>(random() % 1000) * 1e-3;
     weights[0] += 1e-3;
     auto const amount = static_cast<int64_t>(random() >> (1 + random() % 62));
     std::vector<int64_t> parts(weights.size(), -1);
@@ -56,7 +61,8 @@ TEST(SplitExactly, PartsSumToTheAmountAndFollowTheWeights) {
 }
 
 TEST(Waits, ComputeThatTakesLongerIsTheCause) {
-  auto made = made_steps(3, 10, [](int32_t rank, int64_t) { return rank == 2 ? 150'000 : 100'000; });
+  auto made =
+      made_steps(3, 10, [](int32_t rank, int64_t) { return rank == 2 ? 150'000 : 100'000; });
   Analysis const analysis = analyze(made.finish());
   ASSERT_EQ(analysis.waits.size(), 1U);
   EXPECT_EQ(analysis.waits[0].ref.rank_index, 2);
@@ -66,7 +72,8 @@ TEST(Waits, ComputeThatTakesLongerIsTheCause) {
   EXPECT_EQ(analysis.waits[0].collectives, 9U);
 }
 
-/// Rank 1 begins its work so much later in every step; meanwhile its host is in `kind` named `name`.
+/// Rank 1 begins its work so much later in every step; meanwhile its host is in `kind` named
+/// `name`.
 Analysis waits_of_late_begin(EventKind kind, std::string const& name) {
   MadeRanks made(2);
   for (int64_t step = 0; step < 4; ++step) {
@@ -94,9 +101,9 @@ TEST(Waits, DataThatComeLateAreTheCause) {
   EXPECT_GT(charged(analysis, 1, "input", "next batch"), 4 * 39'000);
 }
 
-/// Rank 1 comes 100 late to the first of two collectives that follow each other at once. Rank 0 computes until 200, so that of
-/// the first nothing is exposed, and of the second, [170, 230), 30 ns are. Its host launches that at `launched`; its stream is
-/// held until `held_until`, if given.
+/// Rank 1 comes 100 late to the first of two collectives that follow each other at once. Rank 0
+/// computes until 200, so that of the first nothing is exposed, and of the second, [170, 230), 30
+/// ns are. Its host launches that at `launched`; its stream is held until `held_until`, if given.
 int64_t lost_to_lateness(int64_t launched, std::optional<int64_t> held_until) {
   MadeRanks made(2);
   for (int32_t r = 0; r < 2; ++r) made.step(r, 0, 240, 0);
@@ -109,17 +116,20 @@ int64_t lost_to_lateness(int64_t launched, std::optional<int64_t> held_until) {
   made.collective(0, 170, 230, launched, all_reduce_of(0, 2, 2));
   made.collective(1, 170, 230, 0, all_reduce_of(1, 2, 2));
   Analysis const analysis = analyze(made.finish());
-  EXPECT_EQ(analysis.collectives.at(1).participants.at(0).exposed_late_ns, 0) << "it waited for nobody itself";
+  EXPECT_EQ(analysis.collectives.at(1).participants.at(0).exposed_late_ns, 0)
+      << "it waited for nobody itself";
   return analysis.devices.at(0).time.exposed_late_ns;
 }
 
 TEST(Waits, ACollectiveThatBeginsLateBecauseOfTheOneBeforeItIsLost) {
-  EXPECT_EQ(lost_to_lateness(30, std::nullopt), 30) << "it could have begun 100 earlier, and been hidden";
+  EXPECT_EQ(lost_to_lateness(30, std::nullopt), 30)
+      << "it could have begun 100 earlier, and been hidden";
   EXPECT_EQ(lost_to_lateness(150, std::nullopt), 20) << "or 20 earlier, when it was launched";
   EXPECT_EQ(lost_to_lateness(30, 165), 5) << "or 5, when what it waits for was over";
 }
 
-/// Rank 0 waits 200 for rank 1, and therefore comes 210 late (10 of them its transfer) to where rank 2 waits for it.
+/// Rank 0 waits 200 for rank 1, and therefore comes 210 late (10 of them its transfer) to where
+/// rank 2 waits for it.
 Analysis waits_of_chain() {
   MadeRanks made(3);
   for (int32_t r = 0; r < 3; ++r) made.step(r, 0, 400, 0);
@@ -142,9 +152,9 @@ TEST(Waits, WhoWaitedItselfPassesTheBlameOn) {
 }
 
 TEST(Waits, ThatComputeHidesDoNotMakeRanksLevel) {
-  // Rank 1's host is late by 500 before the second kernel. Rank 0 waits for the first reduction while it still computes, and for
-  // the second when it has nothing left: though rank 1 computes before that and rank 0 does not, the late host is what it waits
-  // for.
+  // Rank 1's host is late by 500 before the second kernel. Rank 0 waits for the first reduction
+  // while it still computes, and for the second when it has nothing left: though rank 1 computes
+  // before that and rank 0 does not, the late host is what it waits for.
   MadeRanks made(2);
   for (int32_t r = 0; r < 2; ++r) {
     int64_t const late = r == 1 ? 500 : 0;
@@ -165,7 +175,8 @@ TEST(Waits, ThatComputeHidesDoNotMakeRanksLevel) {
 }
 
 TEST(Waits, OfDevicesThatAreNotLookedAtHaveNoKnownCause) {
-  auto made = made_steps(2, 10, [](int32_t rank, int64_t) { return rank == 1 ? 150'000 : 100'000; });
+  auto made =
+      made_steps(2, 10, [](int32_t rank, int64_t) { return rank == 1 ? 150'000 : 100'000; });
   AnalyzeOptions options;
   options.rank = 0;
   Analysis const analysis = analyze(made.finish(), options);
@@ -174,8 +185,8 @@ TEST(Waits, OfDevicesThatAreNotLookedAtHaveNoKnownCause) {
   EXPECT_EQ(analysis.waits[0].gpu_ns, 9 * 50'000);
 }
 
-/// Two ranks, alike but that in step `late_step` of `steps` rank 1 begins 1 ms later and waits `more_input_ns` longer for its
-/// data.
+/// Two ranks, alike but that in step `late_step` of `steps` rank 1 begins 1 ms later and waits
+/// `more_input_ns` longer for its data.
 Analysis waits_of_late_step(int64_t steps, int64_t late_step, int64_t more_input_ns) {
   constexpr int64_t kUs = 1000;
   MadeRanks made(2);
@@ -188,7 +199,8 @@ Analysis waits_of_late_step(int64_t steps, int64_t late_step, int64_t more_input
       made.step(r, begin, join + 100 * kUs, step);
       made.host(r, EventKind::kInputWait, begin, begin + input, "next batch");
       made.kernel(r, begin + input, begin + input + 500 * kUs, begin + input);
-      made.collective(r, begin + input + 500 * kUs, join, begin + input, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+      made.collective(r, begin + input + 500 * kUs, join, begin + input,
+                      all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
     }
   return analyze(made.finish());
 }
@@ -206,13 +218,16 @@ TEST(Waits, AStepThatBeginsLateIsTheCauseWhereNothingElseDiffers) {
   EXPECT_EQ(charged(later, 1, "before_recording"), 0) << "there is a step before";
 }
 
-// ---- Identity and twin, on random runs
+// Identity and twin, on random runs.
 
 struct RandomWaits {
   std::mt19937 random;
-  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
 
-  /// Three or four ranks; collectives of all or some of them, on two streams, kernels and copies between; now and then a step.
+  /// Three or four ranks; collectives of all or some of them, on two streams, kernels and copies
+  /// between; now and then a step.
   model::Run make(bool with_steps) {
     auto const ranks = static_cast<int32_t>(pick(3, 4));
     MadeRanks made(ranks);
@@ -225,7 +240,8 @@ struct RandomWaits {
           if (round > 0) made.step(static_cast<int32_t>(r), step[r], host[r] + 1, round / 3 - 1);
           step[r] = host[r] = std::max(host[r] + 1, now[r] - pick(0, 20));
         }
-        for (int64_t kernels = pick(0, 3); kernels-- > 0;) run_op(made, static_cast<int32_t>(r), now[r], host[r]);
+        for (int64_t kernels = pick(0, 3); kernels-- > 0;)
+          run_op(made, static_cast<int32_t>(r), now[r], host[r]);
       }
       auto const which = static_cast<size_t>(pick(0, 1));
       uint64_t const communicator = static_cast<uint64_t>(pick(1, 3));
@@ -246,13 +262,15 @@ struct RandomWaits {
         auto const i = static_cast<size_t>(members[m]);
         int64_t const left = end + pick(0, 2);
         made.collective(members[m], arrivals[m], left, host[i],
-                        all_reduce_of(static_cast<int32_t>(m), static_cast<int32_t>(members.size()), number, communicator),
+                        all_reduce_of(static_cast<int32_t>(m), static_cast<int32_t>(members.size()),
+                                      number, communicator),
                         which);
         stream[which][i] = left;
         if (is_awaited) now[i] = std::max(now[i], left);
       }
     }
-    for (size_t r = 0; r < now.size() && with_steps; ++r) made.step(static_cast<int32_t>(r), step[r], host[r] + 1, 4);
+    for (size_t r = 0; r < now.size() && with_steps; ++r)
+      made.step(static_cast<int32_t>(r), step[r], host[r] + 1, 4);
     return made.finish();
   }
   void run_op(MadeRanks& made, int32_t rank, int64_t& now, int64_t& host) {
@@ -278,7 +296,8 @@ AnalyzeOptions short_latencies() {
   return options;
 }
 
-/// Whether the device has measured steps, and the instant lies in one; without steps all time counts.
+/// Whether the device has measured steps, and the instant lies in one; without steps all time
+/// counts.
 bool is_in_measured_step(Analysis const& analysis, DeviceRef ref, int64_t instant) {
   bool has_steps = false, inside = false;
   for (StepStats const& step : analysis.steps) {
@@ -291,7 +310,8 @@ bool is_in_measured_step(Analysis const& analysis, DeviceRef ref, int64_t instan
 
 TEST(Waits, ChargesSumToTheWaitsOfMeasuredParticipants) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
-    Analysis const analysis = analyze(RandomWaits{std::mt19937(seed)}.make(seed % 2 == 0), short_latencies());
+    Analysis const analysis =
+        analyze(RandomWaits{std::mt19937(seed)}.make(seed % 2 == 0), short_latencies());
     int64_t waited = 0, exposed = 0, charged_exposed = 0;
     for (CollectiveStats const& collective : analysis.collectives)
       for (auto const& own : collective.participants) {
@@ -333,7 +353,8 @@ class NaiveWaits {
   using Key = std::pair<int32_t, std::string>;  // rank, cause
 
   NaiveWaits(model::Run const& run, Analysis const& analysis) : analysis_(analysis) {
-    for (size_t r = 0; r < run.ranks.size(); ++r) doings_.push_back(doings_of(run.ranks[r].trace, static_cast<int32_t>(r)));
+    for (size_t r = 0; r < run.ranks.size(); ++r)
+      doings_.push_back(doings_of(run.ranks[r].trace, static_cast<int32_t>(r)));
   }
 
   std::map<Key, double> attribute_waits() {
@@ -342,10 +363,12 @@ class NaiveWaits {
     for (size_t c = 0; c < amounts_.size(); ++c) {
       auto const& participants = analysis_.collectives[c].participants;
       for (auto const& own : participants)
-        if (is_in_measured_step(analysis_, own.ref, own.when.begin)) amounts_[c] += static_cast<double>(own.wait_ns);
+        if (is_in_measured_step(analysis_, own.ref, own.when.begin))
+          amounts_[c] += static_cast<double>(own.wait_ns);
       if (participants.size() > 1) order.push_back(c);
     }
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return late(a).when.begin > late(b).when.begin; });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return late(a).when.begin > late(b).when.begin; });
     for (size_t const c : order) charge_one(c);
     return rows_;
   }
@@ -376,7 +399,8 @@ class NaiveWaits {
 
   Participant const& late(size_t c) const {
     auto const& all = analysis_.collectives[c].participants;
-    return *std::min_element(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
+    return *std::min_element(all.begin(), all.end(),
+                             [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
   }
   Participant const* in(size_t c, DeviceRef ref) const {
     for (Participant const& own : analysis_.collectives[c].participants)
@@ -391,16 +415,19 @@ class NaiveWaits {
   std::map<std::string, double> done(DeviceRef ref, int64_t begin, int64_t end) const {
     std::map<std::string, double> result;
     auto const& all = doings_[static_cast<size_t>(ref.rank_index)];
-    for (auto at = all.lower_bound(begin); at != all.end() && at->first < end; ++at) result[at->second] += 1;
+    for (auto at = all.lower_bound(begin); at != all.end() && at->first < end; ++at)
+      result[at->second] += 1;
     return result;
   }
   int64_t step_begin(DeviceRef ref, int64_t instant) const {
     std::optional<int64_t> begin;
     for (StepStats const& step : analysis_.steps)
-      if (step.ref == ref && step.window.begin <= instant) begin = std::max(begin.value_or(step.window.begin), step.window.begin);
+      if (step.ref == ref && step.window.begin <= instant)
+        begin = std::max(begin.value_or(step.window.begin), step.window.begin);
     if (begin) return *begin;
     for (auto const& [ns, what] : doings_[static_cast<size_t>(ref.rank_index)])
-      if (what == "compute" || what == "comm" || what == "copy" || what == "peer") return std::min(ns, instant);
+      if (what == "compute" || what == "comm" || what == "copy" || what == "peer")
+        return std::min(ns, instant);
     return instant;
   }
 
@@ -409,7 +436,8 @@ class NaiveWaits {
     Participant const& own = late(c);
     std::optional<size_t> previous;
     for (size_t earlier = 0; earlier < c; ++earlier)
-      if (group(earlier) == group(c) && in(earlier, own.ref)->when.end <= own.when.begin) previous = earlier;
+      if (group(earlier) == group(c) && in(earlier, own.ref)->when.end <= own.when.begin)
+        previous = earlier;
     if (previous) {
       auto const& all = doings_[static_cast<size_t>(own.ref.rank_index)];
       int64_t const end = in(*previous, own.ref)->when.end;
@@ -422,7 +450,8 @@ class NaiveWaits {
     };
     std::map<std::string, double> more = done(own.ref, since(own), own.when.begin);
     double waits = 0;
-    for (Participant const& p : analysis_.collectives[c].participants) waits += static_cast<double>(p.wait_ns);
+    for (Participant const& p : analysis_.collectives[c].participants)
+      waits += static_cast<double>(p.wait_ns);
     for (Participant const& p : analysis_.collectives[c].participants)
       if (&p != &own)
         for (auto const& [what, ns] : done(p.ref, since(p), p.when.begin))
@@ -433,7 +462,8 @@ class NaiveWaits {
     for (auto const& [what, ns] : more) {
       if (total < 1e-3 || ns <= 0) continue;
       double const part = amounts_[c] * ns / total;
-      if (what != "peer" || !pass_on(own, since(own), part)) rows_[{own.ref.rank_index, what}] += part;
+      if (what != "peer" || !pass_on(own, since(own), part))
+        rows_[{own.ref.rank_index, what}] += part;
     }
   }
 
@@ -442,9 +472,11 @@ class NaiveWaits {
     double total = 0;
     for (size_t c = 0; c < analysis_.collectives.size(); ++c) {
       Participant const* const mine = in(c, own.ref);
-      if (mine == nullptr || mine->wait_ns == 0 || late(c).when.begin >= own.when.begin || mine->when.begin > own.when.begin)
+      if (mine == nullptr || mine->wait_ns == 0 || late(c).when.begin >= own.when.begin ||
+          mine->when.begin > own.when.begin)
         continue;
-      int64_t const ns = std::min(mine->when.begin + mine->wait_ns, own.when.begin) - std::max(mine->when.begin, since);
+      int64_t const ns = std::min(mine->when.begin + mine->wait_ns, own.when.begin) -
+                         std::max(mine->when.begin, since);
       if (ns > 0) total += waited[c] = static_cast<double>(ns);
     }
     for (auto const& [c, ns] : waited) amounts_[c] += amount * ns / total;

@@ -1,4 +1,5 @@
-// The matrix of waits by step and device: exact where it is small, else means of neighbours and the most telling devices.
+// The matrix of waits by step and device: exact where it is small, else means of neighbours and the
+// most telling devices.
 #include "analyzer/metrics/communication/wait_matrix.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,8 @@ StepStats waiting_step(int32_t rank, int64_t number, int64_t wait_ns, bool warmu
 
 TEST(StepWaitMatrix, HasACellForEachStepOfEachDevice) {
   Analysis analysis;
-  for (int64_t number = 0; number < 3; ++number) analysis.steps.push_back(waiting_step(0, number, 10 * number, number == 0));
+  for (int64_t number = 0; number < 3; ++number)
+    analysis.steps.push_back(waiting_step(0, number, 10 * number, number == 0));
   for (int64_t number : {1, 3}) analysis.steps.push_back(waiting_step(1, number, number));
   StepWaitMatrix const matrix = step_wait_matrix(analysis);
 
@@ -36,7 +38,8 @@ TEST(StepWaitMatrix, OfManyStepsHasMeansOfNeighbours) {
   Analysis analysis;
   int64_t const steps = static_cast<int64_t>(kMatrixSteps) * 2;
   for (int32_t rank : {0, 1})
-    for (int64_t number = 0; number < steps; ++number) analysis.steps.push_back(waiting_step(rank, number, number));
+    for (int64_t number = 0; number < steps; ++number)
+      analysis.steps.push_back(waiting_step(rank, number, number));
   StepWaitMatrix const matrix = step_wait_matrix(analysis);
 
   ASSERT_EQ(matrix.columns.size(), kMatrixSteps);
@@ -56,7 +59,8 @@ TEST(StepWaitMatrix, OfManyDevicesHasThoseThatWaitLeastAndMost) {
   EXPECT_EQ(matrix.devices_left_out, 10U);
   EXPECT_EQ(matrix.rows.front().ref.rank_index, 0);
   EXPECT_EQ(matrix.rows.back().ref.rank_index, devices - 1);
-  for (StepWaitMatrix::Row const& row : matrix.rows) EXPECT_FALSE(row.ref.rank_index >= 32 && row.ref.rank_index < 42);
+  for (StepWaitMatrix::Row const& row : matrix.rows)
+    EXPECT_FALSE(row.ref.rank_index >= 32 && row.ref.rank_index < 42);
 }
 
 TEST(StepWaitMatrix, IsEmptyWhereNothingIsToBeCompared) {
@@ -66,7 +70,8 @@ TEST(StepWaitMatrix, IsEmptyWhereNothingIsToBeCompared) {
   EXPECT_TRUE(step_wait_matrix(analysis).rows.empty());  // one device
   analysis.steps = {waiting_step(0, 0, 5), waiting_step(1, 0, 5)};
   EXPECT_TRUE(step_wait_matrix(analysis).rows.empty());  // one step
-  analysis.steps = {waiting_step(0, 0, 0), waiting_step(0, 1, 0), waiting_step(1, 0, 0), waiting_step(1, 1, 0)};
+  analysis.steps = {waiting_step(0, 0, 0), waiting_step(0, 1, 0), waiting_step(1, 0, 0),
+                    waiting_step(1, 1, 0)};
   EXPECT_TRUE(step_wait_matrix(analysis).rows.empty());  // no device waits
 }
 

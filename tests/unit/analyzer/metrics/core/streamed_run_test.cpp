@@ -1,4 +1,5 @@
-// A run of which one process after the other is read has the facts and findings of the run in memory.
+// A run of which one process after the other is read has the facts and findings of the run in
+// memory.
 #include "analyzer/metrics/core/streamed_run.h"
 
 #include <gtest/gtest.h>
@@ -42,9 +43,11 @@ base::Expected<model::RankTrace> read_process(SyntheticOptions const& job, size_
 void expect_same(SyntheticOptions const& job, AnalyzeOptions const& options = {}) {
   model::Run const run = support::make_synthetic_run(job), outline = outlines_of(job);
   auto const read = [&](size_t process) { return read_process(job, process); };
-  auto const streamed = analyze({outline, read, [&](size_t process, Interval) { return read(process); }}, options);
+  auto const streamed =
+      analyze({outline, read, [&](size_t process, Interval) { return read(process); }}, options);
   ASSERT_TRUE(streamed);
-  EXPECT_EQ(reports::analysis_json(outline, *streamed), reports::analysis_json(run, analyze(run, options)));
+  EXPECT_EQ(reports::analysis_json(outline, *streamed),
+            reports::analysis_json(run, analyze(run, options)));
 }
 
 TEST(StreamedRun, HasTheFactsAndFindingsOfTheRunInMemory) {
@@ -95,7 +98,9 @@ TEST(StreamedRun, ReadsNoProcessThatWasNotAskedFor) {
     if (process != 1) ++others;
     return read_process(job, process);
   };
-  ASSERT_TRUE(analyze({outline, read, [&](size_t process, Interval) { return read_process(job, process); }}, options));
+  ASSERT_TRUE(
+      analyze({outline, read, [&](size_t process, Interval) { return read_process(job, process); }},
+              options));
   EXPECT_EQ(others, 0);
 }
 
@@ -110,8 +115,9 @@ TEST(StreamedRun, AProcessThatCannotBeReadIsAnError) {
   auto const failed = analyze({outline, read, whole});
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "rank-2.stepscope: has been cut, record it again");
-  auto const window_failed = analyze({outline, [&](size_t process) { return read_process(job, process); },
-                                      [&](size_t process, Interval) { return read(process); }});
+  auto const window_failed =
+      analyze({outline, [&](size_t process) { return read_process(job, process); },
+               [&](size_t process, Interval) { return read(process); }});
   ASSERT_FALSE(window_failed);
 }
 
@@ -127,7 +133,8 @@ TEST(Outline, HoldsCollectivesWithTheirLaunchesAndStepsAndWhatItWasMadeOf) {
     auto const count = [](model::Trace const& trace, model::EventKind kind) {
       return std::count(trace.columns().kind.begin(), trace.columns().kind.end(), kind);
     };
-    EXPECT_EQ(count(part, model::EventKind::kCollective), count(whole, model::EventKind::kCollective));
+    EXPECT_EQ(count(part, model::EventKind::kCollective),
+              count(whole, model::EventKind::kCollective));
     EXPECT_EQ(count(part, model::EventKind::kStep), count(whole, model::EventKind::kStep));
     for (uint32_t row = 0; row < part.event_count(); ++row) {
       if (part.kind(row) != model::EventKind::kCollective) continue;

@@ -1,5 +1,5 @@
-// Runs for tests of the critical path: made by hand, event by event, or random ones of several ranks that contradict themselves
-// wherever traces can.
+// Runs for tests of the critical path: made by hand, event by event, or random ones of several
+// ranks that contradict themselves wherever traces can.
 #pragma once
 
 #include <algorithm>
@@ -21,53 +21,66 @@ class PathRank {
   explicit PathRank(int32_t rank = 0) { builder_.info().rank = rank; }
 
   model::TrackId thread(int64_t id) {
-    return builder_.add_track(
-        {model::TrackKind::kThread, "thread " + std::to_string(id), id, -1, model::StreamKind::kCompute, 0});
+    return builder_.add_track({model::TrackKind::kThread, "thread " + std::to_string(id), id, -1,
+                               model::StreamKind::kCompute, 0});
   }
   model::TrackId stream(int64_t id, int32_t device = 0) {
-    return builder_.add_track(
-        {model::TrackKind::kStream, "stream " + std::to_string(id), id, device, model::StreamKind::kCompute, 0});
+    return builder_.add_track({model::TrackKind::kStream, "stream " + std::to_string(id), id,
+                               device, model::StreamKind::kCompute, 0});
   }
-  void host(model::TrackId thread, model::EventKind kind, int64_t begin, int64_t end, std::string const& name) {
+  void host(model::TrackId thread, model::EventKind kind, int64_t begin, int64_t end,
+            std::string const& name) {
     builder_.events(thread).add(kind, begin, end - begin, builder_.intern(name));
   }
   void allocate(model::TrackId thread, int64_t begin, int64_t end, std::string const& name) {
-    builder_.events(thread).add(model::EventKind::kMemory, begin, end - begin, builder_.intern(name), 0, model::MemoryDetail{});
+    builder_.events(thread).add(model::EventKind::kMemory, begin, end - begin,
+                                builder_.intern(name), 0, model::MemoryDetail{});
   }
   void range(model::TrackId thread, int64_t begin, int64_t end, std::string const& name) {
     host(thread, model::EventKind::kRange, begin, end, name);
   }
   void step(model::TrackId thread, int64_t begin, int64_t end, int64_t index) {
-    builder_.events(thread).add(model::EventKind::kStep, begin, end - begin, builder_.intern("step"), 0,
-                                model::StepDetail{index});
+    builder_.events(thread).add(model::EventKind::kStep, begin, end - begin,
+                                builder_.intern("step"), 0, model::StepDetail{index});
   }
   void sync(model::TrackId thread, int64_t begin, int64_t end, model::SyncDetail const& detail) {
-    builder_.events(thread).add(model::EventKind::kSync, begin, end - begin, builder_.intern("synchronize"), 0, detail);
+    builder_.events(thread).add(model::EventKind::kSync, begin, end - begin,
+                                builder_.intern("synchronize"), 0, detail);
   }
   /// Returns its correlation.
-  uint64_t launch(model::TrackId thread, int64_t begin, int64_t end, std::string const& name = "launch") {
-    builder_.events(thread).add(model::EventKind::kLaunch, begin, end - begin, builder_.intern(name), ++correlation_);
+  uint64_t launch(model::TrackId thread, int64_t begin, int64_t end,
+                  std::string const& name = "launch") {
+    builder_.events(thread).add(model::EventKind::kLaunch, begin, end - begin,
+                                builder_.intern(name), ++correlation_);
     return correlation_;
   }
-  void kernel(model::TrackId stream, int64_t begin, int64_t end, std::string const& name, uint64_t correlation = 0) {
-    builder_.events(stream).add(model::EventKind::kKernel, begin, end - begin, builder_.intern(name), correlation,
-                                model::KernelDetail{});
+  void kernel(model::TrackId stream, int64_t begin, int64_t end, std::string const& name,
+              uint64_t correlation = 0) {
+    builder_.events(stream).add(model::EventKind::kKernel, begin, end - begin,
+                                builder_.intern(name), correlation, model::KernelDetail{});
   }
-  void copy(model::TrackId stream, int64_t begin, int64_t end, std::string const& name, uint64_t correlation = 0) {
-    builder_.events(stream).add(model::EventKind::kMemcpy, begin, end - begin, builder_.intern(name), correlation,
-                                model::CopyDetail{});
+  void copy(model::TrackId stream, int64_t begin, int64_t end, std::string const& name,
+            uint64_t correlation = 0) {
+    builder_.events(stream).add(model::EventKind::kMemcpy, begin, end - begin,
+                                builder_.intern(name), correlation, model::CopyDetail{});
   }
-  void wait(model::TrackId stream, int64_t begin, int64_t end, model::StreamWaitDetail const& detail, uint64_t correlation = 0) {
-    builder_.events(stream).add(model::EventKind::kStreamWait, begin, end - begin, builder_.intern("wait"), correlation, detail);
+  void wait(model::TrackId stream, int64_t begin, int64_t end,
+            model::StreamWaitDetail const& detail, uint64_t correlation = 0) {
+    builder_.events(stream).add(model::EventKind::kStreamWait, begin, end - begin,
+                                builder_.intern("wait"), correlation, detail);
   }
   /// Of two participants.
-  void all_reduce(model::TrackId stream, int64_t begin, int64_t end, uint64_t sequence, uint64_t correlation = 0) {
-    model::CollectiveDetail const detail{100, 1, sequence, model::CollectiveOp::kAllReduce, 2, builder_.info().rank, -1};
-    builder_.events(stream).add(model::EventKind::kCollective, begin, end - begin, builder_.intern("all-reduce"), correlation,
-                                detail);
+  void all_reduce(model::TrackId stream, int64_t begin, int64_t end, uint64_t sequence,
+                  uint64_t correlation = 0) {
+    model::CollectiveDetail const detail{
+        100, 1, sequence, model::CollectiveOp::kAllReduce, 2, builder_.info().rank, -1};
+    builder_.events(stream).add(model::EventKind::kCollective, begin, end - begin,
+                                builder_.intern("all-reduce"), correlation, detail);
   }
   model::TraceBuilder& builder() { return builder_; }
-  model::RankTrace finish(int64_t offset_ns = 0) && { return {std::move(builder_).finish(), offset_ns, "made"}; }
+  model::RankTrace finish(int64_t offset_ns = 0) && {
+    return {std::move(builder_).finish(), offset_ns, "made"};
+  }
 
  private:
   model::TraceBuilder builder_;
@@ -82,20 +95,23 @@ model::Run path_run(Ranks&&... ranks) {
 }
 
 /// The pieces of the path of a whole run, from its end to its begin.
-inline std::vector<PathPiece> path_pieces(model::Run const& run, Analysis const& analysis, int64_t launch_latency_limit_ns) {
+inline std::vector<PathPiece> path_pieces(model::Run const& run, Analysis const& analysis,
+                                          int64_t launch_latency_limit_ns) {
   std::vector<DeviceOps> const devices = index_devices(run);
   std::vector<PathPiece> pieces;
-  find_critical_path(
-      {devices, find_host_steps(run), match_collectives(devices), analysis.devices, analysis.steps, launch_latency_limit_ns},
-      &pieces);
+  find_critical_path({devices, find_host_steps(run), match_collectives(devices), analysis.devices,
+                      analysis.steps, launch_latency_limit_ns},
+                     &pieces);
   return pieces;
 }
 
-/// A few ranks with up to two devices and three streams each, times within some hundred ns; everything may overlap everything.
+/// A few ranks with up to two devices and three streams each, times within some hundred ns;
+/// everything may overlap everything.
 class RandomPathRun {
  public:
   /// `reversed`: the tracks of every rank are added the other way round, nothing else changes.
-  explicit RandomPathRun(uint32_t seed, bool reversed = false) : random_(seed), reversed_(reversed) {}
+  explicit RandomPathRun(uint32_t seed, bool reversed = false)
+      : random_(seed), reversed_(reversed) {}
 
   model::Run make() {
     model::Run run;
@@ -125,14 +141,17 @@ class RandomPathRun {
     sequence_ = 0;
     rank_ = rank;
     planned_.clear();
-    for (int t = 0; t < 3; ++t) planned_.push_back({{TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}, {}});
+    for (int t = 0; t < 3; ++t)
+      planned_.push_back({{TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}, {}});
     int const devices = pick(1, 2);
     for (int d = 0; d < devices; ++d)
-      for (int s = pick(1, 3); s-- > 0;) planned_.push_back({{TrackKind::kStream, "stream", s, d, StreamKind::kCompute, 0}, {}});
+      for (int s = pick(1, 3); s-- > 0;)
+        planned_.push_back({{TrackKind::kStream, "stream", s, d, StreamKind::kCompute, 0}, {}});
     for (size_t s = 3; s < planned_.size(); ++s) add_stream(s);
     for (size_t t = 0; t < 3; ++t) add_host_events(t);
     if (reversed_) std::reverse(planned_.begin(), planned_.end());
-    for (Planned& planned : planned_) builder.append(builder.add_track(planned.track), std::move(planned.events));
+    for (Planned& planned : planned_)
+      builder.append(builder.add_track(planned.track), std::move(planned.events));
     return {std::move(builder).finish(), pick(-30, 30), "random"};
   }
 
@@ -143,9 +162,10 @@ class RandomPathRun {
       at += chance(40) ? 0 : pick(0, 40);
       int64_t const dur = chance(10) ? 0 : pick(1, 25);
       if (chance(20)) {
-        StreamWaitDetail const detail{pick(-1, 2), pick(-1, 3), chance(40) ? static_cast<uint64_t>(pick(1, 30)) : 0};
-        planned_[stream].events.add(EventKind::kStreamWait, at, dur, name(), chance(50) ? static_cast<uint64_t>(pick(1, 30)) : 0,
-                                    detail);
+        StreamWaitDetail const detail{pick(-1, 2), pick(-1, 3),
+                                      chance(40) ? static_cast<uint64_t>(pick(1, 30)) : 0};
+        planned_[stream].events.add(EventKind::kStreamWait, at, dur, name(),
+                                    chance(50) ? static_cast<uint64_t>(pick(1, 30)) : 0, detail);
       } else {
         add_op(stream, at, dur);
       }
@@ -172,8 +192,8 @@ class RandomPathRun {
     }
     // Some launches begin after their op.
     if (correlation != 0)
-      planned_[static_cast<size_t>(chance(60) ? 0 : pick(1, 2))].events.add(EventKind::kLaunch, at - pick(-3, 60), pick(0, 30),
-                                                                            name(), correlation);
+      planned_[static_cast<size_t>(chance(60) ? 0 : pick(1, 2))].events.add(
+          EventKind::kLaunch, at - pick(-3, 60), pick(0, 30), name(), correlation);
   }
 
   void add_host_events(size_t thread) {
@@ -211,7 +231,8 @@ class RandomPathRun {
   }
   model::StringId name() {
     int const number = pick(0, 5);
-    return builder_->intern(number == 5 ? std::string("cudaMemcpyAsync") : "name " + std::to_string(number));
+    return builder_->intern(number == 5 ? std::string("cudaMemcpyAsync")
+                                        : "name " + std::to_string(number));
   }
 
   std::mt19937 random_;

@@ -34,8 +34,9 @@ std::vector<std::string> story(model::Run const& run, AnalyzeOptions const& opti
     model::RankTrace const& rank = run.ranks[static_cast<size_t>(piece.rank_index)];
     std::string const name = piece.row ? " " + std::string(rank.trace.name(*piece.row)) : "";
     std::string const where = run.ranks.size() > 1 ? std::to_string(piece.rank_index) + ": " : "";
-    result.insert(result.begin(), where + to_string(piece.path_class) + name + " " + std::to_string(piece.when.begin / kUs) +
-                                      "-" + std::to_string(piece.when.end / kUs));
+    result.insert(result.begin(), where + to_string(piece.path_class) + name + " " +
+                                      std::to_string(piece.when.begin / kUs) + "-" +
+                                      std::to_string(piece.when.end / kUs));
   }
   return result;
 }
@@ -44,7 +45,9 @@ CriticalPathStats path_of(model::Run const& run, AnalyzeOptions const& options =
   auto const path = analyze(run, options).critical_path;
   return path.value_or(CriticalPathStats{});
 }
-int64_t ns_of(CriticalPathStats const& path, PathClass path_class) { return path.by_class[static_cast<size_t>(path_class)]; }
+int64_t ns_of(CriticalPathStats const& path, PathClass path_class) {
+  return path.by_class[static_cast<size_t>(path_class)];
+}
 int64_t sum_of(PathSplit const& split) {
   int64_t sum = 0;
   for (int64_t const part : split) sum += part;
@@ -66,23 +69,30 @@ struct UsRank : PathRank {
   void host(TrackId thread, EventKind kind, int64_t begin, int64_t end, std::string const& name) {
     PathRank::host(thread, kind, begin * kUs, end * kUs, name);
   }
-  void step(TrackId thread, int64_t begin, int64_t end, int64_t index) { PathRank::step(thread, begin * kUs, end * kUs, index); }
-  void sync(TrackId thread, int64_t begin, int64_t end, SyncDetail const& detail = {SyncKind::kDevice, 0, -1}) {
+  void step(TrackId thread, int64_t begin, int64_t end, int64_t index) {
+    PathRank::step(thread, begin * kUs, end * kUs, index);
+  }
+  void sync(TrackId thread, int64_t begin, int64_t end,
+            SyncDetail const& detail = {SyncKind::kDevice, 0, -1}) {
     PathRank::sync(thread, begin * kUs, end * kUs, detail);
   }
   uint64_t launch(TrackId thread, int64_t begin, int64_t end, std::string const& name = "launch") {
     return PathRank::launch(thread, begin * kUs, end * kUs, name);
   }
-  void kernel(TrackId stream, int64_t begin, int64_t end, std::string const& name, uint64_t correlation = 0) {
+  void kernel(TrackId stream, int64_t begin, int64_t end, std::string const& name,
+              uint64_t correlation = 0) {
     PathRank::kernel(stream, begin * kUs, end * kUs, name, correlation);
   }
-  void copy(TrackId stream, int64_t begin, int64_t end, std::string const& name, uint64_t correlation = 0) {
+  void copy(TrackId stream, int64_t begin, int64_t end, std::string const& name,
+            uint64_t correlation = 0) {
     PathRank::copy(stream, begin * kUs, end * kUs, name, correlation);
   }
-  void wait(TrackId stream, int64_t begin, int64_t end, model::StreamWaitDetail const& detail, uint64_t correlation = 0) {
+  void wait(TrackId stream, int64_t begin, int64_t end, model::StreamWaitDetail const& detail,
+            uint64_t correlation = 0) {
     PathRank::wait(stream, begin * kUs, end * kUs, detail, correlation);
   }
-  void all_reduce(TrackId stream, int64_t begin, int64_t end, uint64_t sequence, uint64_t correlation = 0) {
+  void all_reduce(TrackId stream, int64_t begin, int64_t end, uint64_t sequence,
+                  uint64_t correlation = 0) {
     PathRank::all_reduce(stream, begin * kUs, end * kUs, sequence, correlation);
   }
 };
@@ -95,8 +105,8 @@ TEST(CriticalPath, HostThatLaunchesLateIsThePath) {
   rank.kernel(stream, 15, 25, "a", a);
   rank.kernel(stream, 84, 100, "b", b);
   model::Run const run = path_run(std::move(rank).finish());
-  EXPECT_THAT(story(run),
-              ElementsAre("host 15-20", "host python 20-70", "launch launch 70-80", "launch b 80-84", "compute b 84-100"));
+  EXPECT_THAT(story(run), ElementsAre("host 15-20", "host python 20-70", "launch launch 70-80",
+                                      "launch b 80-84", "compute b 84-100"));
   CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.window, (Interval{15 * kUs, 100 * kUs}));
   EXPECT_EQ(ns_of(path, PathClass::kHost), 55 * kUs);
@@ -124,8 +134,8 @@ TEST(CriticalPath, DeviceThatIsAlwaysBusyIsThePath) {
   rank.kernel(stream, 80, 90, "c", launches[2]);  // it begins 20 µs late, nobody knows why
   rank.kernel(stream, 90, 100, "d", launches[3]);
   EXPECT_THAT(story(path_run(std::move(rank).finish())),
-              ElementsAre("compute a 6-40", "launch b 40-41", "copy b 41-60", "unexplained c 60-80", "compute c 80-90",
-                          "compute d 90-100"));
+              ElementsAre("compute a 6-40", "launch b 40-41", "copy b 41-60", "unexplained c 60-80",
+                          "compute c 80-90", "compute d 90-100"));
 }
 
 TEST(CriticalPath, HostThatWaitsForTheDeviceLeadsBackToIt) {
@@ -139,8 +149,9 @@ TEST(CriticalPath, HostThatWaitsForTheDeviceLeadsBackToIt) {
   rank.kernel(other, 10, 42, "short", short_one);
   rank.kernel(stream, 80, 100, "b", b);
   model::Run const run = path_run(std::move(rank).finish());
-  EXPECT_THAT(story(run), ElementsAre("compute a 6-50", "sync synchronize 50-60", "host 60-62", "allocation cudaMalloc 62-70",
-                                      "host 70-75", "launch launch 75-80", "compute b 80-100"));
+  EXPECT_THAT(story(run), ElementsAre("compute a 6-50", "sync synchronize 50-60", "host 60-62",
+                                      "allocation cudaMalloc 62-70", "host 70-75",
+                                      "launch launch 75-80", "compute b 80-100"));
   // It is over 8 µs before the other one that the host waits for, too.
   EXPECT_EQ(slack_of(path_of(run), "short").min_ns, 8 * kUs);
 }
@@ -154,7 +165,9 @@ TEST(CriticalPath, SyncsOfOneStreamOrEventWaitForNothingElse) {
     uint64_t const recorded = 3;
     rank.launch(thread, 8, 9, "record");
     uint64_t const later = rank.launch(thread, 9, 10);
-    rank.sync(thread, 11, 60, is_event ? SyncDetail{SyncKind::kEvent, 0, 0, recorded} : SyncDetail{SyncKind::kStream, 0, 0});
+    rank.sync(thread, 11, 60,
+              is_event ? SyncDetail{SyncKind::kEvent, 0, 0, recorded}
+                       : SyncDetail{SyncKind::kStream, 0, 0});
     uint64_t const b = rank.launch(thread, 60, 70);
     rank.kernel(stream, 6, 40, "a", a);
     rank.kernel(other, 10, 58, "other", x);
@@ -170,12 +183,15 @@ TEST(CriticalPath, CopyThatBlocksTheHostLeadsBackToTheDevice) {
   for (char const* const name : {"cudaMemcpy", "cudaMemcpyAsync"}) {
     UsRank rank;
     TrackId const thread = rank.thread(1), stream = rank.stream(0);
-    uint64_t const a = rank.launch(thread, 0, 5), copied = rank.launch(thread, 10, 60, name), b = rank.launch(thread, 60, 65);
+    uint64_t const a = rank.launch(thread, 0, 5), copied = rank.launch(thread, 10, 60, name),
+                   b = rank.launch(thread, 60, 65);
     rank.kernel(stream, 6, 30, "a", a);
     rank.copy(stream, 30, 55, "copy", copied);
     rank.kernel(stream, 70, 100, "b", b);
     bool const is_async = std::string(name).ends_with("Async");
-    EXPECT_EQ(ns_of(path_of(path_run(std::move(rank).finish())), PathClass::kCopy), is_async ? 0 : 25 * kUs) << name;
+    EXPECT_EQ(ns_of(path_of(path_run(std::move(rank).finish())), PathClass::kCopy),
+              is_async ? 0 : 25 * kUs)
+        << name;
   }
 }
 
@@ -210,7 +226,8 @@ TEST(CriticalPath, EventsLeadFromStreamToStream) {
     if (how == How::kByTime) rank.wait(compute, 30, 70, {0, 1});
     if (how == How::kByCalls) rank.wait(compute, 5, 6, {0, 1, recorded}, waits);
     model::Run const run = path_run(std::move(rank).finish());
-    EXPECT_THAT(story(run), ElementsAre("launch batch 4-5", "copy batch 5-70", "launch b 70-72", "compute b 72-100"))
+    EXPECT_THAT(story(run), ElementsAre("launch batch 4-5", "copy batch 5-70", "launch b 70-72",
+                                        "compute b 72-100"))
         << static_cast<int>(how);
     CriticalPathStats const path = path_of(run);
     EXPECT_EQ(path.guessed_waits, how == How::kNotRecorded ? 1U : 0U);
@@ -231,10 +248,11 @@ TEST(CriticalPath, BackwardPassOfAnotherThreadIsFollowed) {
   rank.kernel(stream, 26, 28, "f", f);
   rank.kernel(stream, 66, 70, "g", g);
   rank.kernel(stream, 92, 100, "o", o);
-  EXPECT_THAT(story(path_run(std::move(rank).finish())),
-              ElementsAre("host forward 26-30", "host run_backward 30-35", "host backward 35-60", "launch launch 60-65",
-                          "host backward 65-75", "host run_backward 75-80", "host step 80-85", "launch launch 85-90",
-                          "launch o 90-92", "compute o 92-100"));
+  EXPECT_THAT(
+      story(path_run(std::move(rank).finish())),
+      ElementsAre("host forward 26-30", "host run_backward 30-35", "host backward 35-60",
+                  "launch launch 60-65", "host backward 65-75", "host run_backward 75-80",
+                  "host step 80-85", "launch launch 85-90", "launch o 90-92", "compute o 92-100"));
 }
 
 TEST(CriticalPath, ThreadThatJoinedTrainersIsFollowedToThem) {
@@ -250,18 +268,20 @@ TEST(CriticalPath, ThreadThatJoinedTrainersIsFollowedToThem) {
   rank.kernel(stream, 80, 90, "last", last);
   EXPECT_THAT(
       story(path_run(std::move(rank).finish())),
-      ElementsAre("unexplained 5-10", "host step 10-12", "launch launch 12-15", "launch trained 15-16", "compute trained 16-55",
-                  "sync synchronize 55-60", "host 60-70", "launch launch 70-75", "launch last 75-80", "compute last 80-90"));
+      ElementsAre("unexplained 5-10", "host step 10-12", "launch launch 12-15",
+                  "launch trained 15-16", "compute trained 16-55", "sync synchronize 55-60",
+                  "host 60-70", "launch launch 70-75", "launch last 75-80", "compute last 80-90"));
 }
 
 /// Rank 1 comes to the collective 50 µs late; its clock is `ahead` of rank 0's.
 model::Run late_rank(int64_t ahead_us, int64_t last_kernel_end) {
   UsRank zero(0), one(1);
-  TrackId const zero_thread = zero.thread(1), zero_stream = zero.stream(0), one_thread = one.thread(1),
-                one_stream = one.stream(0);
+  TrackId const zero_thread = zero.thread(1), zero_stream = zero.stream(0),
+                one_thread = one.thread(1), one_stream = one.stream(0);
   std::vector<uint64_t> l;
   for (UsRank* const rank : {&zero, &one})
-    for (int64_t i = 0; i < 3; ++i) l.push_back(rank->launch(rank == &zero ? zero_thread : one_thread, -10 + i, -9 + i));
+    for (int64_t i = 0; i < 3; ++i)
+      l.push_back(rank->launch(rank == &zero ? zero_thread : one_thread, -10 + i, -9 + i));
   zero.kernel(zero_stream, 0, 30, "a", l[0]);
   zero.all_reduce(zero_stream, 30, 100, 1, l[1]);
   zero.kernel(zero_stream, 100, last_kernel_end, "c", l[2]);
@@ -272,7 +292,8 @@ model::Run late_rank(int64_t ahead_us, int64_t last_kernel_end) {
 
 TEST(CriticalPath, CollectiveLeadsToTheRankThatCameLast) {
   model::Run const run = late_rank(0, 120);
-  EXPECT_THAT(story(run), ElementsAre("1: compute b 0-80", "0: communication all-reduce 80-100", "0: compute c 100-120"));
+  EXPECT_THAT(story(run), ElementsAre("1: compute b 0-80", "0: communication all-reduce 80-100",
+                                      "0: compute c 100-120"));
   CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.jumps, 1U);
   EXPECT_EQ(path.clock_disagreement_ns, 0);
@@ -287,21 +308,23 @@ TEST(CriticalPath, ClocksThatDisagreeLeaveNoHoles) {
   EXPECT_EQ(ns_of(behind, PathClass::kCompute), 100 * kUs);
   EXPECT_EQ(ns_of(behind, PathClass::kCommunication), 27 * kUs);
   EXPECT_EQ(behind.clock_disagreement_ns, 7 * kUs);
-  // It is behind by more than the other rank waited: part of the transfer lies before the collective.
+  // It is behind by more than the other rank waited: part of the transfer lies before the
+  // collective.
   EXPECT_EQ(path_of(late_rank(-60, 120)).clock_filled_ns, 10 * kUs);
   // It is so far ahead that it came when all was over.
   CriticalPathStats const ahead = path_of(late_rank(40, 200));
   EXPECT_EQ(ns_of(ahead, PathClass::kCommunication), 0);
   EXPECT_EQ(ns_of(ahead, PathClass::kCompute), 180 * kUs);
   EXPECT_EQ(ahead.clock_cut_ns, 20 * kUs);
-  for (CriticalPathStats const& path : {behind, ahead}) EXPECT_EQ(sum_of(path.by_class), path.window.length());
+  for (CriticalPathStats const& path : {behind, ahead})
+    EXPECT_EQ(sum_of(path.by_class), path.window.length());
 }
 
 TEST(CriticalPath, CollectiveThatWaitsForTheLastLaunchLeadsToIt) {
   // Both start together, when rank 1 has launched at last: nobody waits in the collective.
   UsRank zero(0), one(1);
-  TrackId const zero_thread = zero.thread(1), zero_stream = zero.stream(0), one_thread = one.thread(1),
-                one_stream = one.stream(0);
+  TrackId const zero_thread = zero.thread(1), zero_stream = zero.stream(0),
+                one_thread = one.thread(1), one_stream = one.stream(0);
   uint64_t const a = zero.launch(zero_thread, -5, -4), r0 = zero.launch(zero_thread, -4, -3);
   uint64_t const b = one.launch(one_thread, -5, -4);
   one.range(one_thread, 0, 70, "checkpoint");
@@ -311,8 +334,9 @@ TEST(CriticalPath, CollectiveThatWaitsForTheLastLaunchLeadsToIt) {
   one.kernel(one_stream, 0, 20, "b", b);
   one.all_reduce(one_stream, 76, 100, 1, r1);
   model::Run const run = path_run(std::move(zero).finish(), std::move(one).finish());
-  EXPECT_THAT(story(run), ElementsAre("1: host checkpoint 0-70", "1: launch launch 70-75", "1: launch all-reduce 75-76",
-                                      "0: communication all-reduce 76-100"));
+  EXPECT_THAT(story(run),
+              ElementsAre("1: host checkpoint 0-70", "1: launch launch 70-75",
+                          "1: launch all-reduce 75-76", "0: communication all-reduce 76-100"));
   EXPECT_EQ(slack_of(path_of(run), "a").min_ns, 46 * kUs);
 }
 
@@ -320,15 +344,18 @@ TEST(CriticalPath, SlackEndsWhereAnotherRankNeedsTheResult) {
   UsRank zero(0), one(1);
   TrackId const thread = zero.thread(1), stream = zero.stream(0), comm = zero.stream(1);
   TrackId const one_thread = one.thread(1), one_stream = one.stream(0);
-  uint64_t const l = zero.launch(thread, -9, -8), x = zero.launch(thread, -8, -7), r0 = zero.launch(thread, -7, -6);
-  uint64_t const r1 = one.launch(one_thread, -9, -8), y = one.launch(one_thread, -8, -7), z = one.launch(one_thread, 80, 90);
+  uint64_t const l = zero.launch(thread, -9, -8), x = zero.launch(thread, -8, -7),
+                 r0 = zero.launch(thread, -7, -6);
+  uint64_t const r1 = one.launch(one_thread, -9, -8), y = one.launch(one_thread, -8, -7),
+                 z = one.launch(one_thread, 80, 90);
   zero.kernel(stream, 0, 100, "long", l);
   zero.kernel(comm, 0, 10, "x", x);
   zero.all_reduce(comm, 10, 20, 1, r0);
   one.all_reduce(one_stream, 10, 20, 1, r1);
   one.kernel(one_stream, 20, 50, "y", y);
   one.kernel(one_stream, 90, 100, "z", z);
-  CriticalPathStats const path = path_of(path_run(std::move(zero).finish(), std::move(one).finish()));
+  CriticalPathStats const path =
+      path_of(path_run(std::move(zero).finish(), std::move(one).finish()));
   EXPECT_EQ(path.ops, 1U);
   EXPECT_EQ(slack_of(path, "y").min_ns, 40 * kUs);
   EXPECT_EQ(slack_of(path, "x").min_ns, 40 * kUs);
@@ -361,7 +388,8 @@ TEST(CriticalPath, DeviceAloneIsEnough) {
   rank.kernel(first, 50, 80, "c");
   rank.kernel(first, 70, 90, "d");  // overlaps the one before it
   model::Run const run = path_run(std::move(rank).finish());
-  EXPECT_THAT(story(run), ElementsAre("compute a 0-30", "unexplained c 30-50", "compute c 50-70", "compute d 70-90"));
+  EXPECT_THAT(story(run), ElementsAre("compute a 0-30", "unexplained c 30-50", "compute c 50-70",
+                                      "compute d 70-90"));
   EXPECT_EQ(slack_of(path_of(run), "b").min_ns, 30 * kUs);
 }
 
@@ -396,8 +424,10 @@ TEST(CriticalPath, TimesAtBothEndsOfTheRangeDoNotOverflow) {
     PathRank rank(r);
     TrackId const thread = rank.thread(1), stream = rank.stream(0);
     rank.sync(thread, -model::kMaxTime, model::kMaxTime, {SyncKind::kDevice, 0, -1});
-    rank.kernel(stream, -model::kMaxTime, -model::kMaxTime + 5, "first", rank.launch(thread, -model::kMaxTime, model::kMaxTime));
-    rank.all_reduce(stream, r == 0 ? -model::kMaxTime + 9 : model::kMaxTime - 9, model::kMaxTime, 1);
+    rank.kernel(stream, -model::kMaxTime, -model::kMaxTime + 5, "first",
+                rank.launch(thread, -model::kMaxTime, model::kMaxTime));
+    rank.all_reduce(stream, r == 0 ? -model::kMaxTime + 9 : model::kMaxTime - 9, model::kMaxTime,
+                    1);
     ranks.push_back(std::move(rank).finish());
   }
   CriticalPathStats const path = path_of(path_run(std::move(ranks[0]), std::move(ranks[1])));
@@ -513,7 +543,8 @@ TEST(CriticalPath, DoesNotDependOnWhenTheRunWas) {
 
 TEST(CriticalPath, DoesNotDependOnTheOrderOfTracks) {
   for (uint32_t seed = 0; seed < (support::kSanitized ? 60U : 500U); ++seed)
-    ASSERT_EQ(said_of(RandomPathRun(seed, true).make()), said_of(RandomPathRun(seed).make())) << seed;
+    ASSERT_EQ(said_of(RandomPathRun(seed, true).make()), said_of(RandomPathRun(seed).make()))
+        << seed;
 }
 
 TEST(CriticalPath, DoesNotDependOnTheOrderOfRanks) {
@@ -525,7 +556,8 @@ TEST(CriticalPath, DoesNotDependOnTheOrderOfRanks) {
     if (before.is_null()) continue;
     for (auto* const json : {&before, &after}) {
       auto& places = (*json)["places"];
-      std::sort(places.begin(), places.end(), [](auto const& a, auto const& b) { return a.dump() < b.dump(); });
+      std::sort(places.begin(), places.end(),
+                [](auto const& a, auto const& b) { return a.dump() < b.dump(); });
       for (auto& step : (*json)["steps"]) step.erase("rank");  // of equal ones the first
     }
     ASSERT_EQ(after, before) << seed;

@@ -1,4 +1,5 @@
-// One rank of the critical path's twin: what its events waited for, read word by word from DEFINITIONS, without any index.
+// One rank of the critical path's twin: what its events waited for, read word by word from
+// DEFINITIONS, without any index.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +73,8 @@ struct TwinRank {
   int64_t launched(Op const& op) const {
     return waits_for_copy(*op.launch) ? start(*op.launch) : std::min(end(*op.launch), op.start);
   }
-  /// The first op of the call is a copy, and over before the call is. (Of the runs' copies it is not known where they copy from.)
+  /// The first op of the call is a copy, and over before the call is. (Of the runs' copies it is
+  /// not known where they copy from.)
   bool waits_for_copy(uint32_t call) const {
     if (trace.name(call).find("Async") != std::string_view::npos) return false;
     for (Op const& op : ops) {
@@ -88,12 +90,15 @@ struct TwinRank {
   std::optional<size_t> last_ended(int64_t instant, Holds holds) const {
     std::optional<size_t> best;
     for (size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].start < ops[i].end && ops[i].end <= instant && holds(i) && (!best || ops[i].end >= ops[*best].end)) best = i;
+      if (ops[i].start < ops[i].end && ops[i].end <= instant && holds(i) &&
+          (!best || ops[i].end >= ops[*best].end))
+        best = i;
     return best;
   }
   std::optional<uint32_t> stream_of(int32_t device, int32_t id) const {
     for (uint32_t t = 0; t < trace.tracks().size(); ++t)
-      if (trace.tracks()[t].kind == model::TrackKind::kStream && trace.tracks()[t].device == device && trace.tracks()[t].id == id)
+      if (trace.tracks()[t].kind == model::TrackKind::kStream &&
+          trace.tracks()[t].device == device && trace.tracks()[t].id == id)
         return t;
     return std::nullopt;
   }
@@ -135,18 +140,24 @@ struct TwinRank {
       for (size_t const j : in_stream(track(wait)))
         if (!held && ops[j].row > wait) held = j;
       if (detail.source_stream < 0 && has_device(detail.source_device))
-        source = last_ended(end(wait), [&](size_t u) { return trace.track(ops[u].row).device == detail.source_device; });
+        source = last_ended(end(wait), [&](size_t u) {
+          return trace.track(ops[u].row).device == detail.source_device;
+        });
       if (detail.source_stream >= 0 && source_stream)
-        source = last_ended(end(wait), [&](size_t u) { return track(ops[u].row) == *source_stream; });
+        source =
+            last_ended(end(wait), [&](size_t u) { return track(ops[u].row) == *source_stream; });
     }
-    if (held == i && source && ops[*source].start < ops[i].start && ops[*source].end <= ops[i].start)
+    if (held == i && source && ops[*source].start < ops[i].start &&
+        ops[*source].end <= ops[i].start)
       ops[i].sources.push_back(*source);
   }
 
   void find_syncs() {
     for (uint32_t row = 0; row < trace.event_count(); ++row) {
       if (trace.kind(row) == model::EventKind::kSync) add_sync(row);
-      if (trace.kind(row) != model::EventKind::kLaunch || trace.name(row).find("Async") != std::string_view::npos) continue;
+      if (trace.kind(row) != model::EventKind::kLaunch ||
+          trace.name(row).find("Async") != std::string_view::npos)
+        continue;
       for (size_t i = 0; i < ops.size(); ++i) {
         if (ops[i].launch != row) continue;
         if (trace.kind(ops[i].row) == model::EventKind::kMemcpy) add_wait_for_op(row, i);
@@ -164,11 +175,14 @@ struct TwinRank {
     if (detail.sync == model::SyncKind::kEvent && detail.source_correlation != 0) {
       auto const op = stream ? launched_before(*stream, detail.source_correlation) : std::nullopt;
       if (op) add_wait_for_op(row, *op);
-    } else if ((detail.sync == model::SyncKind::kEvent || detail.sync == model::SyncKind::kStream) && stream &&
-               detail.stream >= 0) {
+    } else if ((detail.sync == model::SyncKind::kEvent ||
+                detail.sync == model::SyncKind::kStream) &&
+               stream && detail.stream >= 0) {
       add(row, [this, stream](size_t u) { return track(ops[u].row) == *stream; });
     } else if (detail.sync != model::SyncKind::kEvent && has_device(detail.device)) {
-      add(row, [this, device = detail.device](size_t u) { return trace.track(ops[u].row).device == device; });
+      add(row, [this, device = detail.device](size_t u) {
+        return trace.track(ops[u].row).device == device;
+      });
     } else if (detail.sync == model::SyncKind::kDevice || end(row) - start(row) >= kTwinLimit) {
       add(row, [](size_t) { return true; });
     }
@@ -184,14 +198,18 @@ struct TwinRank {
   }
 
   static bool is_activity(model::EventKind kind) {
-    return kind == model::EventKind::kRange || kind == model::EventKind::kStep || kind == model::EventKind::kInputWait ||
-           kind == model::EventKind::kLaunch || kind == model::EventKind::kSync || kind == model::EventKind::kMemory;
+    return kind == model::EventKind::kRange || kind == model::EventKind::kStep ||
+           kind == model::EventKind::kInputWait || kind == model::EventKind::kLaunch ||
+           kind == model::EventKind::kSync || kind == model::EventKind::kMemory;
   }
-  /// The event of the thread that was begun last of those open in the ns from `ns` on, and its class.
-  std::pair<std::optional<uint32_t>, PathClass> innermost(uint32_t thread, int64_t ns, uint32_t before_row = UINT32_MAX) const {
+  /// The event of the thread that was begun last of those open in the ns from `ns` on, and its
+  /// class.
+  std::pair<std::optional<uint32_t>, PathClass> innermost(uint32_t thread, int64_t ns,
+                                                          uint32_t before_row = UINT32_MAX) const {
     std::optional<uint32_t> best;
     for (uint32_t row = 0; row < std::min(before_row, trace.event_count()); ++row)
-      if (track(row) == thread && is_activity(trace.kind(row)) && start(row) <= ns && ns < end(row)) best = row;
+      if (track(row) == thread && is_activity(trace.kind(row)) && start(row) <= ns && ns < end(row))
+        best = row;
     if (!best) return {std::nullopt, PathClass::kHost};
     switch (trace.kind(*best)) {
       case model::EventKind::kLaunch:
@@ -209,7 +227,8 @@ struct TwinRank {
   std::optional<int64_t> first_activity(uint32_t thread) const {
     std::optional<int64_t> first;
     for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (track(row) == thread && is_activity(trace.kind(row)) && (!first || start(row) < *first)) first = start(row);
+      if (track(row) == thread && is_activity(trace.kind(row)) && (!first || start(row) < *first))
+        first = start(row);
     return first;
   }
 
@@ -217,7 +236,8 @@ struct TwinRank {
   std::vector<Interval> events(uint32_t thread) const {
     std::vector<Interval> result;
     for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (track(row) == thread && is_activity(trace.kind(row))) result.push_back({start(row), end(row)});
+      if (track(row) == thread && is_activity(trace.kind(row)))
+        result.push_back({start(row), end(row)});
     return result;
   }
   std::vector<Interval> busy(uint32_t thread) const {
@@ -225,13 +245,15 @@ struct TwinRank {
     for (size_t i = 0; i < result.size(); ++i) {
       for (size_t j = 0; j < result.size(); ++j) {
         if (i == j || result[i].end < result[j].begin || result[j].end < result[i].begin) continue;
-        result[i] = {std::min(result[i].begin, result[j].begin), std::max(result[i].end, result[j].end)};
+        result[i] = {std::min(result[i].begin, result[j].begin),
+                     std::max(result[i].end, result[j].end)};
         result.erase(result.begin() + static_cast<ptrdiff_t>(j));
         i = static_cast<size_t>(-1);
         break;
       }
     }
-    std::sort(result.begin(), result.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+    std::sort(result.begin(), result.end(),
+              [](Interval a, Interval b) { return a.begin < b.begin; });
     return result;
   }
   size_t launches(uint32_t thread) const {
@@ -243,8 +265,10 @@ struct TwinRank {
   std::optional<uint32_t> busiest(bool has_steps) const {
     std::optional<uint32_t> best;
     for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-      if (trace.tracks()[t].kind != model::TrackKind::kThread || steps[t].empty() == has_steps) continue;
-      if (!best || std::pair(launches(t), -trace.tracks()[t].id) > std::pair(launches(*best), -trace.tracks()[*best].id))
+      if (trace.tracks()[t].kind != model::TrackKind::kThread || steps[t].empty() == has_steps)
+        continue;
+      if (!best || std::pair(launches(t), -trace.tracks()[t].id) >
+                       std::pair(launches(*best), -trace.tracks()[*best].id))
         best = t;
     }
     return best;
@@ -259,10 +283,12 @@ struct TwinRank {
   std::optional<Exit> exit_of(uint32_t thread, int64_t position) const {
     std::vector<Exit> all;
     for (Sync const& sync : syncs)
-      if (track(sync.row) == thread && sync.released_by) all.push_back({sync.ready, sync.ready, sync.released_by, 0});
+      if (track(sync.row) == thread && sync.released_by)
+        all.push_back({sync.ready, sync.ready, sync.released_by, 0});
     auto const home = busiest(true), helper = busiest(false);
     if (home && helper && launches(*helper) > 0) {
-      if (thread == *home && launches(*helper) >= launches(*home) / 10) add_ways_to_helper(*home, *helper, all);
+      if (thread == *home && launches(*helper) >= launches(*home) / 10)
+        add_ways_to_helper(*home, *helper, all);
       if (steps[thread].empty() && launches(thread) > 0) add_ways_back(thread, *home, all);
     }
     std::optional<Exit> best;

@@ -1,5 +1,6 @@
-// The critical path and the slack beside it, against a twin that follows DEFINITIONS word by word: it looks at all events for
-// every question, walks one piece after the other over all ranks at once, and relaxes slack until nothing changes.
+// The critical path and the slack beside it, against a twin that follows DEFINITIONS word by word:
+// it looks at all events for every question, walks one piece after the other over all ranks at
+// once, and relaxes slack until nothing changes.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -39,20 +40,23 @@ class Twin {
     for (size_t r = 0; r < run.ranks.size(); ++r) {
       std::map<int32_t, int64_t> limits;
       for (DeviceStats const& device : analysis.devices)
-        if (device.ref.rank_index == static_cast<int32_t>(r)) limits[device.ref.device] = device.launch.latency_limit_ns;
+        if (device.ref.rank_index == static_cast<int32_t>(r))
+          limits[device.ref.device] = device.launch.latency_limit_ns;
       ranks_.emplace_back(run.ranks[r], host_steps_.threads[r], limits);
     }
     window_ = {kFar, -kFar};
     for (DeviceStats const& device : analysis.devices)
       if (device.window.length() > 0)
-        window_ = {std::min(window_.begin, device.window.begin), std::max(window_.end, device.window.end)};
+        window_ = {std::min(window_.begin, device.window.begin),
+                   std::max(window_.end, device.window.end)};
     for (uint32_t c = 0; c < analysis.collectives.size(); ++c) meet(analysis.collectives[c], c);
     walk();
     relax();
   }
 
   Interval window_;
-  std::map<std::tuple<size_t, int32_t, PathClass, std::string>, int64_t> ns;  // (rank, device or −1, class, name)
+  std::map<std::tuple<size_t, int32_t, PathClass, std::string>, int64_t>
+      ns;  // (rank, device or −1, class, name)
   uint64_t jumps = 0, ops = 0, guesses = 0;
   int64_t disagreement = 0, filled = 0, cut = 0;
   std::vector<TwinRank> ranks_;
@@ -69,7 +73,8 @@ class Twin {
     if (facts.participants.size() < 2) return;
     std::vector<Place> places;
     for (auto const& participant : facts.participants)
-      for (size_t i = 0; i < ranks_[static_cast<size_t>(participant.ref.rank_index)].ops.size(); ++i) {
+      for (size_t i = 0; i < ranks_[static_cast<size_t>(participant.ref.rank_index)].ops.size();
+           ++i) {
         Place const place{static_cast<size_t>(participant.ref.rank_index), i};
         if (at(place).row != participant.row) continue;
         at(place).collective = number;
@@ -78,12 +83,15 @@ class Twin {
       }
     auto const lead = [&](Place place) {
       TwinRank::Op const& op = at(place);
-      int64_t const late = op.ready && op.start - *op.ready >= ranks_[place.rank].limit(op) ? op.start - *op.ready : 0;
+      int64_t const late = op.ready && op.start - *op.ready >= ranks_[place.rank].limit(op)
+                               ? op.start - *op.ready
+                               : 0;
       return op.wait + late;
     };
     for (Place const place : places)
       if (!last_.back() ||
-          std::tuple(lead(place), place.rank, place.op) < std::tuple(lead(*last_.back()), last_.back()->rank, last_.back()->op))
+          std::tuple(lead(place), place.rank, place.op) <
+              std::tuple(lead(*last_.back()), last_.back()->rank, last_.back()->op))
         last_.back() = place;
     for (Place const place : places) at(place).lead = lead(place) - lead(*last_.back());
   }
@@ -93,7 +101,8 @@ class Twin {
     for (size_t r = 0; r < ranks_.size(); ++r)
       for (size_t i = 0; i < ranks_[r].ops.size(); ++i)
         if (ranks_[r].ops[i].end <= window_.end &&
-            (!first || ranks_[r].ops[i].end > at(*first).end || (first->rank == r && ranks_[r].ops[i].end == at(*first).end)))
+            (!first || ranks_[r].ops[i].end > at(*first).end ||
+             (first->rank == r && ranks_[r].ops[i].end == at(*first).end)))
           first = Place{r, i};
     here_ = *first;
     time_ = window_.end;
@@ -138,8 +147,10 @@ class Twin {
     take(op.start, op_class(op), device(op), op_name(op));
     int64_t const ready = std::max(op.ready.value_or(-kFar), window_.begin - shift_);
     bool const is_in_call = op.launch && rank().waits_for_copy(*op.launch);
-    take(ready, is_in_call || time_ - ready < rank().limit(op) ? PathClass::kLaunch : PathClass::kUnexplained, device(op),
-         op_name(op));
+    take(ready,
+         is_in_call || time_ - ready < rank().limit(op) ? PathClass::kLaunch
+                                                        : PathClass::kUnexplained,
+         device(op), op_name(op));
     if (time_ + shift_ <= window_.begin) return false;
     if (op.waited_for) {
       here_.op = *op.waited_for;
@@ -182,7 +193,9 @@ class Twin {
     return kind == EventKind::kMemcpy ? PathClass::kCopy : PathClass::kCompute;
   }
 
-  bool is_inside(TwinRank::Op const& op) const { return window_.begin <= op.start && op.end <= window_.end; }
+  bool is_inside(TwinRank::Op const& op) const {
+    return window_.begin <= op.start && op.end <= window_.end;
+  }
   /// Relaxes over all edges until nothing changes.
   void relax() {
     for (TwinRank const& rank : ranks_) {
@@ -218,19 +231,24 @@ class Twin {
       };
       if (op.before) limit(of[*op.before], std::min(rank.ops[*op.before].end, op.start));
       for (size_t const source : op.sources) limit(of[source], rank.ops[source].end);
-      if (op.launch) limit(of_launch.try_emplace(*op.launch, kFar).first->second, rank.launched(op));
+      if (op.launch)
+        limit(of_launch.try_emplace(*op.launch, kFar).first->second, rank.launched(op));
     }
     for (TwinRank::Sync const& sync : rank.syncs) {
       int64_t const delay = delay_behind(rank, sync, of_launch);
       if (delay >= kFar) continue;
       for (size_t i = 0; i < rank.ops.size(); ++i) {
-        bool const is_held = sync.waits_for(i) && rank.ops[i].start < rank.ops[i].end && rank.ops[i].end <= rank.end(sync.row);
-        if (is_held && is_inside(rank.ops[i])) of[i] = std::min(of[i], delay + sync.ready - rank.ops[i].end);
+        bool const is_held = sync.waits_for(i) && rank.ops[i].start < rank.ops[i].end &&
+                             rank.ops[i].end <= rank.end(sync.row);
+        if (is_held && is_inside(rank.ops[i]))
+          of[i] = std::min(of[i], delay + sync.ready - rank.ops[i].end);
       }
     }
   }
-  /// By how much the sync could return later: what the launches behind it allow, and the waits of the syncs between.
-  static int64_t delay_behind(TwinRank const& rank, TwinRank::Sync const& sync, std::map<uint32_t, int64_t> const& of_launch) {
+  /// By how much the sync could return later: what the launches behind it allow, and the waits of
+  /// the syncs between.
+  static int64_t delay_behind(TwinRank const& rank, TwinRank::Sync const& sync,
+                              std::map<uint32_t, int64_t> const& of_launch) {
     using Key = std::tuple<int64_t, bool, uint32_t>;
     auto const key_of = [&](TwinRank::Sync const& s) { return Key{rank.end(s.row), false, s.row}; };
     int64_t least = kFar;
@@ -239,7 +257,8 @@ class Twin {
       if (rank.track(launch) != rank.track(sync.row) || key < key_of(sync)) continue;
       int64_t sum = delay;
       for (TwinRank::Sync const& between : rank.syncs)
-        if (rank.track(between.row) == rank.track(sync.row) && key_of(sync) < key_of(between) && key_of(between) < key)
+        if (rank.track(between.row) == rank.track(sync.row) && key_of(sync) < key_of(between) &&
+            key_of(between) < key)
           sum += between.ready - rank.start(between.row);
       least = std::min(least, sum);
     }
@@ -263,8 +282,9 @@ TEST(CriticalPathTwin, EveryNanosecondIsWhatTheDefinitionsSay) {
     std::map<std::tuple<size_t, int32_t, PathClass, std::string>, int64_t> found;
     for (PathPiece const& piece : path_pieces(run, analysis, kTwinLimit))
       found[{static_cast<size_t>(piece.rank_index), piece.device.value_or(-1), piece.path_class,
-             piece.row ? std::string(run.ranks[static_cast<size_t>(piece.rank_index)].trace.name(*piece.row)) : ""}] +=
-          piece.when.length();
+             piece.row ? std::string(run.ranks[static_cast<size_t>(piece.rank_index)].trace.name(
+                             *piece.row))
+                       : ""}] += piece.when.length();
     ASSERT_EQ(found, twin.ns) << "seed " << seed;
     EXPECT_EQ(path.window, twin.window_);
     EXPECT_EQ(path.ops, twin.ops);
@@ -302,17 +322,21 @@ TEST(CriticalPathTwin, SlackIsTheLeastOverAllChainsOfWork) {
         std::string const path_class = kind == EventKind::kMemcpy       ? "copy "
                                        : kind == EventKind::kCollective ? "communication "
                                                                         : "compute ";
-        for (std::string const& key : {path_class, path_class + std::string(run.ranks[r].trace.name(op.row))}) {
+        for (std::string const& key :
+             {path_class, path_class + std::string(run.ranks[r].trace.name(op.row))}) {
           by_name[key].push_back(twin.slack[r][i]);
-          if (twin.slack[r][i] < analysis.critical_path->nearly_critical_below_ns) nearly[key] += op.end - op.start;
+          if (twin.slack[r][i] < analysis.critical_path->nearly_critical_below_ns)
+            nearly[key] += op.end - op.start;
         }
       }
     }
     std::vector<PathSlack> all = analysis.critical_path->slack_by_class;
-    all.insert(all.end(), analysis.critical_path->slack_by_name.begin(), analysis.critical_path->slack_by_name.end());
+    all.insert(all.end(), analysis.critical_path->slack_by_name.begin(),
+               analysis.critical_path->slack_by_name.end());
     ASSERT_EQ(all.size(), by_name.size()) << "seed " << seed;
     for (PathSlack const& slack : all) {
-      std::string const key = std::string(to_string(slack.path_class)) + " " + slack.name.value_or("");
+      std::string const key =
+          std::string(to_string(slack.path_class)) + " " + slack.name.value_or("");
       std::vector<int64_t>& expected = by_name[key];
       ASSERT_EQ(slack.ops, expected.size()) << key << ", seed " << seed;
       std::sort(expected.begin(), expected.end());

@@ -1,5 +1,5 @@
-// Who ran innermost on a host thread, against a look at every ns: of any rows that a trace can hold, also of ranges that outlast
-// the ones around them.
+// Who ran innermost on a host thread, against a look at every ns: of any rows that a trace can
+// hold, also of ranges that outlast the ones around them.
 #include "analyzer/metrics/host/host_activity.h"
 
 #include <map>
@@ -16,11 +16,14 @@ using model::EventKind;
 
 model::RankTrace random_thread(std::mt19937& random) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
-  constexpr std::array kKinds = {EventKind::kRange, EventKind::kPhase, EventKind::kLaunch, EventKind::kMark};
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+  constexpr std::array kKinds = {EventKind::kRange, EventKind::kPhase, EventKind::kLaunch,
+                                 EventKind::kMark};
   for (size_t i = random() % 30; i-- > 0;)
-    builder.events(thread).add(kKinds[random() % kKinds.size()], static_cast<int64_t>(random() % 100),
-                               static_cast<int64_t>(random() % 4 == 0 ? 0 : random() % 40), model::StringId{0});
+    builder.events(thread).add(
+        kKinds[random() % kKinds.size()], static_cast<int64_t>(random() % 100),
+        static_cast<int64_t>(random() % 4 == 0 ? 0 : random() % 40), model::StringId{0});
   return {std::move(builder).finish(), 1000, ""};
 }
 
@@ -30,7 +33,8 @@ std::map<uint32_t, int64_t> innermost_times(model::RankTrace const& rank, Interv
   std::map<uint32_t, int64_t> times;
   for (int64_t ns = window.begin; ns < window.end; ++ns) {
     for (uint32_t row = rank.trace.event_count(); row-- > 0;) {
-      if (rows.kind(row) == EventKind::kMark || rows.start(row) > ns || rows.end(row) <= ns) continue;
+      if (rows.kind(row) == EventKind::kMark || rows.start(row) > ns || rows.end(row) <= ns)
+        continue;
       ++times[row];
       break;
     }
@@ -42,17 +46,21 @@ TEST(HostCursor, NamesTheFunctionWhoseManyShortFramesFillTheTime) {
   // A window of 100 in a program of 1000: ten frames of 9 in "decode", which is in "main".
   model::TraceBuilder builder;
   model::TrackId const thread = builder.add_track({});
-  model::StringId const outer = builder.intern("main"), decode = builder.intern("decode"), frame = builder.intern("frame");
+  model::StringId const outer = builder.intern("main"), decode = builder.intern("decode"),
+                        frame = builder.intern("frame");
   builder.events(thread).add(EventKind::kRange, 0, 1000, outer);
   builder.events(thread).add(EventKind::kRange, 95, 110, decode);
-  for (int64_t i = 0; i < 10; ++i) builder.events(thread).add(EventKind::kRange, 100 + 10 * i, i == 9 ? 9 : 4, frame);
+  for (int64_t i = 0; i < 10; ++i)
+    builder.events(thread).add(EventKind::kRange, 100 + 10 * i, i == 9 ? 9 : 4, frame);
   model::RankTrace const rank{std::move(builder).finish(), 0, ""};
   HostCursor cursor(rank, thread);
   model::EventId const whole = cursor.dominant({100, 200});
   ASSERT_TRUE(whole.valid());
   EXPECT_EQ(rank.trace.name(whole.value), "decode");
-  EXPECT_EQ(rank.trace.name(HostCursor(rank, thread).dominant({190, 200}).value), "frame") << "it fills this time";
-  EXPECT_EQ(rank.trace.name(HostCursor(rank, thread).dominant({40, 140}).value), "main") << "and decode less than half of this";
+  EXPECT_EQ(rank.trace.name(HostCursor(rank, thread).dominant({190, 200}).value), "frame")
+      << "it fills this time";
+  EXPECT_EQ(rank.trace.name(HostCursor(rank, thread).dominant({40, 140}).value), "main")
+      << "and decode less than half of this";
 }
 
 TEST(HostCursor, SaysWhoRanInnermostForLongest) {
@@ -71,7 +79,8 @@ TEST(HostCursor, SaysWhoRanInnermostForLongest) {
       if (!found.valid()) continue;
       // Where none was for half of the time, one that was open for more than half, if there is one.
       RowView const rows(rank);
-      int64_t const open = std::min(rows.end(found.value), window.end) - std::max(rows.start(found.value), window.begin);
+      int64_t const open = std::min(rows.end(found.value), window.end) -
+                           std::max(rows.start(found.value), window.begin);
       if (2 * most < window.length() && 2 * open > window.length()) continue;
       ASSERT_EQ(times[found.value], most) << "case " << i << ", from " << window.begin;
     }

@@ -46,7 +46,8 @@ TEST(HostOps, NameWhatKeptTheHost) {
   uint64_t gaps = 0;
   model::Run const run = support::make_synthetic_run(options);
   for (IdleGap const gap : analysis.gaps) {
-    if (gap.cause != first.cause || !gap.host_row.valid() || run.ranks[0].trace.name(gap.host_row.value) != "python overhead")
+    if (gap.cause != first.cause || !gap.host_row.valid() ||
+        run.ranks[0].trace.name(gap.host_row.value) != "python overhead")
       continue;
     blamed += gap.when.length();
     ++gaps;
@@ -58,18 +59,22 @@ TEST(HostOps, NameWhatKeptTheHost) {
 TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
   using namespace model;
   TraceBuilder builder;
-  TrackId const thread = builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
-  TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+  TrackId const thread =
+      builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
   builder.events(stream).add(EventKind::kKernel, 0, 20, builder.intern("k"), 0, KernelDetail{});
   constexpr int64_t kOps = 130;
   for (int64_t i = 0; i < kOps; ++i) {  // each in a range of its own name; the longest come last
     int64_t const end = (i + 1) * 1'000'000, length = 1000 + i;
-    builder.events(stream).add(EventKind::kKernel, i * 1'000'000 + 20, 1'000'000 - length - 20, builder.intern("k"), 0,
-                               KernelDetail{});
-    builder.events(thread).add(EventKind::kRange, end - length, length, builder.intern("op " + std::to_string(i)));
-    builder.events(thread).add(EventKind::kLaunch, end, 10, builder.intern("launch"), static_cast<uint64_t>(i) + 1);
-    builder.events(stream).add(EventKind::kKernel, end + 10, 10, builder.intern("k"), static_cast<uint64_t>(i) + 1,
-                               KernelDetail{});
+    builder.events(stream).add(EventKind::kKernel, i * 1'000'000 + 20, 1'000'000 - length - 20,
+                               builder.intern("k"), 0, KernelDetail{});
+    builder.events(thread).add(EventKind::kRange, end - length, length,
+                               builder.intern("op " + std::to_string(i)));
+    builder.events(thread).add(EventKind::kLaunch, end, 10, builder.intern("launch"),
+                               static_cast<uint64_t>(i) + 1);
+    builder.events(stream).add(EventKind::kKernel, end + 10, 10, builder.intern("k"),
+                               static_cast<uint64_t>(i) + 1, KernelDetail{});
   }
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});

@@ -1,5 +1,5 @@
-// Processes without a device: steps, waits for data, time by range, what slow steps have more of, and who is ready last for
-// collectives.
+// Processes without a device: steps, waits for data, time by range, what slow steps have more of,
+// and who is ready last for collectives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,15 +35,19 @@ Finding const* host_finding(Analysis const& analysis, std::string_view rule) {
   return nullptr;
 }
 
-/// `ranks` computing threads of a pipeline, 20 ranges of 10 ms each, one every 25 ms; those of the last rank take `last_ms`.
-Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "compute", bool with_more_events = false) {
+/// `ranks` computing threads of a pipeline, 20 ranges of 10 ms each, one every 25 ms; those of the
+/// last rank take `last_ms`.
+Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "compute",
+                      bool with_more_events = false) {
   HostProgram program;
   for (int rank = 0; rank < ranks; ++rank) {
-    TrackId const thread = program.thread("PP rank " + std::to_string(rank) + ", TP rank 0, " + what);
+    TrackId const thread =
+        program.thread("PP rank " + std::to_string(rank) + ", TP rank 0, " + what);
     int64_t const length = (rank + 1 == ranks ? last_ms : 10) * 1000 * kMicrosecond;
     int const count = with_more_events && rank + 1 == ranks ? 21 : 20;
     for (int i = 0; i < count; ++i)
-      program.range_on(thread, i * 25'000 * kMicrosecond, i * 25'000 * kMicrosecond + length, "forward-compute");
+      program.range_on(thread, i * 25'000 * kMicrosecond, i * 25'000 * kMicrosecond + length,
+                       "forward-compute");
   }
   return std::move(program).run();
 }
@@ -58,15 +62,22 @@ TEST(HostImbalance, ARankThatComputesMuchLongerIsNamed) {
   EXPECT_EQ(finding->evidence.size(), 1U);
   reports::FindingWords const words = reports::words_of(run, analysis, *finding);
   EXPECT_THAT(words.title, HasSubstr("1.6 × as long"));
-  EXPECT_THAT(words.explanation, HasSubstr("is busy for 320 ms; the median of 4 such threads with as many events is 200 ms"));
+  EXPECT_THAT(
+      words.explanation,
+      HasSubstr("is busy for 320 ms; the median of 4 such threads with as many events is 200 ms"));
 }
 
 TEST(HostImbalance, IsSilentBelowItsThresholdsAndOfWhatMayBeWaiting) {
-  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 11)), "load-imbalance"), nullptr) << "1.1 × is usual";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 11)), "load-imbalance"), nullptr)
+      << "1.1 × is usual";
   EXPECT_NE(host_finding(analyze(pipeline_timeline(4, 13)), "load-imbalance"), nullptr);
-  EXPECT_EQ(host_finding(analyze(pipeline_timeline(3, 16)), "load-imbalance"), nullptr) << "too few to know the usual one";
-  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "pp-comm")), "load-imbalance"), nullptr) << "it may wait";
-  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "compute", true)), "load-imbalance"), nullptr) << "other work";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(3, 16)), "load-imbalance"), nullptr)
+      << "too few to know the usual one";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "pp-comm")), "load-imbalance"), nullptr)
+      << "it may wait";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "compute", true)), "load-imbalance"),
+            nullptr)
+      << "other work";
 }
 
 TEST(HostTime, MeasuresStepsFromTheEndOfTheStepBefore) {
@@ -197,8 +208,10 @@ TEST(HostTime, OnlyTheStepsThatWereAskedForCount) {
 
 TEST(HostTime, ADeviceThatWorksIsAnalyzedAsBefore) {
   TraceBuilder builder;
-  TrackId const thread = builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
-  TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+  TrackId const thread =
+      builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
   builder.events(thread).add(EventKind::kStep, 0, 100, builder.intern("step"), 0, StepDetail{0});
   builder.events(stream).add(EventKind::kKernel, 10, 20, builder.intern("k"), 1, KernelDetail{});
   model::Run run;
@@ -217,7 +230,8 @@ TEST(HostTime, TextsSayWhatStepsTakeAndNothingOfDevices) {
   EXPECT_THAT(text, Not(HasSubstr("no steps found")));
 }
 
-/// Negotiations of as many collectives, 10 µs apart; in each `late` of three ranks comes last, by `late_us`.
+/// Negotiations of as many collectives, 10 µs apart; in each `late` of three ranks comes last, by
+/// `late_us`.
 Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = false) {
   HostProgram program;
   for (int i = 0; i < count; ++i) {
@@ -226,8 +240,11 @@ Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = fals
     int64_t ready = begin;
     for (int64_t rank = 0; rank < 3; ++rank) {
       bool const is_torn = with_torn && i == 0 && rank == late;
-      int64_t const at = rank == late ? begin + (10 + late_us) * kMicrosecond : (ready += 5 * kMicrosecond);
-      if (!is_torn) program.range(at, at, std::to_string(rank), rank == 1 ? EventKind::kMark : EventKind::kRange);
+      int64_t const at =
+          rank == late ? begin + (10 + late_us) * kMicrosecond : (ready += 5 * kMicrosecond);
+      if (!is_torn)
+        program.range(at, at, std::to_string(rank),
+                      rank == 1 ? EventKind::kMark : EventKind::kRange);
     }
     program.range(begin + 400 * kMicrosecond, begin + 500 * kMicrosecond, "ALLREDUCE");
   }
@@ -273,10 +290,14 @@ TEST(HostTime, ALoaderWithoutWorkersIsKnownByItsIterator) {
     }
     model::Run const run = std::move(program).run();
     Analysis const analysis = analyze(run);
-    return analysis.findings.empty() ? std::string() : reports::words_of(run, analysis, analysis.findings[0]).advice;
+    return analysis.findings.empty()
+               ? std::string()
+               : reports::words_of(run, analysis, analysis.findings[0]).advice;
   };
-  EXPECT_THAT(loader("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), HasSubstr("Set num_workers"));
-  EXPECT_THAT(loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), Not(HasSubstr("Set num_workers")));
+  EXPECT_THAT(loader("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+              HasSubstr("Set num_workers"));
+  EXPECT_THAT(loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+              Not(HasSubstr("Set num_workers")));
 }
 
 }  // namespace

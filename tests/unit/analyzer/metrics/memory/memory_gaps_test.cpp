@@ -15,17 +15,21 @@ namespace {
 using Block = MemoryGaps::Block;
 using Totals = MemoryGaps::Totals;
 
-/// A caching allocator in a space of so many bytes, each of which knows its segment and whether it is in use.
+/// A caching allocator in a space of so many bytes, each of which knows its segment and whether it
+/// is in use.
 class ToyAllocator {
  public:
   explicit ToyAllocator(uint32_t seed) : random_(seed), segment_(kSpace, 0), used_(kSpace, false) {}
 
   static constexpr uint64_t kSpace = 1200, kLargestBlock = 40;
 
-  [[nodiscard]] uint64_t pick(uint64_t low, uint64_t high) { return std::uniform_int_distribution<uint64_t>(low, high)(random_); }
+  [[nodiscard]] uint64_t pick(uint64_t low, uint64_t high) {
+    return std::uniform_int_distribution<uint64_t>(low, high)(random_);
+  }
   [[nodiscard]] bool chance(uint64_t percent) { return pick(1, 100) <= percent; }
   [[nodiscard]] Totals totals() const {
-    auto const reserved = static_cast<uint64_t>(std::count_if(segment_.begin(), segment_.end(), [](int s) { return s != 0; }));
+    auto const reserved = static_cast<uint64_t>(
+        std::count_if(segment_.begin(), segment_.end(), [](int s) { return s != 0; }));
     return {static_cast<uint64_t>(std::count(used_.begin(), used_.end(), true)), reserved};
   }
   /// The longest run of bytes of one segment that are in no use.
@@ -33,7 +37,9 @@ class ToyAllocator {
     uint64_t largest = 0;
     for (uint64_t begin = 0; begin < kSpace; ++begin) {
       uint64_t end = begin;
-      while (end < kSpace && segment_[end] == segment_[begin] && segment_[begin] != 0 && !used_[end]) ++end;
+      while (end < kSpace && segment_[end] == segment_[begin] && segment_[begin] != 0 &&
+             !used_[end])
+        ++end;
       largest = std::max(largest, end - begin);
     }
     return largest;
@@ -41,7 +47,8 @@ class ToyAllocator {
   [[nodiscard]] uint64_t empty_bytes() const {
     uint64_t bytes = 0;
     for (auto const& [id, is_empty] : empty_segments())
-      if (is_empty) bytes += static_cast<uint64_t>(std::count(segment_.begin(), segment_.end(), id));
+      if (is_empty)
+        bytes += static_cast<uint64_t>(std::count(segment_.begin(), segment_.end(), id));
     return bytes;
   }
   void give_back() {
@@ -49,14 +56,16 @@ class ToyAllocator {
       if (is_empty) std::replace(segment_.begin(), segment_.end(), id, 0);
   }
 
-  /// Into a gap, over the end of a segment that grows, or into a new segment; nothing where there is no room.
+  /// Into a gap, over the end of a segment that grows, or into a new segment; nothing where there
+  /// is no room.
   std::optional<Block> allocate() {
     uint64_t const bytes = pick(1, kLargestBlock);
     std::vector<uint64_t> fits, tails;
     for (uint64_t at = 0; at < kSpace; ++at) {
       if (segment_[at] == 0 || used_[at]) continue;
       uint64_t end = at;
-      while (end < kSpace && end < at + bytes && segment_[end] == segment_[at] && !used_[end]) ++end;
+      while (end < kSpace && end < at + bytes && segment_[end] == segment_[at] && !used_[end])
+        ++end;
       if (end == at + bytes) fits.push_back(at);
       bool const is_tail = end < at + bytes && (end == kSpace || segment_[end] != segment_[at]);
       if (is_tail && has_space(end, at + bytes)) tails.push_back(at);
@@ -65,18 +74,22 @@ class ToyAllocator {
     if (!tails.empty() && chance(40)) return extend({tails[pick(0, tails.size() - 1)], bytes});
     return allocate_segment(bytes);
   }
-  void free(Block block) { std::fill_n(used_.begin() + static_cast<ptrdiff_t>(block.address), block.bytes, false); }
+  void free(Block block) {
+    std::fill_n(used_.begin() + static_cast<ptrdiff_t>(block.address), block.bytes, false);
+  }
 
  private:
   [[nodiscard]] std::map<int, bool> empty_segments() const {
     std::map<int, bool> empty;
     for (uint64_t at = 0; at < kSpace; ++at)
-      if (segment_[at] != 0) empty[segment_[at]] = empty.try_emplace(segment_[at], true).first->second && !used_[at];
+      if (segment_[at] != 0)
+        empty[segment_[at]] = empty.try_emplace(segment_[at], true).first->second && !used_[at];
     return empty;
   }
   [[nodiscard]] bool has_space(uint64_t begin, uint64_t end) const {
     if (end > kSpace) return false;
-    return std::all_of(segment_.begin() + static_cast<ptrdiff_t>(begin), segment_.begin() + static_cast<ptrdiff_t>(end),
+    return std::all_of(segment_.begin() + static_cast<ptrdiff_t>(begin),
+                       segment_.begin() + static_cast<ptrdiff_t>(end),
                        [](int s) { return s == 0; });
   }
   Block use(Block block) {
@@ -96,8 +109,8 @@ class ToyAllocator {
       if (has_space(at, at + size)) places.push_back(at);
     if (places.empty()) return std::nullopt;
     uint64_t const at = places[pick(0, places.size() - 1)];
-    // Only where the totals show it: of an allocator that gives back less than the new segment is longer than the block they do
-    // not.
+    // Only where the totals show it: of an allocator that gives back less than the new segment is
+    // longer than the block they do not.
     if (size < bytes + empty_bytes() && chance(50)) give_back();
     std::fill_n(segment_.begin() + static_cast<ptrdiff_t>(at), size, ++last_segment_);
     return use({at, bytes});
@@ -153,7 +166,8 @@ TEST(MemoryGaps, AreNotKnownWhereTheAllocatorIsOlderThanTheRecording) {
 
 TEST(MemoryGaps, ABlockOutsideOfEverySegmentRefutesWhatWasSaidBefore) {
   MemoryGaps gaps;
-  gaps.allocate({1000, 10}, {10, 200});  // 190 bytes of it were cached before the recording began, elsewhere
+  gaps.allocate({1000, 10},
+                {10, 200});  // 190 bytes of it were cached before the recording began, elsewhere
   EXPECT_EQ(gaps.largest(), 190U);
   gaps.allocate({5000, 10}, {20, 200});
   EXPECT_FALSE(gaps.largest());

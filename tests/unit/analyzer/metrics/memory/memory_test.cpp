@@ -1,4 +1,5 @@
-// Who holds memory, what of it lies in holes, how it grows and when it is full: on runs small enough to check by hand.
+// Who holds memory, what of it lies in holes, how it grows and when it is full: on runs small
+// enough to check by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,8 @@ using testing_support::MemoryRun;
 
 std::vector<std::pair<std::string, uint64_t>> owners_in(MemoryStats const& memory) {
   std::vector<std::pair<std::string, uint64_t>> owners;
-  for (auto const& owner : memory.peak_owners.value().owners) owners.emplace_back(owner.name, owner.bytes);
+  for (auto const& owner : memory.peak_owners.value().owners)
+    owners.emplace_back(owner.name, owner.bytes);
   return owners;
 }
 
@@ -30,8 +32,9 @@ uint64_t sum_of_parts(MemoryOwners const& owners) {
 }
 
 class MemoryOwnersInRanges : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(, MemoryOwnersInRanges, testing::Bool(),
-                         [](auto const& nested) { return nested.param ? "WithDepth" : "WithoutDepth"; });
+INSTANTIATE_TEST_SUITE_P(, MemoryOwnersInRanges, testing::Bool(), [](auto const& nested) {
+  return nested.param ? "WithDepth" : "WithoutDepth";
+});
 
 TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAround) {
   MemoryRun run(1000);
@@ -47,9 +50,11 @@ TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAroun
   run.range(120, 130, "aten::empty_strided");
   run.allocate(125, {.address = 95, .bytes = 4, .name = "[memory]"}, 100);
   MemoryStats const memory = std::move(run).facts();
-  EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("forward", 30), testing::Pair("conv1.weights", 20),
-                                                      testing::Pair("aten::conv2d", 10), testing::Pair("cudaMalloc", 5),
-                                                      testing::Pair("aten::empty_strided", 4)));
+  EXPECT_THAT(
+      owners_in(memory),
+      testing::ElementsAre(testing::Pair("forward", 30), testing::Pair("conv1.weights", 20),
+                           testing::Pair("aten::conv2d", 10), testing::Pair("cudaMalloc", 5),
+                           testing::Pair("aten::empty_strided", 4)));
   EXPECT_EQ(memory.peak_owners->before_recording_bytes, 0U);
 }
 
@@ -64,7 +69,8 @@ TEST(MemoryOwners, AreThoseOfTheFirstPeakAndSumToIt) {
   run.allocate(60, {.address = 1, .bytes = 90, .name = "as high again"}, 0);
   MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_allocated_bytes, 650U);
-  EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("at the peak", 90), testing::Pair("stays", 60)));
+  EXPECT_THAT(owners_in(memory),
+              testing::ElementsAre(testing::Pair("at the peak", 90), testing::Pair("stays", 60)));
   EXPECT_EQ(memory.peak_owners->before_recording_bytes, 500U);
   EXPECT_EQ(sum_of_parts(*memory.peak_owners), 650U);
 }
@@ -72,7 +78,8 @@ TEST(MemoryOwners, AreThoseOfTheFirstPeakAndSumToIt) {
 TEST(MemoryOwners, BeyondTheLargestAreOther) {
   MemoryRun run(10000);
   for (uint64_t i = 0; i < kMostOwners + 3; ++i)
-    run.allocate(static_cast<int64_t>(i), {.address = i * 100, .bytes = 50 - i, .name = "owner " + std::to_string(i)}, 0);
+    run.allocate(static_cast<int64_t>(i),
+                 {.address = i * 100, .bytes = 50 - i, .name = "owner " + std::to_string(i)}, 0);
   MemoryStats const memory = std::move(run).facts();
   ASSERT_EQ(memory.peak_owners->owners.size(), kMostOwners);
   EXPECT_EQ(memory.peak_owners->owners[0].name, "owner 0");
@@ -98,15 +105,18 @@ TEST(MemoryOwners, OfSomeStepsAreThoseOfTheirPeak) {
   options.steps = {4, 4};
   MemoryStats const memory = std::move(run).facts(options);
   EXPECT_EQ(memory.peak_allocated_bytes, 45U);
-  EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("weights", 40), testing::Pair("of step 4", 5)));
+  EXPECT_THAT(owners_in(memory),
+              testing::ElementsAre(testing::Pair("weights", 40), testing::Pair("of step 4", 5)));
 }
 
 TEST(MemoryFragmentation, IsWhatIsFreeOutsideOfTheLargestGapWhenMostIsReserved) {
   MemoryRun run(1000);
-  for (uint64_t i = 0; i < 4; ++i) run.allocate(static_cast<int64_t>(i), {.address = i * 10, .bytes = 10}, 40);
+  for (uint64_t i = 0; i < 4; ++i)
+    run.allocate(static_cast<int64_t>(i), {.address = i * 10, .bytes = 10}, 40);
   run.free(10, {.address = 0, .bytes = 10}, 40);
   run.free(11, {.address = 20, .bytes = 10}, 40);
-  run.allocate(12, {.address = 100, .bytes = 15}, 70);  // 20 were free, in two holes; of the new segment 15 are left
+  run.allocate(12, {.address = 100, .bytes = 15},
+               70);  // 20 were free, in two holes; of the new segment 15 are left
   MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_reserved_bytes, 70U);
   EXPECT_DOUBLE_EQ(memory.fragmentation.value(), 1 - 15.0 / 35);
@@ -121,7 +131,8 @@ TEST(MemoryFragmentation, IsNotSaidWhereGapsAreNotKnownOrNothingIsFree) {
   MemoryRun late(1000);
   late.set_before(10);
   late.allocate(1, {.address = 100, .bytes = 10}, 40);
-  EXPECT_FALSE(std::move(late).facts().fragmentation) << "the allocator is older than the recording";
+  EXPECT_FALSE(std::move(late).facts().fragmentation)
+      << "the allocator is older than the recording";
   MemoryRun full(1000);
   full.allocate(1, {.address = 100, .bytes = 40}, 40);
   MemoryStats const memory = std::move(full).facts();
@@ -136,12 +147,13 @@ TEST(MemoryFragmentation, IsNotSaidWhereGapsAreNotKnownOrNothingIsFree) {
 }
 
 TEST(MemoryFragmentation, OnlyGrowthDespiteEnoughFreeMemoryInMeasuredStepsCounts) {
-  std::vector<MemoryStats::Point> const timeline = {{5, 100, 100, {}},  {15, 150, 150, {}},  // nothing was free
-                                                    {20, 50, 150, {}},  {25, 160, 260, {}},  // 100 were free for 110
-                                                    {30, 60, 260, {}},  {35, 160, 360, {}},  // 200 were free for 100
-                                                    {45, 161, 370, {}},                      // between the steps
-                                                    {55, 160, 380, {}},                      // nothing was allocated
-                                                    {56, 162, 381, {}}};
+  std::vector<MemoryStats::Point> const timeline = {
+      {5, 100, 100, {}},  {15, 150, 150, {}},  // nothing was free
+      {20, 50, 150, {}},  {25, 160, 260, {}},  // 100 were free for 110
+      {30, 60, 260, {}},  {35, 160, 360, {}},  // 200 were free for 100
+      {45, 161, 370, {}},                      // between the steps
+      {55, 160, 380, {}},                      // nothing was allocated
+      {56, 162, 381, {}}};
   auto const growth = growth_despite_room(timeline, {{10, 40}, {50, 60}});
   ASSERT_EQ(growth.size(), 2U);
   EXPECT_EQ(growth[0].time_ns, 35);
@@ -182,7 +194,9 @@ TEST(MemoryRetries, AreSeenInTheCallsOfAFrameworksAllocator) {
     run.call(1000 * step + 101, "cudaFree");
     if (step == 3) run.launch(1000 * step + 102);  // what came before was for something else
     run.call(1000 * step + 103, "cudaMalloc");
-    run.allocate(1000 * step + 104, {.address = 1000 + static_cast<uint64_t>(step), .bytes = 1, .name = "[memory]"}, 200);
+    run.allocate(1000 * step + 104,
+                 {.address = 1000 + static_cast<uint64_t>(step), .bytes = 1, .name = "[memory]"},
+                 200);
   }
   EXPECT_THAT(std::move(run).facts().retries_at, testing::ElementsAre(2104));
 }
@@ -213,12 +227,16 @@ TEST(MemoryCalls, ThatPageLockHostMemoryAreCountedPerStep) {
 }
 
 TEST(MemoryCalls, NamesOfAllocatorsTellNothingOfTheOwner) {
-  for (char const* name : {"cudaMalloc", "cudaMallocAsync_v11020", "hipMalloc", "cuMemAlloc_v2", "[memory]", "MemoryAllocation"})
+  for (char const* name : {"cudaMalloc", "cudaMallocAsync_v11020", "hipMalloc", "cuMemAlloc_v2",
+                           "[memory]", "MemoryAllocation"})
     EXPECT_TRUE(is_allocator_name(name)) << name;
-  for (char const* name : {"conv1.weights", "aten::empty", "", "my allocate"}) EXPECT_FALSE(is_allocator_name(name)) << name;
+  for (char const* name : {"conv1.weights", "aten::empty", "", "my allocate"})
+    EXPECT_FALSE(is_allocator_name(name)) << name;
 }
 
-StepBytes bytes_of_steps(std::vector<uint64_t> const& values) { return {values.begin(), values.end()}; }
+StepBytes bytes_of_steps(std::vector<uint64_t> const& values) {
+  return {values.begin(), values.end()};
+}
 
 TEST(MemoryForecast, OfAnEvenGrowthIsExact) {
   auto const forecast = forecast_of(bytes_of_steps({100, 110, 120, 130, 140, 150}), 1000, 7);
@@ -233,7 +251,8 @@ TEST(MemoryForecast, OfAnEvenGrowthIsExact) {
 
 TEST(MemoryForecast, SaysNothingOfNoiseOfACacheThatFilledOrOfFewSteps) {
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 120, 90, 115, 95, 118, 99}), 1000, {})) << "noise";
-  EXPECT_FALSE(forecast_of(bytes_of_steps({100, 200, 300, 300, 300, 300, 300, 300}), 1000, {})) << "a cache that filled";
+  EXPECT_FALSE(forecast_of(bytes_of_steps({100, 200, 300, 300, 300, 300, 300, 300}), 1000, {}))
+      << "a cache that filled";
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 110, 120, 130}), 1000, {})) << "four steps";
   EXPECT_FALSE(forecast_of(bytes_of_steps({150, 140, 130, 120, 110}), 1000, {})) << "it falls";
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 100, 100, 100, 100}), 1000, {})) << "it stays";
@@ -247,7 +266,8 @@ TEST(MemoryForecast, HasTheTrueRateInItsIntervalNineteenTimesInTwenty) {
   int inside = 0, all = 0;
   for (int run = 0; run < 1000; ++run) {
     StepBytes floors;
-    for (int step = 0; step < 12; ++step) floors.emplace_back(static_cast<uint64_t>(100'000 + 100 * step + noise(random)));
+    for (int step = 0; step < 12; ++step)
+      floors.emplace_back(static_cast<uint64_t>(100'000 + 100 * step + noise(random)));
     auto const forecast = forecast_of(floors, 1e6, {});
     if (!forecast) continue;
     ++all;
@@ -262,7 +282,8 @@ TEST(MemoryForecast, HasTheTrueRateInItsIntervalNineteenTimesInTwenty) {
 TEST(MemoryForecast, BeginsAtWhatTheLastStepHolds) {
   MemoryRun run(10'000, 10);
   for (uint64_t step = 0; step < 10; ++step)
-    run.allocate(static_cast<int64_t>(step) * MemoryRun::kStepNs, {.address = step * 100, .bytes = 100}, 1000 + 100 * step);
+    run.allocate(static_cast<int64_t>(step) * MemoryRun::kStepNs,
+                 {.address = step * 100, .bytes = 100}, 1000 + 100 * step);
   MemoryStats const memory = std::move(run).facts();
   ASSERT_TRUE(memory.floor_forecast);
   EXPECT_DOUBLE_EQ(memory.floor_forecast->steps, (10'000.0 - 1900) / 100);
@@ -273,7 +294,9 @@ TEST(MemoryForecast, BeginsAtWhatTheLastStepHolds) {
 
 TEST(MemoryBatchFactor, LetsWhatIsNotKnownToStayGrow) {
   std::array<uint64_t, 7> purposes{};
-  auto const set = [&](MemoryPurpose purpose, uint64_t bytes) { purposes[static_cast<size_t>(purpose)] = bytes; };
+  auto const set = [&](MemoryPurpose purpose, uint64_t bytes) {
+    purposes[static_cast<size_t>(purpose)] = bytes;
+  };
   set(MemoryPurpose::kWeights, 100);
   set(MemoryPurpose::kGradients, 100);
   set(MemoryPurpose::kOptimizer, 200);
@@ -281,7 +304,8 @@ TEST(MemoryBatchFactor, LetsWhatIsNotKnownToStayGrow) {
   set(MemoryPurpose::kInput, 10);
   set(MemoryPurpose::kWorkspace, 10);
   EXPECT_DOUBLE_EQ(batch_factor(purposes, 1000).value(), (900.0 - 400) / 200);
-  EXPECT_DOUBLE_EQ(batch_factor(purposes, 500).value(), 50.0 / 200) << "the present batch is too large";
+  EXPECT_DOUBLE_EQ(batch_factor(purposes, 500).value(), 50.0 / 200)
+      << "the present batch is too large";
   EXPECT_FALSE(batch_factor(purposes, 400)) << "what stays does not fit";
   set(MemoryPurpose::kOther, 66);
   EXPECT_TRUE(batch_factor(purposes, 1000));

@@ -30,16 +30,19 @@ Kernels operator*(size_t times, Kernels const& kernels) {
   return result;
 }
 
-/// Kernels of 100 ns, one after the other; the name "copy" stands for a copy of the batch to the device, "pause" for idle time.
+/// Kernels of 100 ns, one after the other; the name "copy" stands for a copy of the batch to the
+/// device, "pause" for idle time.
 void add_device(TraceBuilder& builder, int32_t device, Kernels const& kernels) {
-  TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 7, device, StreamKind::kCompute, 0});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "stream", 7, device, StreamKind::kCompute, 0});
   int64_t at = 1000;
   for (std::string const& name : kernels) {
     if (name == "copy")
       builder.events(stream).add(EventKind::kMemcpy, at, kKernelNs, builder.intern(name), 0,
                                  CopyDetail{.bytes = 1, .direction = CopyDirection::kHostToDevice});
     else if (name != "pause")
-      builder.events(stream).add(EventKind::kKernel, at, kKernelNs, builder.intern(name), 0, KernelDetail{});
+      builder.events(stream).add(EventKind::kKernel, at, kKernelNs, builder.intern(name), 0,
+                                 KernelDetail{});
     at += kKernelNs;
   }
 }
@@ -65,14 +68,15 @@ HostSteps detect(Kernels const& kernels) { return detect(run_of_kernels({kernels
 /// The places, counted in kernels, copies and pauses, at which the steps of the first device begin.
 std::vector<int64_t> begins(HostSteps const& steps) {
   std::vector<int64_t> result;
-  for (HostStep const& step : steps.detected.at(0).steps) result.push_back((step.when.begin - 1000) / kKernelNs);
+  for (HostStep const& step : steps.detected.at(0).steps)
+    result.push_back((step.when.begin - 1000) / kKernelNs);
   return result;
 }
 
 Kernels layers(size_t count) { return count * Kernels{"gemm", "softmax", "gemm", "norm"}; }
 Kernels training_step() {
-  return Kernels{"copy", "embed"} + layers(6) + Kernels{"loss"} + 6 * Kernels{"d_norm", "d_gemm", "d_gemm", "d_softmax"} +
-         8 * Kernels{"mul", "add"};
+  return Kernels{"copy", "embed"} + layers(6) + Kernels{"loss"} +
+         6 * Kernels{"d_norm", "d_gemm", "d_gemm", "d_softmax"} + 8 * Kernels{"mul", "add"};
 }
 
 TEST(StepDetection, AStepIsFromBatchToBatchWhateverRepeatsWithinIt) {
@@ -80,8 +84,10 @@ TEST(StepDetection, AStepIsFromBatchToBatchWhateverRepeatsWithinIt) {
   HostSteps const steps = detect(5 * (Kernels{"pause"} + training_step()));
   EXPECT_EQ(steps.source, StepSource::kDetected);
   EXPECT_EQ(steps.confidence, 1.0);
-  // With the copy that comes before its first kernel, but for the first, before which weights are copied.
-  EXPECT_THAT(begins(steps), testing::ElementsAre(2, length + 2, 2 * length + 3, 3 * length + 4, 4 * length + 5));
+  // With the copy that comes before its first kernel, but for the first, before which weights are
+  // copied.
+  EXPECT_THAT(begins(steps),
+              testing::ElementsAre(2, length + 2, 2 * length + 3, 3 * length + 4, 4 * length + 5));
 }
 
 TEST(StepDetection, NeedsThreeOfThem) {
@@ -93,8 +99,10 @@ TEST(StepDetection, IsNoneOfWhatDoesNotRepeat) {
   EXPECT_EQ(detect(Kernels{}).source, StepSource::kNone);
   EXPECT_EQ(detect(training_step()).source, StepSource::kNone);
   EXPECT_EQ(detect(100 * Kernels{"gemm"}).source, StepSource::kNone);
-  EXPECT_EQ(detect(100 * Kernels{"copy", "gemm", "add", "norm"}).source, StepSource::kNone) << "too short for training";
-  EXPECT_EQ(detect(100 * Kernels{"copy", "gemm", "add", "norm", "sum"}).source, StepSource::kDetected);
+  EXPECT_EQ(detect(100 * Kernels{"copy", "gemm", "add", "norm"}).source, StepSource::kNone)
+      << "too short for training";
+  EXPECT_EQ(detect(100 * Kernels{"copy", "gemm", "add", "norm", "sum"}).source,
+            StepSource::kDetected);
   std::mt19937 random(1);
   Kernels noise;
   for (int i = 0; i < 2000; ++i) noise.push_back("kernel " + std::to_string(random() % 40));
@@ -102,14 +110,19 @@ TEST(StepDetection, IsNoneOfWhatDoesNotRepeat) {
 }
 
 TEST(StepDetection, TheLayersOfASingleStepAreNoSteps) {
-  EXPECT_EQ(detect(Kernels{"copy", "patches"} + layers(30) + Kernels{"head", "argmax"}).source, StepSource::kNone);
-  // But a loop that the recording cut is one: before the first whole step and after the last there is nothing else.
-  EXPECT_EQ(detect(Kernels{"softmax", "gemm", "norm"} + 30 * Kernels{"embed", "gemm", "softmax", "gemm", "norm"}).source,
+  EXPECT_EQ(detect(Kernels{"copy", "patches"} + layers(30) + Kernels{"head", "argmax"}).source,
+            StepSource::kNone);
+  // But a loop that the recording cut is one: before the first whole step and after the last there
+  // is nothing else.
+  EXPECT_EQ(detect(Kernels{"softmax", "gemm", "norm"} +
+                   30 * Kernels{"embed", "gemm", "softmax", "gemm", "norm"})
+                .source,
             StepSource::kDetected);
 }
 
 TEST(StepDetection, MicroBatchesAreNoStepsWhereWeightsAreUpdatedAfterSeveral) {
-  Kernels const micro_batch = Kernels{"copy", "embed"} + layers(3) + Kernels{"loss", "d_gemm", "d_norm", "accumulate"};
+  Kernels const micro_batch =
+      Kernels{"copy", "embed"} + layers(3) + Kernels{"loss", "d_gemm", "d_norm", "accumulate"};
   auto const length = static_cast<int64_t>(8 * micro_batch.size());
   HostSteps const fused = detect(4 * (8 * micro_batch + Kernels{"FusedAdam"}));
   EXPECT_THAT(begins(fused), testing::ElementsAre(1, length + 1, 2 * length + 2, 3 * length + 3));
@@ -119,8 +132,10 @@ TEST(StepDetection, MicroBatchesAreNoStepsWhereWeightsAreUpdatedAfterSeveral) {
 }
 
 TEST(StepDetection, AGansTwoUpdatesAreOneStep) {
-  Kernels const discriminator = Kernels{"copy", "conv", "conv", "relu", "loss", "d_conv", "d_conv", "adam"};
-  Kernels const generator = Kernels{"fc", "tanh", "conv", "conv", "relu", "loss", "d_conv", "d_conv", "d_fc", "adam"};
+  Kernels const discriminator =
+      Kernels{"copy", "conv", "conv", "relu", "loss", "d_conv", "d_conv", "adam"};
+  Kernels const generator =
+      Kernels{"fc", "tanh", "conv", "conv", "relu", "loss", "d_conv", "d_conv", "d_fc", "adam"};
   EXPECT_EQ(detect(9 * (discriminator + generator)).detected.at(0).steps.size(), 9U);
 }
 
@@ -128,18 +143,24 @@ TEST(StepDetection, WhatFollowsEveryTenthStepMakesNoStepOfTen) {
   HostSteps const logging = detect(6 * (10 * training_step() + Kernels{"metric"}));
   EXPECT_EQ(logging.detected.at(0).steps.size(), 60U);
   EXPECT_LT(*logging.confidence, 0.95);
-  HostSteps const evaluating = detect(4 * (10 * training_step() + 5 * (Kernels{"embed"} + layers(6))));
+  HostSteps const evaluating =
+      detect(4 * (10 * training_step() + 5 * (Kernels{"embed"} + layers(6))));
   EXPECT_EQ(evaluating.detected.at(0).steps.size(), 40U);
   EXPECT_GT(*evaluating.confidence, 0.6);
-  // With kernels that training has not: the shorter one updates weights, and the longer no more often.
+  // With kernels that training has not: the shorter one updates weights, and the longer no more
+  // often.
   Kernels const updating = training_step() + Kernels{"adam", "adam"};
-  EXPECT_EQ(detect(4 * (10 * updating + 20 * Kernels{"embed", "fused", "argmax"})).detected.at(0).steps.size(), 40U);
+  EXPECT_EQ(detect(4 * (10 * updating + 20 * Kernels{"embed", "fused", "argmax"}))
+                .detected.at(0)
+                .steps.size(),
+            40U);
 }
 
 TEST(StepDetection, WarmUpAndEndAreInNoStep) {
   Kernels warm_up;
   for (int i = 0; i < 60; ++i) warm_up.push_back("tune " + std::to_string(i % 7));
-  model::Run const run = run_of_kernels({warm_up + 10 * training_step() + Kernels{"copy", "embed", "gemm", "softmax"}});
+  model::Run const run = run_of_kernels(
+      {warm_up + 10 * training_step() + Kernels{"copy", "embed", "gemm", "softmax"}});
   HostSteps const steps = detect(run);
   ASSERT_EQ(steps.source, StepSource::kDetected);
   DeviceSteps const assigned = assign_steps(index_devices(run).at(0), steps, 1);
@@ -165,7 +186,8 @@ TEST(StepDetection, NeedsToExplainMostOfTheRun) {
 TEST(StepDetection, RanksFindTheSameBeginWhereverTheirRecordingBegins) {
   Kernels const all = 12 * training_step();
   std::vector<Kernels> ranks;
-  for (ptrdiff_t const skipped : {0, 3, 17, 40}) ranks.emplace_back(all.begin() + skipped, all.end());
+  for (ptrdiff_t const skipped : {0, 3, 17, 40})
+    ranks.emplace_back(all.begin() + skipped, all.end());
   model::Run const run = run_of_kernels(ranks);
   HostSteps const steps = detect(run);
   ASSERT_EQ(steps.detected.size(), 4U);
@@ -174,15 +196,17 @@ TEST(StepDetection, RanksFindTheSameBeginWhereverTheirRecordingBegins) {
     std::set<std::string_view> first;
     for (HostStep const& step : steps.detected[r].steps)
       for (uint32_t row = 0; row < trace.event_count(); ++row)
-        if (trace.start(row) == step.when.begin && trace.kind(row) == EventKind::kKernel && step.index > 0)
+        if (trace.start(row) == step.when.begin && trace.kind(row) == EventKind::kKernel &&
+            step.index > 0)
           first.insert(trace.name(row));
     EXPECT_LE(first.size(), 1U) << "rank " << r;
     // All but the first step of a recording that begins within one.
     EXPECT_GE(steps.detected[r].steps.size(), 11U) << "rank " << r;
-    EXPECT_EQ(steps.detected[r].steps.back().when.end - steps.detected[r].steps[1].when.begin,
-              steps.detected[1].steps.back().when.end - steps.detected[1].steps[1].when.begin +
-                  static_cast<int64_t>(steps.detected[r].steps.size() - steps.detected[1].steps.size()) *
-                      static_cast<int64_t>(training_step().size()) * kKernelNs);
+    EXPECT_EQ(
+        steps.detected[r].steps.back().when.end - steps.detected[r].steps[1].when.begin,
+        steps.detected[1].steps.back().when.end - steps.detected[1].steps[1].when.begin +
+            static_cast<int64_t>(steps.detected[r].steps.size() - steps.detected[1].steps.size()) *
+                static_cast<int64_t>(training_step().size()) * kKernelNs);
   }
 }
 
@@ -223,13 +247,15 @@ TEST(StepDetection, RandomStepsWithNoiseAreFoundAsTheyWereMade) {
       return result;
     };
     // Input, equal layers, others for the way back, and an update that is not all of one name.
-    Kernels step = Kernels{"copy"} + piece("in", 3, pick(1, 4)) + pick(1, 12) * piece("layer", 4, pick(2, 6)) +
-                   piece("loss", 2, pick(1, 3)) + pick(1, 12) * piece("back", 4, pick(2, 6)) + piece("adam", 2, pick(1, 6));
+    Kernels step = Kernels{"copy"} + piece("in", 3, pick(1, 4)) +
+                   pick(1, 12) * piece("layer", 4, pick(2, 6)) + piece("loss", 2, pick(1, 3)) +
+                   pick(1, 12) * piece("back", 4, pick(2, 6)) + piece("adam", 2, pick(1, 6));
     size_t const count = pick(8, 20), odd = pick(0, count / 5);
     std::vector<bool> is_odd(count, false);
     for (size_t i = 0; i < odd; ++i) is_odd[pick(2, count - 1)] = true;
     Kernels all = piece("init", 9, pick(0, step.size()));
-    for (size_t i = 0; i < count; ++i) all = all + step + (is_odd[i] ? piece("odd", 5, pick(1, 9)) : Kernels{});
+    for (size_t i = 0; i < count; ++i)
+      all = all + step + (is_odd[i] ? piece("odd", 5, pick(1, 9)) : Kernels{});
     HostSteps const steps = detect(all);
     ASSERT_EQ(steps.source, StepSource::kDetected) << "seed " << seed;
     // The first may not be told from what comes before it, the last from what follows.
@@ -253,7 +279,8 @@ TEST(StepDetection, OpsGoToTheStepInWhichTheyBegin) {
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(analysis.steps[i].step, static_cast<int64_t>(i));
     EXPECT_EQ(analysis.steps[i].window.begin, analysis.steps[i - 1].window.end);
-    EXPECT_EQ(analysis.steps[i].time.window_ns, static_cast<int64_t>(training_step().size()) * kKernelNs);
+    EXPECT_EQ(analysis.steps[i].time.window_ns,
+              static_cast<int64_t>(training_step().size()) * kKernelNs);
     EXPECT_EQ(analysis.steps[i].time.copy_ns, kKernelNs);
   }
 }

@@ -35,7 +35,8 @@ Numbers indices(std::vector<HostStep> const& steps) {
 }
 
 /// One thread a rank.
-std::vector<Numbers> number_ranks(std::vector<std::vector<HostStep>> const& ranks, bool are_clocks_good = true) {
+std::vector<Numbers> number_ranks(std::vector<std::vector<HostStep>> const& ranks,
+                                  bool are_clocks_good = true) {
   std::vector<std::vector<std::vector<HostStep>>> threads;
   for (std::vector<HostStep> const& rank : ranks) threads.push_back({rank});
   number_steps(threads, are_clocks_good);
@@ -45,11 +46,13 @@ std::vector<Numbers> number_ranks(std::vector<std::vector<HostStep>> const& rank
 }
 
 TEST(StepNumbers, ThatOnlyGrowAreKept) {
-  EXPECT_THAT(number_ranks({host_steps({3, 4, 7, 20}), host_steps({4, 7}, 1)}), ElementsAre(Numbers{3, 4, 7, 20}, Numbers{4, 7}));
+  EXPECT_THAT(number_ranks({host_steps({3, 4, 7, 20}), host_steps({4, 7}, 1)}),
+              ElementsAre(Numbers{3, 4, 7, 20}, Numbers{4, 7}));
 }
 
 TEST(StepNumbers, ThatBeginAgainAreCountedThrough) {
-  EXPECT_THAT(number_ranks({host_steps({0, 1, 2, 0, 1, 2})}), ElementsAre(Numbers{0, 1, 2, 3, 4, 5}));
+  EXPECT_THAT(number_ranks({host_steps({0, 1, 2, 0, 1, 2})}),
+              ElementsAre(Numbers{0, 1, 2, 3, 4, 5}));
   EXPECT_THAT(number_ranks({host_steps({2, 0, 1, 2})}), ElementsAre(Numbers{2, 3, 4, 5}));
 }
 
@@ -68,7 +71,8 @@ TEST(StepNumbers, ARankThatBeginsLaterOrLacksAStepIsNotMisaligned) {
 TEST(StepNumbers, WhereNumbersTellNothingTheClockDoes) {
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0}, 1)}),
               ElementsAre(Numbers{0, 1, 2, 3}, Numbers{1, 2, 3}));
-  // As many steps on both: a good clock says that one began later; of a bad one it may be the error.
+  // As many steps on both: a good clock says that one began later; of a bad one it may be the
+  // error.
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0, 0}, 1)}),
               ElementsAre(Numbers{0, 1, 2, 3}, Numbers{1, 2, 3, 4}));
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0, 0}, 1)}, false),
@@ -79,7 +83,8 @@ TEST(StepNumbers, WhereNumbersTellNothingTheClockDoes) {
 }
 
 TEST(StepNumbers, ThreadsThatTakeTurnsCountOn) {
-  std::vector<std::vector<std::vector<HostStep>>> threads = {{host_steps({0, 1, 2}), {}, host_steps({0, 1, 2}, 3)}};
+  std::vector<std::vector<std::vector<HostStep>>> threads = {
+      {host_steps({0, 1, 2}), {}, host_steps({0, 1, 2}, 3)}};
   number_steps(threads, true);
   EXPECT_THAT(indices(threads[0][2]), ElementsAre(3, 4, 5));
   // Those that work at once have the same steps.
@@ -104,8 +109,10 @@ TEST(StepNumbers, ThatSkipAreAGapOnlyWhereTheirTimeIsMissing) {
 
 TEST(StepNames, OfFrameworksNeedNoNumber) {
   for (std::string_view const name :
-       {"execute_context_1(512)_generation_32(32)", "execute_32_context_0(sq0sk0)_generation_32(sq32)", "execute_new_1_cached_32",
-        "step[EXTEND bs=1 toks=107]", "step[DECODE bs=8]", "[pl][profile]run_training_batch", "PipelineEngine.train_batch"})
+       {"execute_context_1(512)_generation_32(32)",
+        "execute_32_context_0(sq0sk0)_generation_32(sq32)", "execute_new_1_cached_32",
+        "step[EXTEND bs=1 toks=107]", "step[DECODE bs=8]", "[pl][profile]run_training_batch",
+        "PipelineEngine.train_batch"})
     EXPECT_EQ(step_number(name), 0) << name;
   EXPECT_EQ(step_number("[Executor] _forward_step 12: 0 ctx reqs, 3 gen reqs"), 12);
   EXPECT_EQ(step_number("ProfileStep#3[2.868 ms]"), 3);
@@ -113,13 +120,15 @@ TEST(StepNames, OfFrameworksNeedNoNumber) {
   EXPECT_EQ(step_number("step 3/100"), 3);
   EXPECT_EQ(step_number("iteration[4,8)"), 4);
   for (std::string_view const name :
-       {"execute_model", "execute_context_1", "step[3][4]", "[pl][profile]run_training_epoch", "[Executor] _forward_step x",
-        "step 3 forward", "epoch 3", "update 7", "evaluate step 3", "DeepSpeedEngine.step"})
+       {"execute_model", "execute_context_1", "step[3][4]", "[pl][profile]run_training_epoch",
+        "[Executor] _forward_step x", "step 3 forward", "epoch 3", "update 7", "evaluate step 3",
+        "DeepSpeedEngine.step"})
     EXPECT_FALSE(step_number(name)) << name;
 }
 
 TEST(StepNames, ThatMeanOtherThingsTooAreNotCertain) {
-  for (std::string_view const name : {"step", "Iteration", "train_step", "training_step", "train_batch", "batch 3"}) {
+  for (std::string_view const name :
+       {"step", "Iteration", "train_step", "training_step", "train_batch", "batch 3"}) {
     ASSERT_TRUE(step_name(name)) << name;
     EXPECT_FALSE(step_name(name)->is_certain) << name;
     EXPECT_FALSE(step_number(name)) << name;
@@ -129,19 +138,24 @@ TEST(StepNames, ThatMeanOtherThingsTooAreNotCertain) {
 }
 
 /// One kernel a step of 1 ms, launched in a range of `fill` ns; the names repeat.
-model::Run run_of_named_ranges(std::vector<std::string> const& names, int64_t fill, int64_t lost = -1, int64_t idle = -1) {
+model::Run run_of_named_ranges(std::vector<std::string> const& names, int64_t fill,
+                               int64_t lost = -1, int64_t idle = -1) {
   model::TraceBuilder builder;
-  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
-  model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "stream", 7, 0, model::StreamKind::kCompute, 0});
+  model::TrackId const thread =
+      builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+  model::TrackId const stream = builder.add_track(
+      {model::TrackKind::kStream, "stream", 7, 0, model::StreamKind::kCompute, 0});
   for (int64_t i = 0; i < 12; ++i) {
     int64_t const begin = i * kMillisecond;
     auto const id = static_cast<uint64_t>(i + 1);
-    builder.events(thread).add_range(begin, fill, builder.intern(names[static_cast<size_t>(i) % names.size()]));
+    builder.events(thread).add_range(begin, fill,
+                                     builder.intern(names[static_cast<size_t>(i) % names.size()]));
     if (i == idle) continue;
-    builder.events(thread).add(model::EventKind::kLaunch, begin + 10, 10, builder.intern("cudaLaunchKernel"), id);
+    builder.events(thread).add(model::EventKind::kLaunch, begin + 10, 10,
+                               builder.intern("cudaLaunchKernel"), id);
     if (i == lost) continue;
-    builder.events(stream).add(model::EventKind::kKernel, begin + 100, 600'000, builder.intern("k" + std::to_string(i)), id,
-                               model::KernelDetail{});
+    builder.events(stream).add(model::EventKind::kKernel, begin + 100, 600'000,
+                               builder.intern("k" + std::to_string(i)), id, model::KernelDetail{});
   }
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
@@ -158,8 +172,13 @@ std::vector<int64_t> lengths_of_periods(model::Run const& run) {
 
 TEST(Steps, IdleTimeBetweenThemIsNotLostWhereNumbersBeginAgain) {
   for (std::vector<std::string> const& names :
-       {std::vector<std::string>{"step 0", "step 1", "step 2"}, {"step 0"}, {"step[DECODE bs=8]"}, {"train_step"}})
-    EXPECT_EQ(lengths_of_periods(run_of_named_ranges(names, 800'000)), std::vector<int64_t>(11, kMillisecond)) << names.front();
+       {std::vector<std::string>{"step 0", "step 1", "step 2"},
+        {"step 0"},
+        {"step[DECODE bs=8]"},
+        {"train_step"}})
+    EXPECT_EQ(lengths_of_periods(run_of_named_ranges(names, 800'000)),
+              std::vector<int64_t>(11, kMillisecond))
+        << names.front();
 }
 
 TEST(Steps, RangesThatMayBeStepsMustFillTheirTime) {

@@ -1,4 +1,5 @@
-// What counters say of a device, and the rule about clocks that are held down, on runs whose clocks and kernels are known.
+// What counters say of a device, and the rule about clocks that are held down, on runs whose clocks
+// and kernels are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,24 +15,29 @@ using namespace model;
 /// A device that works in steps of 1,000 ns: ten kernels, whose clock is sampled every 100 ns.
 struct ClockRun {
   int64_t steps = 40;
-  std::vector<double> clocks = {};                          ///< of each step, MHz; empty = no counter
-  std::vector<int64_t> kernel_ns = {};                      ///< of each step; 100 = no idle time
-  std::vector<std::pair<std::string, double>> others = {};  ///< further counters with a value that stays
+  std::vector<double> clocks = {};      ///< of each step, MHz; empty = no counter
+  std::vector<int64_t> kernel_ns = {};  ///< of each step; 100 = no idle time
+  std::vector<std::pair<std::string, double>> others =
+      {};  ///< further counters with a value that stays
 
   void add_to(model::Run& run, std::string const& device_name = "GPU") const {
     TraceBuilder builder;
     builder.add_device({0, device_name, 0, 0, 0});
     builder.info().rank = static_cast<int32_t>(run.ranks.size());
-    TrackId const thread = builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
-    TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+    TrackId const thread =
+        builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
+    TrackId const stream =
+        builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
     uint64_t correlation = 0;
     for (int64_t step = 0; step < steps; ++step) {
-      builder.events(thread).add(EventKind::kStep, step * 1000, 1000, builder.intern("step"), 0, StepDetail{step});
+      builder.events(thread).add(EventKind::kStep, step * 1000, 1000, builder.intern("step"), 0,
+                                 StepDetail{step});
       for (int64_t i = 0; i < 10; ++i) {
-        builder.events(thread).add(EventKind::kLaunch, step * 1000 + i * 100, 1, builder.intern("launch"), ++correlation);
+        builder.events(thread).add(EventKind::kLaunch, step * 1000 + i * 100, 1,
+                                   builder.intern("launch"), ++correlation);
         int64_t const dur = kernel_ns.empty() ? 80 : kernel_ns[static_cast<size_t>(step)];
-        builder.events(stream).add(EventKind::kKernel, step * 1000 + i * 100, dur, builder.intern("gemm"), correlation,
-                                   KernelDetail{});
+        builder.events(stream).add(EventKind::kKernel, step * 1000 + i * 100, dur,
+                                   builder.intern("gemm"), correlation, KernelDetail{});
       }
     }
     if (!clocks.empty()) {
@@ -42,7 +48,8 @@ struct ClockRun {
     }
     for (auto const& [name, value] : others) {
       TrackId const track = builder.add_track({TrackKind::kCounter, name, 0, 0, {}, 0});
-      builder.events(track).add(EventKind::kSample, 0, 0, builder.intern(name), 0, SampleDetail{value});
+      builder.events(track).add(EventKind::kSample, 0, 0, builder.intern(name), 0,
+                                SampleDetail{value});
     }
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
@@ -57,7 +64,8 @@ struct ClockRun {
 template <class T>
 std::vector<T> with_span(T steady, T other, size_t from, size_t to) {
   std::vector<T> values(40, steady);
-  std::fill(values.begin() + static_cast<ptrdiff_t>(from), values.begin() + static_cast<ptrdiff_t>(to), other);
+  std::fill(values.begin() + static_cast<ptrdiff_t>(from),
+            values.begin() + static_cast<ptrdiff_t>(to), other);
   return values;
 }
 
@@ -70,7 +78,8 @@ Finding const* throttling_in(Analysis const& analysis) {
 TEST(HealthCounters, AreKnownByTheirNames) {
   using What = CounterMeaning::What;
   auto const what = [](std::string_view name) { return meaning_of_counter(name).value().what; };
-  for (char const* name : {"SM clock (MHz)", "GPC Clock Frequency [MHz]", "GPU clock", "graphics clock (MHz)"})
+  for (char const* name :
+       {"SM clock (MHz)", "GPC Clock Frequency [MHz]", "GPU clock", "graphics clock (MHz)"})
     EXPECT_EQ(what(name), What::kSmClock) << name;
   EXPECT_EQ(what("memory clock (MHz)"), What::kMemoryClock);
   EXPECT_EQ(what("clock limits (bits)"), What::kLimits);
@@ -83,8 +92,9 @@ TEST(HealthCounters, AreKnownByTheirNames) {
   EXPECT_DOUBLE_EQ(meaning_of_counter("SM clock (GHz)")->scale, 1e3);
   EXPECT_EQ(what("temperature (°C)"), What::kTemperature);
   EXPECT_EQ(what("GPU utilization (%)"), What::kUtilization);
-  for (char const* name : {"", "memory utilization (%)", "memory temperature", "power limit (W)", "CPU temperature", "SYS clock",
-                           "video clock (MHz)", "SM activity (%)", "PCIe sent (MB/s)", "clocks per instruction"})
+  for (char const* name : {"", "memory utilization (%)", "memory temperature", "power limit (W)",
+                           "CPU temperature", "SYS clock", "video clock (MHz)", "SM activity (%)",
+                           "PCIe sent (MB/s)", "clocks per instruction"})
     EXPECT_FALSE(meaning_of_counter(name)) << name;
 }
 
@@ -98,11 +108,13 @@ TEST(Health, IsAbsentWithoutCounters) {
 TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
   TraceBuilder builder;
   builder.add_device({0, "GPU", 0, 0, 0});
-  TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+  TrackId const stream =
+      builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
   builder.events(stream).add(EventKind::kKernel, 100, 100, builder.intern("k"), 0, KernelDetail{});
   TrackId const power = builder.add_track({TrackKind::kCounter, "power_mw", 0, 0, {}, 0});
   auto const sample = [&](int64_t at, double value) {
-    builder.events(power).add(EventKind::kSample, at, 0, builder.intern("p"), 0, SampleDetail{value});
+    builder.events(power).add(EventKind::kSample, at, 0, builder.intern("p"), 0,
+                              SampleDetail{value});
   };
   sample(0, 700'000);    // over before the window
   sample(90, 100'000);   // 30 ns of the window
@@ -169,7 +181,8 @@ TEST(Throttling, CostsWhatKernelsTakeLongerAtALowClock) {
 TEST(Throttling, CostsNoMoreThanKernelsShow) {
   ClockRun run;
   run.clocks = with_span(2000.0, 1000.0, 10, 38);
-  run.kernel_ns = with_span<int64_t>(80, 100, 10, 38);  // a quarter longer at half the clock: they wait for memory
+  run.kernel_ns = with_span<int64_t>(
+      80, 100, 10, 38);  // a quarter longer at half the clock: they wait for memory
   EXPECT_EQ(run.analysis().devices[0].telemetry->slow_steps.at(0).lost_ns, 200);
 }
 
@@ -203,7 +216,8 @@ Analysis three_devices(double clock, int64_t kernel_ns) {
 TEST(Throttling, NamesADeviceWhoseClockIsAlwaysLowerThanItsPeers) {
   Analysis const slow = three_devices(1600, 100);
   EXPECT_DOUBLE_EQ(slow.devices[1].telemetry->clock_to_peers.value(), 0.8);
-  EXPECT_DOUBLE_EQ(slow.devices[0].telemetry->clock_to_peers.value(), 2000.0 / 1600) << "of two others the lower";
+  EXPECT_DOUBLE_EQ(slow.devices[0].telemetry->clock_to_peers.value(), 2000.0 / 1600)
+      << "of two others the lower";
   Finding const* finding = throttling_in(slow);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->where->rank_index, 1);

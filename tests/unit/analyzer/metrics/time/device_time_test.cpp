@@ -1,4 +1,5 @@
-// Windows that are split one after the other, in any order, against sums over the intervals and gaps themselves.
+// Windows that are split one after the other, in any order, against sums over the intervals and
+// gaps themselves.
 #include "analyzer/metrics/time/device_time.h"
 
 #include <random>
@@ -8,7 +9,9 @@
 namespace stepscope::analyzer {
 namespace {
 
-int64_t overlap(Interval a, Interval b) { return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin)); }
+int64_t overlap(Interval a, Interval b) {
+  return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+}
 
 int64_t plain_measure(model::IntervalSet const& set, Interval window) {
   int64_t sum = 0;
@@ -18,21 +21,25 @@ int64_t plain_measure(model::IntervalSet const& set, Interval window) {
 
 IdleSplit plain_causes(std::vector<IdleGap> const& gaps, Interval window) {
   IdleSplit split{};
-  for (IdleGap const& gap : gaps) split[static_cast<size_t>(gap.cause)] += overlap(gap.when, window);
+  for (IdleGap const& gap : gaps)
+    split[static_cast<size_t>(gap.cause)] += overlap(gap.when, window);
   return split;
 }
 
 class RandomSets {
  public:
   explicit RandomSets(uint64_t seed) : random_(seed) {
-    for (auto* const set : {&sets.busy, &sets.compute, &sets.comm, &sets.copy, &sets.exposed_comm, &sets.exposed_copy,
-                            &sets.exposed_wait, &sets.exposed_late, &sets.unhidden_comm})
+    for (auto* const set :
+         {&sets.busy, &sets.compute, &sets.comm, &sets.copy, &sets.exposed_comm, &sets.exposed_copy,
+          &sets.exposed_wait, &sets.exposed_late, &sets.unhidden_comm})
       *set = intervals();
     if (pick(0, 1) == 1) sets.blocking_comm = intervals();
     sets.unhidden = make_gaps();
     gaps = make_gaps();
   }
-  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
 
   DeviceSets sets;
   std::vector<IdleGap> gaps;
@@ -95,7 +102,8 @@ TEST(WindowSplitter, AgreesWithPlainSumsForWindowsInAnyOrder) {
       Interval const window{begin, begin + of.pick(0, 60)};
       at = window.end + of.pick(0, 20);
       expect_split(of, window, splitter.split(window));
-      ASSERT_FALSE(HasFailure()) << "seed " << seed << ", window " << window.begin << " to " << window.end;
+      ASSERT_FALSE(HasFailure()) << "seed " << seed << ", window " << window.begin << " to "
+                                 << window.end;
     }
   }
 }
@@ -105,8 +113,8 @@ TEST(SplitWithSteps, AgreesWithPlainSumsForTheWindowAndEachStep) {
     RandomSets of(seed);
     Interval const window{of.pick(-5, 60), of.pick(60, 400)};
     std::vector<StepStats> steps;
-    // The first may begin before the window, the last end behind it; they may touch, be empty, and in damaged traces overlap;
-    // where clocks disagree the first may end before it begins.
+    // The first may begin before the window, the last end behind it; they may touch, be empty, and
+    // in damaged traces overlap; where clocks disagree the first may end before it begins.
     int64_t at = of.pick(-20, 80);
     for (int64_t i = of.pick(0, 12); i-- > 0;) {
       StepStats& step = steps.emplace_back();

@@ -1,4 +1,5 @@
-// Phases: which ops belong to them, what they cost on each device, and what is said of programs with any number of them.
+// Phases: which ops belong to them, what they cost on each device, and what is said of programs
+// with any number of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,9 @@ namespace {
 
 using namespace model;
 
-Track phase_thread(int64_t id = 1) { return {TrackKind::kThread, "main", id, -1, StreamKind::kCompute, 0}; }
+Track phase_thread(int64_t id = 1) {
+  return {TrackKind::kThread, "main", id, -1, StreamKind::kCompute, 0};
+}
 Track phase_stream(int64_t number = 0, int32_t device = 0) {
   return {TrackKind::kStream, "stream", number, device, StreamKind::kCompute, 0};
 }
@@ -37,12 +40,16 @@ PhaseStats const* find_phase(Analysis const& analysis, std::string_view name, in
 /// A thread that launches kernels of 10 ns, each 100 ns after its call.
 class PhaseProgram {
  public:
-  PhaseProgram() : thread_(builder_.add_track(phase_thread())), stream_(builder_.add_track(phase_stream())) {}
+  PhaseProgram()
+      : thread_(builder_.add_track(phase_thread())), stream_(builder_.add_track(phase_stream())) {}
   void kernel(int64_t launch, int64_t dur = 10) {
-    builder_.events(thread_).add(EventKind::kLaunch, launch, 1, builder_.intern("launch"), ++correlation_);
-    builder_.events(stream_).add(EventKind::kKernel, launch + 100, dur, builder_.intern("k"), correlation_, KernelDetail{});
+    builder_.events(thread_).add(EventKind::kLaunch, launch, 1, builder_.intern("launch"),
+                                 ++correlation_);
+    builder_.events(stream_).add(EventKind::kKernel, launch + 100, dur, builder_.intern("k"),
+                                 correlation_, KernelDetail{});
   }
-  void phase(int64_t begin, int64_t end, std::string const& name, EventKind kind = EventKind::kPhase) {
+  void phase(int64_t begin, int64_t end, std::string const& name,
+             EventKind kind = EventKind::kPhase) {
     builder_.events(thread_).add(kind, begin, end - begin, builder_.intern(name));
   }
   Analysis analyze() && { return analyzer::analyze(phase_run(std::move(builder_), 5)); }
@@ -93,7 +100,8 @@ TEST(Phases, AnOpBelongsToAllThatAreOpenButOnceToAName) {
 
 TEST(Phases, WithoutOpsAreOfTheDeviceThatTheirThreadFeeds) {
   TraceBuilder builder;
-  TrackId const loader = builder.add_track(phase_thread(1)), trainer = builder.add_track(phase_thread(2));
+  TrackId const loader = builder.add_track(phase_thread(1)),
+                trainer = builder.add_track(phase_thread(2));
   builder.add_track(phase_stream(0, 0));
   TrackId const second = builder.add_track(phase_stream(0, 1));
   builder.events(trainer).add(EventKind::kPhase, 0, 30, builder.intern("checkpoint"));
@@ -121,16 +129,20 @@ TEST(Phases, OfRangesAreThoseNamedLikePhasesWhereThereAreNoOthers) {
     EXPECT_EQ(analysis.phases[0].name, annotated ? "train" : "Optimizer.step#SGD.step");
     EXPECT_EQ(analysis.phases[0].ops, annotated ? 2U : 1U);
   }
-  for (char const* const name : {"forward", "## backward ##", "Forward pass", "forward-compute", "evaluate 3", "BWD"})
+  for (char const* const name :
+       {"forward", "## backward ##", "Forward pass", "forward-compute", "evaluate 3", "BWD"})
     EXPECT_TRUE(is_phase_name(name)) << name;
-  for (char const* const name : {"", "###", "aten::forward", "AddmmBackward0", "forwarded", "train_step_3", "my forward"})
+  for (char const* const name :
+       {"", "###", "aten::forward", "AddmmBackward0", "forwarded", "train_step_3", "my forward"})
     EXPECT_FALSE(is_phase_name(name)) << name;
 }
 
 TEST(Phases, AreNotWhatADeviceDoesByItself) {
   TraceBuilder builder;
-  TrackId const own = builder.add_track({TrackKind::kThread, "XLA Modules", 0, 0, StreamKind::kCompute, 0});
-  builder.events(builder.add_track(phase_stream())).add(EventKind::kKernel, 0, 10, builder.intern("k"), 0, KernelDetail{});
+  TrackId const own =
+      builder.add_track({TrackKind::kThread, "XLA Modules", 0, 0, StreamKind::kCompute, 0});
+  builder.events(builder.add_track(phase_stream()))
+      .add(EventKind::kKernel, 0, 10, builder.intern("k"), 0, KernelDetail{});
   builder.events(own).add(EventKind::kRange, 0, 50, builder.intern("forward"));
   EXPECT_TRUE(analyze(phase_run(std::move(builder))).phases.empty());
 }
@@ -159,7 +171,8 @@ TEST(Phases, OfAMadeRunShowWhereCommunicationIsExposed) {
   Analysis const analysis = analyze(support::make_synthetic_run(options));
   PhaseStats const* const forward = find_phase(analysis, "forward");
   PhaseStats const* const backward = find_phase(analysis, "backward");
-  ASSERT_TRUE(forward != nullptr && backward != nullptr && find_phase(analysis, "optimizer") != nullptr);
+  ASSERT_TRUE(forward != nullptr && backward != nullptr &&
+              find_phase(analysis, "optimizer") != nullptr);
   EXPECT_EQ(forward->count, 10U);
   EXPECT_NEAR(static_cast<double>(*forward->median_ns), 6e6, 1e5);
   EXPECT_EQ(forward->exposed_comm_ns, 0);
@@ -188,7 +201,9 @@ struct NaivePhase {
 };
 
 std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
-  auto const covers = [&](uint32_t row, int64_t ns) { return trace.start(row) <= ns && ns < trace.end(row); };
+  auto const covers = [&](uint32_t row, int64_t ns) {
+    return trace.start(row) <= ns && ns < trace.end(row);
+  };
   std::map<std::string, std::vector<uint32_t>> ops;
   std::map<std::string, NaivePhase> result;
   for (uint32_t phase = 0; phase < trace.event_count(); ++phase) {
@@ -197,15 +212,18 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
     bool is_within_itself = false;
     for (uint32_t other = 0; other < phase; ++other)
       is_within_itself =
-          is_within_itself || (trace.kind(other) == EventKind::kPhase && trace.name(other) == trace.name(phase) &&
-                               trace.columns().track[other] == trace.columns().track[phase] && covers(other, trace.start(phase)));
+          is_within_itself ||
+          (trace.kind(other) == EventKind::kPhase && trace.name(other) == trace.name(phase) &&
+           trace.columns().track[other] == trace.columns().track[phase] &&
+           covers(other, trace.start(phase)));
     result[std::string(trace.name(phase))].count += is_within_itself ? 0 : 1;
     for (uint32_t op = 0; op < trace.event_count(); ++op) {
       auto const launch = trace.columns().link[op];
       if (!is_device_op(trace.kind(op)) || !launch.valid()) continue;
-      bool const is_in =
-          trace.columns().track[launch.value] == trace.columns().track[phase] && covers(phase, trace.start(launch.value));
-      if (is_in && std::find(of_name.begin(), of_name.end(), op) == of_name.end()) of_name.push_back(op);
+      bool const is_in = trace.columns().track[launch.value] == trace.columns().track[phase] &&
+                         covers(phase, trace.start(launch.value));
+      if (is_in && std::find(of_name.begin(), of_name.end(), op) == of_name.end())
+        of_name.push_back(op);
     }
   }
   for (auto& [name, facts] : result) {
@@ -213,7 +231,8 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
     for (int64_t ns = 0; ns < 1000; ++ns) {
       auto const any = [&](std::vector<uint32_t> const& rows, OpClass wanted) {
         return std::any_of(rows.begin(), rows.end(), [&](uint32_t row) {
-          return covers(row, ns) && (wanted == OpClass::kNone || kind_info(trace.kind(row)).op_class == wanted);
+          return covers(row, ns) &&
+                 (wanted == OpClass::kNone || kind_info(trace.kind(row)).op_class == wanted);
         });
       };
       std::vector<uint32_t> all;
@@ -235,8 +254,10 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
       return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
     };
     TraceBuilder builder;
-    TrackId const threads[] = {builder.add_track(phase_thread(1)), builder.add_track(phase_thread(2))};
-    TrackId const streams[] = {builder.add_track(phase_stream(0)), builder.add_track(phase_stream(1))};
+    TrackId const threads[] = {builder.add_track(phase_thread(1)),
+                               builder.add_track(phase_thread(2))};
+    TrackId const streams[] = {builder.add_track(phase_stream(0)),
+                               builder.add_track(phase_stream(1))};
     uint64_t correlation = 0;
     for (TrackId const thread : threads) {
       // Nested: each lies in what its parent and its neighbours leave.
@@ -246,7 +267,8 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
         auto const [begin, end] = spaces[place];
         if (end - begin < 4) continue;
         int64_t const first = pick(begin, end - 2), last = pick(first + 1, end);
-        builder.events(thread).add(EventKind::kPhase, first, last - first, builder.intern("phase " + std::to_string(pick(0, 3))));
+        builder.events(thread).add(EventKind::kPhase, first, last - first,
+                                   builder.intern("phase " + std::to_string(pick(0, 3))));
         spaces[place] = {begin, first};
         spaces.emplace_back(first, last);
         spaces.emplace_back(last, end);
@@ -254,20 +276,23 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
     }
     for (int64_t i = pick(0, 25); i-- > 0;) {
       int64_t const launch = pick(0, 400);
-      builder.events(threads[pick(0, 1)]).add(EventKind::kLaunch, launch, 1, builder.intern("launch"), ++correlation);
+      builder.events(threads[pick(0, 1)])
+          .add(EventKind::kLaunch, launch, 1, builder.intern("launch"), ++correlation);
       if (pick(0, 2) == 0)
         builder.events(streams[1])
-            .add(EventKind::kCollective, launch + pick(0, 300), pick(0, 60), builder.intern("c"), correlation,
-                 CollectiveDetail{});
+            .add(EventKind::kCollective, launch + pick(0, 300), pick(0, 60), builder.intern("c"),
+                 correlation, CollectiveDetail{});
       else
         builder.events(streams[pick(0, 1)])
-            .add(EventKind::kKernel, launch + pick(0, 300), pick(0, 60), builder.intern("k"), correlation, KernelDetail{});
+            .add(EventKind::kKernel, launch + pick(0, 300), pick(0, 60), builder.intern("k"),
+                 correlation, KernelDetail{});
     }
     model::Run const run = phase_run(std::move(builder));
     Analysis const analysis = analyze(run);
     std::map<std::string, NaivePhase> found;
     for (PhaseStats const& phase : analysis.phases)
-      found[phase.name] = {phase.count, phase.ops, *phase.busy_ns, *phase.compute_ns, *phase.exposed_comm_ns};
+      found[phase.name] = {phase.count, phase.ops, *phase.busy_ns, *phase.compute_ns,
+                           *phase.exposed_comm_ns};
     ASSERT_EQ(found, naive_phases(run.ranks[0].trace)) << "seed " << seed;
   }
 }

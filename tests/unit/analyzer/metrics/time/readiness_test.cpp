@@ -23,21 +23,25 @@ class BlockingRun {
     compute_ = builder_.add_track({TrackKind::kStream, "compute", 7, 0, StreamKind::kCompute, 0});
     comm_ = builder_.add_track({TrackKind::kStream, "comm", 20, 0, StreamKind::kCommunication, 0});
     builder_.events(thread_).add(EventKind::kLaunch, 10, 5, builder_.intern("launch"), 10);
-    builder_.events(comm_).add(EventKind::kCollective, 100, 100, builder_.intern("c"), 10, CollectiveDetail{});
+    builder_.events(comm_).add(EventKind::kCollective, 100, 100, builder_.intern("c"), 10,
+                               CollectiveDetail{});
   }
   /// A kernel on the compute stream, launched by the call [launched − 5, launched).
-  BlockingRun& kernel(int64_t launched, int64_t begin, int64_t end, uint64_t correlation, uint32_t graph = 0) {
-    builder_.events(thread_).add(EventKind::kLaunch, launched - 5, 5, builder_.intern("launch"), correlation);
-    builder_.events(compute_).add(EventKind::kKernel, begin, end - begin, builder_.intern("k"), correlation,
-                                  KernelDetail{.graph = graph});
+  BlockingRun& kernel(int64_t launched, int64_t begin, int64_t end, uint64_t correlation,
+                      uint32_t graph = 0) {
+    builder_.events(thread_).add(EventKind::kLaunch, launched - 5, 5, builder_.intern("launch"),
+                                 correlation);
+    builder_.events(compute_).add(EventKind::kKernel, begin, end - begin, builder_.intern("k"),
+                                  correlation, KernelDetail{.graph = graph});
     return *this;
   }
   BlockingRun& held(int64_t begin, int64_t end) {
-    builder_.events(compute_).add(EventKind::kStreamWait, begin, end - begin, builder_.intern("wait"), 0,
-                                  StreamWaitDetail{0, 20});
+    builder_.events(compute_).add(EventKind::kStreamWait, begin, end - begin,
+                                  builder_.intern("wait"), 0, StreamWaitDetail{0, 20});
     return *this;
   }
-  /// The call at `begin` lets the compute stream wait for what the call `source` marked on the other one.
+  /// The call at `begin` lets the compute stream wait for what the call `source` marked on the
+  /// other one.
   BlockingRun& waits_for(int64_t begin, uint64_t call, uint64_t source) {
     builder_.events(compute_).add(EventKind::kStreamWait, begin, 2, builder_.intern("wait"), call,
                                   StreamWaitDetail{0, 20, source});
@@ -55,7 +59,13 @@ class BlockingRun {
 };
 
 TEST(BlockingComm, IsAllOfItWhereTheNextOpIsHeldUntilItEnds) {
-  EXPECT_EQ(BlockingRun().kernel(20, 30, 90, 1).held(90, 200).kernel(40, 205, 250, 11).time().blocking_comm_ns, 100);
+  EXPECT_EQ(BlockingRun()
+                .kernel(20, 30, 90, 1)
+                .held(90, 200)
+                .kernel(40, 205, 250, 11)
+                .time()
+                .blocking_comm_ns,
+            100);
 }
 
 TEST(BlockingComm, IsNotWhatAnOpThatCouldRunIsThereFor) {
@@ -65,22 +75,55 @@ TEST(BlockingComm, IsNotWhatAnOpThatCouldRunIsThereFor) {
   EXPECT_EQ(time.blocking_comm_ns, 50);
   // Held until 180.
   EXPECT_EQ(BlockingRun().held(90, 180).kernel(150, 205, 250, 11).time().blocking_comm_ns, 80);
-  // The kernel before it on its stream runs until 170, which also hides the communication until then; launched at 180.
-  EXPECT_EQ(BlockingRun().held(20, 21).kernel(30, 60, 170, 1).kernel(40, 190, 250, 11).time().blocking_comm_ns, 0);
-  EXPECT_EQ(BlockingRun().held(20, 21).kernel(30, 60, 170, 1).kernel(180, 190, 250, 11).time().blocking_comm_ns, 10);
+  // The kernel before it on its stream runs until 170, which also hides the communication until
+  // then; launched at 180.
+  EXPECT_EQ(BlockingRun()
+                .held(20, 21)
+                .kernel(30, 60, 170, 1)
+                .kernel(40, 190, 250, 11)
+                .time()
+                .blocking_comm_ns,
+            0);
+  EXPECT_EQ(BlockingRun()
+                .held(20, 21)
+                .kernel(30, 60, 170, 1)
+                .kernel(180, 190, 250, 11)
+                .time()
+                .blocking_comm_ns,
+            10);
 }
 
 TEST(BlockingComm, WaitsThatNameTheirCallsHoldWhatIsLaunchedBehindThem) {
-  // The wait's call is over at 42; the collective, launched by call 10 before the event was recorded by call 15, at 200.
-  EXPECT_EQ(BlockingRun().kernel(30, 40, 60, 12).waits_for(40, 16, 15).kernel(50, 205, 250, 17).time().blocking_comm_ns, 100);
+  // The wait's call is over at 42; the collective, launched by call 10 before the event was
+  // recorded by call 15, at 200.
+  EXPECT_EQ(BlockingRun()
+                .kernel(30, 40, 60, 12)
+                .waits_for(40, 16, 15)
+                .kernel(50, 205, 250, 17)
+                .time()
+                .blocking_comm_ns,
+            100);
   // The event was recorded before the collective was launched.
-  EXPECT_EQ(BlockingRun().kernel(30, 40, 60, 12).waits_for(40, 16, 9).kernel(50, 205, 250, 17).time().blocking_comm_ns, 0);
+  EXPECT_EQ(BlockingRun()
+                .kernel(30, 40, 60, 12)
+                .waits_for(40, 16, 9)
+                .kernel(50, 205, 250, 17)
+                .time()
+                .blocking_comm_ns,
+            0);
   // The op was launched before the stream was told to wait.
-  EXPECT_EQ(BlockingRun().kernel(30, 40, 60, 12).waits_for(40, 16, 15).kernel(50, 205, 250, 14).time().blocking_comm_ns, 0);
+  EXPECT_EQ(BlockingRun()
+                .kernel(30, 40, 60, 12)
+                .waits_for(40, 16, 15)
+                .kernel(50, 205, 250, 14)
+                .time()
+                .blocking_comm_ns,
+            0);
 }
 
 TEST(BlockingComm, OfOpsWithoutALaunchOfTheirOwnNothingIsKnown) {
-  EXPECT_EQ(BlockingRun().held(20, 21).kernel(50, 205, 250, 17, 3).time().blocking_comm_ns, 100) << "a node of a graph";
+  EXPECT_EQ(BlockingRun().held(20, 21).kernel(50, 205, 250, 17, 3).time().blocking_comm_ns, 100)
+      << "a node of a graph";
 }
 
 TEST(BlockingComm, IsUnknownWhereNoStreamWaitIsRecorded) {
@@ -104,15 +147,19 @@ TEST(BlockingComm, OfADataParallelRunIsWhatTheOptimizerWaitsFor) {
     ASSERT_TRUE(step.time.blocking_comm_ns);
     EXPECT_GT(*step.time.blocking_comm_ns, 0);
     EXPECT_LE(*step.time.blocking_comm_ns, step.time.exposed_comm_ns);
-    EXPECT_GT(static_cast<double>(*step.time.blocking_comm_ns), 0.9 * static_cast<double>(step.time.exposed_comm_ns));
+    EXPECT_GT(static_cast<double>(*step.time.blocking_comm_ns),
+              0.9 * static_cast<double>(step.time.exposed_comm_ns));
   }
 }
 
-int64_t sum(IdleSplit const& split) { return std::accumulate(split.begin(), split.end(), int64_t{0}); }
+int64_t sum(IdleSplit const& split) {
+  return std::accumulate(split.begin(), split.end(), int64_t{0});
+}
 
 TEST(Unhidden, IsWhatComputeCouldHaveHiddenBeforeItsLaunchWasOver) {
   // The kernel before it is over at 120, its own launch at 150.
-  TimeSplit const time = BlockingRun().held(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11).time();
+  TimeSplit const time =
+      BlockingRun().held(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11).time();
   EXPECT_EQ(time.exposed_comm_ns, 80);
   EXPECT_EQ(time.unhidden_comm_ns, 30);
   EXPECT_EQ(time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)], 30);
@@ -120,16 +167,31 @@ TEST(Unhidden, IsWhatComputeCouldHaveHiddenBeforeItsLaunchWasOver) {
 }
 
 TEST(Unhidden, IsNotWhatItsStreamWaitedFor) {
-  TimeSplit const held = BlockingRun().kernel(30, 60, 90, 1).held(100, 200).kernel(150, 205, 250, 11).time();
+  TimeSplit const held =
+      BlockingRun().kernel(30, 60, 90, 1).held(100, 200).kernel(150, 205, 250, 11).time();
   EXPECT_EQ(held.unhidden_comm_ns, 0);
   EXPECT_EQ(sum(held.unhidden_by_cause), 0);
   // Held until 140, launched at 150.
-  EXPECT_EQ(BlockingRun().kernel(30, 60, 90, 1).held(100, 140).kernel(150, 205, 250, 11).time().unhidden_comm_ns, 10);
-  EXPECT_EQ(BlockingRun().kernel(30, 60, 90, 1).kernel(150, 205, 250, 11).time().unhidden_comm_ns, 0) << "not known";
+  EXPECT_EQ(BlockingRun()
+                .kernel(30, 60, 90, 1)
+                .held(100, 140)
+                .kernel(150, 205, 250, 11)
+                .time()
+                .unhidden_comm_ns,
+            10);
+  EXPECT_EQ(BlockingRun().kernel(30, 60, 90, 1).kernel(150, 205, 250, 11).time().unhidden_comm_ns,
+            0)
+      << "not known";
 }
 
 TEST(Unhidden, OfAGraphsNodesNothingIsKnown) {
-  EXPECT_EQ(BlockingRun().held(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11, 3).time().unhidden_comm_ns, 0);
+  EXPECT_EQ(BlockingRun()
+                .held(20, 21)
+                .kernel(30, 60, 120, 1)
+                .kernel(150, 205, 250, 11, 3)
+                .time()
+                .unhidden_comm_ns,
+            0);
 }
 
 TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
@@ -149,24 +211,30 @@ TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
     }
     auto const runs = [&](OpClass wanted, int64_t ns) {
       for (uint32_t row = 0; row < trace.event_count(); ++row)
-        if (kind_info(trace.kind(row)).op_class == wanted && trace.start(row) <= ns && ns < trace.end(row)) return true;
+        if (kind_info(trace.kind(row)).op_class == wanted && trace.start(row) <= ns &&
+            ns < trace.end(row))
+          return true;
       return false;
     };
     auto const is_ready = [&](uint32_t row, int64_t ns) {
       OpClass const op_class = kind_info(trace.kind(row)).op_class;
-      if ((op_class != OpClass::kCompute && op_class != OpClass::kCopy) || ns >= trace.start(row)) return false;
+      if ((op_class != OpClass::kCompute && op_class != OpClass::kCopy) || ns >= trace.start(row))
+        return false;
       auto const launch = trace.columns().link[row];
       if (!launch.valid() || trace.end(launch.value) > ns) return false;
-      for (uint32_t before = trace.rows_of(trace.columns().track[row]).first; before < row; ++before)
+      for (uint32_t before = trace.rows_of(trace.columns().track[row]).first; before < row;
+           ++before)
         if (trace.end(before) > ns) return false;  // ops and holds before it on its stream
       return true;
     };
     auto const lacks_launch = [&](uint32_t row, int64_t ns) {
-      if (kind_info(trace.kind(row)).op_class != OpClass::kCompute || ns >= trace.start(row)) return false;
+      if (kind_info(trace.kind(row)).op_class != OpClass::kCompute || ns >= trace.start(row))
+        return false;
       auto const launch = trace.columns().link[row];
       if (!launch.valid() || trace.end(launch.value) <= ns) return false;
       bool has_before = false;
-      for (uint32_t before = trace.rows_of(trace.columns().track[row]).first; before < row; ++before) {
+      for (uint32_t before = trace.rows_of(trace.columns().track[row]).first; before < row;
+           ++before) {
         if (trace.end(before) > ns) return false;
         has_before = true;
       }
@@ -184,11 +252,14 @@ TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
       for (uint32_t row = 0; row < trace.event_count() && !any; ++row) any = is_ready(row, ns);
       expected += any ? 0 : 1;
     }
-    bool const is_known = has_waits || working.size() <= 1 || analysis.devices[0].time.exposed_comm_ns == 0;
+    bool const is_known =
+        has_waits || working.size() <= 1 || analysis.devices[0].time.exposed_comm_ns == 0;
     ASSERT_EQ(found, is_known ? std::optional(expected) : std::nullopt) << "seed " << seed;
     bool const tells_waits = has_waits || working.size() <= 1;
-    ASSERT_EQ(sum(analysis.devices[0].time.unhidden_by_cause), tells_waits ? unhidden : 0) << "seed " << seed;
-    ASSERT_EQ(analysis.devices[0].time.unhidden_comm_ns, tells_waits ? unhidden_comm : 0) << "seed " << seed;
+    ASSERT_EQ(sum(analysis.devices[0].time.unhidden_by_cause), tells_waits ? unhidden : 0)
+        << "seed " << seed;
+    ASSERT_EQ(analysis.devices[0].time.unhidden_comm_ns, tells_waits ? unhidden_comm : 0)
+        << "seed " << seed;
   }
 }
 

@@ -23,9 +23,12 @@ CopyDetail copy_of(uint64_t bytes, CopyDirection direction, bool pinned = false)
 TEST(Copies, AreSummedByDirection) {
   WorkRun run;
   run.copy(0, 1'000, 0, kPinnedIn, copy_of(8'000'000, CopyDirection::kHostToDevice, true));
-  run.copy(2'000, 1'000, 0, kPinnedIn, copy_of(kSmallCopyBytes - 1, CopyDirection::kHostToDevice, true));
-  run.copy(2'500, 1'000, 0, "Memcpy DtoH (Device -> Pinned)", copy_of(kSmallCopyBytes, CopyDirection::kDeviceToHost, true), 10);
-  run.copy(4'000, 50, 0, "Memcpy DtoD (Device -> Device)", copy_of(100, CopyDirection::kDeviceToDevice));
+  run.copy(2'000, 1'000, 0, kPinnedIn,
+           copy_of(kSmallCopyBytes - 1, CopyDirection::kHostToDevice, true));
+  run.copy(2'500, 1'000, 0, "Memcpy DtoH (Device -> Pinned)",
+           copy_of(kSmallCopyBytes, CopyDirection::kDeviceToHost, true), 10);
+  run.copy(4'000, 50, 0, "Memcpy DtoD (Device -> Device)",
+           copy_of(100, CopyDirection::kDeviceToDevice));
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.copies.size(), 3U);
   CopyStats const& in = analysis.copies[0];
@@ -56,7 +59,8 @@ TEST(Copies, ArePageableOnlyWhereTheRecordingSaysSo) {
   EXPECT_EQ(pageable(kPageableIn, false), std::optional<uint64_t>(1));
   EXPECT_EQ(pageable(kPinnedIn, true), std::optional<uint64_t>(0));
   EXPECT_EQ(pageable("copy batch to device", true), std::optional<uint64_t>(0));
-  EXPECT_EQ(pageable("MemcpyH2D", false), std::nullopt);  // not known to be pinned is not known to be pageable
+  EXPECT_EQ(pageable("MemcpyH2D", false),
+            std::nullopt);  // not known to be pinned is not known to be pageable
   EXPECT_EQ(pageable("Memcpy HtoD (Unknown -> Device)", false), std::nullopt);
 }
 
@@ -79,7 +83,8 @@ TEST(Copies, BlockTheHostByTheirCall) {
   EXPECT_EQ(blocking_copies("cudaMemcpy", 5, CopyDirection::kHostToDevice, true), 1U);
   EXPECT_EQ(blocking_copies("cuMemcpyDtoH_v2", 5, CopyDirection::kDeviceToHost, true), 1U);
   EXPECT_EQ(blocking_copies("cudaMemcpy2DAsync", 5, CopyDirection::kHostToDevice, false), 0U);
-  EXPECT_EQ(blocking_copies("cudaMemcpy", 5, CopyDirection::kDeviceToDevice, false), 0U);  // returns at once
+  EXPECT_EQ(blocking_copies("cudaMemcpy", 5, CopyDirection::kDeviceToDevice, false),
+            0U);  // returns at once
 }
 
 TEST(Copies, BlockTheHostWhereTheirCallLastsUntilTheyAreDone) {

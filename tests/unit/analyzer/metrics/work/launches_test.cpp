@@ -1,4 +1,5 @@
-// How ops were launched: latencies, queues, CUDA graphs; against a computation that looks at every ns.
+// How ops were launched: latencies, queues, CUDA graphs; against a computation that looks at every
+// ns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace {
 
 using testing_support::WorkRun;
 
-LaunchStats launch_of_only_device(model::Run const& run) { return analyze(run).devices.at(0).launch; }
+LaunchStats launch_of_only_device(model::Run const& run) {
+  return analyze(run).devices.at(0).launch;
+}
 
 TEST(Launches, LatencyIsFromTheEndOfTheCallAndNotClipped) {
   WorkRun run;
@@ -39,7 +42,8 @@ TEST(Launches, WithoutACallThereIsNothingToSay) {
   run.kernel(0, 10, 0).kernel(20, 30, 0);
   LaunchStats const launch = launch_of_only_device(run.finish());
   EXPECT_EQ(launch.calls, 0U);
-  EXPECT_FALSE(launch.latency_median_ns || launch.call_median_ns || launch.queue || launch.calls_per_step || launch.graph_share);
+  EXPECT_FALSE(launch.latency_median_ns || launch.call_median_ns || launch.queue ||
+               launch.calls_per_step || launch.graph_share);
   EXPECT_TRUE(launch.streams.empty());
   EXPECT_EQ(launch.kernel_median_ns, 10);  // needs no launch
 }
@@ -67,7 +71,8 @@ TEST(Launches, CallsPerStepLeaveTheWarmUpOut) {
   for (int64_t step = 0; step < 6; ++step) {
     int64_t const begin = step * 1000;
     run.step(begin, 900, step);
-    for (int64_t i = 0; i < (step == 0 ? 50 : 4); ++i) run.kernel(begin + 10 + i * 10, 5, run.launch(begin + 2 + i * 10, 1));
+    for (int64_t i = 0; i < (step == 0 ? 50 : 4); ++i)
+      run.kernel(begin + 10 + i * 10, 5, run.launch(begin + 2 + i * 10, 1));
   }
   EXPECT_DOUBLE_EQ(*launch_of_only_device(run.finish()).calls_per_step, 4);
 }
@@ -126,7 +131,8 @@ TEST(Launches, OpsOfAGraphWhoseCallsAreMissingAreStillItsOps) {
 TEST(Launches, FurtherGraphsAreCountedTogether) {
   WorkRun run;
   for (uint32_t graph = 1; graph <= kMostGraphs + 5; ++graph)
-    run.kernel(graph * 100, static_cast<int64_t>(graph % 7) + 10, run.launch(graph * 100 - 50, 5), "k", 7, graph_node(graph, 1));
+    run.kernel(graph * 100, static_cast<int64_t>(graph % 7) + 10, run.launch(graph * 100 - 50, 5),
+               "k", 7, graph_node(graph, 1));
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.graphs.size(), kMostGraphs + 1);
   EXPECT_EQ(analysis.graphs.back().graph, 0U);
@@ -140,7 +146,8 @@ TEST(Launches, FurtherGraphsAreCountedTogether) {
 struct NaiveQueue {
   uint64_t most = 0;
   double mean = 0, empty = 0;
-  NaiveQueue(model::Trace const& trace, int64_t offset, Interval window, std::set<uint32_t> const& tracks) {
+  NaiveQueue(model::Trace const& trace, int64_t offset, Interval window,
+             std::set<uint32_t> const& tracks) {
     auto const& columns = trace.columns();
     for (int64_t ns = window.begin - 500; ns < window.end; ++ns) {
       uint64_t depth = 0;
@@ -176,9 +183,11 @@ TEST(NaiveTwin, QueuesAgreeForRandomRuns) {
         streams[trace.tracks()[track].id].insert(track);
         all.insert(track);
       }
-    if (device.launch.queue) NaiveQueue(trace, run.ranks[0].offset_ns, device.window, all).expect(*device.launch.queue);
+    if (device.launch.queue)
+      NaiveQueue(trace, run.ranks[0].offset_ns, device.window, all).expect(*device.launch.queue);
     for (StreamQueue const& stream : device.launch.streams)
-      NaiveQueue(trace, run.ranks[0].offset_ns, device.window, streams.at(stream.stream)).expect(stream.queue);
+      NaiveQueue(trace, run.ranks[0].offset_ns, device.window, streams.at(stream.stream))
+          .expect(stream.queue);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
 }
@@ -188,7 +197,8 @@ TEST(NaiveTwin, LaunchedOpsAreAllThatHaveALaunchInOrder) {
     model::Run const run = testing_support::RandomRun(seed).make();
     DeviceOps const device = index_devices(run).at(0);
     for (size_t part : {device.ops.size(), device.ops.size() / 2}) {
-      std::vector<uint32_t> const rows(device.ops.begin(), device.ops.begin() + static_cast<ptrdiff_t>(part));
+      std::vector<uint32_t> const rows(device.ops.begin(),
+                                       device.ops.begin() + static_cast<ptrdiff_t>(part));
       std::vector<LaunchedOp> expected;
       for (uint32_t const row : rows)
         if (auto const launch = device.launch_of(row)) expected.push_back({*launch, row});

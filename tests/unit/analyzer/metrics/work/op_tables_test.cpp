@@ -23,8 +23,9 @@ std::vector<std::string> rows_of(Analysis const& analysis, OpStats::Level level)
   std::vector<std::string> rows;
   for (OpStats const& op : analysis.ops)
     if (op.level == level)
-      rows.push_back((op.what == OpStats::What::kRange ? op.name : kSpecial[static_cast<size_t>(op.what)]) + ": " +
-                     std::to_string(op.count) + " " + std::to_string(op.total_ns));
+      rows.push_back(
+          (op.what == OpStats::What::kRange ? op.name : kSpecial[static_cast<size_t>(op.what)]) +
+          ": " + std::to_string(op.count) + " " + std::to_string(op.total_ns));
   return rows;
 }
 
@@ -42,7 +43,8 @@ TEST(OpTables, TheInnermostRangeIsTheOpAndTheOutermostTheLayer) {
   Analysis const analysis = analyze(run.finish());
   EXPECT_THAT(rows_of(analysis, OpStats::Level::kOp),
               ElementsAre("aten::conv2d: 1 400", "conv: 1 30", "loss: 1 5", "block 1: 1 2"));
-  EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer), ElementsAre("block 1: 3 432", "loss: 1 5"));
+  EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer),
+              ElementsAre("block 1: 3 432", "loss: 1 5"));
   EXPECT_DOUBLE_EQ(analysis.ops[0].share, 400.0 / 437);
 }
 
@@ -56,12 +58,15 @@ TEST(OpTables, WhatIsInNoRangeIsInItsPhaseElseOutside) {
   run.kernel(130, 8, 0);
   Analysis const analysis = analyze(run.finish());
   for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer})
-    EXPECT_THAT(rows_of(analysis, level), ElementsAre("optimizer: 1 2", "op: 1 1", "[outside]: 1 4", "[no launch]: 1 8"));
+    EXPECT_THAT(rows_of(analysis, level),
+                ElementsAre("optimizer: 1 2", "op: 1 1", "[outside]: 1 4", "[no launch]: 1 8"));
 }
 
 TEST(OpTables, StepsAndPythonFramesAreNoRanges) {
   WorkRun run;
-  run.range(0, 1'000, "ProfilerStep#3").range(0, 900, "train.py(12): main").range(10, 800, "<built-in method conv2d of type>");
+  run.range(0, 1'000, "ProfilerStep#3")
+      .range(0, 900, "train.py(12): main")
+      .range(10, 800, "<built-in method conv2d of type>");
   run.range(20, 100, "aten::add");
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(200, 5));
@@ -75,7 +80,8 @@ TEST(OpTables, PartsOfAStepAsProgramsForPyTorchMarkThemArePhases) {
   run.range(0, 1'000, "## forward ##").range(20, 100, "aten::add");
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(200, 5));
-  EXPECT_THAT(rows_of(analyze(run.finish()), OpStats::Level::kLayer), ElementsAre("## forward ##: 1 20", "aten::add: 1 10"));
+  EXPECT_THAT(rows_of(analyze(run.finish()), OpStats::Level::kLayer),
+              ElementsAre("## forward ##: 1 20", "aten::add: 1 10"));
 }
 
 TEST(OpTables, ModulesThatAreNamedAreTheLayers) {
@@ -87,7 +93,8 @@ TEST(OpTables, ModulesThatAreNamedAreTheLayers) {
   run.kernel(1'030, 40, run.launch(950, 5));
   Analysis const analysis = analyze(run.finish());
   EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer),
-              ElementsAre("DistributedDataParallel.forward: 1 40", "nn.Module: ResNet_0: 1 20", "nn.Module: Conv2d_1: 1 10"));
+              ElementsAre("DistributedDataParallel.forward: 1 40", "nn.Module: ResNet_0: 1 20",
+                          "nn.Module: Conv2d_1: 1 10"));
 }
 
 TEST(OpTables, NodesOfAGraphBelongToItsLaunch) {
@@ -126,10 +133,13 @@ TEST(OpTables, FurtherRangesAreCountedTogether) {
   }
 }
 
-/// Properly nested ranges with launches between them, on two threads; some kernels without a launch.
+/// Properly nested ranges with launches between them, on two threads; some kernels without a
+/// launch.
 model::Run nested_run(uint32_t seed) {
   std::mt19937 random(seed);
-  auto const pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  auto const pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   WorkRun run;
   int64_t device_time = 1'000;
   for (int64_t thread = 1; thread <= 2; ++thread) {
@@ -140,14 +150,18 @@ model::Run nested_run(uint32_t seed) {
       if (end - begin < 20) continue;
       int64_t const first = pick(begin, end - 10), last = pick(first + 5, end);
       int64_t const kind = pick(0, 5);
-      std::string const name = kind == 0 ? "step " + std::to_string(i) : kind == 1 ? "phase" : "op " + std::to_string(pick(0, 4));
-      run.host(kind == 1 ? EventKind::kPhase : EventKind::kRange, first, last - first, name, thread);
+      std::string const name = kind == 0   ? "step " + std::to_string(i)
+                               : kind == 1 ? "phase"
+                                           : "op " + std::to_string(pick(0, 4));
+      run.host(kind == 1 ? EventKind::kPhase : EventKind::kRange, first, last - first, name,
+               thread);
       spaces[at] = {begin, first};
       spaces.emplace_back(first, last);
       spaces.emplace_back(last, end);
     }
     for (int i = 0; i < 8; ++i) {
-      uint64_t const call = pick(0, 9) == 0 ? 0 : run.launch(pick(0, 890), 1, "cudaLaunchKernel", thread);
+      uint64_t const call =
+          pick(0, 9) == 0 ? 0 : run.launch(pick(0, 890), 1, "cudaLaunchKernel", thread);
       int64_t const dur = pick(0, 50);
       run.kernel(device_time, dur, call, "k", pick(7, 8));
       device_time += dur;
@@ -173,9 +187,12 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
         std::string phase;
         for (uint32_t host = 0; host < trace.event_count(); ++host) {
           bool const covers = trace.columns().track[host] == trace.columns().track[call] &&
-                              trace.start(host) <= trace.start(call) && trace.start(call) < trace.end(host);
+                              trace.start(host) <= trace.start(call) &&
+                              trace.start(call) < trace.end(host);
           if (covers && trace.kind(host) == EventKind::kPhase) phase = trace.name(host);
-          if (!covers || trace.kind(host) != EventKind::kRange || trace.name(host).starts_with("step")) continue;
+          if (!covers || trace.kind(host) != EventKind::kRange ||
+              trace.name(host).starts_with("step"))
+            continue;
           int64_t const depth = trace.columns().depth[host];
           if (depth > inner) names[0] = trace.name(host), inner = depth;
           if (depth < outer) names[1] = trace.name(host), outer = depth;
@@ -196,7 +213,9 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
     std::map<std::string, std::pair<uint64_t, int64_t>> found[2];
     for (OpStats const& op : analysis.ops) {
       std::string const name = op.what == OpStats::What::kUnlaunched ? "-" : op.name;
-      EXPECT_TRUE(found[static_cast<size_t>(op.level)].emplace(name, std::pair(op.count, op.total_ns)).second);
+      EXPECT_TRUE(found[static_cast<size_t>(op.level)]
+                      .emplace(name, std::pair(op.count, op.total_ns))
+                      .second);
     }
     ASSERT_EQ(found[0], expected[0]) << "seed " << seed;
     ASSERT_EQ(found[1], expected[1]) << "seed " << seed;

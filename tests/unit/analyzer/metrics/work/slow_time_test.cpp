@@ -1,5 +1,5 @@
-// Time in ops that could take less: kernels without tensor cores, small grids, streams that the default stream serializes, copies
-// that hold up the host.
+// Time in ops that could take less: kernels without tensor cores, small grids, streams that the
+// default stream serializes, copies that hold up the host.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -25,7 +25,10 @@ SlowTime slow_of(WorkRun& run) { return analyze(run.finish(17)).devices.at(0).sl
 
 TEST(SlowTime, MatrixKernelsWithoutTensorCoresCountWhileNothingElseComputes) {
   WorkRun run;
-  run.kernel(0, 100, 0, kSimt).kernel(100, 100, 0, "add").kernel(80, 40, 0, "mul", 8).kernel(300, 50, 0, kSimt);
+  run.kernel(0, 100, 0, kSimt)
+      .kernel(100, 100, 0, "add")
+      .kernel(80, 40, 0, "mul", 8)
+      .kernel(300, 50, 0, kSimt);
   EXPECT_EQ(slow_of(run).simt_matrix_ns, 80 + 50);
 }
 
@@ -64,7 +67,8 @@ TEST(SlowTime, StepsHaveTheirOwn) {
   WorkRun run;
   for (int64_t step = 0; step < 3; ++step) {
     run.step(step * 100'000, 50'000, step);
-    run.kernel(step * 100'000 + 10'000, 10'000 * (step + 1), run.launch(step * 100'000 + 1'000, 500), kSimt, 7, grid_of(50));
+    run.kernel(step * 100'000 + 10'000, 10'000 * (step + 1),
+               run.launch(step * 100'000 + 1'000, 500), kSimt, 7, grid_of(50));
   }
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.steps.size(), 3U);
@@ -77,8 +81,8 @@ TEST(SlowTime, StepsHaveTheirOwn) {
   EXPECT_EQ(analysis.devices[0].slow.simt_matrix_ns, 60'000);
 }
 
-/// A kernel on the default stream, [1000, 51000); one on another that was launched meanwhile and starts after it. What may
-/// differ:
+/// A kernel on the default stream, [1000, 51000); one on another that was launched meanwhile and
+/// starts after it. What may differ:
 struct Pair {
   uint32_t blocks = 40;
   int64_t second_stream = 13;
@@ -97,13 +101,14 @@ int64_t serialized(Pair const& pair) {
   run.kernel(200, 100, run.launch(100, 10), "before", pair.second_stream, grid_of(40));
   run.kernel(1'000, 50'000, run.launch(900, 10), "first", 7, first);
   if (pair.waits_for_event) run.host(model::EventKind::kApi, 4'000, 10, "cudaStreamWaitEvent");
-  uint64_t const call = run.launch(pair.second_launch, 100, "cudaLaunchKernel", pair.other_thread ? 2 : 1);
+  uint64_t const call =
+      run.launch(pair.second_launch, 100, "cudaLaunchKernel", pair.other_thread ? 2 : 1);
   run.kernel(pair.second_start, 30'000, call, "second", pair.second_stream, second);
   return slow_of(run).serialized_ns;
 }
 
 TEST(SlowTime, KernelsThatTheDefaultStreamKeepsCountWhileTheyCouldHaveRun) {
-  EXPECT_EQ(serialized({}), 30'000);                         // ready at 5.1 µs; at most what it takes
+  EXPECT_EQ(serialized({}), 30'000);  // ready at 5.1 µs; at most what it takes
   EXPECT_EQ(serialized({.second_launch = 40'000}), 10'900);  // ready at 40.1 µs
 }
 
@@ -131,16 +136,19 @@ TEST(SlowTime, AStreamThatWasSeenWaitingIsNotSerialized) {
   run.kernel(1'000, 50'000, run.launch(900, 10), "first", 7, grid_of(50));
   run.builder()
       .events(run.stream(13))
-      .add(model::EventKind::kStreamWait, 6'000, 45'000, run.builder().intern("wait"), 0, model::StreamWaitDetail{0, 7});
+      .add(model::EventKind::kStreamWait, 6'000, 45'000, run.builder().intern("wait"), 0,
+           model::StreamWaitDetail{0, 7});
   run.kernel(52'000, 30'000, run.launch(5'000, 100), "second", 13, grid_of(40));
   EXPECT_EQ(slow_of(run).serialized_ns, 0);
 }
 
 TEST(SlowTime, CopiesOfPageableMemoryCountWhereNothingHidesThem) {
   WorkRun run;
-  run.copy(0, 100, 0, "Memcpy HtoD (Pageable -> Device)", {100, CopyDirection::kHostToDevice, -1, 0});
+  run.copy(0, 100, 0, "Memcpy HtoD (Pageable -> Device)",
+           {100, CopyDirection::kHostToDevice, -1, 0});
   run.kernel(60, 100, 0, "k");
-  run.copy(200, 100, 0, "Memcpy HtoD (Pinned -> Device)", {100, CopyDirection::kHostToDevice, -1, 1});
+  run.copy(200, 100, 0, "Memcpy HtoD (Pinned -> Device)",
+           {100, CopyDirection::kHostToDevice, -1, 1});
   run.copy(400, 30, run.launch(390, 5, "cudaMemcpy"), "Memcpy DtoH (Device -> Pinned)",
            {100, CopyDirection::kDeviceToHost, -1, 1});
   EXPECT_EQ(slow_of(run).slow_copy_ns, 60 + 30);
@@ -150,14 +158,17 @@ TEST(NaiveTwin, SlowTimeAgreesForEveryWindow) {
   constexpr int64_t kUnit = 2'000;  // kernels of several times kEmptyKernelNs
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    auto const pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+    auto const pick = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
     WorkRun run;
     for (int64_t stream = 1; stream <= 3; ++stream) {
       int64_t at = 0;
       for (int64_t i = pick(0, 6); i-- > 0;) {
         at += pick(0, 4) * kUnit;
         int64_t const dur = pick(0, 6) * kUnit;
-        run.kernel(at, dur, 0, pick(0, 1) == 0 ? kSimt : "other", stream, grid_of(static_cast<uint32_t>(pick(0, 150))));
+        run.kernel(at, dur, 0, pick(0, 1) == 0 ? kSimt : "other", stream,
+                   grid_of(static_cast<uint32_t>(pick(0, 150))));
         at += dur;
       }
     }
@@ -171,7 +182,8 @@ TEST(NaiveTwin, SlowTimeAgreesForEveryWindow) {
     for (int64_t at = window.begin; at < window.end; at += kUnit) {
       bool any_simt = false, any_other = false;
       for (uint32_t const row : device.ops)
-        if (device.start(row) <= at && at < device.end(row)) (trace.name(row) == kSimt ? any_simt : any_other) = true;
+        if (device.start(row) <= at && at < device.end(row))
+          (trace.name(row) == kSimt ? any_simt : any_other) = true;
       simt += any_simt && !any_other ? kUnit : 0;
     }
     int64_t alone_sum = 0, lost_sum = 0;
@@ -187,12 +199,14 @@ TEST(NaiveTwin, SlowTimeAgreesForEveryWindow) {
         alone += shared ? 0 : kUnit;
       }
       alone_sum += alone;
-      lost_sum += std::max<int64_t>(0, alone - kEmptyKernelNs) * static_cast<int64_t>(100 - blocks) / 100;
+      lost_sum +=
+          std::max<int64_t>(0, alone - kEmptyKernelNs) * static_cast<int64_t>(100 - blocks) / 100;
     }
     SlowTime const found = slow.within(window);
     ASSERT_EQ(found.simt_matrix_ns, simt) << "seed " << seed;
     ASSERT_EQ(found.small_grid_ns, alone_sum) << "seed " << seed;
-    ASSERT_NEAR(static_cast<double>(found.small_grid_lost_ns), static_cast<double>(lost_sum), 20) << "seed " << seed;
+    ASSERT_NEAR(static_cast<double>(found.small_grid_lost_ns), static_cast<double>(lost_sum), 20)
+        << "seed " << seed;
   }
 }
 

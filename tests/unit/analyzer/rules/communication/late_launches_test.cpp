@@ -1,5 +1,5 @@
-// Launches that come late: what of it syncs cost, what the device itself takes to start, what a long piece of work of the host
-// does, and what lies before the recording.
+// Launches that come late: what of it syncs cost, what the device itself takes to start, what a
+// long piece of work of the host does, and what lies before the recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ int64_t idle_of(Analysis const& analysis, IdleCause cause) {
 void add_sync(WorkRun& run, int64_t begin, int64_t dur) {
   run.builder()
       .events(run.thread())
-      .add(EventKind::kSync, begin, dur, run.builder().intern("synchronize"), 0, model::SyncDetail{});
+      .add(EventKind::kSync, begin, dur, run.builder().intern("synchronize"), 0,
+           model::SyncDetail{});
 }
 
 /// How a step of one long op and twenty short ones is launched.
@@ -96,7 +97,8 @@ TEST(BlockingSync, IsNotWhatMakesAHostLateThatIsSlowerThanTheDevice) {
   Analysis const analysis = steps_of(how);
   ASSERT_FALSE(analysis.findings.empty());
   EXPECT_EQ(analysis.findings[0].rule, "host-bound-launches");
-  EXPECT_LE(cost_of(analysis, "blocking-sync"), 33e3 + 20 * 1e3) << "no more than the host was blocked";
+  EXPECT_LE(cost_of(analysis, "blocking-sync"), 33e3 + 20 * 1e3)
+      << "no more than the host was blocked";
 }
 
 TEST(BlockingSync, OfLaunchesThatLastUntilTheirOpIsOverIsBlockedToo) {
@@ -144,8 +146,10 @@ TEST(BlockingSync, WaitsForDataUseUpTheLead) {
   EXPECT_LT(cost_of(analysis, "blocking-sync"), 0.2e6);
 }
 
-/// The host launches so many kernels onto an idle device, which starts each `latency` later; one more after `last`.
-Analysis launches_onto_idle(int count, int64_t latency, int64_t last, std::string const& device = "GPU") {
+/// The host launches so many kernels onto an idle device, which starts each `latency` later; one
+/// more after `last`.
+Analysis launches_onto_idle(int count, int64_t latency, int64_t last,
+                            std::string const& device = "GPU") {
   WorkRun run(device);
   int64_t now = 0;
   for (int i = 0; i <= count; ++i) {
@@ -157,7 +161,8 @@ Analysis launches_onto_idle(int count, int64_t latency, int64_t last, std::strin
 }
 
 TEST(LaunchLatency, IsUpToHalfMoreThanTheDevicesUsualOne) {
-  EXPECT_EQ(launches_onto_idle(20, 20 * kUs, 20 * kUs).devices[0].launch.latency_limit_ns, 30 * kUs);
+  EXPECT_EQ(launches_onto_idle(20, 20 * kUs, 20 * kUs).devices[0].launch.latency_limit_ns,
+            30 * kUs);
   Analysis const within = launches_onto_idle(20, 20 * kUs, 29 * kUs);
   EXPECT_EQ(idle_of(within, IdleCause::kUnexplained), 0);
   EXPECT_EQ(idle_of(within, IdleCause::kLaunchLatency), (19 * 20 + 29) * kUs);
@@ -174,13 +179,15 @@ TEST(LaunchLatency, LiesBetweenTenAndFiftyMicroseconds) {
 }
 
 TEST(LaunchLatency, IsKnownFromEightLaunchesOn) {
-  EXPECT_EQ(launches_onto_idle(7, 20 * kUs, 20 * kUs).devices[0].launch.latency_limit_ns, 10 * kUs) << "seven gaps";
+  EXPECT_EQ(launches_onto_idle(7, 20 * kUs, 20 * kUs).devices[0].launch.latency_limit_ns, 10 * kUs)
+      << "seven gaps";
   EXPECT_EQ(launches_onto_idle(8, 20 * kUs, 20 * kUs).devices[0].launch.latency_limit_ns, 30 * kUs);
 }
 
 TEST(LaunchLatency, IsNotMeasuredWhereOpsWereQueued) {
   WorkRun run;
-  for (int64_t i = 0; i < 20; ++i) run.kernel(100 * kUs + i * 40 * kUs, 20 * kUs, run.launch(i * 4 * kUs, 3 * kUs));
+  for (int64_t i = 0; i < 20; ++i)
+    run.kernel(100 * kUs + i * 40 * kUs, 20 * kUs, run.launch(i * 4 * kUs, 3 * kUs));
   Analysis const analysis = analyze(run.finish());
   EXPECT_EQ(analysis.devices[0].launch.latency_limit_ns, 10 * kUs);
   EXPECT_EQ(idle_of(analysis, IdleCause::kUnexplained), 19 * 20 * kUs);
@@ -229,17 +236,21 @@ TEST(HostBoundLaunches, OfManyShortOnesNamesNoLongWork) {
 }
 
 TEST(BlockingCopies, AreKnownByTheNamesOfTheirCalls) {
-  for (char const* const name : {"cudaMemcpy", "cudaMemcpy2D", "cudaMemcpyToSymbol", "cuMemcpyDtoH_v2", "hipMemcpy",
-                                 "hipMemcpyWithStream", "hipMemcpyDtoH", "musaMemcpy"})
+  for (char const* const name :
+       {"cudaMemcpy", "cudaMemcpy2D", "cudaMemcpyToSymbol", "cuMemcpyDtoH_v2", "hipMemcpy",
+        "hipMemcpyWithStream", "hipMemcpyDtoH", "musaMemcpy"})
     EXPECT_TRUE(is_blocking_copy_call(name)) << name;
-  for (char const* const name : {"cudaMemcpyAsync", "cuMemcpyHtoDAsync_v2", "hipMemcpyAsync", "hipMemcpyDtoHAsync",
-                                 "urEnqueueUSMMemcpy", "cudaLaunchKernel", "cudaMemset", "cudaMemPrefetchAsync"})
+  for (char const* const name :
+       {"cudaMemcpyAsync", "cuMemcpyHtoDAsync_v2", "hipMemcpyAsync", "hipMemcpyDtoHAsync",
+        "urEnqueueUSMMemcpy", "cudaLaunchKernel", "cudaMemset", "cudaMemPrefetchAsync"})
     EXPECT_FALSE(is_blocking_copy_call(name)) << name;
 }
 
-/// A kernel, then a copy that starts `until` after its call began, then a kernel. The call ends `behind` after the copy; before
-/// it where that is negative. `correlated`: the copy says which call it is of.
-Analysis run_with_copy(std::string const& call, int64_t until, int64_t behind, bool correlated, uint8_t pinned = 1) {
+/// A kernel, then a copy that starts `until` after its call began, then a kernel. The call ends
+/// `behind` after the copy; before it where that is negative. `correlated`: the copy says which
+/// call it is of.
+Analysis run_with_copy(std::string const& call, int64_t until, int64_t behind, bool correlated,
+                       uint8_t pinned = 1) {
   WorkRun run;
   run.kernel(10 * kUs, 100 * kUs, run.launch(0, 5 * kUs));
   model::CopyDetail copy;
@@ -257,12 +268,18 @@ TEST(BlockingCopies, HoldTheHostUpLikeSyncs) {
   for (char const* const call : {"hipMemcpyWithStream", "cudaMemcpy"}) {
     for (int64_t const behind : {5 * kUs, -2 * kUs}) {
       Analysis const analysis = run_with_copy(call, 400 * kUs, behind, true);
-      EXPECT_EQ(idle_of(analysis, IdleCause::kSync), 400 * kUs + std::max<int64_t>(behind, 0)) << call << behind;
+      EXPECT_EQ(idle_of(analysis, IdleCause::kSync), 400 * kUs + std::max<int64_t>(behind, 0))
+          << call << behind;
       EXPECT_EQ(idle_of(analysis, IdleCause::kUnexplained), 0) << call << behind;
     }
   }
-  EXPECT_EQ(idle_of(run_with_copy("cudaMemcpyAsync", 400 * kUs, 5 * kUs, true), IdleCause::kSync), 0) << "pinned";
-  EXPECT_GT(idle_of(run_with_copy("cudaMemcpyAsync", 400 * kUs, 5 * kUs, true, 0), IdleCause::kSync), 400 * kUs) << "pageable";
+  EXPECT_EQ(idle_of(run_with_copy("cudaMemcpyAsync", 400 * kUs, 5 * kUs, true), IdleCause::kSync),
+            0)
+      << "pinned";
+  EXPECT_GT(
+      idle_of(run_with_copy("cudaMemcpyAsync", 400 * kUs, 5 * kUs, true, 0), IdleCause::kSync),
+      400 * kUs)
+      << "pageable";
 }
 
 TEST(BlockingCopies, ExplainIdleTimeWhereTheCopyWasNotRecorded) {
@@ -275,7 +292,8 @@ TEST(BlockingCopies, ExplainIdleTimeWhereTheCopyWasNotRecorded) {
   EXPECT_EQ(idle_of(analysis, IdleCause::kUnexplained), 50 * kUs);
 }
 
-/// One step: the device starts after `first`, works for 10 ms in two kernels, and is idle for `between` as the host is late.
+/// One step: the device starts after `first`, works for 10 ms in two kernels, and is idle for
+/// `between` as the host is late.
 Analysis step_with_lead_in(int64_t first, int64_t between, bool knows_launch) {
   WorkRun run;
   run.step(0, 100 * kMs, 0);
@@ -316,7 +334,8 @@ TEST(CriticalPath, TellsHostTimeOfWhichNothingButTheStepIsKnown) {
     Analysis const analysis = analyze(run.finish());
     bool const is_step = std::string_view(name) == "step 7";
     EXPECT_EQ(analysis.critical_path->bare_host_ns > 0, is_step) << name;
-    EXPECT_GT(analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)], 400 * kUs) << name;
+    EXPECT_GT(analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)], 400 * kUs)
+        << name;
   }
 }
 

@@ -16,8 +16,9 @@ using testing_support::metric_of;
 
 /// In every step another one of four ranks computes so much longer than 1 ms.
 Analysis rotating(int64_t more_ns) {
-  return analyze(
-      made_steps(4, 13, [&](int32_t rank, int64_t step) { return 1'000'000 + (step % 4 == rank ? more_ns : 0); }).finish());
+  return analyze(made_steps(4, 13, [&](int32_t rank, int64_t step) {
+                   return 1'000'000 + (step % 4 == rank ? more_ns : 0);
+                 }).finish());
 }
 
 TEST(LoadImbalance, SpeaksFromFivePerCentOfTheStepOn) {
@@ -35,8 +36,9 @@ TEST(LoadImbalance, SpeaksFromFivePerCentOfTheStepOn) {
 }
 
 TEST(LoadImbalance, OfOneRankAloneIsTheStragglers) {
-  Analysis const analysis =
-      analyze(made_steps(4, 13, [&](int32_t rank, int64_t) { return rank == 1 ? 1'300'000 : 1'000'000; }).finish());
+  Analysis const analysis = analyze(made_steps(4, 13, [&](int32_t rank, int64_t) {
+                                      return rank == 1 ? 1'300'000 : 1'000'000;
+                                    }).finish());
   EXPECT_NE(finding_of(analysis, "straggler"), nullptr);
   EXPECT_EQ(finding_of(analysis, "load-imbalance"), nullptr);
 }
@@ -50,7 +52,8 @@ TEST(LoadImbalance, IsNotWhatTheHostDelays) {
       int64_t const late = step % 2 == r ? 300'000 : 0;
       made.step(r, begin, end, step);
       made.kernel(r, begin + late, begin + late + 1'000'000, begin + late);
-      made.collective(r, begin + late + 1'000'000, end, begin + late, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+      made.collective(r, begin + late + 1'000'000, end, begin + late,
+                      all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
     }
     begin = end;
   }
@@ -70,7 +73,8 @@ TEST(LoadImbalance, IsNotReadFromWaitingForMessages) {
       made.step(r, begin, end, step);
       made.kernel(r, begin, begin + work, begin);
       auto const op = r == 0 ? model::CollectiveOp::kSend : model::CollectiveOp::kReceive;
-      made.collective(r, begin + work, end, begin, {1000, 7, static_cast<uint64_t>(step) + 1, op, 2, r, 1 - r});
+      made.collective(r, begin + work, end, begin,
+                      {1000, 7, static_cast<uint64_t>(step) + 1, op, 2, r, 1 - r});
     }
     begin = end;
   }
@@ -80,7 +84,8 @@ TEST(LoadImbalance, IsNotReadFromWaitingForMessages) {
 }
 
 TEST(LoadImbalance, WithinAStepCountsEvenWhereItEvensOutOverTheStep) {
-  // Two layers a step: of the first this rank has more and of the second the other, as of the experts of a mixture.
+  // Two layers a step: of the first this rank has more and of the second the other, as of the
+  // experts of a mixture.
   MadeRanks made(2);
   int64_t begin = 0;
   uint64_t number = 0;

@@ -1,4 +1,5 @@
-// When the waiting of a pipeline's stages is worth a finding, how grave, and that no other rule names it too.
+// When the waiting of a pipeline's stages is worth a finding, how grave, and that no other rule
+// names it too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +22,12 @@ std::vector<std::string> rules_of_pipeline(Analysis const& analysis) {
 
 TEST(PipelineBubble, IsSilentBelowFivePerCentAndSpeaksAbove) {
   // Two stages: 1 / (m + 1).
-  EXPECT_EQ(finding_of(analyze(MadePipeline{.stages = 2, .micro_batches = 22}.make()), "pipeline-bubble"), nullptr);
-  EXPECT_NE(finding_of(analyze(MadePipeline{.stages = 2, .micro_batches = 16}.make()), "pipeline-bubble"), nullptr);
+  EXPECT_EQ(
+      finding_of(analyze(MadePipeline{.stages = 2, .micro_batches = 22}.make()), "pipeline-bubble"),
+      nullptr);
+  EXPECT_NE(
+      finding_of(analyze(MadePipeline{.stages = 2, .micro_batches = 16}.make()), "pipeline-bubble"),
+      nullptr);
 }
 
 TEST(PipelineBubble, OfTheScheduleIsAWarningUntilThereAreEnoughMicroBatches) {
@@ -44,8 +49,10 @@ TEST(PipelineBubble, OfTheScheduleIsAWarningUntilThereAreEnoughMicroBatches) {
 TEST(PipelineBubble, IsNotNamedTwice) {
   for (bool const one_by_one : {false, true})
     for (int64_t const micro_batches : {4, 8, 16})
-      EXPECT_THAT(rules_of_pipeline(analyze(MadePipeline{.micro_batches = micro_batches, .one_by_one = one_by_one}.make())),
-                  testing::ElementsAre("pipeline-bubble"));
+      EXPECT_THAT(
+          rules_of_pipeline(analyze(
+              MadePipeline{.micro_batches = micro_batches, .one_by_one = one_by_one}.make())),
+          testing::ElementsAre("pipeline-bubble"));
 }
 
 TEST(PipelineBubble, NamesTheStageThatHasMoreToDo) {
@@ -64,7 +71,8 @@ TEST(PipelineBubble, NamesTheStageThatHasMoreToDo) {
 }
 
 TEST(PipelineBubble, LeavesAStageThatIsTheStragglerToThatRule) {
-  Analysis const analysis = analyze(MadePipeline{.stages = 2, .pass_ns = {300'000, 100'000}}.make());
+  Analysis const analysis =
+      analyze(MadePipeline{.stages = 2, .pass_ns = {300'000, 100'000}}.make());
   ASSERT_NE(finding_of(analysis, "straggler"), nullptr);
   EXPECT_EQ(finding_of(analysis, "straggler")->where->rank_index, 0);
   Finding const* const bubble = finding_of(analysis, "pipeline-bubble");
@@ -81,18 +89,22 @@ TEST(PipelineBubble, PromisesWhatItsRemediesGive) {
     Analysis const analysis = analyze(MadePipeline{.micro_batches = micro_batches}.make());
     Finding const* const finding = finding_of(analysis, "pipeline-bubble");
     ASSERT_NE(finding, nullptr) << micro_batches;
-    double const ideal = 3.0 / static_cast<double>(micro_batches + 3), doubled = 3.0 / static_cast<double>(2 * micro_batches + 3);
-    EXPECT_NEAR(finding->gain_ceiling.value_or(-1), (1 - doubled) / (1 - ideal) - 1, 0.002) << micro_batches;
+    double const ideal = 3.0 / static_cast<double>(micro_batches + 3),
+                 doubled = 3.0 / static_cast<double>(2 * micro_batches + 3);
+    EXPECT_NEAR(finding->gain_ceiling.value_or(-1), (1 - doubled) / (1 - ideal) - 1, 0.002)
+        << micro_batches;
     double const without_bubble = 1 / (1 - metric_of(*finding, "bubble_share")) - 1;
     EXPECT_LT(*finding->gain_ceiling, without_bubble) << micro_batches;
   }
 }
 
 TEST(PipelineBubble, EqualStagesGiveNoMoreThanTheSlowestStageExceedsTheMean) {
-  Analysis const analysis = analyze(MadePipeline{.pass_ns = {100'000, 100'000, 118'000, 100'000}}.make());
+  Analysis const analysis =
+      analyze(MadePipeline{.pass_ns = {100'000, 100'000, 118'000, 100'000}}.make());
   Finding const* const finding = finding_of(analysis, "pipeline-bubble");
   ASSERT_NE(finding, nullptr);
-  double const imbalance = metric_of(*finding, "stage_imbalance"), ideal = metric_of(*finding, "ideal_share");
+  double const imbalance = metric_of(*finding, "stage_imbalance"),
+               ideal = metric_of(*finding, "ideal_share");
   EXPECT_GT(*finding->gain_ceiling, 1 / (1 - ideal / 2) - 1);
   EXPECT_LE(*finding->gain_ceiling, imbalance / (1 - ideal / 2) - 1 + 1e-9);
 }

@@ -14,20 +14,23 @@ using testing_support::MadeRanks;
 using testing_support::metric_of;
 using testing_support::subject_of;
 
-/// In every step pairs of ranks compute for 1 ms and then reduce on their own communicator, which takes
-/// `transfer(pair, step)`; hidden: while they compute.
-Analysis reduced_in_pairs(int32_t pairs, int64_t steps, std::function<int64_t(int32_t, int64_t)> const& transfer,
+/// In every step pairs of ranks compute for 1 ms and then reduce on their own communicator, which
+/// takes `transfer(pair, step)`; hidden: while they compute.
+Analysis reduced_in_pairs(int32_t pairs, int64_t steps,
+                          std::function<int64_t(int32_t, int64_t)> const& transfer,
                           bool is_hidden = false) {
   MadeRanks made(2 * pairs);
   for (int32_t r = 0; r < 2 * pairs; ++r) {
     int64_t begin = 0;
     for (int64_t step = 0; step < steps; ++step) {
       int64_t const reduce = is_hidden ? begin : begin + 1'000'000;
-      int64_t const reduced = reduce + transfer(r / 2, step), end = std::max(reduced, begin + 1'000'000);
+      int64_t const reduced = reduce + transfer(r / 2, step),
+                    end = std::max(reduced, begin + 1'000'000);
       made.step(r, begin, end, step);
       made.kernel(r, begin, begin + 1'000'000, begin);
       made.collective(r, reduce, reduced, begin,
-                      all_reduce_of(r % 2, 2, static_cast<uint64_t>(step) + 1, static_cast<uint64_t>(50 + r / 2)));
+                      all_reduce_of(r % 2, 2, static_cast<uint64_t>(step) + 1,
+                                    static_cast<uint64_t>(50 + r / 2)));
       begin = end;
     }
   }
@@ -36,7 +39,8 @@ Analysis reduced_in_pairs(int32_t pairs, int64_t steps, std::function<int64_t(in
 
 TEST(SlowLink, IsACommunicatorThatTakesHalfAsLongAgainAsItsEquals) {
   auto const with = [](int64_t slow) {
-    return reduced_in_pairs(3, 9, [=](int32_t pair, int64_t) { return pair == 1 ? slow : 200'000; });
+    return reduced_in_pairs(3, 9,
+                            [=](int32_t pair, int64_t) { return pair == 1 ? slow : 200'000; });
   };
   EXPECT_EQ(finding_of(with(290'000), "slow-link"), nullptr);
   Analysis const analysis = with(320'000);
@@ -52,7 +56,8 @@ TEST(SlowLink, IsACommunicatorThatTakesHalfAsLongAgainAsItsEquals) {
 
 TEST(SlowLink, OfTwoIsOnlyOneThatTakesTwiceAsLong) {
   auto const with = [](int64_t slow) {
-    return reduced_in_pairs(2, 9, [=](int32_t pair, int64_t) { return pair == 1 ? slow : 200'000; });
+    return reduced_in_pairs(2, 9,
+                            [=](int32_t pair, int64_t) { return pair == 1 ? slow : 200'000; });
   };
   EXPECT_EQ(finding_of(with(390'000), "slow-link"), nullptr);
   EXPECT_NE(finding_of(with(410'000), "slow-link"), nullptr);
@@ -60,8 +65,9 @@ TEST(SlowLink, OfTwoIsOnlyOneThatTakesTwiceAsLong) {
 
 TEST(SlowLink, IsOneThatIsSlowForAFifthOfItsMessages) {
   auto const with = [](int64_t every) {
-    return reduced_in_pairs(2, 41,
-                            [=](int32_t pair, int64_t step) { return pair == 0 && step % every == 1 ? 600'000 : 200'000; });
+    return reduced_in_pairs(2, 41, [=](int32_t pair, int64_t step) {
+      return pair == 0 && step % every == 1 ? 600'000 : 200'000;
+    });
   };
   EXPECT_EQ(finding_of(with(6), "slow-link"), nullptr);
   Analysis const analysis = with(4);
@@ -72,7 +78,8 @@ TEST(SlowLink, IsOneThatIsSlowForAFifthOfItsMessages) {
 }
 
 TEST(SlowLink, IsNoneWhereThereIsOneAlone) {
-  Analysis const analysis = reduced_in_pairs(1, 41, [](int32_t, int64_t step) { return step % 4 == 1 ? 600'000 : 200'000; });
+  Analysis const analysis = reduced_in_pairs(
+      1, 41, [](int32_t, int64_t step) { return step % 4 == 1 ? 600'000 : 200'000; });
   EXPECT_EQ(finding_of(analysis, "slow-link"), nullptr);
 }
 
@@ -82,8 +89,8 @@ TEST(SlowLink, CostsNothingBehindCompute) {
   EXPECT_EQ(finding_of(reduced_in_pairs(3, 9, transfer, true), "slow-link"), nullptr);
 }
 
-/// In every step pairs of ranks compute for 1 ms and reduce, which takes the second pair 0.4 ms longer than the others; then the
-/// first pair computes for `more` and all reduce together.
+/// In every step pairs of ranks compute for 1 ms and reduce, which takes the second pair 0.4 ms
+/// longer than the others; then the first pair computes for `more` and all reduce together.
 Analysis reduced_in_pairs_and_by_all(int64_t more) {
   MadeRanks made(6);
   int64_t begin = 0;
@@ -91,10 +98,12 @@ Analysis reduced_in_pairs_and_by_all(int64_t more) {
     auto const sequence = static_cast<uint64_t>(step) + 1;
     int64_t const end = begin + std::max<int64_t>(1'600'000, 1'200'000 + more) + 50'000;
     for (int32_t r = 0; r < 6; ++r) {
-      int64_t const reduced = begin + (r / 2 == 1 ? 1'600'000 : 1'200'000), ready = reduced + (r / 2 == 0 ? more : 0);
+      int64_t const reduced = begin + (r / 2 == 1 ? 1'600'000 : 1'200'000),
+                    ready = reduced + (r / 2 == 0 ? more : 0);
       made.step(r, begin, end, step);
       made.kernel(r, begin, begin + 1'000'000, begin);
-      made.collective(r, begin + 1'000'000, reduced, begin, all_reduce_of(r % 2, 2, sequence, static_cast<uint64_t>(50 + r / 2)));
+      made.collective(r, begin + 1'000'000, reduced, begin,
+                      all_reduce_of(r % 2, 2, sequence, static_cast<uint64_t>(50 + r / 2)));
       if (ready > reduced) made.kernel(r, reduced, ready, begin);
       made.collective(r, ready, end, begin, all_reduce_of(r, 6, sequence));
     }
@@ -111,7 +120,8 @@ TEST(SlowLink, CostsWhatTheStepWouldBeShorterNotWhatIsWaitedElsewhereThen) {
     EXPECT_EQ(finding->cost_ns_per_step, 400'000 - more);
     EXPECT_NEAR(metric_of(*finding, "exposed_share"), 400.0 / 1650, 1e-6);
   }
-  EXPECT_EQ(finding_of(reduced_in_pairs_and_by_all(390'000), "slow-link"), nullptr);  // all come at the same time anyway
+  EXPECT_EQ(finding_of(reduced_in_pairs_and_by_all(390'000), "slow-link"),
+            nullptr);  // all come at the same time anyway
 }
 
 TEST(SlowLink, IsNotNamedAgainAsExposedCommunication) {
@@ -147,8 +157,8 @@ TEST(SlowLink, NeedsLinksOfTheSameKind) {
       int64_t const begin = step * 2'000'000, transfer = r < 2 ? 200'000 : 800'000;
       made.step(r, begin, begin + 2'000'000, step);
       made.kernel(r, begin, begin + 1'000'000, begin);
-      model::CollectiveDetail detail =
-          all_reduce_of(r % 2, 2, static_cast<uint64_t>(step) + 1, static_cast<uint64_t>(50 + r / 2));
+      model::CollectiveDetail detail = all_reduce_of(r % 2, 2, static_cast<uint64_t>(step) + 1,
+                                                     static_cast<uint64_t>(50 + r / 2));
       detail.bytes = r < 2 ? 1000 : 4000;
       made.collective(r, begin + 1'000'000, begin + 1'000'000 + transfer, begin, detail);
     }

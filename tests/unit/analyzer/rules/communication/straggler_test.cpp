@@ -14,7 +14,8 @@ using testing_support::MadeRanks;
 using testing_support::metric_of;
 using testing_support::subject_of;
 
-/// Rank 1 comes 400 µs later than the other to the reduction of every step. `delay` makes it late, from the step's begin on.
+/// Rank 1 comes 400 µs later than the other to the reduction of every step. `delay` makes it late,
+/// from the step's begin on.
 template <class Delay>
 Finding straggler_late_by(Delay delay) {
   constexpr int64_t kLate = 400'000;
@@ -27,7 +28,8 @@ Finding straggler_late_by(Delay delay) {
       int64_t const from = begin + (r == 1 ? kLate : 0);
       if (r == 1) delay(made, begin, from);
       made.kernel(r, from, from + 1'000'000, from);
-      made.collective(r, from + 1'000'000, end, from, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+      made.collective(r, from + 1'000'000, end, from,
+                      all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
     }
     begin = end;
   }
@@ -38,8 +40,9 @@ Finding straggler_late_by(Delay delay) {
 }
 
 TEST(StragglerCause, IsItsHostWithTheNameOfWhatItDoes) {
-  Finding const finding = straggler_late_by(
-      [](MadeRanks& made, int64_t begin, int64_t end) { made.host(1, model::EventKind::kRange, begin, end, "save checkpoint"); });
+  Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) {
+    made.host(1, model::EventKind::kRange, begin, end, "save checkpoint");
+  });
   EXPECT_EQ(subject_of(finding, "cause"), "host");
   EXPECT_EQ(subject_of(finding, "host_op"), "save checkpoint");
   EXPECT_GT(metric_of(finding, "cause_share"), 0.99);
@@ -47,21 +50,23 @@ TEST(StragglerCause, IsItsHostWithTheNameOfWhatItDoes) {
 }
 
 TEST(StragglerCause, IsItsData) {
-  Finding const finding = straggler_late_by(
-      [](MadeRanks& made, int64_t begin, int64_t end) { made.host(1, model::EventKind::kInputWait, begin, end, "next batch"); });
+  Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) {
+    made.host(1, model::EventKind::kInputWait, begin, end, "next batch");
+  });
   EXPECT_EQ(subject_of(finding, "cause"), "input");
   EXPECT_EQ(subject_of(finding, "host_op"), "next batch");
 }
 
 TEST(StragglerCause, IsItsCompute) {
-  Finding const finding =
-      straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) { made.kernel(1, begin, end, begin); });
+  Finding const finding = straggler_late_by(
+      [](MadeRanks& made, int64_t begin, int64_t end) { made.kernel(1, begin, end, begin); });
   EXPECT_EQ(subject_of(finding, "cause"), "compute");
   EXPECT_EQ(subject_of(finding, "host_op"), "");
 }
 
 TEST(StragglerCause, IsItsCopies) {
-  Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) { made.copy(1, begin, end, begin); });
+  Finding const finding = straggler_late_by(
+      [](MadeRanks& made, int64_t begin, int64_t end) { made.copy(1, begin, end, begin); });
   EXPECT_EQ(subject_of(finding, "cause"), "copy");
 }
 

@@ -74,7 +74,9 @@ TEST(MemoryFragmentationRule, NamesHolesOfANearlyFullDevice) {
   MemoryStats& memory = facts.devices[0].memory;
   memory.peak_reserved_bytes = 800 * kMb;
   memory.peak_allocated_bytes = 790 * kMb;
-  memory.timeline = {{10, 100 * kMb, 400 * kMb, {}}, {20, 600 * kMb, 800 * kMb, {}}, {30, 100 * kMb, 800 * kMb, {}}};
+  memory.timeline = {{10, 100 * kMb, 400 * kMb, {}},
+                     {20, 600 * kMb, 800 * kMb, {}},
+                     {30, 100 * kMb, 800 * kMb, {}}};
   memory.fragmentation = 0.5;
   EXPECT_EQ(memory_findings(facts, find_memory_fragmentation).size(), 1U);
   memory.fragmentation = 0.49;
@@ -108,7 +110,8 @@ Analysis leaking(uint64_t bytes_per_step) {
   MemoryStats& memory = facts.devices[0].memory;
   memory.floor_growth_bytes_per_step = static_cast<double>(bytes_per_step);
   for (uint64_t i = 0; i < 10; ++i)
-    memory.timeline.push_back({static_cast<int64_t>(i) * 100, 100 * kMb + i * bytes_per_step, 400 * kMb, {}});
+    memory.timeline.push_back(
+        {static_cast<int64_t>(i) * 100, 100 * kMb + i * bytes_per_step, 400 * kMb, {}});
   return facts;
 }
 
@@ -169,7 +172,8 @@ TEST(MemoryPressureRule, NamesAReserveThatFillsMemoryWithinAsManyStepsAgain) {
   EXPECT_THAT(memory_findings(facts, find_memory_pressure), testing::IsEmpty());
   memory.reserved_forecast->steps = 8.9;
   ASSERT_EQ(memory_findings(facts, find_memory_pressure).size(), 1U);
-  EXPECT_EQ(memory_metric_of(memory_findings(facts, find_memory_pressure)[0], "steps_to_full"), 8.9);
+  EXPECT_EQ(memory_metric_of(memory_findings(facts, find_memory_pressure)[0], "steps_to_full"),
+            8.9);
   memory.floor_forecast.emplace();  // a leak: its rule says so
   EXPECT_THAT(memory_findings(facts, find_memory_pressure), testing::IsEmpty());
   memory.floor_forecast.reset();
@@ -191,7 +195,8 @@ TEST(MemoryPressureRule, NamesTheFullestDevice) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].where->device, 1);
   EXPECT_EQ(found[0].severity, Severity::kCritical);
-  facts.devices[0].memory.peak_reserved_bytes = facts.devices[1].memory.peak_reserved_bytes = 900 * kMb;
+  facts.devices[0].memory.peak_reserved_bytes = facts.devices[1].memory.peak_reserved_bytes =
+      900 * kMb;
   EXPECT_EQ(memory_findings(facts, find_memory_pressure)[0].where->device, 2);
 }
 

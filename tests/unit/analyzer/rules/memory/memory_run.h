@@ -25,10 +25,13 @@ class MemoryRun {
 
   /// As of who reads a process for its facts alone.
   void leave_out_depth() { builder_.leave_out_depth(); }
-  void range(int64_t begin, int64_t end, std::string const& name, model::EventKind kind = model::EventKind::kRange) {
+  void range(int64_t begin, int64_t end, std::string const& name,
+             model::EventKind kind = model::EventKind::kRange) {
     builder_.events(thread_).add(kind, begin, end - begin, builder_.intern(name));
   }
-  void launch(int64_t at) { builder_.events(thread_).add(model::EventKind::kLaunch, at, 1, builder_.intern("launch"), 0); }
+  void launch(int64_t at) {
+    builder_.events(thread_).add(model::EventKind::kLaunch, at, 1, builder_.intern("launch"), 0);
+  }
   /// A call whose effect is told by another event, or by none.
   void call(int64_t at, std::string const& name) { add(at, name, model::MemoryDetail()); }
   void api(int64_t at, std::string const& name) { range(at, at + 1, name, model::EventKind::kApi); }
@@ -70,18 +73,23 @@ class MemoryRun {
     using namespace model;
     int64_t const begin = step * kStepNs;
     auto const correlation = static_cast<uint64_t>(step + 1);
-    builder_.events(thread_).add(EventKind::kStep, begin, kStepNs, builder_.intern("step"), 0, StepDetail{step});
-    builder_.events(thread_).add(EventKind::kLaunch, begin + kStepNs - 20, 1, builder_.intern("launch"), correlation);
-    builder_.events(stream_).add(EventKind::kKernel, begin + kStepNs - 10, 10, builder_.intern("kernel"), correlation,
-                                 KernelDetail{});
+    builder_.events(thread_).add(EventKind::kStep, begin, kStepNs, builder_.intern("step"), 0,
+                                 StepDetail{step});
+    builder_.events(thread_).add(EventKind::kLaunch, begin + kStepNs - 20, 1,
+                                 builder_.intern("launch"), correlation);
+    builder_.events(stream_).add(EventKind::kKernel, begin + kStepNs - 10, 10,
+                                 builder_.intern("kernel"), correlation, KernelDetail{});
   }
-  [[nodiscard]] model::MemoryDetail detail_of(Block const& block, uint64_t reserved_bytes, model::MemoryOp op) const {
-    model::MemoryDetail detail{block.address, block.bytes, allocated_, reserved_bytes, 0, op, block.purpose};
+  [[nodiscard]] model::MemoryDetail detail_of(Block const& block, uint64_t reserved_bytes,
+                                              model::MemoryOp op) const {
+    model::MemoryDetail detail{block.address, block.bytes, allocated_, reserved_bytes, 0, op,
+                               block.purpose};
     detail.memory = model::MemoryKind::kDevice;
     return detail;
   }
   void add(int64_t at, std::string const& name, model::MemoryDetail const& detail) {
-    builder_.events(thread_).add(model::EventKind::kMemory, at, 0, builder_.intern(name), 0, detail);
+    builder_.events(thread_).add(model::EventKind::kMemory, at, 0, builder_.intern(name), 0,
+                                 detail);
   }
 
   model::TraceBuilder builder_;

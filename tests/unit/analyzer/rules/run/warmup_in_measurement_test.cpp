@@ -9,7 +9,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// One device whose steps take so long, one after the other, the first marked as warm-up; what is beyond 100 ns is idle.
+/// One device whose steps take so long, one after the other, the first marked as warm-up; what is
+/// beyond 100 ns is idle.
 Analysis steps_of(std::vector<int64_t> const& lengths) {
   Analysis facts;
   facts.devices.emplace_back();
@@ -23,7 +24,8 @@ Analysis steps_of(std::vector<int64_t> const& lengths) {
     step.time.window_ns = lengths[i];
     step.time.compute_ns = std::min<int64_t>(lengths[i], 100);
     at += lengths[i];
-    if (lengths[i] > 100) gaps.push_back({step.ref, {step.window.begin + 100, at}, IdleCause::kAllocation, {}, {}});
+    if (lengths[i] > 100)
+      gaps.push_back({step.ref, {step.window.begin + 100, at}, IdleCause::kAllocation, {}, {}});
     facts.steps.push_back(step);
   }
   facts.gaps = IdleGaps(gaps);
@@ -47,26 +49,31 @@ std::vector<int64_t> with_start(std::vector<int64_t> start, size_t later, int64_
 std::vector<std::string> rules_about_steps(std::vector<int64_t> const& lengths) {
   std::vector<std::string> rules;
   for (Finding const& finding : findings_of(lengths))
-    if (finding.rule == "step-outliers" || finding.rule == "warmup-in-measurement") rules.push_back(finding.rule);
+    if (finding.rule == "step-outliers" || finding.rule == "warmup-in-measurement")
+      rules.push_back(finding.rule);
   std::sort(rules.begin(), rules.end());
   return rules;
 }
 
 TEST(WarmupInMeasurement, SaysHowManyStepsToLeaveOutAndWhatTheyAdd) {
   auto const findings = findings_of(with_start({400, 300, 200}, 7));
-  auto const at =
-      std::find_if(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "warmup-in-measurement"; });
+  auto const at = std::find_if(findings.begin(), findings.end(),
+                               [](Finding const& f) { return f.rule == "warmup-in-measurement"; });
   ASSERT_NE(at, findings.end());
   EXPECT_EQ(at->severity, Severity::kWarning);
   EXPECT_EQ(at->cost_ns_per_step, 60);  // (900 + 700) / 10 − 100
   EXPECT_FALSE(at->gain_ceiling);
   EXPECT_THAT(at->metrics, testing::Contains(std::pair<std::string, double>{"slow_steps", 3}));
-  EXPECT_THAT(at->metrics, testing::Contains(std::pair<std::string, double>{"steps_to_leave_out", 4}));
-  EXPECT_THAT(at->metrics, testing::Contains(std::pair<std::string, double>{"median_step_ns", 100}));
-  EXPECT_THAT(at->subjects, testing::Contains(std::pair<std::string, std::string>{"part", "allocation"}));
+  EXPECT_THAT(at->metrics,
+              testing::Contains(std::pair<std::string, double>{"steps_to_leave_out", 4}));
+  EXPECT_THAT(at->metrics,
+              testing::Contains(std::pair<std::string, double>{"median_step_ns", 100}));
+  EXPECT_THAT(at->subjects,
+              testing::Contains(std::pair<std::string, std::string>{"part", "allocation"}));
   EXPECT_EQ(at->evidence.size(), 3U);
   // What they lose is no fault of the usual step.
-  EXPECT_TRUE(std::none_of(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "allocation-in-step"; }));
+  EXPECT_TRUE(std::none_of(findings.begin(), findings.end(),
+                           [](Finding const& f) { return f.rule == "allocation-in-step"; }));
 }
 
 TEST(WarmupInMeasurement, NeedsStepsFarLongerThanTheLaterOnes) {
@@ -77,7 +84,8 @@ TEST(WarmupInMeasurement, NeedsStepsFarLongerThanTheLaterOnes) {
 
 TEST(WarmupInMeasurement, IsSilentWhereTheMeanHardlyChanges) {
   // 2 % of the mean: 100 of 100 · n.
-  EXPECT_THAT(rules_about_steps(with_start({200}, 48)), testing::ElementsAre("warmup-in-measurement"));
+  EXPECT_THAT(rules_about_steps(with_start({200}, 48)),
+              testing::ElementsAre("warmup-in-measurement"));
   EXPECT_TRUE(rules_about_steps(with_start({200}, 52)).empty());
 }
 
@@ -90,7 +98,8 @@ TEST(WarmupInMeasurement, NeedsEnoughStepsToSettle) {
 
 TEST(WarmupInMeasurement, ScatteredLongStepsAreOutliers) {
   using testing::ElementsAre;
-  EXPECT_THAT(rules_about_steps(with_start({400, 100, 100, 100, 400}, 7)), ElementsAre("step-outliers"));
+  EXPECT_THAT(rules_about_steps(with_start({400, 100, 100, 100, 400}, 7)),
+              ElementsAre("step-outliers"));
   EXPECT_THAT(rules_about_steps(with_start({100, 400}, 10)), ElementsAre("step-outliers"));
   // It does not settle: the third is longer again.
   EXPECT_THAT(rules_about_steps(with_start({200, 160, 400}, 20)), ElementsAre("step-outliers"));
@@ -112,15 +121,18 @@ TEST(StepOutliers, AreFarBeyondWhatStepsVaryByAnyway) {
   noisy[20] = 430;  // the fence: 180 + 3 · (180 − 100) = 420
   noisy[30] = 410;
   auto const findings = findings_of(noisy);
-  auto const at = std::find_if(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "step-outliers"; });
+  auto const at = std::find_if(findings.begin(), findings.end(),
+                               [](Finding const& f) { return f.rule == "step-outliers"; });
   ASSERT_NE(at, findings.end());
   ASSERT_EQ(at->evidence.size(), 1U);
   EXPECT_EQ(at->evidence[0].when.length(), 430);
 }
 
 TEST(WarmupInMeasurement, NoiseOfTheWarmUpIsNoRise) {
-  EXPECT_THAT(rules_about_steps(with_start({400, 430, 200}, 10)), testing::ElementsAre("warmup-in-measurement"));
-  EXPECT_THAT(rules_about_steps(with_start({400, 450, 200}, 10)), testing::ElementsAre("step-outliers"));
+  EXPECT_THAT(rules_about_steps(with_start({400, 430, 200}, 10)),
+              testing::ElementsAre("warmup-in-measurement"));
+  EXPECT_THAT(rules_about_steps(with_start({400, 450, 200}, 10)),
+              testing::ElementsAre("step-outliers"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The rules about what a network's kernels do: which names have which role, and both sides of each threshold.
+// The rules about what a network's kernels do: which names have which role, and both sides of each
+// threshold.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -21,16 +22,23 @@ using testing_support::WorkRun;
 constexpr int64_t kUs = 1'000;
 constexpr int64_t kSteps = 6;
 constexpr char kProduct[] = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x4_nn";
-constexpr char kSoftmax[] = "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float>";
-constexpr char kMisaligned[] = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>";
-constexpr char kElementwise[] = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >";
+constexpr char kSoftmax[] =
+    "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float>";
+constexpr char kMisaligned[] =
+    "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>";
+constexpr char kElementwise[] =
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >";
 
 TEST(KernelRoles, SoftmaxOfAttentionIsNotTheLogarithmOfALoss) {
   EXPECT_TRUE(is_softmax(kSoftmax));
-  EXPECT_TRUE(is_softmax("void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>"));
+  EXPECT_TRUE(is_softmax(
+      "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>"));
   EXPECT_TRUE(is_softmax("scaled_upper_triang_masked_softmax_warp_forward"));
-  EXPECT_FALSE(is_softmax("void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>"));
-  EXPECT_FALSE(is_softmax("void at::native::cunn_SoftMaxForward<4, float, float, float, at::native::LogSoftMaxForwardEpilogue>"));
+  EXPECT_FALSE(is_softmax(
+      "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>"));
+  EXPECT_FALSE(
+      is_softmax("void at::native::cunn_SoftMaxForward<4, float, float, float, "
+                 "at::native::LogSoftMaxForwardEpilogue>"));
   EXPECT_FALSE(is_softmax("triton_red_fused__log_softmax_nll_loss_forward_3"));
   EXPECT_TRUE(is_softmax("softmax_warp_forward<"));  // cut off: it does not tell
 }
@@ -38,8 +46,10 @@ TEST(KernelRoles, SoftmaxOfAttentionIsNotTheLogarithmOfALoss) {
 TEST(KernelRoles, OnlyTensorCoreKernelsTellThatRowsAreMisaligned) {
   EXPECT_TRUE(is_misaligned_product(kMisaligned));
   EXPECT_TRUE(is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align2"));
-  EXPECT_FALSE(is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align16"));
-  EXPECT_FALSE(is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align8"));
+  EXPECT_FALSE(
+      is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align16"));
+  EXPECT_FALSE(
+      is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align8"));
   EXPECT_FALSE(is_misaligned_product("cutlass_80_simt_sgemm_128x32_8x5_nn_align1"));
   EXPECT_FALSE(is_misaligned_product("align"));
 }
@@ -48,8 +58,10 @@ TEST(KernelRoles, WhatIsFusedIsNotElementwise) {
   EXPECT_TRUE(is_elementwise(kElementwise));
   EXPECT_FALSE(is_elementwise("triton_poi_fused_add_pointwise_3"));
   EXPECT_FALSE(is_elementwise(kProduct));
-  EXPECT_TRUE(is_fused_attention("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64> >"));
-  EXPECT_FALSE(is_matrix_product("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw"));
+  EXPECT_TRUE(
+      is_fused_attention("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64> >"));
+  EXPECT_FALSE(
+      is_matrix_product("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw"));
 }
 
 struct Op {
@@ -77,7 +89,10 @@ Analysis steps_of(std::vector<Op> const& ops) {
 std::vector<Op> attention(int64_t softmax_ns, int64_t rest_ns) {
   std::vector<Op> ops;
   for (int layer = 0; layer < 2; ++layer)
-    for (Op const& op : {Op{kProduct, 20 * kUs}, {kElementwise, kUs}, {kSoftmax, softmax_ns / 2}, {kProduct, 20 * kUs}})
+    for (Op const& op : {Op{kProduct, 20 * kUs},
+                         {kElementwise, kUs},
+                         {kSoftmax, softmax_ns / 2},
+                         {kProduct, 20 * kUs}})
       ops.push_back(op);
   ops.push_back({"rest", rest_ns});
   return ops;
@@ -100,8 +115,10 @@ TEST(UnfusedAttention, NeedsProductsAroundTheSoftmaxInSeveralLayersAndNoFusedKer
   ops.push_back({"void pytorch_flash::flash_fwd_kernel<64>", 10 * kUs});
   EXPECT_EQ(finding_of(steps_of(ops), "unfused-attention"), nullptr);
   // The softmax of a head that chooses a class: once a step.
-  EXPECT_EQ(finding_of(steps_of({{kProduct, 100 * kUs}, {kSoftmax, 200 * kUs}, {kProduct, 100 * kUs}}), "unfused-attention"),
-            nullptr);
+  EXPECT_EQ(
+      finding_of(steps_of({{kProduct, 100 * kUs}, {kSoftmax, 200 * kUs}, {kProduct, 100 * kUs}}),
+                 "unfused-attention"),
+      nullptr);
   // Products elsewhere.
   std::vector<Op> apart(4, {kProduct, 50 * kUs});
   for (int i = 0; i < 8; ++i) apart.push_back({"rest", 10 * kUs});
@@ -112,8 +129,12 @@ TEST(UnfusedAttention, NeedsProductsAroundTheSoftmaxInSeveralLayersAndNoFusedKer
 }
 
 TEST(MisalignedMatrices, SpeaksFromATenthOfTheOpsOn) {
-  EXPECT_NE(finding_of(steps_of({{kMisaligned, 110 * kUs}, {kProduct, 800 * kUs}}), "misaligned-matrices"), nullptr);
-  EXPECT_EQ(finding_of(steps_of({{kMisaligned, 80 * kUs}, {kProduct, 800 * kUs}}), "misaligned-matrices"), nullptr);
+  EXPECT_NE(finding_of(steps_of({{kMisaligned, 110 * kUs}, {kProduct, 800 * kUs}}),
+                       "misaligned-matrices"),
+            nullptr);
+  EXPECT_EQ(
+      finding_of(steps_of({{kMisaligned, 80 * kUs}, {kProduct, 800 * kUs}}), "misaligned-matrices"),
+      nullptr);
   // All that a device does, which is next to nothing.
   EXPECT_EQ(finding_of(steps_of({{kMisaligned, 90 * kUs}}), "misaligned-matrices"), nullptr);
 }
@@ -126,12 +147,15 @@ TEST(ElementwiseDominated, SpeaksFromHalfOfTheOpsOn) {
   };
   EXPECT_NE(finding_of(with(101 * kUs), "elementwise-dominated"), nullptr);
   EXPECT_EQ(finding_of(with(99 * kUs), "elementwise-dominated"), nullptr);
-  EXPECT_EQ(finding_of(steps_of({{kElementwise, 600 * kUs}, {kProduct, 200 * kUs}}), "elementwise-dominated"), nullptr);
+  EXPECT_EQ(finding_of(steps_of({{kElementwise, 600 * kUs}, {kProduct, 200 * kUs}}),
+                       "elementwise-dominated"),
+            nullptr);
 }
 
-/// Steps of 10 ms of two ranks: `count` all-reduces, each so long, behind 1 ms of compute. Only the first `recorded` ranks of
-/// `expected` are there.
-Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorded, uint32_t expected) {
+/// Steps of 10 ms of two ranks: `count` all-reduces, each so long, behind 1 ms of compute. Only the
+/// first `recorded` ranks of `expected` are there.
+Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorded,
+                 uint32_t expected) {
   MadeRanks made(recorded);
   for (int32_t r = 0; r < recorded; ++r)
     for (int64_t step = 0; step < kSteps; ++step) {
@@ -139,8 +163,8 @@ Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorde
       made.step(r, begin, begin + 10'000 * kUs, step);
       made.kernel(r, begin, begin + 1'000 * kUs, begin);
       for (int64_t i = 0; i < count; ++i) {
-        model::CollectiveDetail detail =
-            all_reduce_of(r, static_cast<int32_t>(expected), static_cast<uint64_t>(step * count + i) + 1);
+        model::CollectiveDetail detail = all_reduce_of(r, static_cast<int32_t>(expected),
+                                                       static_cast<uint64_t>(step * count + i) + 1);
         detail.bytes = bytes;
         int64_t const at = begin + 1'000 * kUs + i * each_ns;
         made.collective(r, at, at + each_ns, begin, detail);
@@ -175,8 +199,10 @@ TEST(ApparentBandwidth, IsALowerBoundWhereRanksAreMissing) {
   EXPECT_EQ(finding_of(reduced(2, 2'000 * kUs, 10'000'000, 4, 4), "apparent-bandwidth"), nullptr);
 }
 
-/// Steps of 1 ms in which the host records `frames` calls of Python functions before a kernel of 0.1 ms.
-Analysis recorded_with_stack(int64_t frames, char const* name = "torch/nn/modules/module.py(1501): _call_impl") {
+/// Steps of 1 ms in which the host records `frames` calls of Python functions before a kernel of
+/// 0.1 ms.
+Analysis recorded_with_stack(int64_t frames,
+                             char const* name = "torch/nn/modules/module.py(1501): _call_impl") {
   WorkRun run;
   for (int64_t step = 0; step < kSteps; ++step) {
     int64_t const begin = step * 1'000 * kUs;
@@ -195,7 +221,8 @@ TEST(ProfilerOverhead, ComesFirstWhereItIsMostOfTheHostsLateness) {
   EXPECT_EQ(some.findings.at(0).rule, "host-bound-launches");
   EXPECT_NE(finding_of(some, "profiler-overhead"), nullptr);
   EXPECT_EQ(finding_of(recorded_with_stack(99), "profiler-overhead"), nullptr);
-  EXPECT_EQ(finding_of(recorded_with_stack(1'600, "read.py(x): frame"), "profiler-overhead"), nullptr);
+  EXPECT_EQ(finding_of(recorded_with_stack(1'600, "read.py(x): frame"), "profiler-overhead"),
+            nullptr);
 }
 
 TEST(IdleRules, SayNothingOfADeviceThatIsGivenCopiesAlone) {

@@ -1,4 +1,5 @@
-// The rules about launches, kernels and copies, on both sides of their thresholds, and which of two speaks.
+// The rules about launches, kernels and copies, on both sides of their thresholds, and which of two
+// speaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +32,8 @@ Finding const* find_rule(std::vector<Finding> const& findings, std::string const
   return nullptr;
 }
 
-/// Steps of `kernels` kernels one after the other. The host is in a range for `between` before each launch call of 3 µs, and the
-/// kernel starts 1 µs after the call.
+/// Steps of `kernels` kernels one after the other. The host is in a range for `between` before each
+/// launch call of 3 µs, and the kernel starts 1 µs after the call.
 std::vector<Finding> launching_run(int64_t kernels, int64_t kernel_ns, int64_t between_ns) {
   WorkRun run;
   int64_t host = 0, device = 0;
@@ -57,29 +58,39 @@ TEST(LaunchLatency, KernelsShorterThanTheirLaunchesWaitForThem) {
   std::vector<Finding> const findings = launching_run(100, 2 * kMicrosecond, 0);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"launch-latency"});
   EXPECT_EQ(findings[0].severity, Severity::kCritical);
-  EXPECT_NEAR(static_cast<double>(*findings[0].cost_ns_per_step), 100.0 * kMicrosecond, 2.0 * kMicrosecond);
-  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{"kernel_median_ns", 2.0 * kMicrosecond}));
+  EXPECT_NEAR(static_cast<double>(*findings[0].cost_ns_per_step), 100.0 * kMicrosecond,
+              2.0 * kMicrosecond);
+  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{
+                                       "kernel_median_ns", 2.0 * kMicrosecond}));
 }
 
 TEST(LaunchLatency, LongWorkOfTheHostBetweenLaunchesIsHostBound) {
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 20 * kMicrosecond)), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 20 * kMicrosecond)),
+            std::vector<std::string>{"host-bound-launches"});
   // 8 µs of a framework and the call: 9 µs of waiting are what launching costs, 2 more are not.
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 8 * kMicrosecond)), std::vector<std::string>{"launch-latency"});
-  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 10 * kMicrosecond)), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 8 * kMicrosecond)),
+            std::vector<std::string>{"launch-latency"});
+  EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 10 * kMicrosecond)),
+            std::vector<std::string>{"host-bound-launches"});
 }
 
-TEST(LaunchLatency, KernelsThatHideTheirLaunchesAreWell) { EXPECT_TRUE(launching_run(100, 4 * kMicrosecond, 0).empty()); }
+TEST(LaunchLatency, KernelsThatHideTheirLaunchesAreWell) {
+  EXPECT_TRUE(launching_run(100, 4 * kMicrosecond, 0).empty());
+}
 
 TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
   // The device waits as long for kernels just below and just at what counts as short.
-  auto const run_of = [](int64_t kernel_ns) { return rules_of(launching_run(100, kernel_ns, 9 * kMicrosecond)); };
+  auto const run_of = [](int64_t kernel_ns) {
+    return rules_of(launching_run(100, kernel_ns, 9 * kMicrosecond));
+  };
   EXPECT_EQ(run_of(kShortKernelNs - 1), std::vector<std::string>{"launch-latency"});
   EXPECT_EQ(run_of(kShortKernelNs), std::vector<std::string>{"host-bound-launches"});
 }
 
 /// A device with steps of this length; `add_gaps` gives each its idle times, from its begin on.
 template <class AddGaps>
-std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns, AddGaps const& add_gaps) {
+std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns,
+                                       AddGaps const& add_gaps) {
   Analysis facts;
   facts.integrity.score = 100;
   device.window = {0, kWorkSteps * step_ns};
@@ -100,24 +111,29 @@ std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns, AddG
 }
 
 /// Of each step of 1 ms gaps of 2 µs with this cause take `idle_ns`.
-std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::optional<int64_t> kernel_median_ns) {
+std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns,
+                                      std::optional<int64_t> kernel_median_ns) {
   constexpr int64_t kGapNs = 2 * kMicrosecond;
   DeviceStats device;
   device.launch.kernel_median_ns = kernel_median_ns;
-  return findings_in_steps(device, 1'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
-    for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
-      int64_t const begin = step + gap * 10 * kMicrosecond;
-      gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
-    }
-  });
+  return findings_in_steps(
+      device, 1'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
+        for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
+          int64_t const begin = step + gap * 10 * kMicrosecond;
+          gaps.push_back(
+              {{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
+        }
+      });
 }
 
 TEST(LaunchLatency, SpeaksFromItsThresholdOn) {
   for (IdleCause const cause : {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}) {
-    EXPECT_EQ(rules_of(findings_of_gaps(cause, 50 * kMicrosecond, 2 * kMicrosecond)), std::vector<std::string>{"launch-latency"});
+    EXPECT_EQ(rules_of(findings_of_gaps(cause, 50 * kMicrosecond, 2 * kMicrosecond)),
+              std::vector<std::string>{"launch-latency"});
     EXPECT_TRUE(findings_of_gaps(cause, 49 * kMicrosecond, 2 * kMicrosecond).empty());
   }
-  EXPECT_TRUE(findings_of_gaps(IdleCause::kLaunchLatency, 200 * kMicrosecond, std::nullopt).empty());
+  EXPECT_TRUE(
+      findings_of_gaps(IdleCause::kLaunchLatency, 200 * kMicrosecond, std::nullopt).empty());
   EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kLaunchStarved, 50 * kMicrosecond, std::nullopt)),
             std::vector<std::string>{"host-bound-launches"});
 }
@@ -127,14 +143,18 @@ TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
             std::vector<std::string>{"blocking-sync"});
 }
 
-/// In each step of 2 ms there are so many idle times of this length in which the device had work and did not begin it.
-std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns, int64_t count) {
+/// In each step of 2 ms there are so many idle times of this length in which the device had work
+/// and did not begin it.
+std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns,
+                                             int64_t count) {
   DeviceStats device;
   device.name = name;
-  return findings_in_steps(device, 2'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
-    for (int64_t begin = step; begin < step + count * 300 * kMicrosecond; begin += 300 * kMicrosecond)
-      gaps.push_back({{}, {begin, begin + idle_ns}, IdleCause::kLaunchLatency, {}, {}});
-  });
+  return findings_in_steps(
+      device, 2'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
+        for (int64_t begin = step; begin < step + count * 300 * kMicrosecond;
+             begin += 300 * kMicrosecond)
+          gaps.push_back({{}, {begin, begin + idle_ns}, IdleCause::kLaunchLatency, {}, {}});
+      });
 }
 
 TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
@@ -144,12 +164,14 @@ TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
   EXPECT_FALSE(findings[0].evidence.empty());
   EXPECT_TRUE(findings_of_late_begins("host:0", 99 * kMicrosecond, 1).empty());
-  EXPECT_EQ(findings_of_late_begins("host:0", 200 * kMicrosecond, 3).at(0).severity, Severity::kCritical);
+  EXPECT_EQ(findings_of_late_begins("host:0", 200 * kMicrosecond, 3).at(0).severity,
+            Severity::kCritical);
 }
 
 TEST(OversubscribedHost, TellsWaitingForACoreFromWakingUp) {
   EXPECT_TRUE(findings_of_late_begins("host:0", 50 * kMicrosecond, 6).empty());
-  EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kMicrosecond, 6)), std::vector<std::string>{"oversubscribed-host"});
+  EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kMicrosecond, 6)),
+            std::vector<std::string>{"oversubscribed-host"});
   EXPECT_TRUE(findings_of_late_begins("GPU 0", 51 * kMicrosecond, 6).empty());
 }
 
@@ -192,7 +214,8 @@ std::vector<Finding> findings_of(SlowRun const& of) {
   return find_all(run, facts);
 }
 
-KernelStats kernel_of(std::string const& name, int64_t total_ns, std::optional<bool> tensor_cores, double small_grid_share) {
+KernelStats kernel_of(std::string const& name, int64_t total_ns, std::optional<bool> tensor_cores,
+                      double small_grid_share) {
   KernelStats kernel;
   kernel.name = name;
   kernel.total_ns = total_ns;
@@ -202,13 +225,15 @@ KernelStats kernel_of(std::string const& name, int64_t total_ns, std::optional<b
 }
 
 TEST(TensorCoresUnused, SpeaksFromItsThresholdOnGpusThatHaveThem) {
-  SlowRun run{"Tesla V100-SXM2-32GB", {}, 0, {kernel_of("add", 9, {}, 0), kernel_of("sgemm", 5, false, 0)}};
+  SlowRun run{
+      "Tesla V100-SXM2-32GB", {}, 0, {kernel_of("add", 9, {}, 0), kernel_of("sgemm", 5, false, 0)}};
   run.slow.simt_matrix_ns = 200 * kMicrosecond;
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"tensor-cores-unused"});
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
   EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
-  EXPECT_THAT(findings[0].subjects, testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "sgemm"}));
+  EXPECT_THAT(findings[0].subjects,
+              testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "sgemm"}));
   ASSERT_EQ(findings[0].evidence.size(), static_cast<size_t>(kWorkSteps - 1));
   run.slow.simt_matrix_ns -= 10;
   EXPECT_TRUE(findings_of(run).empty());
@@ -223,7 +248,10 @@ TEST(TensorCoresUnused, IsSilentWhereNothingSaysThatTheGpuHasThem) {
 }
 
 TEST(TensorCoresUnused, CostsWhatIsBeyondTheRateOfOtherKernelsOnTensorCores) {
-  SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {kernel_of("sgemm", 1'000, false, 0), kernel_of("flash_fwd", 10, true, 0)}};
+  SlowRun run{"NVIDIA H100 80GB HBM3",
+              {},
+              0,
+              {kernel_of("sgemm", 1'000, false, 0), kernel_of("flash_fwd", 10, true, 0)}};
   run.slow.simt_matrix_ns = 400 * kMicrosecond;
   auto const cost = [&](double plain, double with) {
     run.kernels[0].flops_rate = plain;
@@ -266,9 +294,10 @@ TEST(SmallGrids, SpeakFromTheirThresholdOn) {
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"small-grids"});
   EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
-  EXPECT_THAT(findings[0].metrics,
-              testing::Contains(std::pair<std::string, double>{"small_grid_ns_per_step", 150.0 * kMicrosecond}));
-  EXPECT_THAT(findings[0].subjects, testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "small"}));
+  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{
+                                       "small_grid_ns_per_step", 150.0 * kMicrosecond}));
+  EXPECT_THAT(findings[0].subjects,
+              testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "small"}));
   run.slow.small_grid_lost_ns -= 1;
   EXPECT_TRUE(findings_of(run).empty());
   // What would run side by side but for the default stream is not lost twice.
@@ -315,7 +344,8 @@ TEST(PageableCopies, ALossIsAsGraveAsItIsLong) {
 TEST(SlowTimeRules, ADeviceWithoutStepsIsJudgedByItsWholeWindow) {
   WorkRun run("NVIDIA A100-SXM4-80GB");
   for (int64_t i = 0; i < 20; ++i)
-    run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7, grid_of(1'000));
+    run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7,
+               grid_of(1'000));
   std::vector<Finding> const findings = analyze(run.finish()).findings;
   Finding const* const finding = find_rule(findings, "tensor-cores-unused");
   ASSERT_NE(finding, nullptr);

@@ -1,4 +1,5 @@
-// Small runs written op by op: one process, one GPU of 100 multiprocessors, launches on named threads. Times are ns.
+// Small runs written op by op: one process, one GPU of 100 multiprocessors, launches on named
+// threads. Times are ns.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,21 @@ class WorkRun {
  public:
   static constexpr uint32_t kMultiprocessors = 100;
 
-  explicit WorkRun(std::string const& device = "GPU", uint32_t multiprocessors = kMultiprocessors, double peak_flops = 0) {
+  explicit WorkRun(std::string const& device = "GPU", uint32_t multiprocessors = kMultiprocessors,
+                   double peak_flops = 0) {
     builder_.add_device({0, device, 0, multiprocessors, peak_flops});
   }
 
   model::TrackId thread(int64_t id = 1) {
-    return track(threads_, id, {model::TrackKind::kThread, "thread", id, -1, model::StreamKind::kCompute, 0});
+    return track(threads_, id,
+                 {model::TrackKind::kThread, "thread", id, -1, model::StreamKind::kCompute, 0});
   }
   model::TrackId stream(int64_t id) {
-    return track(streams_, id, {model::TrackKind::kStream, "stream", id, 0, model::StreamKind::kCompute, 0});
+    return track(streams_, id,
+                 {model::TrackKind::kStream, "stream", id, 0, model::StreamKind::kCompute, 0});
   }
-  WorkRun& host(model::EventKind kind, int64_t start, int64_t dur, std::string const& name, int64_t on_thread = 1) {
+  WorkRun& host(model::EventKind kind, int64_t start, int64_t dur, std::string const& name,
+                int64_t on_thread = 1) {
     builder_.events(thread(on_thread)).add(kind, start, dur, builder_.intern(name));
     return *this;
   }
@@ -33,22 +38,28 @@ class WorkRun {
     return host(model::EventKind::kRange, start, dur, name, on_thread);
   }
   WorkRun& step(int64_t start, int64_t dur, int64_t index) {
-    builder_.events(thread()).add(model::EventKind::kStep, start, dur, builder_.intern("step"), 0, model::StepDetail{index});
+    builder_.events(thread()).add(model::EventKind::kStep, start, dur, builder_.intern("step"), 0,
+                                  model::StepDetail{index});
     return *this;
   }
   /// A launch call; returns its correlation.
-  uint64_t launch(int64_t start, int64_t dur, std::string const& name = "cudaLaunchKernel", int64_t on_thread = 1) {
-    builder_.events(thread(on_thread)).add(model::EventKind::kLaunch, start, dur, builder_.intern(name), ++correlation_);
+  uint64_t launch(int64_t start, int64_t dur, std::string const& name = "cudaLaunchKernel",
+                  int64_t on_thread = 1) {
+    builder_.events(thread(on_thread))
+        .add(model::EventKind::kLaunch, start, dur, builder_.intern(name), ++correlation_);
     return correlation_;
   }
-  WorkRun& kernel(int64_t start, int64_t dur, uint64_t correlation, std::string const& name = "kernel", int64_t on_stream = 7,
+  WorkRun& kernel(int64_t start, int64_t dur, uint64_t correlation,
+                  std::string const& name = "kernel", int64_t on_stream = 7,
                   model::KernelDetail const& detail = {}) {
-    builder_.events(stream(on_stream)).add(model::EventKind::kKernel, start, dur, builder_.intern(name), correlation, detail);
+    builder_.events(stream(on_stream))
+        .add(model::EventKind::kKernel, start, dur, builder_.intern(name), correlation, detail);
     return *this;
   }
-  WorkRun& copy(int64_t start, int64_t dur, uint64_t correlation, std::string const& name, model::CopyDetail const& detail,
-                int64_t on_stream = 9) {
-    builder_.events(stream(on_stream)).add(model::EventKind::kMemcpy, start, dur, builder_.intern(name), correlation, detail);
+  WorkRun& copy(int64_t start, int64_t dur, uint64_t correlation, std::string const& name,
+                model::CopyDetail const& detail, int64_t on_stream = 9) {
+    builder_.events(stream(on_stream))
+        .add(model::EventKind::kMemcpy, start, dur, builder_.intern(name), correlation, detail);
     return *this;
   }
   model::TraceBuilder& builder() { return builder_; }
@@ -60,9 +71,11 @@ class WorkRun {
   }
 
  private:
-  model::TrackId track(std::map<int64_t, model::TrackId>& tracks, int64_t id, model::Track const& described) {
+  model::TrackId track(std::map<int64_t, model::TrackId>& tracks, int64_t id,
+                       model::Track const& described) {
     auto const found = tracks.find(id);
-    return found != tracks.end() ? found->second : tracks.emplace(id, builder_.add_track(described)).first->second;
+    return found != tracks.end() ? found->second
+                                 : tracks.emplace(id, builder_.add_track(described)).first->second;
   }
 
   model::TraceBuilder builder_;

@@ -44,7 +44,9 @@ std::vector<Row> read_csv(std::string const& path) {
 }
 
 /// As a person reads it: the apostrophe that keeps a spreadsheet from running it is taken off.
-std::string unguarded(std::string const& field) { return field.starts_with('\'') ? field.substr(1) : field; }
+std::string unguarded(std::string const& field) {
+  return field.starts_with('\'') ? field.substr(1) : field;
+}
 
 class CsvExport : public Exported {};
 
@@ -57,14 +59,16 @@ TEST_F(CsvExport, EveryTableIsAFileWithEveryCell) {
     auto const rows = read_csv(path("tables/" + std::string(table.name) + ".csv"));
     ASSERT_FALSE(rows.empty());
     size_t next = 1;
-    for (size_t i = 0; i < table.columns.size(); ++i) EXPECT_EQ(rows[0].at(i), table.columns[i].name);
+    for (size_t i = 0; i < table.columns.size(); ++i)
+      EXPECT_EQ(rows[0].at(i), table.columns[i].name);
     for (model::TableSource const& source : sources)
       for (uint32_t row = 0; row < table.row_count(source.trace()); ++row) {
         if (!table.has(source.trace(), row)) continue;
         ASSERT_LT(next, rows.size()) << table.name;
         ASSERT_EQ(rows[next].size(), table.columns.size()) << table.name;
         for (size_t i = 0; i < table.columns.size(); ++i)
-          EXPECT_EQ(unguarded(rows[next][i]).substr(0, 300), to_text(table.columns[i].read(source, row)).substr(0, 300))
+          EXPECT_EQ(unguarded(rows[next][i]).substr(0, 300),
+                    to_text(table.columns[i].read(source, row)).substr(0, 300))
               << table.name << "." << table.columns[i].name;
         ++next;
       }
@@ -78,10 +82,12 @@ TEST_F(CsvExport, AFileHoldsTheEvents) {
   size_t events = 0;
   int64_t sum = 0, expected = 0;
   for (model::RankTrace const& rank : run.ranks)
-    for (uint32_t row = 0; row < rank.trace.event_count(); ++row, ++events) expected += rank.trace.end(row) + rank.offset_ns;
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row, ++events)
+      expected += rank.trace.end(row) + rank.offset_ns;
   auto const rows = read_csv(path("events.csv"));
   EXPECT_EQ(rows.size(), events + 1);
-  auto const end = static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "end_ns") - rows[0].begin());
+  auto const end =
+      static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "end_ns") - rows[0].begin());
   for (size_t i = 1; i < rows.size(); ++i) sum += std::stoll(rows[i].at(end));
   EXPECT_EQ(sum, expected);
   EXPECT_EQ(there(), std::vector<std::string>{"events.csv"});
@@ -91,10 +97,13 @@ TEST_F(CsvExport, NoNameIsAFormula) {
   model::Run const run = support::random_ranks({.seed = 4, .ranks = 1, .events_per_track = 100});
   ASSERT_TRUE(write(run, open_csv(path("events.csv"))));
   auto const rows = read_csv(path("events.csv"));
-  auto const name = static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "name") - rows[0].begin());
+  auto const name =
+      static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "name") - rows[0].begin());
   int guarded = 0;
   for (auto const& row : rows) {
-    EXPECT_TRUE(row[name].empty() || std::string("=+-@\t\r").find(row[name][0]) == std::string::npos) << row[name];
+    EXPECT_TRUE(row[name].empty() ||
+                std::string("=+-@\t\r").find(row[name][0]) == std::string::npos)
+        << row[name];
     guarded += row[name].starts_with("'=") ? 1 : 0;
   }
   EXPECT_GT(guarded, 0);
@@ -117,7 +126,8 @@ TEST_F(CsvExport, NothingThatIsThereIsLost) {
   std::ofstream(path("full/kernels.csv")) << "old";
   std::ofstream(path("file")) << "x";
   EXPECT_FALSE(open_csv(path("file")));
-  EXPECT_TRUE(open_csv(path("no/such/folder/tables"))) << "folders are made, and taken back when nothing is finished";
+  EXPECT_TRUE(open_csv(path("no/such/folder/tables")))
+      << "folders are made, and taken back when nothing is finished";
   EXPECT_FALSE(open_csv(path("no/such/folder/events.csv")));
   model::Run const run = support::random_ranks({.ranks = 1});
   ASSERT_TRUE(write(run, open_csv(path("full"))));

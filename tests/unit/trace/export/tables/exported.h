@@ -21,9 +21,12 @@ class Exported : public ::testing::Test {
   }
   ~Exported() override { std::filesystem::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
   /// All processes of the run, or the error.
-  static base::Expected<void> write(model::Run const& run, base::Expected<std::unique_ptr<Exporter>> exporter) {
+  static base::Expected<void> write(model::Run const& run,
+                                    base::Expected<std::unique_ptr<Exporter>> exporter) {
     if (!exporter) return base::fail_with(exporter);
     for (model::RankTrace const& rank : run.ranks)
       if (auto const added = (*exporter)->add(rank.trace, rank.offset_ns); !added) return added;
@@ -32,14 +35,16 @@ class Exported : public ::testing::Test {
   /// What is in the folder, by name.
   [[nodiscard]] std::vector<std::string> there() const {
     std::vector<std::string> names;
-    for (auto const& entry : std::filesystem::directory_iterator(folder_)) names.push_back(entry.path().filename().string());
+    for (auto const& entry : std::filesystem::directory_iterator(folder_))
+      names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
     return names;
   }
 
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      ("stepscope_exported_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+      ("stepscope_exported_" +
+       std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 }  // namespace stepscope::exporting

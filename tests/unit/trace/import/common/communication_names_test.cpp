@@ -14,7 +14,8 @@ struct Kernel {
 
 TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
   constexpr Kernel kKernels[] = {
-      {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", CollectiveOp::kAllReduce},
+      {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+       CollectiveOp::kAllReduce},
       {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)"},
       {"void rcclDevKernel_Generic<1>()"},
       {"mscclKernel_Sum_half_Simple_false(ncclDevComm*)"},
@@ -23,19 +24,27 @@ TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
       {"hcom_broadcast__042_1_1", CollectiveOp::kBroadcast},
       {"nvshmemi_transfer_rma<1>(int)"},
       {"barrier_on_stream_kernel_threadgroup(int)", CollectiveOp::kBarrier},
-      {"void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*)", CollectiveOp::kAllReduce},
+      {"void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*)",
+       CollectiveOp::kAllReduce},
       {"_ZN4vllm27cross_device_reduce_2stageIfLi4EEEvPNS_8RankDataE", CollectiveOp::kAllReduce},
       {"_ZN12_GLOBAL__N_126one_shot_all_reduce_kernelIfLi16EEEvPPfm", CollectiveOp::kAllReduce},
       {"_ZL14barrier_kernelPPjiim", CollectiveOp::kBarrier},
-      {"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)", CollectiveOp::kAllGather},
+      {"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)",
+       CollectiveOp::kAllGather},
       {"<unnamed>::two_shot_all_reduce_kernel<float, 8>", CollectiveOp::kAllReduce},
       {"cross_device_reduce_1stage", CollectiveOp::kAllReduce},
-      {"void aiter::reduce_scatter_cross_device_store<float, 8>(aiter::RankData*)", CollectiveOp::kReduceScatter},
-      {"void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<__half>, __half>(__half const*)",
+      {"void aiter::reduce_scatter_cross_device_store<float, 8>(aiter::RankData*)",
+       CollectiveOp::kReduceScatter},
+      {"void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<__half>, "
+       "__half>(__half const*)",
        CollectiveOp::kAllReduce},
-      {"void tensorrt_llm::kernels::lamport_style_one_shot_all_reduce_norm_kernel<8, float, 4>(int)", CollectiveOp::kAllReduce},
-      {"void tensorrt_llm::kernels::moe_comm::moeA2ACombineKernel<float>(int)", CollectiveOp::kAllToAll},
-      {"void flashinfer::trtllm_moe_allreduce_fusion::moereduce_allreduce_fusion_kernel_oneshot_lamport<"
+      {"void tensorrt_llm::kernels::lamport_style_one_shot_all_reduce_norm_kernel<8, float, "
+       "4>(int)",
+       CollectiveOp::kAllReduce},
+      {"void tensorrt_llm::kernels::moe_comm::moeA2ACombineKernel<float>(int)",
+       CollectiveOp::kAllToAll},
+      {"void "
+       "flashinfer::trtllm_moe_allreduce_fusion::moereduce_allreduce_fusion_kernel_oneshot_lamport<"
        "(flashinfer::trtllm_moe_allreduce_fusion::Pattern)1, __half>(int)",
        CollectiveOp::kAllReduce},
       {"userbuffers_fp16_sum_inplace_gpu_rr_ag(int, int)"},
@@ -52,10 +61,12 @@ TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
 
 TEST(CommunicationNames, KernelsOfOneDeviceCompute) {
   for (char const* const name : {
-           "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(at::native::ReduceOp<float>)",
+           "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> "
+           ">(at::native::ReduceOp<float>)",
            "void cub::DeviceReduceSingleTileKernel<cub::Policy, float*>(float*)",
            "void at::native::vectorized_gather_kernel<16, long>(char*)",
-           "void at::native::_scatter_gather_elementwise_kernel<128, 4, at::native::_scatter_reduce>(int)",
+           "void at::native::_scatter_gather_elementwise_kernel<128, 4, "
+           "at::native::_scatter_reduce>(int)",
            "void vllm::moe::moe_align_block_size_kernel<int>(int*)",
            "void tensorrt_llm::kernels::expandInputRowsKernel<float>(float*)",
            "void at::native::dispatch_index_kernel(int)",
@@ -85,8 +96,10 @@ TEST(CommunicationNames, KernelsOfOneDeviceCompute) {
 }
 
 TEST(CommunicationNames, OnlyNamesLikeThoseOfNcclTellAProtocol) {
-  EXPECT_EQ(collective_of_kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)").protocol, model::CollectiveProtocol::kLl);
-  EXPECT_EQ(collective_of_kernel("void deep_ep::internode_ll::dispatch<8>(int)").protocol, model::CollectiveProtocol::kUnknown);
+  EXPECT_EQ(collective_of_kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)").protocol,
+            model::CollectiveProtocol::kLl);
+  EXPECT_EQ(collective_of_kernel("void deep_ep::internode_ll::dispatch<8>(int)").protocol,
+            model::CollectiveProtocol::kUnknown);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ std::vector<int32_t> ranks_of(std::vector<std::string> const& paths, int32_t wor
 /// The names that a pattern gives for the ranks 0, 10 and 2.
 std::vector<int32_t> ranks_of_pattern(std::string const& pattern) {
   std::vector<std::string> paths;
-  for (int const rank : {0, 10, 2}) paths.push_back("/data/job7/" + fmt::format(fmt::runtime(pattern), rank));
+  for (int const rank : {0, 10, 2})
+    paths.push_back("/data/job7/" + fmt::format(fmt::runtime(pattern), rank));
   return ranks_of(paths);
 }
 
@@ -58,8 +59,10 @@ TEST(NameNumbers, AWordTellsMoreThanANumberAlone) {
 }
 
 TEST(NameNumbers, ExtensionsAndOtherTextsMayDiffer) {
-  EXPECT_THAT(ranks_of({"rank0.json", "rank10.json.gz", "rank2.pt.trace.json"}), ElementsAre(0, 10, 2));
-  EXPECT_THAT(ranks_of({"rank_0/hosta_100.1700000000000.pt.trace.json", "rank_1/hostb_77.1700000000001.pt.trace.json"}),
+  EXPECT_THAT(ranks_of({"rank0.json", "rank10.json.gz", "rank2.pt.trace.json"}),
+              ElementsAre(0, 10, 2));
+  EXPECT_THAT(ranks_of({"rank_0/hosta_100.1700000000000.pt.trace.json",
+                        "rank_1/hostb_77.1700000000001.pt.trace.json"}),
               ElementsAre(0, 1));
 }
 
@@ -77,12 +80,14 @@ TEST(NameNumbers, NumbersThatAreNoRanksTellNothing) {
 }
 
 TEST(NameNumbers, PlacesInAParallelJobCountTensorFirst) {
-  EXPECT_THAT(ranks_of({"t_tp0_pp0.json", "t_tp0_pp1.json", "t_tp1_pp0.json", "t_tp1_pp1.json"}), ElementsAre(0, 2, 1, 3));
-  EXPECT_THAT(
-      ranks_of({"dp_rank_0_tp_rank_0.json", "dp_rank_0_tp_rank_1.json", "dp_rank_1_tp_rank_0.json", "dp_rank_1_tp_rank_1.json"}),
-      ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ranks_of({"t_tp0_pp0.json", "t_tp0_pp1.json", "t_tp1_pp0.json", "t_tp1_pp1.json"}),
+              ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(ranks_of({"dp_rank_0_tp_rank_0.json", "dp_rank_0_tp_rank_1.json",
+                        "dp_rank_1_tp_rank_0.json", "dp_rank_1_tp_rank_1.json"}),
+              ElementsAre(0, 1, 2, 3));
   // The tensor parts of all are different: they count through the job.
-  EXPECT_THAT(ranks_of({"1.5-TP-0-DP-0.trace.json", "1.5-TP-1-DP-0.trace.json", "1.5-TP-2-DP-1.trace.json"}),
+  EXPECT_THAT(ranks_of({"1.5-TP-0-DP-0.trace.json", "1.5-TP-1-DP-0.trace.json",
+                        "1.5-TP-2-DP-1.trace.json"}),
               ElementsAre(0, 1, 2));
   EXPECT_THAT(ranks_of({"a-dp-3.json", "a-dp-1.json"}), ElementsAre(3, 1));
   EXPECT_THAT(ranks_of({"a-tp8.json", "b-tp8.json"}), IsEmpty());
@@ -92,23 +97,33 @@ TEST(NameNumbers, PlacesInAParallelJobCountTensorFirst) {
 
 TEST(NameNumbers, APlaceThatDiffersWinsOverARankThatDoesNot) {
   std::vector<std::string> paths;
-  for (int tp = 0; tp < 12; ++tp) paths.push_back(fmt::format("dp0_pp0_tp{}_dcp0_ep0_rank0.pt.trace.json.gz", tp));
+  for (int tp = 0; tp < 12; ++tp)
+    paths.push_back(fmt::format("dp0_pp0_tp{}_dcp0_ep0_rank0.pt.trace.json.gz", tp));
   EXPECT_THAT(ranks_of(paths), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
   EXPECT_THAT(ranks_of({"gpu0_rank0.json", "gpu1_rank0.json"}), ElementsAre(0, 1));
 }
 
 TEST(NameNumbers, DevicesOfNodesCountNodeByNode) {
-  EXPECT_THAT(ranks_of({"node0_gpu0.json", "node0_gpu1.json", "node1_gpu0.json", "node1_gpu1.json"}), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(ranks_of({"node_0/local_rank_1.json", "node_1/local_rank_0.json"}), ElementsAre(1, 2));
-  EXPECT_THAT(ranks_of({"ip-10-7_gpu0.json", "ip-10-7_gpu1.json", "ip-10-9_gpu0.json"}), ElementsAre(0, 1, 2));
-  EXPECT_THAT(ranks_of({"node12_0.json", "node12_1.json", "node13_2.json", "node13_3.json"}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(
+      ranks_of({"node0_gpu0.json", "node0_gpu1.json", "node1_gpu0.json", "node1_gpu1.json"}),
+      ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ranks_of({"node_0/local_rank_1.json", "node_1/local_rank_0.json"}),
+              ElementsAre(1, 2));
+  EXPECT_THAT(ranks_of({"ip-10-7_gpu0.json", "ip-10-7_gpu1.json", "ip-10-9_gpu0.json"}),
+              ElementsAre(0, 1, 2));
+  EXPECT_THAT(ranks_of({"node12_0.json", "node12_1.json", "node13_2.json", "node13_3.json"}),
+              ElementsAre(0, 1, 2, 3));
   // Each host of a job of 16 on two has 8.
-  EXPECT_THAT(ranks_of({"node0_gpu0.json", "node0_gpu1.json", "node1_gpu0.json"}, 16), ElementsAre(0, 1, 8));
+  EXPECT_THAT(ranks_of({"node0_gpu0.json", "node0_gpu1.json", "node1_gpu0.json"}, 16),
+              ElementsAre(0, 1, 8));
 }
 
 TEST(NameNumbers, WindowsOfOneProcessHaveOneRank) {
-  EXPECT_THAT(ranks_of({"gpu0.1700000000000.json", "gpu0.1700000060000.json", "gpu1.1700000000000.json"}), ElementsAre(0, 0, 1));
-  EXPECT_THAT(ranks_of({"rank0_step10.json", "rank0_step20.json", "rank1_step10.json"}), ElementsAre(0, 0, 1));
+  EXPECT_THAT(
+      ranks_of({"gpu0.1700000000000.json", "gpu0.1700000060000.json", "gpu1.1700000000000.json"}),
+      ElementsAre(0, 0, 1));
+  EXPECT_THAT(ranks_of({"rank0_step10.json", "rank0_step20.json", "rank1_step10.json"}),
+              ElementsAre(0, 0, 1));
   EXPECT_THAT(ranks_of({"rank3_step10.json", "rank3_step20.json"}), ElementsAre(3, 3));
 }
 
@@ -116,13 +131,16 @@ FoldersAre folders(std::vector<std::string> const& names) { return meaning_of_fo
 
 TEST(NameNumbers, FoldersOfRanksAndOfCapturesAreToldApart) {
   using enum FoldersAre;
-  for (char const* const word : {"rank", "rank_", "gpu", "GPU", "device_", "worker_", "node_", "local_rank_", "npu-", "tp"})
+  for (char const* const word :
+       {"rank", "rank_", "gpu", "GPU", "device_", "worker_", "node_", "local_rank_", "npu-", "tp"})
     EXPECT_EQ(folders({fmt::format("{}0", word), fmt::format("{}1", word)}), kRanks) << word;
   EXPECT_EQ(folders({"rank0_ascend_pt", "rank1_ascend_pt"}), kRanks);
-  EXPECT_EQ(folders({"h_100_20240101120000123_ascend_pt", "h_101_20240101120000125_ascend_pt"}), kRanks);
+  EXPECT_EQ(folders({"h_100_20240101120000123_ascend_pt", "h_101_20240101120000125_ascend_pt"}),
+            kRanks);
   EXPECT_EQ(folders({"node0_gpu0", "node0_gpu1", "node1_gpu0"}), kRanks);
   EXPECT_EQ(folders({"rank0_hosta", "rank1_hostb"}), kRanks);
-  for (char const* const word : {"iteration_", "step", "epoch", "window_", "run", "cycle_", "profile_"})
+  for (char const* const word :
+       {"iteration_", "step", "epoch", "window_", "run", "cycle_", "profile_"})
     EXPECT_EQ(folders({fmt::format("{}10", word), fmt::format("{}20", word)}), kCaptures) << word;
   EXPECT_EQ(folders({"20240101_120000", "20240102_120000"}), kCaptures);
   EXPECT_EQ(folders({"rank0_step10", "rank0_step20"}), kCaptures);

@@ -1,4 +1,5 @@
-// Which member of a process group a process is, and that two tools' recordings of it are of one participant.
+// Which member of a process group a process is, and that two tools' recordings of it are of one
+// participant.
 #include "trace/import/common/process_groups.h"
 
 #include <filesystem>
@@ -34,7 +35,8 @@ TEST(RankInGroup, OfALongListFollowsFromWhatIsSaidBeside) {
   EXPECT_EQ(rank_in_group(257, 256, strided), -1) << "behind the last";
   EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 14]", {}, {}, 8}), 6);
   EXPECT_EQ(rank_in_group(14, 16, {"[0, 2, ..., 14]", {}, {}, 8}), 7);
-  EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 15]", {}, {}, 8}), -1) << "are not as far apart each";
+  EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 15]", {}, {}, 8}), -1)
+      << "are not as far apart each";
   EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 14]", {}, {}, 5}), -1);
 }
 
@@ -47,15 +49,16 @@ TEST(RankInGroup, OfAllRanksIsThatInTheJob) {
 }
 
 TEST(RankInGroup, OfWhatIsNoListIsUnknown) {
-  for (std::string_view const text :
-       {"", "[]", "...", "[...]", "[..., 3]", "a, b", "[99999999999999999999, ...]", "[[[", "[0.5, ...]"})
+  for (std::string_view const text : {"", "[]", "...", "[...]", "[..., 3]", "a, b",
+                                      "[99999999999999999999, ...]", "[[[", "[0.5, ...]"})
     EXPECT_EQ(rank_in_group(3, 8, {text, {}, {}, 4}), -1) << text;
   EXPECT_EQ(rank_in_group(3, 8, {"[2147483647, 0, ..., 5]", INT64_MAX, INT64_MAX, UINT32_MAX}), -1);
   EXPECT_EQ(rank_in_group(3, 8, {"[0, ...]", 0, INT64_MIN, UINT32_MAX}), -1);
   EXPECT_EQ(rank_in_group(INT32_MAX, 8, {"[0, 2147483647, ...]", {}, {}, UINT32_MAX}), 1);
 }
 
-/// Traces of a profiler that numbers collectives but names no ranks in groups, and dumps of the same ones.
+/// Traces of a profiler that numbers collectives but names no ranks in groups, and dumps of the
+/// same ones.
 class TwoRecordings : public ::testing::Test {
  protected:
   static constexpr int64_t kEpochNs = 1'700'000'000'000'000'000;
@@ -74,11 +77,12 @@ class TwoRecordings : public ::testing::Test {
           R"json({}{{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "pid": {}, "tid": 7, "ts": {}, "dur": 4000,
            "args": {{"device": {}, "stream": 7, "Collective name": "allreduce", "In msg nelems": 10000, "Out msg nelems": 10000,
                     "Group size": {}, "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "{}", "Seq": {}}}}})json",
-          i > 1 ? "," : "", rank, kEpochNs / 1000 + i * 10'000, rank, ranks, ranks_text(all_ranks(ranks)), i);
-    std::ofstream(folder_ / fmt::format("rank-{}.json", rank))
-        << fmt::format(R"json({{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}},
+          i > 1 ? "," : "", rank, kEpochNs / 1000 + i * 10'000, rank, ranks,
+          ranks_text(all_ranks(ranks)), i);
+    std::ofstream(folder_ / fmt::format("rank-{}.json", rank)) << fmt::format(
+        R"json({{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}},
                         "traceEvents": [{}]}})json",
-                       rank, ranks, events);
+        rank, ranks, events);
   }
   void write_dump(int rank, int ranks) const {
     support::Json entries = support::Json::array();
@@ -87,7 +91,8 @@ class TwoRecordings : public ::testing::Test {
       entries.back()["duration_ms"] = 4;
     }
     std::ofstream(folder_ / fmt::format("nccl_trace_rank_{}", rank))
-        << support::flight_dump(entries, fmt::format("[{}]", fmt::join(all_ranks(ranks), ", "))).dump();
+        << support::flight_dump(entries, fmt::format("[{}]", fmt::join(all_ranks(ranks), ", ")))
+               .dump();
   }
   static std::vector<int32_t> all_ranks(int ranks) {
     std::vector<int32_t> all;
@@ -107,7 +112,8 @@ class TwoRecordings : public ::testing::Test {
 
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      ("stepscope_two_recordings_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+      ("stepscope_two_recordings_" +
+       std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(TwoRecordings, OfAProfilerAndTheFlightRecorderAreOneParticipant) {

@@ -24,8 +24,9 @@ TEST(RankFromName, TheRankMayBeInTheFilesName) {
   EXPECT_EQ(rank_of_name("local_rank_1.json"), std::nullopt);  // of its host
   EXPECT_EQ(rank_of_name("tp_rank_1.json"), std::nullopt);     // of a part of the job
   EXPECT_EQ(rank_of_name("dp_rank_0_global_rank_5.json"), 5);
-  for (char const* const name : {"profile.rank.4.json", "trace rank 4.json", "trace (rank 4).json", "trace[rank4].json",
-                                 "run-RANK=4.json", "1769071195.66-TP-4-DECODE.trace.json.gz"})
+  for (char const* const name :
+       {"profile.rank.4.json", "trace rank 4.json", "trace (rank 4).json", "trace[rank4].json",
+        "run-RANK=4.json", "1769071195.66-TP-4-DECODE.trace.json.gz"})
     EXPECT_EQ(rank_of_name(name), 4) << name;
 }
 

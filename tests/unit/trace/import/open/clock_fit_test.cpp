@@ -1,4 +1,5 @@
-// Clocks whose errors are known, and what is found of them from collectives that end within a few µs on all participants.
+// Clocks whose errors are known, and what is found of them from collectives that end within a few
+// µs on all participants.
 #include "trace/import/open/clock_fit.h"
 
 #include <algorithm>
@@ -25,14 +26,17 @@ struct WrongClock {
 
 class Cluster {
  public:
-  Cluster(std::vector<WrongClock> clocks, uint32_t seed) : clocks_(std::move(clocks)), random_(seed) {}
+  Cluster(std::vector<WrongClock> clocks, uint32_t seed)
+      : clocks_(std::move(clocks)), random_(seed) {}
 
   /// `between`: of two collectives; every end up to `scatter_ns` late.
   void meet(std::vector<uint32_t> const& participants, int64_t between, int64_t scatter_ns) {
     now_ += between;
     for (uint32_t const clock : participants)
       ends_.push_back(
-          {next_, clock, clocks_[clock](now_ + static_cast<int64_t>(random_() % static_cast<uint64_t>(scatter_ns + 1)))});
+          {next_, clock,
+           clocks_[clock](
+               now_ + static_cast<int64_t>(random_() % static_cast<uint64_t>(scatter_ns + 1)))});
     ++next_;
   }
   void meet_all(int times, int64_t between, int64_t scatter_ns) {
@@ -40,9 +44,12 @@ class Cluster {
     for (uint32_t clock = 0; clock < clocks_.size(); ++clock) all.push_back(clock);
     for (int i = 0; i < times; ++i) meet(all, between, scatter_ns);
   }
-  [[nodiscard]] std::vector<ClockCorrection> fit() const { return fit_clocks(static_cast<uint32_t>(clocks_.size()), ends_); }
+  [[nodiscard]] std::vector<ClockCorrection> fit() const {
+    return fit_clocks(static_cast<uint32_t>(clocks_.size()), ends_);
+  }
 
-  /// The most by which a corrected clock differs from the first one's time, over the time in which there were collectives.
+  /// The most by which a corrected clock differs from the first one's time, over the time in which
+  /// there were collectives.
   [[nodiscard]] int64_t worst_error(std::vector<ClockCorrection> const& found) const {
     int64_t worst = 0;
     for (size_t clock = 0; clock < clocks_.size(); ++clock)
@@ -97,7 +104,8 @@ TEST(ClockFit, IsNotMisledByAQuarterOfWrongEnds) {
   std::mt19937 random(5);
   for (CollectiveEnd& end : cluster.ends())
     if (random() % 4 == 0) end.end_ns += random() % 2 == 0 ? 40'000'000 : 2'000'000'000;
-  EXPECT_LT(cluster.worst_error(cluster.fit()), 60'000) << "a thousandth of what the wrong ones are off";
+  EXPECT_LT(cluster.worst_error(cluster.fit()), 60'000)
+      << "a thousandth of what the wrong ones are off";
 }
 
 TEST(ClockFit, ReachesClocksThatShareNoCollectiveWithTheFirst) {
@@ -106,7 +114,8 @@ TEST(ClockFit, ReachesClocksThatShareNoCollectiveWithTheFirst) {
   for (int64_t i = 0; i < 16; ++i) clocks.push_back({i * 1'000'000});
   Cluster cluster(clocks, 4);
   for (int round = 0; round < 60; ++round)
-    for (uint32_t clock = 0; clock + 1 < 16; ++clock) cluster.meet({clock, clock + 1}, 50'000, 2000);
+    for (uint32_t clock = 0; clock + 1 < 16; ++clock)
+      cluster.meet({clock, clock + 1}, 50'000, 2000);
   auto const found = cluster.fit();
   EXPECT_LT(cluster.worst_error(found), 8000);
 }
@@ -146,7 +155,8 @@ class NaiveFit {
     for (CollectiveEnd const& end : ends) by_number[end.collective].push_back(end);
     for (auto const& numbered : by_number) {
       std::vector<CollectiveEnd> const& of = numbered.second;
-      if (std::any_of(of.begin(), of.end(), [&](auto const& end) { return end.clock != of.front().clock; }))
+      if (std::any_of(of.begin(), of.end(),
+                      [&](auto const& end) { return end.clock != of.front().clock; }))
         meetings_.push_back(of);
     }
   }
@@ -159,14 +169,16 @@ class NaiveFit {
       std::set<uint32_t> tied;
       while (tie([&](uint32_t clock) { return !found_[clock].is_fitted; }, group, tied)) {
       }
-      for (int i = 0; i < 2; ++i) tie([&](uint32_t clock) { return tied.contains(clock); }, group, tied);
+      for (int i = 0; i < 2; ++i)
+        tie([&](uint32_t clock) { return tied.contains(clock); }, group, tied);
       ++group;
     }
     return found_;
   }
 
  private:
-  using Ties = std::vector<std::pair<int64_t, int64_t>>;  ///< when by the clock, how much ahead the truth is
+  using Ties =
+      std::vector<std::pair<int64_t, int64_t>>;  ///< when by the clock, how much ahead the truth is
   template <class Value>
   static Value sorted_at(std::vector<Value> values, size_t place) {
     std::sort(values.begin(), values.end());
@@ -186,13 +198,15 @@ class NaiveFit {
       if (truths.empty() && !any) continue;
       std::sort(truths.begin(), truths.end());
       size_t const half = truths.size() / 2;
-      int64_t const truth = truths.empty()           ? 0
-                            : truths.size() % 2 == 1 ? truths[half]
-                                                     : std::midpoint(truths[half - 1], truths[half]);
+      int64_t const truth = truths.empty() ? 0
+                            : truths.size() % 2 == 1
+                                ? truths[half]
+                                : std::midpoint(truths[half - 1], truths[half]);
       for (CollectiveEnd const& end : meeting)
         if (end.clock == clock) ties.emplace_back(end.end_ns, truth - end.end_ns);
     }
-    std::stable_sort(ties.begin(), ties.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::stable_sort(ties.begin(), ties.end(),
+                     [](auto const& a, auto const& b) { return a.first < b.first; });
     return ties;
   }
   template <class IsWanted>
@@ -228,9 +242,11 @@ class NaiveFit {
     for (size_t i = 0; i < points.size(); ++i)
       for (size_t j = i + 1; j < points.size(); ++j)
         if (points[j].first > points[i].first)
-          slopes.push_back((points[j].second - points[i].second) / (points[j].first - points[i].first));
+          slopes.push_back((points[j].second - points[i].second) /
+                           (points[j].first - points[i].first));
     double const slope = slopes.empty() ? 0 : lower_median(slopes);
-    if (parts >= 4 && std::fabs(slope) <= model::ClockDrift::kMostRate && is_sure(slope, ties)) result.drift.rate = slope;
+    if (parts >= 4 && std::fabs(slope) <= model::ClockDrift::kMostRate && is_sure(slope, ties))
+      result.drift.rate = slope;
     std::vector<int64_t> offsets;
     for (auto const& [at, ahead] : ties) offsets.push_back(at + ahead - result.drift.corrected(at));
     result.offset_ns = lower_median(offsets);
@@ -240,12 +256,14 @@ class NaiveFit {
     auto const from = ties[ties.size() / 2];
     std::vector<double> around;
     for (auto const& [at, ahead] : ties)
-      around.push_back(static_cast<double>(ahead - from.second) - slope * static_cast<double>(at - from.first));
+      around.push_back(static_cast<double>(ahead - from.second) -
+                       slope * static_cast<double>(at - from.first));
     double const middle = lower_median(around);
     for (double& each : around) each = std::fabs(each - middle);
     auto const count = static_cast<double>(ties.size());
     double const scatter = sorted_at(around, around.size() * 3 / 4) * (1 + 4 / count);
-    double const effect = std::fabs(slope) * static_cast<double>(ties.back().first - ties.front().first);
+    double const effect =
+        std::fabs(slope) * static_cast<double>(ties.back().first - ties.front().first);
     return effect >= 1000 && effect > 5 * scatter * std::sqrt(12.0 / count);
   }
 
@@ -258,21 +276,25 @@ TEST(ClockFit, AgreesWithATwinThatSortsEverything) {
     std::mt19937 random(seed);
     std::vector<WrongClock> clocks;
     for (uint32_t i = 0; i < 2 + seed % 9; ++i)
-      clocks.push_back(
-          {static_cast<int64_t>(random() % 10'000'000), seed % 3 == 0 ? 0 : static_cast<double>(random() % 100) * 1e-6});
+      clocks.push_back({static_cast<int64_t>(random() % 10'000'000),
+                        seed % 3 == 0 ? 0 : static_cast<double>(random() % 100) * 1e-6});
     Cluster cluster(clocks, seed);
     for (uint32_t i = 0; i < 20 + seed * 10; ++i) {
       // Several ends of one clock, some of them out of order, some alike; some clocks meet nobody.
       std::vector<uint32_t> participants;
       for (uint32_t clock = 0; clock < clocks.size(); ++clock)
         for (uint32_t times = random() % 4; times > 0; --times) participants.push_back(clock);
-      cluster.meet(participants, 1000 * static_cast<int64_t>(random() % 100), seed % 2 == 0 ? 3 : 5000);
+      cluster.meet(participants, 1000 * static_cast<int64_t>(random() % 100),
+                   seed % 2 == 0 ? 3 : 5000);
     }
     auto const count = static_cast<uint32_t>(clocks.size());
-    std::vector<ClockCorrection> const found = cluster.fit(), expected = NaiveFit(count, cluster.ends()).fit();
+    std::vector<ClockCorrection> const found = cluster.fit(),
+                                       expected = NaiveFit(count, cluster.ends()).fit();
     for (uint32_t clock = 0; clock < count; ++clock) {
-      EXPECT_EQ(std::tuple(found[clock].offset_ns, found[clock].drift.rate, found[clock].drift.pivot_ns),
-                std::tuple(expected[clock].offset_ns, expected[clock].drift.rate, expected[clock].drift.pivot_ns))
+      EXPECT_EQ(
+          std::tuple(found[clock].offset_ns, found[clock].drift.rate, found[clock].drift.pivot_ns),
+          std::tuple(expected[clock].offset_ns, expected[clock].drift.rate,
+                     expected[clock].drift.pivot_ns))
           << seed << ": " << clock;
       EXPECT_EQ(std::tuple(found[clock].is_fitted, found[clock].group),
                 std::tuple(expected[clock].is_fitted, expected[clock].group));

@@ -1,4 +1,5 @@
-// The collectives of a file that is looked at block by block, against those of the same trace in memory.
+// The collectives of a file that is looked at block by block, against those of the same trace in
+// memory.
 #include "trace/import/open/device_collectives.h"
 
 #include <filesystem>
@@ -26,7 +27,9 @@ class DeviceCollectives : public ::testing::Test {
   DeviceCollectives() { std::filesystem::create_directories(folder_); }
   ~DeviceCollectives() override { std::filesystem::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(int number) const { return (folder_ / (std::to_string(number) + ".stepscope")).string(); }
+  [[nodiscard]] std::string path(int number) const {
+    return (folder_ / (std::to_string(number) + ".stepscope")).string();
+  }
   [[nodiscard]] TraceSource open(int number) const {
     auto sources = TraceSource::open(path(number));
     EXPECT_TRUE(sources) << sources.error().message;
@@ -44,12 +47,15 @@ class DeviceCollectives : public ::testing::Test {
     EXPECT_EQ(*found, *expected);
   }
   /// Collectives of one track, in blocks.
-  static void add(file::TraceWriter& writer, model::TrackId track, std::vector<int64_t> const& starts, uint64_t first_number) {
+  static void add(file::TraceWriter& writer, model::TrackId track,
+                  std::vector<int64_t> const& starts, uint64_t first_number) {
     model::EventBatch batch;
     for (int64_t const start : starts) {
-      batch.add(EventKind::kKernel, start, 5, model::StringId{0}, 0, model::KernelDetail{.bytes = 7});
-      batch.add(EventKind::kCollective, start, 10 + start % 7, model::StringId{0}, 0,
-                CollectiveDetail{.bytes = 64, .communicator = 5, .sequence = first_number++, .rank = 1});
+      batch.add(EventKind::kKernel, start, 5, model::StringId{0}, 0,
+                model::KernelDetail{.bytes = 7});
+      batch.add(
+          EventKind::kCollective, start, 10 + start % 7, model::StringId{0}, 0,
+          CollectiveDetail{.bytes = 64, .communicator = 5, .sequence = first_number++, .rank = 1});
     }
     ASSERT_TRUE(writer.write_events(track, batch));
   }
@@ -58,15 +64,16 @@ class DeviceCollectives : public ::testing::Test {
     EXPECT_TRUE(writer);
     std::vector<model::Track> tracks;
     for (int32_t device = 0; device < devices; ++device)
-      for (int64_t stream : {1, 2}) tracks.push_back({model::TrackKind::kStream, "", stream, device});
+      for (int64_t stream : {1, 2})
+        tracks.push_back({model::TrackKind::kStream, "", stream, device});
     EXPECT_TRUE(writer->write_description({}, {}, {}));
     EXPECT_TRUE(writer->write_tracks(model::TrackId{0}, tracks));
     return std::move(*writer);
   }
 
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) / ("device_collectives_" + std::to_string(::getpid()) + "_" +
-                                                     ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
+                                  ("device_collectives_" + std::to_string(::getpid()) + "_" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(DeviceCollectives, AreThoseOfATraceInMemory) {
@@ -127,7 +134,8 @@ TEST_F(DeviceCollectives, OfALibraryWhoseCallsAreKnownAreMerged) {
   builder.events(thread).add(EventKind::kLaunch, 100, 10, name, 3);
   builder.events(thread).add(
       EventKind::kCollectiveCall, 111, 1, name, 0,
-      CollectiveDetail{.bytes = 64, .communicator = 5, .sequence = 9, .op = model::CollectiveOp::kAllReduce});
+      CollectiveDetail{
+          .bytes = 64, .communicator = 5, .sequence = 9, .op = model::CollectiveOp::kAllReduce});
   builder.events(stream).add(EventKind::kKernel, 200, 50, name, 3, model::KernelDetail{});
   ASSERT_TRUE(file::write_trace(std::move(builder).finish(), path(0)));
   expect_as_in_memory(0, 1);
@@ -159,11 +167,13 @@ TEST_F(DeviceCollectives, SetTheSameClocksFromFilesAsFromMemory) {
     builder.info().origin_epoch_ns = 1'700'000'000'000'000'000 + rank * 500;
     auto const stream = builder.add_track({model::TrackKind::kStream, "", 7, 0});
     for (uint64_t i = 0; i < 500; ++i) {
-      auto const truth = static_cast<int64_t>(i) * 10'000'000 + static_cast<int64_t>(random() % 3000);
+      auto const truth =
+          static_cast<int64_t>(i) * 10'000'000 + static_cast<int64_t>(random() % 3000);
       auto const at = truth + (rank / 2) * (4'000'000 + truth / 50'000);
       // Half of them without numbers.
-      builder.events(stream).add(EventKind::kCollective, at, 1000, builder.intern("x"), 0,
-                                 CollectiveDetail{.bytes = 64, .communicator = 5 + i % 2, .sequence = i % 2 * i});
+      builder.events(stream).add(
+          EventKind::kCollective, at, 1000, builder.intern("x"), 0,
+          CollectiveDetail{.bytes = 64, .communicator = 5 + i % 2, .sequence = i % 2 * i});
     }
     ASSERT_TRUE(file::write_trace(std::move(builder).finish(), path(rank)));
     files.push_back(open(rank));

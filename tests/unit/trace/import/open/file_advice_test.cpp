@@ -1,4 +1,5 @@
-// Files that people name and that are no trace of ours: each is called what it is, and the message says what to do.
+// Files that people name and that are no trace of ours: each is called what it is, and the message
+// says what to do.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -32,7 +33,8 @@ std::vector<OtherFile> other_files() {
       "\x7F"
       "ELF\2\1\1"s +
       std::string(9, '\0') + "\4"s + std::string(40, '\0');
-  std::string const tensors = "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}"s;
+  std::string const tensors =
+      "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}"s;
   return {
       {"t.json.bz2", "BZh91AY&SY"s, "bunzip2 t.json.bz2"},
       {"t.json.xz", "\xFD\x37zXZ\0\0"s, "unxz t.json.xz"},
@@ -49,7 +51,8 @@ std::vector<OtherFile> other_files() {
       {"model.bin", tensors, "safetensors"},
       {"warnings.json", "[W1126 03:01:02.345 socket.cpp:697] [c10d] cannot connect\n", "is a log"},
       {"train.json", "[rank0]:[W1126 03:01:02 ProcessGroupNCCL.cpp:1496] Warning\n", "is a log"},
-      {"lines.json", "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1}\n", "jq -s"},
+      {"lines.json", "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1}\n",
+       "jq -s"},
       {"rank-1.json", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"k.ncu-rep", "NVR\0zzz"s, "Nsight Compute"},
       {"r.nsys-rep", "zzzz", "nsys export --type sqlite"},
@@ -99,7 +102,8 @@ TEST(FileAdvice, APointerInThePlaceOfARankIsNotPassedOverInSilence) {
   TemporaryFolder const folder;
   std::ofstream(folder.file("rank-0.json"))
       << R"({"traceEvents":[{"ph":"X","name":"k","cat":"kernel","pid":0,"tid":7,"ts":1,"dur":1,"args":{"device":0,"stream":7}}]})";
-  std::ofstream(folder.file("rank-1.json")) << "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n";
+  std::ofstream(folder.file("rank-1.json"))
+      << "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n";
   auto const run = open_run(folder.path());
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_FALSE(run->notes.empty());

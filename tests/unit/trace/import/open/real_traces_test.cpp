@@ -1,6 +1,6 @@
-// Traces that PyTorch, Nsight Systems and JAX wrote on real machines: their device times are those of an independent calculation,
-// exactly. They are in no repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES)
-// this is skipped.
+// Traces that PyTorch, Nsight Systems and JAX wrote on real machines: their device times are those
+// of an independent calculation, exactly. They are in no repository: without the folder of traces
+// (../shared/traces beside the source tree, or STEPSCOPE_TRACES) this is skipped.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 class RealTraces : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(folder() / "golden/device_time.json")) GTEST_SKIP() << "no traces of other tools in " << folder().string();
+    if (!fs::exists(folder() / "golden/device_time.json"))
+      GTEST_SKIP() << "no traces of other tools in " << folder().string();
   }
   static fs::path folder() {
     char const* const named = std::getenv("STEPSCOPE_TRACES");
@@ -43,7 +44,8 @@ class RealTraces : public ::testing::Test {
   static std::vector<int64_t> ends_of_collectives(model::RankTrace const& rank) {
     std::vector<int64_t> ends;
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
-      if (rank.trace.kind(row) == model::EventKind::kCollective) ends.push_back(rank.trace.end(row) + rank.offset_ns);
+      if (rank.trace.kind(row) == model::EventKind::kCollective)
+        ends.push_back(rank.trace.end(row) + rank.offset_ns);
     std::sort(ends.begin(), ends.end());
     return ends;
   }
@@ -87,7 +89,8 @@ TEST_F(RealTraces, HaveTheTimeSplitThatAnotherToolFinds) {
   std::map<std::string, double> golden_ms;
   for (std::string line; std::getline(file, line);) {
     size_t const comma = line.find(',');
-    if (comma != std::string::npos) golden_ms[line.substr(0, comma)] = std::strtod(line.c_str() + comma + 1, nullptr);
+    if (comma != std::string::npos)
+      golden_ms[line.substr(0, comma)] = std::strtod(line.c_str() + comma + 1, nullptr);
   }
   analyzer::Analysis const analysis = analyzer::analyze(open("kineto/h100-vit.json.gz"));
   ASSERT_EQ(analysis.devices.size(), 1U);
@@ -125,7 +128,8 @@ TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) 
       EXPECT_FALSE(trace.log().truncated);
       int64_t const global_id = int64_t{1} << 48 | trace.info().process_id << 24;
       expect_times(found, devices.at(fmt::format("{}/{}", global_id, found.ref.device)));
-      EXPECT_EQ(found.kernels, devices.at(fmt::format("{}/{}", global_id, found.ref.device)).at("kernels"));
+      EXPECT_EQ(found.kernels,
+                devices.at(fmt::format("{}/{}", global_id, found.ref.device)).at("kernels"));
       ++compared;
     }
   }
@@ -135,13 +139,15 @@ TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) 
 TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {
   model::Run const run = open("kineto/dlrm-8ranks");
   ASSERT_EQ(run.ranks.size(), 8U);
-  for (int32_t rank = 0; rank < 8; ++rank) EXPECT_EQ(run.ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
+  for (int32_t rank = 0; rank < 8; ++rank)
+    EXPECT_EQ(run.ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.collectives.size(), 8U);
   std::map<int32_t, int> last_to_come;
   for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     ASSERT_EQ(collective.participants.size(), 8U);
-    ++last_to_come[collective.participants[static_cast<size_t>(collective.last_participant)].ref.rank_index];
+    ++last_to_come[collective.participants[static_cast<size_t>(collective.last_participant)]
+                       .ref.rank_index];
   }
   // By a calculation of its own on the files' times.
   EXPECT_EQ(last_to_come, (std::map<int32_t, int>{{4, 1}, {5, 2}, {7, 5}}));
@@ -152,7 +158,8 @@ TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {
 TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
   model::Run const recorded = open("kineto/dlrm-8ranks");
   ASSERT_EQ(recorded.ranks.size(), 8U);
-  fs::path const there = fs::path(::testing::TempDir()) / fmt::format("wrong_clocks_{}", ::getpid());
+  fs::path const there =
+      fs::path(::testing::TempDir()) / fmt::format("wrong_clocks_{}", ::getpid());
   fs::create_directories(there);
   // The collectives lie in 8 ms and end within 5 µs: only so much drift is seen.
   auto const injected = [](int64_t r) { return static_cast<double>(r % 3) * 4e-3; };
@@ -168,10 +175,12 @@ TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
       auto const rows = wrong.rows_of(track);
       for (uint32_t row = rows.first; row < rows.last; ++row)
         if (wrong.kind(row) == model::EventKind::kCollective)
-          builder.events(track).add(model::EventKind::kCollective, wrong.start(row), wrong.columns().dur[row],
-                                    builder.intern(wrong.name(row)), 0, wrong.detail<model::CollectiveDetail>(row));
+          builder.events(track).add(model::EventKind::kCollective, wrong.start(row),
+                                    wrong.columns().dur[row], builder.intern(wrong.name(row)), 0,
+                                    wrong.detail<model::CollectiveDetail>(row));
     }
-    ASSERT_TRUE(file::write_trace(std::move(builder).finish(), (there / fmt::format("rank-{}.stepscope", r)).string()));
+    ASSERT_TRUE(file::write_trace(std::move(builder).finish(),
+                                  (there / fmt::format("rank-{}.stepscope", r)).string()));
   }
   auto const run = open_run(there.string());
   fs::remove_all(there);
@@ -181,9 +190,11 @@ TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
   EXPECT_LE(*run->clock.residual_p95_ns, 10'000);
   for (size_t r = 0; r < 8; ++r) {
     EXPECT_NEAR(run->ranks[r].drift, -injected(static_cast<int64_t>(r)), 800e-6) << r;
-    auto const found = ends_of_collectives(run->ranks[r]), first = ends_of_collectives(run->ranks[0]);
+    auto const found = ends_of_collectives(run->ranks[r]),
+               first = ends_of_collectives(run->ranks[0]);
     ASSERT_EQ(found.size(), 8U);
-    for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(static_cast<double>(found[i] - first[i]), 0, 12'000) << r << ": " << i;
+    for (size_t i = 0; i < 8; ++i)
+      EXPECT_NEAR(static_cast<double>(found[i] - first[i]), 0, 12'000) << r << ": " << i;
   }
 }
 
@@ -197,8 +208,9 @@ TEST_F(RealTraces, StepsAndLossesAreAsTheTraceSays) {
   EXPECT_EQ(trace.info().origin_epoch_ns / 1'000'000'000, 1751410836 + 1414456);
 }
 
-/// By a decoder of the wire format and a sweep over the instants at which an op begins or ends, both written in another language
-/// for this alone: all ops of the lines called "Stream #…", times in ps, of which all are whole ns; kernels called
+/// By a decoder of the wire format and a sweep over the instants at which an op begins or ends,
+/// both written in another language for this alone: all ops of the lines called "Stream #…", times
+/// in ps, of which all are whole ns; kernels called
 /// __amd_rocclr_copyBuffer are the copies of ROCm's runtime, nothing communicates.
 TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
   struct Expected {

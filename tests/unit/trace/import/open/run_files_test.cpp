@@ -24,26 +24,35 @@ class RunFilesTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  /// A trace of one kernel at `at_s` after some time in 2023; `rank` < 0: it says none; `at_s` < 0: by no known clock.
+  /// A trace of one kernel at `at_s` after some time in 2023; `rank` < 0: it says none; `at_s` < 0:
+  /// by no known clock.
   void write(std::string const& name, int32_t rank, double at_s, int pid = 100) const {
     fs::create_directories((folder_ / name).parent_path());
     std::string const info =
-        rank >= 0 ? fmt::format(R"json("distributedInfo": {{"rank": {}, "world_size": 2}}, )json", rank) : "";
-    std::string const base = at_s >= 0 ? R"json("baseTimeNanoseconds": 1700000000000000000, )json" : "";
+        rank >= 0
+            ? fmt::format(R"json("distributedInfo": {{"rank": {}, "world_size": 2}}, )json", rank)
+            : "";
+    std::string const base =
+        at_s >= 0 ? R"json("baseTimeNanoseconds": 1700000000000000000, )json" : "";
     std::ofstream(folder_ / name) << fmt::format(
         R"json({{"schemaVersion": 1, {}{}"deviceProperties": [{{"id": 0, "name": "GPU"}}], "traceEvents": [
 {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": {}, "tid": 1, "ts": {:.1f}, "dur": 10}},
 {{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {:.1f}, "dur": 10, "args": {{"device": 0, "stream": 7}}}}]}})json",
         info, base, pid, std::max(at_s, 0.0) * 1e6, std::max(at_s, 0.0) * 1e6 + 5);
   }
-  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(std::string const& name) const {
+    return (folder_ / name).string();
+  }
   static std::vector<int32_t> ranks_of(RunSources const& run) {
     std::vector<int32_t> ranks;
     for (RankSource const& rank : run.ranks) ranks.push_back(rank.source.info().rank);
     return ranks;
   }
-  static std::string notes_of(RunSources const& run) { return fmt::format("{}", fmt::join(run.notes, "\n")); }
-  base::Expected<RunSources> open(std::vector<std::string> const& names, bool is_one_run = false) const {
+  static std::string notes_of(RunSources const& run) {
+    return fmt::format("{}", fmt::join(run.notes, "\n"));
+  }
+  base::Expected<RunSources> open(std::vector<std::string> const& names,
+                                  bool is_one_run = false) const {
     std::vector<std::string> paths;
     for (std::string const& name : names) paths.push_back(path(name));
     return open_sources(paths, {}, is_one_run);
@@ -54,7 +63,8 @@ class RunFilesTest : public ::testing::Test {
 
 TEST_F(RunFilesTest, TheNewestOfNumberedFoldersIsOpenedAndTheOthersAreNamed) {
   for (char const* const folder : {"iteration_9", "iteration_10"})
-    for (int rank = 0; rank < 2; ++rank) write(fmt::format("p/{}/rank{}_trace.json", folder, rank), rank, 1, 100 + rank);
+    for (int rank = 0; rank < 2; ++rank)
+      write(fmt::format("p/{}/rank{}_trace.json", folder, rank), rank, 1, 100 + rank);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
@@ -63,7 +73,8 @@ TEST_F(RunFilesTest, TheNewestOfNumberedFoldersIsOpenedAndTheOthersAreNamed) {
 }
 
 TEST_F(RunFilesTest, FoldersOfRanksAreOneRun) {
-  for (int const rank : {0, 2, 10}) write(fmt::format("p/rank_{}/trace.json", rank), -1, 1, 100 + rank);
+  for (int const rank : {0, 2, 10})
+    write(fmt::format("p/rank_{}/trace.json", rank), -1, 1, 100 + rank);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 2, 10));
@@ -71,7 +82,8 @@ TEST_F(RunFilesTest, FoldersOfRanksAreOneRun) {
 
 TEST_F(RunFilesTest, TheNewestCaptureMayBeOfFoldersOfRanks) {
   for (char const* const step : {"step_9", "step_10"})
-    for (int const rank : {0, 1}) write(fmt::format("p/{}/rank_{}/trace.json", step, rank), -1, 1, 100 + rank);
+    for (int const rank : {0, 1})
+      write(fmt::format("p/{}/rank_{}/trace.json", step, rank), -1, 1, 100 + rank);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
@@ -80,10 +92,12 @@ TEST_F(RunFilesTest, TheNewestCaptureMayBeOfFoldersOfRanks) {
 
 TEST_F(RunFilesTest, FoldersOfDevicesAndNodesAreOneRun) {
   for (char const* const pattern :
-       {"gpu{}/trace.json", "device_{}/trace.json", "worker_{}/profile/trace.json", "GPU{}/prof/trace.json", "{}/trace.json",
+       {"gpu{}/trace.json", "device_{}/trace.json", "worker_{}/profile/trace.json",
+        "GPU{}/prof/trace.json", "{}/trace.json",
         "rank{}_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "node0_gpu{}/trace.json"}) {
     fs::remove_all(folder_ / "p");
-    for (int const rank : {0, 1, 10, 2}) write("p/" + fmt::format(fmt::runtime(pattern), rank), -1, 1, 100 + rank);
+    for (int const rank : {0, 1, 10, 2})
+      write("p/" + fmt::format(fmt::runtime(pattern), rank), -1, 1, 100 + rank);
     auto const run = open({"p"});
     ASSERT_TRUE(run) << pattern << ": " << run.error().message;
     EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1, 2, 10)) << pattern;
@@ -119,7 +133,8 @@ TEST_F(RunFilesTest, TheNumberInTheNameIsTheRankAndIsSaidToBeAGuess) {
 }
 
 TEST_F(RunFilesTest, AConstantRankInTheNamesIsNotThatOfAll) {
-  for (int const tp : {0, 1}) write(fmt::format("p/dp0_pp0_tp{}_ep0_rank0.json", tp), -1, 1, 100 + tp);
+  for (int const tp : {0, 1})
+    write(fmt::format("p/dp0_pp0_tp{}_ep0_rank0.json", tp), -1, 1, 100 + tp);
   EXPECT_THAT(ranks_of(*open({"p"})), ElementsAre(0, 1));
   // What a trace says itself counts.
   write("q/dp0_pp0_tp0_ep0_rank0.json", 1, 1, 100);
@@ -151,7 +166,8 @@ TEST_F(RunFilesTest, OtherFoldersAreNamedToChooseFrom) {
 TEST_F(RunFilesTest, WindowsOfTheSameProcessesAreOneJob) {
   for (int const window : {0, 1, 2})
     for (int rank = 0; rank < 2; ++rank)
-      write(fmt::format("p/node_{}.17000000{}0000.pt.trace.json", 100 + rank, window), rank, window * 600, 100 + rank);
+      write(fmt::format("p/node_{}.17000000{}0000.pt.trace.json", 100 + rank, window), rank,
+            window * 600, 100 + rank);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 0, 0, 1, 1, 1));
@@ -160,7 +176,9 @@ TEST_F(RunFilesTest, WindowsOfTheSameProcessesAreOneJob) {
 
 TEST_F(RunFilesTest, WindowsOfAProcessThatSaysNoRankHaveOne) {
   for (int const window : {0, 1})
-    for (int pid : {100, 101}) write(fmt::format("p/node_{}.17000000{}0000.pt.trace.json", pid, window), -1, window * 600, pid);
+    for (int pid : {100, 101})
+      write(fmt::format("p/node_{}.17000000{}0000.pt.trace.json", pid, window), -1, window * 600,
+            pid);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 0, 1, 1));
@@ -186,7 +204,8 @@ TEST_F(RunFilesTest, FilesOfDifferentTimesThatAreNamedAreNotMerged) {
   write("b.json", -1, 3600, 200);
   auto const run = open({"a.json", "b.json"});
   ASSERT_FALSE(run);
-  for (char const* const way : {"compare", "--series", "--one-run"}) EXPECT_THAT(run.error().message, HasSubstr(way));
+  for (char const* const way : {"compare", "--series", "--one-run"})
+    EXPECT_THAT(run.error().message, HasSubstr(way));
   EXPECT_TRUE(open({"a.json", "b.json"}, true));
 }
 

@@ -35,18 +35,22 @@ class SliceSource : public testing::Test {
     EXPECT_TRUE(sources) << sources.error().message;
     return std::move(sources->front());
   }
-  std::string path_ = std::filesystem::path(testing::TempDir()) / ("slice_source_" + std::to_string(::getpid()) + ".stepscope");
+  std::string path_ = std::filesystem::path(testing::TempDir()) /
+                      ("slice_source_" + std::to_string(::getpid()) + ".stepscope");
 };
 
-Trace made_trace(SyntheticOptions const& options) { return std::move(make_synthetic_run(options).ranks.front().trace); }
+Trace made_trace(SyntheticOptions const& options) {
+  return std::move(make_synthetic_run(options).ranks.front().trace);
+}
 
 /// Every row as text, without what depends on the other rows.
 std::vector<std::string> rows_of(Trace const& trace) {
   std::vector<std::string> rows;
   auto const& columns = trace.columns();
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    rows.push_back(fmt::format("{} {}+{} {} {} {}", columns.track[row].value, columns.start[row], columns.dur[row],
-                               model::kind_info(columns.kind[row]).name, trace.name(row), columns.correlation[row]));
+    rows.push_back(fmt::format("{} {}+{} {} {} {}", columns.track[row].value, columns.start[row],
+                               columns.dur[row], model::kind_info(columns.kind[row]).name,
+                               trace.name(row), columns.correlation[row]));
     if (columns.kind[row] == model::EventKind::kMemory)
       rows.back() += fmt::format(" {}", trace.detail<model::MemoryDetail>(row).allocated_bytes);
   }
@@ -61,7 +65,8 @@ Trace without(Trace const& trace, std::function<bool(uint32_t row)> const& is_lo
   for (model::Track const& track : trace.tracks()) {
     model::TrackId const id = builder.add_track(track);
     for (uint32_t row = trace.rows_of(id).first; row < trace.rows_of(id).last; ++row)
-      if (!is_lost(row)) model::append_row(trace, row, builder.intern(trace.name(row)), builder.events(id));
+      if (!is_lost(row))
+        model::append_row(trace, row, builder.intern(trace.name(row)), builder.events(id));
   }
   return std::move(builder).finish();
 }
@@ -86,10 +91,12 @@ void expect_same_slices(TraceSource const& source, model::Run const& run) {
     EXPECT_EQ(rows_of(*part), rows_of(model::slice(trace, model::window_of_steps(trace, steps))));
   }
   auto const [begin, end] = trace.time_range();
-  for (auto const& [from, to] : {std::pair{0.5, 0.51}, {0.0, 0.1}, {0.93, 1.0}, {0.2, 0.7}, {-1.0, 2.0}, {0.99999, 3.0}}) {
+  for (auto const& [from, to] :
+       {std::pair{0.5, 0.51}, {0.0, 0.1}, {0.93, 1.0}, {0.2, 0.7}, {-1.0, 2.0}, {0.99999, 3.0}}) {
     SCOPED_TRACE(fmt::format("time {} to {}", from, to));
     auto const length = static_cast<double>(end - begin);
-    model::Interval const time{begin + std::llround(from * length), begin + std::llround(to * length)};
+    model::Interval const time{begin + std::llround(from * length),
+                               begin + std::llround(to * length)};
     auto const part = slice_of_time(source, time, {});
     ASSERT_TRUE(part) << part.error().message;
     EXPECT_EQ(rows_of(*part), rows_of(model::slice(trace, {time, time})));
@@ -121,7 +128,8 @@ TEST_F(SliceSource, EqualsItWhereLaunchesAndOpsWereLost) {
   ahead.sync_each_step = false;
   Trace const whole = made_trace(ahead);
   model::Run const run = run_of(without(whole, [&](uint32_t row) {
-    bool const paired = whole.kind(row) == model::EventKind::kLaunch || model::is_device_op(whole.kind(row));
+    bool const paired =
+        whole.kind(row) == model::EventKind::kLaunch || model::is_device_op(whole.kind(row));
     return paired && row % 7 == 3;
   }));
   Trace const& trace = run.ranks.front().trace;
@@ -148,7 +156,8 @@ TEST_F(SliceSource, ReadsNothingThatLiesFarAway) {
       far_away.push_back(block.offset + file::kBlockHeaderSize);
   ASSERT_FALSE(far_away.empty());
   std::fstream bytes(path_, std::ios::in | std::ios::out | std::ios::binary);
-  for (uint64_t const place : far_away) bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
+  for (uint64_t const place : far_away)
+    bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
   bytes.close();
   TraceSource const source = open_again();
   auto const part = slice_of_steps(source, steps_of(run, 10, 11), {});

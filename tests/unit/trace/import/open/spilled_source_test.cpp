@@ -10,14 +10,16 @@ namespace {
 
 using model::EventKind;
 
-/// A thread launches two kernels at one time and reports a collective call: merged twice, the call would take both kernels.
+/// A thread launches two kernels at one time and reports a collective call: merged twice, the call
+/// would take both kernels.
 model::Trace with_launches_at_one_time() {
   model::TraceBuilder builder;
   builder.info().host = "h\xFFst";
   builder.log().truncated = true;
   builder.log().impossible_times = 3;
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "main \xFF"});
-  auto const stream = builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
+  auto const stream =
+      builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
   auto const name = builder.intern("op");
   auto& calls = builder.events(thread);
   calls.add(EventKind::kLaunch, 1000, 5, name, 1);

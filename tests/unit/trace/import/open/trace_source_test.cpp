@@ -1,4 +1,5 @@
-// What is known of a process before its events are read is what they say, from a file and in memory.
+// What is known of a process before its events are read is what they say, from a file and in
+// memory.
 #include "trace/import/open/trace_source.h"
 
 #include <filesystem>
@@ -23,12 +24,16 @@ class TraceSourceTest : public testing::Test {
   TraceSourceTest() {
     fs::create_directories(folder_);
     for (size_t r = 0; r < run_.ranks.size(); ++r)
-      EXPECT_TRUE(file::write_trace(run_.ranks[r].trace, (folder_ / ("rank-" + std::to_string(r) + ".stepscope")).string()));
+      EXPECT_TRUE(file::write_trace(
+          run_.ranks[r].trace, (folder_ / ("rank-" + std::to_string(r) + ".stepscope")).string()));
   }
   ~TraceSourceTest() override { fs::remove_all(folder_); }
 
-  static model::Run made() { return support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true}); }
-  fs::path const folder_ = fs::path(testing::TempDir()) / ("trace_source_" + std::to_string(::getpid()));
+  static model::Run made() {
+    return support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true});
+  }
+  fs::path const folder_ =
+      fs::path(testing::TempDir()) / ("trace_source_" + std::to_string(::getpid()));
   model::Run const run_ = made();
 };
 
@@ -38,7 +43,8 @@ void expect_tells(TraceSource const& source, model::Trace const& trace) {
   ASSERT_EQ(source.tracks().size(), trace.tracks().size());
   for (uint32_t track = 0; track < trace.tracks().size(); ++track)
     EXPECT_EQ(source.event_counts()[track], trace.rows_of(model::TrackId{track}).size());
-  EXPECT_EQ(source.time_range(), (model::Interval{trace.time_range().first, trace.time_range().second}));
+  EXPECT_EQ(source.time_range(),
+            (model::Interval{trace.time_range().first, trace.time_range().second}));
   EXPECT_EQ(source.log().dropped, trace.log().dropped);
   EXPECT_EQ(source.steps()->size(), 4U);
 }
@@ -53,7 +59,8 @@ TEST_F(TraceSourceTest, TellsOfAFileWhatItsTraceSays) {
     model::Trace const& trace = run_.ranks[r].trace;
     expect_tells(sources->ranks[r].source, trace);
     int64_t const offset = sources->ranks[r].offset_ns;
-    range = {std::min(range.begin, trace.time_range().first + offset), std::max(range.end, trace.time_range().second + offset)};
+    range = {std::min(range.begin, trace.time_range().first + offset),
+             std::max(range.end, trace.time_range().second + offset)};
     auto const loaded = std::move(sources->ranks[r].source).load();
     ASSERT_TRUE(loaded);
     EXPECT_EQ(loaded->columns().start, trace.columns().start);
@@ -62,13 +69,14 @@ TEST_F(TraceSourceTest, TellsOfAFileWhatItsTraceSays) {
 }
 
 TEST_F(TraceSourceTest, OfAPackedFileOfWhichNothingCanBeReadTheDamageIsTold) {
-  std::string const trace = R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
+  std::string const trace =
+      R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
   std::string broken = support::packed_by_gzip(trace);
   broken[10] = '\x07';  // a kind of block that is not there
-  for (auto const& [bytes, damage] :
-       {std::pair<std::string, char const*>{support::packed_by_gzip(trace).substr(0, 12), "cut off"},
-        {support::packed_by_zstd(trace).substr(0, 9), "cut off"},
-        {broken, "are damaged"}}) {
+  for (auto const& [bytes, damage] : {std::pair<std::string, char const*>{
+                                          support::packed_by_gzip(trace).substr(0, 12), "cut off"},
+                                      {support::packed_by_zstd(trace).substr(0, 9), "cut off"},
+                                      {broken, "are damaged"}}) {
     std::string const path = (folder_ / "head.json.gz").string();
     std::ofstream(path, std::ios::binary) << bytes;
     auto const sources = TraceSource::open(path);

@@ -1,4 +1,5 @@
-// The host devices' collectives and messages against plain sums and copies, for one to four members.
+// The host devices' collectives and messages against plain sums and copies, for one to four
+// members.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +43,8 @@ class CollectivesOf : public ::testing::TestWithParam<uint32_t> {
   }
   static std::vector<Array> random_arrays(size_t count) {
     std::vector<Array> arrays;
-    for (uint32_t rank = 0; rank < members(); ++rank) arrays.push_back(random_array(count, count + 1, rank));
+    for (uint32_t rank = 0; rank < members(); ++rank)
+      arrays.push_back(random_array(count, count + 1, rank));
     return arrays;
   }
   /// Counts of one member's part: none, fewer than a piece of the exchange, odd, more than a piece.
@@ -55,10 +57,13 @@ TEST_P(CollectivesOf, ReduceScatterGivesEachItsPartOfTheMean) {
   for (size_t const part : parts()) {
     std::vector<Array> const send = random_arrays(part * members());
     std::vector<Array> receive(members(), Array(part));
-    on_all([&](uint32_t rank) { ring_.reduce_scatter_mean(rank, send[rank].data(), receive[rank].data(), part * members()); });
+    on_all([&](uint32_t rank) {
+      ring_.reduce_scatter_mean(rank, send[rank].data(), receive[rank].data(), part * members());
+    });
     for (uint32_t rank = 0; rank < members(); ++rank) {
       for (size_t i = 0; i < part; ++i) {
-        ASSERT_NEAR(static_cast<double>(receive[rank][i]), mean_at(send, rank * part + i), 1e-6) << part << " " << i;
+        ASSERT_NEAR(static_cast<double>(receive[rank][i]), mean_at(send, rank * part + i), 1e-6)
+            << part << " " << i;
       }
     }
   }
@@ -70,7 +75,9 @@ TEST_P(CollectivesOf, AllGatherGivesAllPartsToAll) {
     Array expected;
     for (Array const& array : send) expected.insert(expected.end(), array.begin(), array.end());
     std::vector<Array> receive(members(), Array(part * members()));
-    on_all([&](uint32_t rank) { ring_.all_gather(rank, send[rank].data(), receive[rank].data(), part * members()); });
+    on_all([&](uint32_t rank) {
+      ring_.all_gather(rank, send[rank].data(), receive[rank].data(), part * members());
+    });
     EXPECT_THAT(receive, ::testing::Each(expected)) << part;
   }
 }
@@ -96,7 +103,9 @@ TEST_P(CollectivesOf, BroadcastGivesTheRootsArrayToAll) {
     for (size_t const count : parts()) {
       std::vector<Array> arrays = random_arrays(count);
       Array const expected = arrays[root];
-      on_all([&](uint32_t rank) { ring_.broadcast(rank, root, arrays[rank].data(), arrays[rank].data(), count); });
+      on_all([&](uint32_t rank) {
+        ring_.broadcast(rank, root, arrays[rank].data(), arrays[rank].data(), count);
+      });
       EXPECT_THAT(arrays, ::testing::Each(expected)) << root << " " << count;
     }
   }
@@ -153,13 +162,16 @@ TEST_P(CollectivesOf, ManyMixedOnesInARowOnDevicesGiveWhatEachAloneGives) {
     for (uint32_t round = 0; round < 25; ++round) {
       Array data = start[rank];
       Array other(kPart), root(kPart);
-      auto const run = [&](Collective const& what) { device.collective("test", *group->communicator, what); };
+      auto const run = [&](Collective const& what) {
+        device.collective("test", *group->communicator, what);
+      };
       run({CollectiveOp::kReduceScatter, data.data(), data.data() + rank * kPart, count});
       run({CollectiveOp::kSend, data.data() + rank * kPart, nullptr, kPart, next});
       run({CollectiveOp::kAllGather, data.data() + rank * kPart, data.data(), count});
       run({CollectiveOp::kReceive, nullptr, other.data(), kPart, previous});
       run({CollectiveOp::kBroadcast, data.data(), root.data(), kPart, round % members()});
-      run({CollectiveOp::kAllReduce, data.data(), data.data(), count});  // of equal arrays: changes nothing but rounding
+      run({CollectiveOp::kAllReduce, data.data(), data.data(),
+           count});  // of equal arrays: changes nothing but rounding
       device.synchronize();
       EXPECT_EQ(other, Array(reduced[0].begin() + static_cast<ptrdiff_t>(previous * kPart),
                              reduced[0].begin() + static_cast<ptrdiff_t>((previous + 1) * kPart)));

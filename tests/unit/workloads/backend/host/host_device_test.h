@@ -1,4 +1,5 @@
-// A test that has one host device: values in double there and back, and comparison with a twin and with its finite differences.
+// A test that has one host device: values in double there and back, and comparison with a twin and
+// with its finite differences.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,15 +30,18 @@ class HostDeviceTest : public ::testing::Test {
 
   Buffer upload(Values const& values) {
     std::vector<float> const floats(values.begin(), values.end());
-    Buffer buffer = device_.allocate(floats.size() * sizeof(float), MemoryPurpose::kOther, "test").value();
-    device_.copy(StreamKind::kCompute, "upload", buffer.data(), floats.data(), buffer.bytes(), CopyDirection::kHostToDevice);
+    Buffer buffer =
+        device_.allocate(floats.size() * sizeof(float), MemoryPurpose::kOther, "test").value();
+    device_.copy(StreamKind::kCompute, "upload", buffer.data(), floats.data(), buffer.bytes(),
+                 CopyDirection::kHostToDevice);
     device_.synchronize();
     return buffer;
   }
   Buffer empty(size_t count) { return upload(Values(count, -77.0)); }
   Values download(Buffer const& buffer) {
     std::vector<float> floats(buffer.bytes() / sizeof(float));
-    device_.copy(StreamKind::kCompute, "download", floats.data(), buffer.data(), buffer.bytes(), CopyDirection::kDeviceToHost);
+    device_.copy(StreamKind::kCompute, "download", floats.data(), buffer.data(), buffer.bytes(),
+                 CopyDirection::kDeviceToHost);
     device_.synchronize();
     return {floats.begin(), floats.end()};
   }
@@ -55,11 +59,13 @@ class HostDeviceTest : public ::testing::Test {
   void expect_near(Values const& actual, Values const& expected, char const* what) {
     ASSERT_EQ(actual.size(), expected.size()) << what;
     for (size_t i = 0; i < actual.size(); ++i) {
-      ASSERT_NEAR(actual[i], expected[i], kTolerance * (1.0 + std::fabs(expected[i]))) << what << " at " << i;
+      ASSERT_NEAR(actual[i], expected[i], kTolerance * (1.0 + std::fabs(expected[i])))
+          << what << " at " << i;
     }
   }
   /// `gradient` is d loss / d at; checked by moving single elements of `at`.
-  void expect_gradient(Values const& gradient, Values at, std::function<double(Values const&)> const& loss, char const* what) {
+  void expect_gradient(Values const& gradient, Values at,
+                       std::function<double(Values const&)> const& loss, char const* what) {
     ASSERT_EQ(gradient.size(), at.size()) << what;
     for (size_t k = 0; k < std::min(at.size(), kChecked); ++k) {
       size_t const i = at.size() <= kChecked ? k : random_.below(static_cast<uint32_t>(at.size()));
@@ -70,7 +76,8 @@ class HostDeviceTest : public ::testing::Test {
       double const below = loss(at);
       at[i] = here;
       double const expected = (above - below) / (2 * kStep);
-      ASSERT_NEAR(gradient[i], expected, kTolerance * (1.0 + std::fabs(expected))) << what << " at " << i;
+      ASSERT_NEAR(gradient[i], expected, kTolerance * (1.0 + std::fabs(expected)))
+          << what << " at " << i;
     }
   }
 

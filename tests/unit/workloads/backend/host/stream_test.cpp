@@ -1,4 +1,5 @@
-// Streams and events of host devices: order within a stream, order between streams, blocking of the host.
+// Streams and events of host devices: order within a stream, order between streams, blocking of the
+// host.
 #include <sched.h>
 
 #include <gmock/gmock.h>
@@ -67,10 +68,12 @@ TEST(Device, ExecutesExactlyWhatWasLaunched) {
   Device& device = *group.devices.front();
   Buffer const buffer = device.allocate(64, MemoryPurpose::kOther, "test").value();
   std::vector<float> host(16, 1.0F);
-  device.copy(StreamKind::kCopy, "in", buffer.data(), host.data(), 64, CopyDirection::kHostToDevice);
+  device.copy(StreamKind::kCopy, "in", buffer.data(), host.data(), 64,
+              CopyDirection::kHostToDevice);
   device.wait(StreamKind::kCompute, device.record(StreamKind::kCopy));
   device.run("relu", elementwise::ReluBackward{buffer.floats(), buffer.floats()}, 16);
-  device.copy(StreamKind::kCompute, "out", host.data(), buffer.data(), 64, CopyDirection::kDeviceToHost);
+  device.copy(StreamKind::kCompute, "out", host.data(), buffer.data(), 64,
+              CopyDirection::kDeviceToHost);
   device.synchronize();
   OpCounts const counts = device.counts();
   EXPECT_EQ(counts.launches, 3U);
@@ -123,8 +126,8 @@ TEST(Stream, RunsOnItsCores) {
 }
 
 TEST(Devices, UnknownOnesAreRefusedWithTheKnownOnes) {
-  for (char const* const wrong :
-       {"tpu", "cuda:x", "", "hostess", "host:", "host:0", "host:-1", "host:2x", "host:65", "host:0,1"}) {
+  for (char const* const wrong : {"tpu", "cuda:x", "", "hostess", "host:", "host:0", "host:-1",
+                                  "host:2x", "host:65", "host:0,1"}) {
     auto const group = open_devices(wrong, {});
     ASSERT_FALSE(group.has_value()) << wrong;
     EXPECT_THAT(group.error().message, ::testing::HasSubstr("host:")) << wrong;

@@ -1,5 +1,5 @@
-// What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after "Defense Against The Dark Arts"
-// of SQLite's documentation.
+// What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after
+// "Defense Against The Dark Arts" of SQLite's documentation.
 #include "trace/import/formats/nsys/database/database.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 /// A row takes at least a pointer of two bytes and a cell of four.
 constexpr uint64_t kLeastRowBytes = 6;
-/// A pass asks for every page of a table once, and for a few again; this many passes over the whole file are no honest one.
+/// A pass asks for every page of a table once, and for a few again; this many passes over the whole
+/// file are no honest one.
 constexpr uint64_t kMostPasses = 8;
 constexpr uint64_t kFewPages = 100'000;
 /// Instructions of SQLite's machine: far more than the passes over all tables take.
@@ -40,13 +41,16 @@ std::string quoted_name(std::string_view name) {
   return text + "\"";
 }
 
-bool run(sqlite3* connection, char const* sql) { return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
+bool run(sqlite3* connection, char const* sql) {
+  return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
 
 /// Before anything of the file is read.
 bool make_safe(sqlite3* connection) {
-  for (auto const& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-                                      std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0),
-                                      std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)})
+  for (auto const& [option, value] :
+       {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)})
     if (sqlite3_db_config(connection, option, value, nullptr) != SQLITE_OK) return false;
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostValueBytes);
   sqlite3_limit(connection, SQLITE_LIMIT_EXPR_DEPTH, 50);
@@ -69,9 +73,13 @@ class Statement {
   [[nodiscard]] bool is_done() const { return result_ == SQLITE_DONE; }
   [[nodiscard]] std::string text(int column) const {
     auto const* const text = reinterpret_cast<char const*>(sqlite3_column_text(statement_, column));
-    return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
+    return text == nullptr
+               ? std::string()
+               : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
   }
-  [[nodiscard]] int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  [[nodiscard]] int64_t integer(int column) const {
+    return sqlite3_column_int64(statement_, column);
+  }
 
  private:
   sqlite3_stmt* statement_ = nullptr;
@@ -80,7 +88,8 @@ class Statement {
 
 }  // namespace
 
-base::Expected<Database> Database::open(base::ByteSpan bytes, std::string const& name, uint64_t most_rows) {
+base::Expected<Database> Database::open(base::ByteSpan bytes, std::string const& name,
+                                        uint64_t most_rows) {
   Database database;
   database.state_ = std::make_unique<State>();
   State& state = *database.state_;
@@ -89,45 +98,56 @@ base::Expected<Database> Database::open(base::ByteSpan bytes, std::string const&
   state.most_rows = most_rows;
   state.operations_left = kFewOperations + bytes.size() / kLeastRowBytes * kOperationsARow;
   sqlite3* connection = nullptr;
-  int const opened = sqlite3_open_v2(":memory:", &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int const opened = sqlite3_open_v2(":memory:", &connection,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   database.connection_.reset(connection);
-  if (opened != SQLITE_OK) return base::fail("{}: out of memory, close other programs or use a larger machine", name);
+  if (opened != SQLITE_OK)
+    return base::fail("{}: out of memory, close other programs or use a larger machine", name);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): a read-only database does not write
-  auto* const data = const_cast<unsigned char*>(reinterpret_cast<unsigned char const*>(bytes.data()));
+  auto* const data =
+      const_cast<unsigned char*>(reinterpret_cast<unsigned char const*>(bytes.data()));
   auto const size = static_cast<sqlite3_int64>(bytes.size());
-  int const attached = sqlite3_deserialize(connection, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);
+  int const attached =
+      sqlite3_deserialize(connection, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);
   if (attached != SQLITE_OK || !make_safe(connection))
-    return base::fail("{}: cannot be opened ({}), export it again", name, sqlite3_errmsg(connection));
-  sqlite3_progress_handler(connection, kOperationsBetweenChecks, is_endless, &state.operations_left);
+    return base::fail("{}: cannot be opened ({}), export it again", name,
+                      sqlite3_errmsg(connection));
+  sqlite3_progress_handler(connection, kOperationsBetweenChecks, is_endless,
+                           &state.operations_left);
   if (!database.read_tables())
-    return base::fail("{}: is cut off or damaged, its tables cannot be found ({}), export or copy it again", name,
-                      base::printable(sqlite3_errmsg(connection)));
+    return base::fail(
+        "{}: is cut off or damaged, its tables cannot be found ({}), export or copy it again", name,
+        base::printable(sqlite3_errmsg(connection)));
   return database;
 }
 
 bool Database::read_tables() {
   // A definition that begins otherwise is none of a table, whatever the file says that it is.
   Statement names(connection_.get(),
-                  "SELECT name FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql GLOB 'CREATE TABLE *'");
+                  "SELECT name FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql GLOB "
+                  "'CREATE TABLE *'");
   std::vector<std::string> found;
   while (names.next()) found.push_back(names.text(0));
   if (!names.is_done()) return false;
   for (std::string const& table : found) {
-    bool const is_table = sqlite3_table_column_metadata(connection_.get(), "main", table.c_str(), nullptr, nullptr, nullptr,
-                                                        nullptr, nullptr, nullptr) == SQLITE_OK;
+    bool const is_table =
+        sqlite3_table_column_metadata(connection_.get(), "main", table.c_str(), nullptr, nullptr,
+                                      nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
     if (!is_table) continue;
     Statement columns(connection_.get(), "PRAGMA main.table_xinfo(" + quoted_name(table) + ")");
     std::vector<std::string>& known = tables_[table];
     constexpr int kName = 1, kHidden = 6;
     while (columns.next())
-      if (columns.integer(kHidden) == 0) known.push_back(columns.text(kName));  // else it is computed
+      if (columns.integer(kHidden) == 0)
+        known.push_back(columns.text(kName));  // else it is computed
   }
   return true;
 }
 
 bool Database::has(std::string_view table, std::string_view column) const {
   auto const found = tables_.find(table);
-  return found != tables_.end() && std::find(found->second.begin(), found->second.end(), column) != found->second.end();
+  return found != tables_.end() &&
+         std::find(found->second.begin(), found->second.end(), column) != found->second.end();
 }
 
 std::vector<std::string_view> Database::tables() const {
@@ -138,7 +158,9 @@ std::vector<std::string_view> Database::tables() const {
 
 bool Database::has_rows(std::string_view table) {
   if (!has(table)) return false;
-  return Statement(connection_.get(), "SELECT 1 FROM main." + quoted_name(table) + " NOT INDEXED LIMIT 1").next();
+  return Statement(connection_.get(),
+                   "SELECT 1 FROM main." + quoted_name(table) + " NOT INDEXED LIMIT 1")
+      .next();
 }
 
 uint64_t Database::page_reads() const {
@@ -151,8 +173,8 @@ uint64_t Database::page_reads() const {
   return reads;
 }
 
-TableScan::TableScan(Database& database, std::string_view table, std::initializer_list<std::string_view> columns,
-                     std::string_view condition)
+TableScan::TableScan(Database& database, std::string_view table,
+                     std::initializer_list<std::string_view> columns, std::string_view condition)
     : database_(database), table_(table), most_text_bytes_(2 * database.state_->file_bytes) {
   if (!database.has(table)) return;
   std::string sql = "SELECT ";
@@ -168,7 +190,8 @@ TableScan::TableScan(Database& database, std::string_view table, std::initialize
     sqlite3_db_status(database.connection_.get(), counter, &current, &highest, 1);
   }
   sqlite3* const connection = database.connection_.get();
-  if (sqlite3_prepare_v2(connection, sql.c_str(), static_cast<int>(sql.size()), &statement_, nullptr) != SQLITE_OK)
+  if (sqlite3_prepare_v2(connection, sql.c_str(), static_cast<int>(sql.size()), &statement_,
+                         nullptr) != SQLITE_OK)
     note_damage(sqlite3_errmsg(connection));
 }
 
@@ -202,7 +225,8 @@ bool TableScan::is_within_bounds() {
   Database::State& state = *database_.state_;
   state.rows_read += rows_ - std::exchange(counted_rows_, rows_);
   if (database_.is_too_much()) return !(is_over_ = true);
-  bool const is_honest = rows_ <= state.file_bytes / kLeastRowBytes && text_bytes_ <= most_text_bytes_ &&
+  bool const is_honest = rows_ <= state.file_bytes / kLeastRowBytes &&
+                         text_bytes_ <= most_text_bytes_ &&
                          database_.page_reads() <= kFewPages + kMostPasses * state.pages;
   if (is_honest) return true;
   is_over_ = true;
@@ -213,9 +237,12 @@ bool TableScan::is_within_bounds() {
 /// One note a table: the last pass over it is the one that takes its rows.
 void TableScan::note_damage(std::string_view why) {
   std::string const table = fmt::format("table {} is damaged behind row ", base::printable(table_));
-  std::string note = fmt::format("{}{} ({}): what follows is missing", table, rows_, base::printable(why));
+  std::string note =
+      fmt::format("{}{} ({}): what follows is missing", table, rows_, base::printable(why));
   auto& notes = database_.state_->damage;
-  auto const known = std::find_if(notes.begin(), notes.end(), [&](std::string const& other) { return other.starts_with(table); });
+  auto const known = std::find_if(notes.begin(), notes.end(), [&](std::string const& other) {
+    return other.starts_with(table);
+  });
   if (known == notes.end())
     notes.push_back(std::move(note));
   else

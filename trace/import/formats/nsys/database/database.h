@@ -1,5 +1,6 @@
-// A database that somebody else made, read in the only way that is safe: real tables, from their first row to their last, columns
-// by name, no expression, view, trigger, index or extension of the file, and no more work than a file of its size can ask for.
+// A database that somebody else made, read in the only way that is safe: real tables, from their
+// first row to their last, columns by name, no expression, view, trigger, index or extension of the
+// file, and no more work than a file of its size can ask for.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,15 @@ namespace stepscope::import::nsys {
 
 class Database {
  public:
-  /// The bytes outlive the database and are not written. `most_rows`: all tables together are read to that many rows. Errors: the
-  /// tables' definitions cannot be read.
-  static base::Expected<Database> open(base::ByteSpan bytes, std::string const& name, uint64_t most_rows);
+  /// The bytes outlive the database and are not written. `most_rows`: all tables together are read
+  /// to that many rows. Errors: the tables' definitions cannot be read.
+  static base::Expected<Database> open(base::ByteSpan bytes, std::string const& name,
+                                       uint64_t most_rows);
 
   /// Real tables, by name.
-  [[nodiscard]] bool has(std::string_view table) const { return tables_.find(table) != tables_.end(); }
+  [[nodiscard]] bool has(std::string_view table) const {
+    return tables_.find(table) != tables_.end();
+  }
   [[nodiscard]] bool has(std::string_view table, std::string_view column) const;
   [[nodiscard]] std::vector<std::string_view> tables() const;
   /// Whether the table has a row; false where that cannot be known.
@@ -56,12 +60,14 @@ class Database {
   std::map<std::string, std::vector<std::string>, std::less<>> tables_;  ///< columns by table
 };
 
-/// One pass over a table. What a column holds that it should not hold reads as SQLite converts it; null reads as 0 or nothing.
+/// One pass over a table. What a column holds that it should not hold reads as SQLite converts it;
+/// null reads as 0 or nothing.
 class TableScan {
  public:
-  /// A table or columns that are not there: no rows, and nulls. `condition`: SQL of ours over columns that are there.
-  TableScan(Database& database, std::string_view table, std::initializer_list<std::string_view> columns,
-            std::string_view condition = {});
+  /// A table or columns that are not there: no rows, and nulls. `condition`: SQL of ours over
+  /// columns that are there.
+  TableScan(Database& database, std::string_view table,
+            std::initializer_list<std::string_view> columns, std::string_view condition = {});
   ~TableScan() { sqlite3_finalize(statement_); }
   TableScan(TableScan const&) = delete;
   TableScan& operator=(TableScan const&) = delete;
@@ -72,8 +78,12 @@ class TableScan {
       return end();
     return ((++rows_ & kCheckMask) != 0 && text_bytes_ <= most_text_bytes_) || is_within_bounds();
   }
-  [[nodiscard]] bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-  [[nodiscard]] int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  [[nodiscard]] bool is_null(int column) const {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+  }
+  [[nodiscard]] int64_t integer(int column) const {
+    return sqlite3_column_int64(statement_, column);
+  }
   [[nodiscard]] double real(int column) const { return sqlite3_column_double(statement_, column); }
   /// Valid until next(), or until the column is read in another way.
   [[nodiscard]] std::string_view text(int column);

@@ -1,5 +1,6 @@
-// The bytes of a SQLite database file as SQLite can read them from memory: unpacked where they are packed, and with a header that
-// tells the truth where the file is cut off or was left in write-ahead mode.
+// The bytes of a SQLite database file as SQLite can read them from memory: unpacked where they are
+// packed, and with a header that tells the truth where the file is cut off or was left in
+// write-ahead mode.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,9 @@ bool is_sqlite(std::string_view head);
 
 class DatabaseImage {
  public:
-  /// The input's bytes outlive the image; they are copied only where they have to be changed. Errors: no database, a database
-  /// that another program is writing, or one that does not fit into memory.
+  /// The input's bytes outlive the image; they are copied only where they have to be changed.
+  /// Errors: no database, a database that another program is writing, or one that does not fit into
+  /// memory.
   static base::Expected<DatabaseImage> open(Input const& input);
 
   [[nodiscard]] base::ByteSpan bytes() const { return bytes_; }

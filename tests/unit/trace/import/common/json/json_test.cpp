@@ -25,17 +25,20 @@ std::string value_of(std::string_view text) {
 }
 
 TEST(JsonCursor, SkipsWholeValues) {
-  EXPECT_EQ(value_of(R"(  {"a": [1, {"b": "]}"}], "c": "\"}"} , 5)"), R"({"a": [1, {"b": "]}"}], "c": "\"}"})");
+  EXPECT_EQ(value_of(R"(  {"a": [1, {"b": "]}"}], "c": "\"}"} , 5)"),
+            R"({"a": [1, {"b": "]}"}], "c": "\"}"})");
   EXPECT_EQ(value_of(R"("a\\",1)"), R"("a\\")");
   EXPECT_EQ(value_of("-1.5e+3,"), "-1.5e+3");
   EXPECT_EQ(value_of("NaN}"), "NaN");
   EXPECT_EQ(value_of("-Infinity]"), "-Infinity");
   std::string const longer(100, 'x');
-  EXPECT_EQ(value_of("[\"" + longer + "\\\"" + longer + "\"] "), "[\"" + longer + "\\\"" + longer + "\"]");
+  EXPECT_EQ(value_of("[\"" + longer + "\\\"" + longer + "\"] "),
+            "[\"" + longer + "\\\"" + longer + "\"]");
 }
 
 TEST(JsonCursor, TellsTheEndOfTheTextFromWhatIsBroken) {
-  for (char const* const cut : {"", " ", "{", R"({"a)", R"({"a")", R"(["a\)", "12", "tru", R"({"a": [1, {"b": 2})"})
+  for (char const* const cut :
+       {"", " ", "{", R"({"a)", R"({"a")", R"(["a\)", "12", "tru", R"({"a": [1, {"b": 2})"})
     EXPECT_EQ(value_of(cut), "end") << cut;
   for (char const* const broken : {"]", "}", ",", "[}", "{]", R"({"a": [})", "&"})
     EXPECT_EQ(value_of(broken), "broken") << broken;
@@ -61,9 +64,12 @@ TEST(JsonCursor, FindsTheEndOfStringsWordsAndSpacesWhereverItIs) {
           std::string text(length, filling);
           if (place < length) text[place] = static_cast<char>(byte);
           char const* const end = text.data() + text.size();
-          ASSERT_EQ(find_string_end(text.data(), end) - text.data(), naive_end(text, ends_string)) << byte;
-          ASSERT_EQ(find_word_end(text.data(), end) - text.data(), naive_end(text, ends_word)) << byte;
-          ASSERT_EQ(find_space_end(text.data(), end) - text.data(), naive_end(text, ends_space)) << byte;
+          ASSERT_EQ(find_string_end(text.data(), end) - text.data(), naive_end(text, ends_string))
+              << byte;
+          ASSERT_EQ(find_word_end(text.data(), end) - text.data(), naive_end(text, ends_word))
+              << byte;
+          ASSERT_EQ(find_space_end(text.data(), end) - text.data(), naive_end(text, ends_space))
+              << byte;
         }
       }
     }
@@ -72,21 +78,25 @@ TEST(JsonCursor, FindsTheEndOfStringsWordsAndSpacesWhereverItIs) {
 
 TEST(JsonCursor, NestingIsBounded) {
   std::string const deep(JsonCursor::kMaxDepth, '['), bomb(1'000'000, '[');
-  EXPECT_EQ(value_of(deep + std::string(JsonCursor::kMaxDepth, ']')), deep + std::string(JsonCursor::kMaxDepth, ']'));
+  EXPECT_EQ(value_of(deep + std::string(JsonCursor::kMaxDepth, ']')),
+            deep + std::string(JsonCursor::kMaxDepth, ']'));
   EXPECT_EQ(value_of(bomb), "broken");
 }
 
 TEST(JsonCursor, VisitsTheMembersOfAnObject) {
   JsonCursor cursor(R"({"a": 1, "b" : "x", "c":[{}]} rest)");
   std::vector<std::string> seen;
-  EXPECT_TRUE(cursor.object([&](std::string_view key) { seen.push_back(std::string(key) + "=" + std::string(cursor.value())); }));
+  EXPECT_TRUE(cursor.object([&](std::string_view key) {
+    seen.push_back(std::string(key) + "=" + std::string(cursor.value()));
+  }));
   EXPECT_THAT(seen, ElementsAre("a=1", "b=\"x\"", "c=[{}]"));
   EXPECT_EQ(cursor.rest(), " rest");
 }
 
 TEST(JsonText, ResolvesEscapesAndReplacesWhatIsNoText) {
   EXPECT_EQ(json_text(R"(a\"b\\c\/d\n\t\u00e9\u20AC\uD83D\uDE00)", 100), "a\"b\\c/d\n\té€😀");
-  EXPECT_EQ(json_text("\xC3\xA9 \xFF \xC0\xAF \xED\xA0\x80 \xF5", 100), "é \uFFFD \uFFFD\uFFFD \uFFFD\uFFFD\uFFFD \uFFFD");
+  EXPECT_EQ(json_text("\xC3\xA9 \xFF \xC0\xAF \xED\xA0\x80 \xF5", 100),
+            "é \uFFFD \uFFFD\uFFFD \uFFFD\uFFFD\uFFFD \uFFFD");
   EXPECT_EQ(json_text(R"(\uD83D \uDE00 \u12 \x \)", 100), "\uFFFD \uFFFD \uFFFD12 \uFFFD ");
   EXPECT_EQ(json_text("\x1b[31m\x7f \xC2\x9B", 100), "\uFFFD[31m\uFFFD \uFFFD");
   EXPECT_EQ(json_text(std::string(1000, 'x'), 10).size(), 10U);
@@ -106,8 +116,8 @@ TEST(Microseconds, AreExactToTheNanosecond) {
 }
 
 TEST(Microseconds, ThatAreNoneOrTooManyAreNone) {
-  for (char const* const bad :
-       {"", "-", ".", "x", "NaN", "Infinity", "1e400", "9300000000000000", "99999999999999999999999", "1.2.3", "1 "})
+  for (char const* const bad : {"", "-", ".", "x", "NaN", "Infinity", "1e400", "9300000000000000",
+                                "99999999999999999999999", "1.2.3", "1 "})
     EXPECT_EQ(parse_microseconds(bad), std::nullopt) << bad;
 }
 

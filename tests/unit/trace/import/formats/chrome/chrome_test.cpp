@@ -1,5 +1,5 @@
-// Chrome trace events: against a naive reader on random traces, whatever the blocks; packed, cut and damaged ones; what PyTorch's
-// profiler says.
+// Chrome trace events: against a naive reader on random traces, whatever the blocks; packed, cut
+// and damaged ones; what PyTorch's profiler says.
 #include "trace/import/formats/chrome/chrome_importer.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ using model::EventKind;
 /// Kind, name, start since the first event, duration.
 using Row = std::tuple<std::string, std::string, int64_t, int64_t>;
 
-base::Expected<model::Trace> read(std::string const& text, size_t block_bytes = 4096, std::string const& name = "trace.json") {
+base::Expected<model::Trace> read(std::string const& text, size_t block_bytes = 4096,
+                                  std::string const& name = "trace.json") {
   return read_chrome_trace(Input(std::as_bytes(std::span(text)), name), block_bytes);
 }
 
@@ -40,7 +41,8 @@ std::multiset<Row> events_of(model::Trace const& trace) {
   std::multiset<Row> rows;
   int64_t const first = trace.time_range().first;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row) - first, trace.end(row) - trace.start(row));
+    rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row) - first,
+                 trace.end(row) - trace.start(row));
   }
   return rows;
 }
@@ -51,7 +53,9 @@ class RandomTrace {
   explicit RandomTrace(uint32_t seed, int events) : random_(seed) {
     Json list = Json::array();
     for (int i = 0; i < events; ++i) list.push_back(event());
-    json_ = {{"displayTimeUnit", "ms"}, {"traceEvents", list}, {"otherData", {{"version", "},{\"ph\":\"X\"}"}}}};
+    json_ = {{"displayTimeUnit", "ms"},
+             {"traceEvents", list},
+             {"otherData", {{"version", "},{\"ph\":\"X\"}"}}}};
   }
   [[nodiscard]] Json const& json() const { return json_; }
   /// By a document tree, and doubles: times are small here.
@@ -71,8 +75,16 @@ class RandomTrace {
   static int64_t ns(Json const& us) { return std::llround(us.get<double>() * 1000); }
   int below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
   Json event() {
-    static std::vector<std::string> const names = {
-        "a", "},{", "\"},\n  {\"ph\": \"X\", \"ts\": 1}", "back\\slash", "tab\t", "ü€😀", "", std::string(300, 'n'), "{[", "]}"};
+    static std::vector<std::string> const names = {"a",
+                                                   "},{",
+                                                   "\"},\n  {\"ph\": \"X\", \"ts\": 1}",
+                                                   "back\\slash",
+                                                   "tab\t",
+                                                   "ü€😀",
+                                                   "",
+                                                   std::string(300, 'n'),
+                                                   "{[",
+                                                   "]}"};
     Json e = {{"ph", below(10) == 0 ? "i" : "X"},
               {"cat", below(2) == 0 ? "cpu_op" : "mine"},
               {"name", names[static_cast<size_t>(below(static_cast<int>(names.size())))]},
@@ -111,7 +123,8 @@ TEST(ChromeTrace, IsReadPacked) {
   RandomTrace const made(99, 3000);
   std::string const text = made.json().dump();
   for (std::string const& packed :
-       {packed_by_gzip(text), packed_by_zstd(text), packed_by_gzip(text.substr(0, 1000)) + packed_by_gzip(text.substr(1000)),
+       {packed_by_gzip(text), packed_by_zstd(text),
+        packed_by_gzip(text.substr(0, 1000)) + packed_by_gzip(text.substr(1000)),
         packed_by_zstd(text.substr(0, 1000)) + packed_by_zstd(text.substr(1000)),
         packed_by_gzip(text) + std::string(512, '\0')}) {
     for (size_t const block : {300U, 10'000U}) {
@@ -149,7 +162,8 @@ TEST(ChromeTrace, ThatIsPackedAndCutKeepsWhatIsWhole) {
     EXPECT_THAT(trace->log().notes, Contains(HasSubstr("data are")));
   }
   std::string damaged = packed_by_gzip(text);
-  for (size_t at = damaged.size() / 2; at < damaged.size() / 2 + 64; ++at) damaged[at] = static_cast<char>(~damaged[at]);
+  for (size_t at = damaged.size() / 2; at < damaged.size() / 2 + 64; ++at)
+    damaged[at] = static_cast<char>(~damaged[at]);
   auto const trace = read(damaged);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_TRUE(trace->log().truncated);
@@ -158,13 +172,16 @@ TEST(ChromeTrace, ThatIsPackedAndCutKeepsWhatIsWhole) {
 TEST(ChromeTrace, SaysWhereItIsCutWhateverTheBlocks) {
   std::string text = R"({"traceEvents": [)";
   for (int i = 0; i < 30; ++i)
-    text += fmt::format(R"({}{{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": {}, "dur": 1}})", i > 0 ? ",\n" : "", i);
+    text += fmt::format(R"({}{{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": {}, "dur": 1}})",
+                        i > 0 ? ",\n" : "", i);
   size_t const last = text.rfind('{');
   text.resize(last + 20);
   for (size_t const block : {70, 100, 333, 1 << 20}) {
     auto const trace = read(text, block);
     ASSERT_TRUE(trace) << trace.error().message;
-    EXPECT_THAT(trace->log().notes, Contains(HasSubstr(fmt::format("in the middle of an event, at byte {}:", last)))) << block;
+    EXPECT_THAT(trace->log().notes,
+                Contains(HasSubstr(fmt::format("in the middle of an event, at byte {}:", last))))
+        << block;
   }
 }
 
@@ -172,8 +189,9 @@ TEST(ChromeTrace, BombsAreRefused) {
   std::string const bomb = "{\"traceEvents\": [" + std::string(size_t{600} << 20U, ' ');
   auto const trace = read(packed_by_zstd(bomb));
   ASSERT_FALSE(trace && trace->log().notes.empty());
-  EXPECT_THAT(trace ? trace->log().notes.front() + trace->log().notes.back() : trace.error().message,
-              HasSubstr("unpacks to more than"));
+  EXPECT_THAT(
+      trace ? trace->log().notes.front() + trace->log().notes.back() : trace.error().message,
+      HasSubstr("unpacks to more than"));
 }
 
 TEST(ChromeTrace, WhatIsNoEventIsLeftOutAndCounted) {
@@ -184,7 +202,8 @@ TEST(ChromeTrace, WhatIsNoEventIsLeftOutAndCounted) {
   auto const trace = read(text);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(events_of(*trace),
-            (std::multiset<Row>{{"range", "a", 0, 1000}, {"range", "c", 2000, 1000}, {"range", "back", 8000, 0}}));
+            (std::multiset<Row>{
+                {"range", "a", 0, 1000}, {"range", "c", 2000, 1000}, {"range", "back", 8000, 0}}));
   EXPECT_EQ(trace->log().negative_durations, 1U);
   EXPECT_EQ(trace->log().unknown_events, 1U);
   EXPECT_THAT(trace->log().notes, Contains(HasSubstr("2 events have no time")));
@@ -206,12 +225,15 @@ std::multiset<std::string> names_of(std::string const& text) {
 }
 
 TEST(ChromeTrace, WhatFollowsSomethingBrokenIsRead) {
-  std::string const b = R"({"ph":"X","name":"b","ts":2,"dur":1})", c = R"({"ph":"X","name":"c","ts":3,"dur":1})";
+  std::string const b = R"({"ph":"X","name":"b","ts":2,"dur":1})",
+                    c = R"({"ph":"X","name":"c","ts":3,"dur":1})";
   std::multiset<std::string> const both = {"b", "c"};
   EXPECT_EQ(names_of(R"([{"ph":"X","name":"a","ts":},)" + b + "," + c + "]"), both);
   EXPECT_EQ(names_of("[5," + b + "," + c + "]"), both);
   EXPECT_EQ(names_of("[null,[{}]," + b + "," + c + ",7]"), both);
-  EXPECT_EQ(names_of(R"({"traceEvents":[{"ph":"X" "name":"bad","args":{"l":[{"x":1},{"y":2}]}},)" + b + "," + c + "]}"), both);
+  EXPECT_EQ(names_of(R"({"traceEvents":[{"ph":"X" "name":"bad","args":{"l":[{"x":1},{"y":2}]}},)" +
+                     b + "," + c + "]}"),
+            both);
 }
 
 TEST(ChromeTrace, WhatStandsBehindABrokenLastEventIsRead) {
@@ -233,7 +255,8 @@ TEST(ChromeTrace, AQuoteTooManyLosesLittle) {
   std::string text = "[";
   for (int i = 0; i < 40'000; ++i) {
     std::string const note = i == 10 ? "\"" : "2";
-    text += (i > 0 ? ",\n" : "") + fmt::format(R"({{"ph":"X","name":"e","ts":{},"dur":1,"args":{{"n":{}}}}})", i, note);
+    text += (i > 0 ? ",\n" : "") +
+            fmt::format(R"({{"ph":"X","name":"e","ts":{},"dur":1,"args":{{"n":{}}}}})", i, note);
   }
   text += "]";
   auto const trace = read(text, 10'000);
@@ -242,7 +265,8 @@ TEST(ChromeTrace, AQuoteTooManyLosesLittle) {
   EXPECT_FALSE(trace->log().notes.empty());
 }
 
-/// Looking for the end of the events, and through what has none, is bounded: quadratic, these would take hours.
+/// Looking for the end of the events, and through what has none, is bounded: quadratic, these would
+/// take hours.
 TEST(ChromeTrace, WhatIsBrokenAllOverIsReadInLinearTime) {
   std::string brackets = "[{\"ph\" 1},", opened = "[";
   for (int i = 0; i < 1'000'000; ++i) brackets += "},]";
@@ -253,10 +277,11 @@ TEST(ChromeTrace, WhatIsBrokenAllOverIsReadInLinearTime) {
 }
 
 TEST(ChromeTrace, ImpossibleTimesAreMoved) {
-  for (char const* const text :
-       {R"([{"ph":"i","ts":-9200000000000000},{"ph":"B","ts":100000000000000},{"ph":"E","ts":0}])",
-        R"([{"ph":"i","ts":-9200000000000000},{"ph":"i","ts":-1},{"ph":"B","ts":9200000000000000}])",
-        R"([{"ph":"X","ts":-9200000000000000,"dur":1},{"ph":"X","ts":9200000000000000,"dur":9200000000000000}])"}) {
+  for (
+      char const* const text :
+      {R"([{"ph":"i","ts":-9200000000000000},{"ph":"B","ts":100000000000000},{"ph":"E","ts":0}])",
+       R"([{"ph":"i","ts":-9200000000000000},{"ph":"i","ts":-1},{"ph":"B","ts":9200000000000000}])",
+       R"([{"ph":"X","ts":-9200000000000000,"dur":1},{"ph":"X","ts":9200000000000000,"dur":9200000000000000}])"}) {
     auto const trace = read(text);
     ASSERT_TRUE(trace) << trace.error().message;
     auto const [first, last] = trace->time_range();
@@ -267,7 +292,8 @@ TEST(ChromeTrace, ImpossibleTimesAreMoved) {
 
 TEST(ChromeTrace, TracksAreBounded) {
   std::string text = "[";
-  for (size_t i = 0; i < kMostTracks + 100; ++i) text += fmt::format("{{\"ph\":\"i\",\"tid\":\"t{}\",\"ts\":{}}},", i, i);
+  for (size_t i = 0; i < kMostTracks + 100; ++i)
+    text += fmt::format("{{\"ph\":\"i\",\"tid\":\"t{}\",\"ts\":{}}},", i, i);
   auto const trace = read(text, 100'000);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->event_count(), kMostTracks + 100);
@@ -282,7 +308,8 @@ TEST(ChromeTrace, OfBeginsAndEndsAloneIsOne) {
 }
 
 TEST(ChromeTrace, WhatIsNoTraceIsAnError) {
-  for (char const* const text : {"{}", "{\"a\": 1}", "{\"traceEvents\": 5}", "[]", "{\"traceEvents\": []}", "{\"a\":"}) {
+  for (char const* const text :
+       {"{}", "{\"a\": 1}", "{\"traceEvents\": 5}", "[]", "{\"traceEvents\": []}", "{\"a\":"}) {
     auto const trace = read(text);
     ASSERT_FALSE(trace) << text;
     EXPECT_THAT(trace.error().message, HasSubstr("trace.json")) << text;
@@ -311,7 +338,8 @@ TEST(ChromeTrace, BeginsAndEndsAreRanges) {
                                                    {"range", "read", 1'000, 6'000},
                                                    {"range", "read", 2'000, 2'000},
                                                    {"range", "last", 20'000, 1'000}}));
-  EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 range never ends; it is"), HasSubstr("1 end of ranges has")));
+  EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 range never ends; it is"),
+                                                       HasSubstr("1 end of ranges has")));
 }
 
 TEST(ChromeTrace, AsynchronousRangesAreToldApartByEitherKindOfId) {
@@ -328,7 +356,8 @@ TEST(ChromeTrace, AsynchronousRangesAreToldApartByEitherKindOfId) {
 }
 
 TEST(ChromeTrace, CountersAreSeries) {
-  auto const trace = read(R"([{"ph":"C","name":"memory","pid":1,"ts":1,"args":{"used":5,"free":1e3}},
+  auto const trace =
+      read(R"([{"ph":"C","name":"memory","pid":1,"ts":1,"args":{"used":5,"free":1e3}},
                               {"ph":"C","name":"memory","pid":1,"ts":2,"args":{"used":6.5,"free":"x","deep":[1]}}])");
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->event_count(), 3U);
@@ -428,7 +457,8 @@ TEST(Kineto, DeviceOpsAreOnTheirStreamsWithTheirDetails) {
   EXPECT_EQ(wait.source_correlation, 12U);
 }
 
-/// As roctracer's traces are: ops say nothing, each is followed by the end of the arrow from its call.
+/// As roctracer's traces are: ops say nothing, each is followed by the end of the arrow from its
+/// call.
 std::string trace_with_arrows(int count, char const* category, int shift_us) {
   std::string events;
   for (int i = 1; i <= count; ++i) {
@@ -477,7 +507,8 @@ TEST(Kineto, ArrowsOfOtherThingsLinkNothing) {
 
 TEST(Kineto, CollectivesSayWhatTheyCommunicate) {
   model::Trace const trace = kineto();
-  auto const& gather = trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllGather"));
+  auto const& gather =
+      trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllGather"));
   EXPECT_EQ(gather.op, model::CollectiveOp::kAllGather);
   EXPECT_EQ(gather.bytes, 1600U);  // the whole array
   EXPECT_EQ(gather.participants, 8U);
@@ -485,11 +516,13 @@ TEST(Kineto, CollectivesSayWhatTheyCommunicate) {
   EXPECT_NE(gather.communicator, 0U);
   EXPECT_EQ(gather.algorithm, model::CollectiveAlgorithm::kRing);
   EXPECT_EQ(gather.channels, 16U);
-  auto const& reduce = trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllReduce"));
+  auto const& reduce =
+      trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllReduce"));
   EXPECT_EQ(reduce.op, model::CollectiveOp::kAllReduce);
   EXPECT_EQ(reduce.protocol, model::CollectiveProtocol::kLl128);
   EXPECT_EQ(reduce.communicator, 0U);
-  EXPECT_EQ(trace.track(row_of(trace, EventKind::kCollective)).stream_kind, model::StreamKind::kCommunication);
+  EXPECT_EQ(trace.track(row_of(trace, EventKind::kCollective)).stream_kind,
+            model::StreamKind::kCommunication);
 }
 
 TEST(Kineto, HostEventsAreWhatTheyMean) {
@@ -499,9 +532,11 @@ TEST(Kineto, HostEventsAreWhatTheyMean) {
   EXPECT_EQ(trace.track(step).name, "thread 60 (python)");
   EXPECT_EQ(trace.end(step) - trace.start(step), 900'500);
   EXPECT_EQ(trace.track(row_of(trace, EventKind::kInputWait)).name, "thread 60 (python)");
-  EXPECT_EQ(trace.detail<model::SyncDetail>(row_of(trace, EventKind::kSync)).sync, model::SyncKind::kStream);
+  EXPECT_EQ(trace.detail<model::SyncDetail>(row_of(trace, EventKind::kSync)).sync,
+            model::SyncKind::kStream);
   EXPECT_EQ(trace.name(row_of(trace, EventKind::kOverhead)), "Buffer Flush");
-  auto const& memory = trace.detail<model::MemoryDetail>(row_of(trace, EventKind::kMemory, "[memory]"));
+  auto const& memory =
+      trace.detail<model::MemoryDetail>(row_of(trace, EventKind::kMemory, "[memory]"));
   EXPECT_EQ(memory.op, model::MemoryOp::kFree);
   EXPECT_EQ(memory.bytes, 512U);
   EXPECT_EQ(memory.allocated_bytes, 3000U);
@@ -512,8 +547,8 @@ TEST(Kineto, HostEventsAreWhatTheyMean) {
 
 TEST(Kineto, ACommunicatorIsTheSameOnAllRanksAndAnotherForOtherGroups) {
   auto const communicator = [](std::string const& group, std::string const& ranks) {
-    return read_kineto_arguments(R"({"Collective name": "allreduce", "Process Group Name": ")" + group +
-                                 R"(", "Process Group Ranks": ")" + ranks + "\"}")
+    return read_kineto_arguments(R"({"Collective name": "allreduce", "Process Group Name": ")" +
+                                 group + R"(", "Process Group Ranks": ")" + ranks + "\"}")
         .collective.communicator;
   };
   EXPECT_EQ(communicator("1", "[0, 1]"), communicator("1", "[0, 1]"));
@@ -522,8 +557,8 @@ TEST(Kineto, ACommunicatorIsTheSameOnAllRanksAndAnotherForOtherGroups) {
 }
 
 TEST(Kineto, OfAMessageBothRanksAreKnownAndItsOwnNumberIsNone) {
-  auto const trace =
-      read(R"json({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 5, "world_size": 8}, "traceEvents": [
+  auto const trace = read(
+      R"json({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 5, "world_size": 8}, "traceEvents": [
     {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(x)", "pid": 0, "tid": 7, "ts": 10, "dur": 4, "args": {"device": 0, "stream": 7,
      "Collective name": "send", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 2, "dtype": "Float", "Process Group Name": "3",
      "Process Group Ranks": "[5, 7]", "Rank": 1, "Dst Rank": 7, "Seq": 12}},
@@ -571,11 +606,14 @@ TEST(Importers, KnowATraceByItsContent) {
   EXPECT_EQ(importer(packed_by_gzip(kKineto)), "PyTorch or Chrome JSON");
   EXPECT_EQ(importer(packed_by_zstd(kKineto)), "PyTorch or Chrome JSON");
   EXPECT_EQ(importer(R"( [ {"ph": "X"} ])"), "PyTorch or Chrome JSON");
-  EXPECT_EQ(importer("{\"long\": \"" + std::string(200'000, 'x') + "\", \"traceEvents\": []}"), "PyTorch or Chrome JSON");
-  for (std::string const& other : {std::string("{\"schema\": 1, \"findings\": []}"), std::string("[1, 2]"), std::string("hello"),
-                                   std::string(), packed_by_gzip("hello"), std::string("\x1F\x8B")})
+  EXPECT_EQ(importer("{\"long\": \"" + std::string(200'000, 'x') + "\", \"traceEvents\": []}"),
+            "PyTorch or Chrome JSON");
+  for (std::string const& other :
+       {std::string("{\"schema\": 1, \"findings\": []}"), std::string("[1, 2]"),
+        std::string("hello"), std::string(), packed_by_gzip("hello"), std::string("\x1F\x8B")})
     EXPECT_EQ(importer(other), "none");
-  EXPECT_TRUE(has_trace_name("a.json.gz") && has_trace_name("a.json") && has_trace_name("b.json.zst"));
+  EXPECT_TRUE(has_trace_name("a.json.gz") && has_trace_name("a.json") &&
+              has_trace_name("b.json.zst"));
   EXPECT_FALSE(has_trace_name("a.txt.gz"));
 }
 

@@ -1,4 +1,5 @@
-// Whose events a file of PyTorch's profiler holds: the rank of its process in each group, and several processes that were merged.
+// Whose events a file of PyTorch's profiler holds: the rank of its process in each group, and
+// several processes that were merged.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,8 +31,9 @@ TEST(Kineto, ACollectiveThatDoesNotSayItsRankInTheGroupHasThatOfItsProcess) {
   };
   auto const trace = read_kineto(
       R"json({"schemaVersion": 1, "distributedInfo": {"rank": 5, "world_size": 8}, "traceEvents": [)json" +
-          collective("", "[2, 5, 7]") + "," + collective(R"(, "Rank": 2)", "[2, 5, 7]") + "," + collective("", "[0, 1, 7]") +
-          "," + collective(R"(, "Global rank start": 1, "Global rank stride": 2)", "[1, ...]") + "]}",
+          collective("", "[2, 5, 7]") + "," + collective(R"(, "Rank": 2)", "[2, 5, 7]") + "," +
+          collective("", "[0, 1, 7]") + "," +
+          collective(R"(, "Global rank start": 1, "Global rank stride": 2)", "[1, ...]") + "]}",
       200);
   ASSERT_TRUE(trace) << trace.error().message;
   std::vector<int32_t> ranks;
@@ -53,18 +55,22 @@ TEST(Kineto, ProcessesThatWereMergedIntoOneFileAreTold) {
     EXPECT_TRUE(trace);
     return trace ? trace->log().notes : std::vector<std::string>();
   };
-  EXPECT_THAT(notes(event("cuda_runtime", 55, 0) + event("kernel", 0, 0) + event("kernel", 1, 1)), ::testing::IsEmpty());
-  auto const shared =
-      notes(event("cuda_runtime", 54, 0) + event("cuda_runtime", 55, 0) + event("kernel", 0, 0) + event("kernel", 3, 0, 20));
-  EXPECT_THAT(shared, ElementsAre(::testing::AllOf(HasSubstr("process 54, rank 1: train.py (process 55)"),
-                                                   HasSubstr("streams of device 0:"))));
-  auto const apart =
-      notes(event("cuda_runtime", 54, 0) + event("kernel", 0, 0) + event("cuda_runtime", 55, 0) + event("kernel", 1, 1));
+  EXPECT_THAT(notes(event("cuda_runtime", 55, 0) + event("kernel", 0, 0) + event("kernel", 1, 1)),
+              ::testing::IsEmpty());
+  auto const shared = notes(event("cuda_runtime", 54, 0) + event("cuda_runtime", 55, 0) +
+                            event("kernel", 0, 0) + event("kernel", 3, 0, 20));
+  EXPECT_THAT(shared,
+              ElementsAre(::testing::AllOf(HasSubstr("process 54, rank 1: train.py (process 55)"),
+                                           HasSubstr("streams of device 0:"))));
+  auto const apart = notes(event("cuda_runtime", 54, 0) + event("kernel", 0, 0) +
+                           event("cuda_runtime", 55, 0) + event("kernel", 1, 1));
   EXPECT_THAT(apart, ElementsAre(HasSubstr("each has devices of its own")));
 }
 
-/// Two ranks' launches 1 to 4 and their kernels on device 0 and stream 7; `device`, `host`: their processes.
-std::string merged_ranks(std::array<std::string, 2> const& device, std::array<std::string, 2> const& host, int shift_us) {
+/// Two ranks' launches 1 to 4 and their kernels on device 0 and stream 7; `device`, `host`: their
+/// processes.
+std::string merged_ranks(std::array<std::string, 2> const& device,
+                         std::array<std::string, 2> const& host, int shift_us) {
   std::string events;
   for (int rank = 0; rank < 2; ++rank)
     for (int i = 1; i <= 4; ++i) {
@@ -80,10 +86,11 @@ std::string merged_ranks(std::array<std::string, 2> const& device, std::array<st
 
 TEST(Kineto, RanksThatWereMergedHaveADeviceEach) {
   using Pair = std::array<std::string, 2>;
-  std::vector<std::pair<Pair, Pair>> const merged = {{Pair{"[TP00] 0", "[TP01] 0"}, Pair{"[TP00] 1000", "[TP01] 1000"}},
-                                                     {Pair{"rank0_0", "rank10_0"}, Pair{"rank0_1000", "rank10_1000"}},
-                                                     {Pair{"0", "100000"}, Pair{"1000", "101000"}},
-                                                     {Pair{"0", "1"}, Pair{"1000", "1001"}}};
+  std::vector<std::pair<Pair, Pair>> const merged = {
+      {Pair{"[TP00] 0", "[TP01] 0"}, Pair{"[TP00] 1000", "[TP01] 1000"}},
+      {Pair{"rank0_0", "rank10_0"}, Pair{"rank0_1000", "rank10_1000"}},
+      {Pair{"0", "100000"}, Pair{"1000", "101000"}},
+      {Pair{"0", "1"}, Pair{"1000", "1001"}}};
   for (auto const& [device, host] : merged) {
     auto const trace = read_kineto(merged_ranks(device, host, 5), 300);
     ASSERT_TRUE(trace);
@@ -99,7 +106,8 @@ TEST(Kineto, RanksThatWereMergedHaveADeviceEach) {
       device_of[trace->columns().track[row].value] = trace->track(op.value).device;
     }
     EXPECT_EQ(device_of.size(), 2U);
-    EXPECT_NE(device_of.begin()->second, device_of.rbegin()->second) << "each launch has the op of its own rank";
+    EXPECT_NE(device_of.begin()->second, device_of.rbegin()->second)
+        << "each launch has the op of its own rank";
   }
 }
 
@@ -109,12 +117,15 @@ TEST(Kineto, StreamsOfOneDeviceMayLieInSeveralProcesses) {
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->devices().size(), 1U);
   EXPECT_EQ(trace->log().overlapping_slices, 0U);
-  auto const is_stream = [](model::Track const& track) { return track.kind == model::TrackKind::kStream; };
+  auto const is_stream = [](model::Track const& track) {
+    return track.kind == model::TrackKind::kStream;
+  };
   EXPECT_EQ(std::count_if(trace->tracks().begin(), trace->tracks().end(), is_stream), 1);
 }
 
 TEST(Kineto, AFileThatSaysTwoRanksIsTakenAsTheFirst) {
-  auto const trace = read_kineto(R"json({"distributedInfo": {"rank": 2, "world_size": 4}, "traceEvents": [
+  auto const trace =
+      read_kineto(R"json({"distributedInfo": {"rank": 2, "world_size": 4}, "traceEvents": [
       {"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}], "distributedInfo": {"rank": 3, "world_size": 4}})json");
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->info().rank, 2);

@@ -1,4 +1,5 @@
-// Dumps of PyTorch's flight recorder: what they say, worked out by hand, in both of their forms; cut, damaged and hostile ones.
+// Dumps of PyTorch's flight recorder: what they say, worked out by hand, in both of their forms;
+// cut, damaged and hostile ones.
 #include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
 
 #include <unistd.h>
@@ -40,7 +41,8 @@ using ::testing::Not;
 constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
 constexpr int64_t kMs = 1'000'000;
 
-base::Expected<model::Trace> read_bytes(std::string const& bytes, std::string const& name = "nccl_trace_rank_1") {
+base::Expected<model::Trace> read_bytes(std::string const& bytes,
+                                        std::string const& name = "nccl_trace_rank_1") {
   return read_flight_recorder_dump(Input(std::as_bytes(std::span(bytes)), name));
 }
 model::Trace read_dump_json(Json const& dump, std::string const& name = "nccl_trace_rank_1") {
@@ -57,8 +59,9 @@ struct Row {
 std::vector<Row> rows_of(model::Trace const& trace) {
   std::vector<Row> rows;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    rows.push_back({trace.track(row).name, std::string(kind_info(trace.kind(row)).name), std::string(trace.name(row)),
-                    trace.start(row), trace.end(row) - trace.start(row), trace.detail<CollectiveDetail>(row)});
+    rows.push_back({trace.track(row).name, std::string(kind_info(trace.kind(row)).name),
+                    std::string(trace.name(row)), trace.start(row),
+                    trace.end(row) - trace.start(row), trace.detail<CollectiveDetail>(row)});
   return rows;
 }
 std::vector<std::string> names_of(model::Trace const& trace) {
@@ -68,8 +71,10 @@ std::vector<std::string> names_of(model::Trace const& trace) {
 }
 
 TEST(FlightRecorder, ACallLastsFromTheCallUntilItWasSeenToBeOver) {
-  model::Trace const trace = read_dump_json(
-      flight_dump({flight_entry(0, "all_reduce", 1, kEpoch), flight_entry(1, "_all_gather_base", 2, kEpoch + 5)}, "[0, 1]"));
+  model::Trace const trace =
+      read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch),
+                                  flight_entry(1, "_all_gather_base", 2, kEpoch + 5)},
+                                 "[0, 1]"));
   EXPECT_EQ(trace.info().tool, "PyTorch flight recorder");
   EXPECT_EQ(trace.info().rank, 1);
   EXPECT_EQ(trace.info().world_size, 2);
@@ -102,7 +107,8 @@ TEST(FlightRecorder, ThePickleAndTheJsonAreTheSameTrace) {
                   support::pending(flight_entry(5, "reduce_scatter \"x\" \\ ü", 2, kEpoch + 7))};
   entries[0]["duration_ms"] = 1.25;
   Json const dump = flight_dump(entries, "[0, 1]");
-  auto const pickled = read_bytes(FlightPickle::of(dump)), json = read_bytes(dump.dump()), indented = read_bytes(dump.dump(2));
+  auto const pickled = read_bytes(FlightPickle::of(dump)), json = read_bytes(dump.dump()),
+             indented = read_bytes(dump.dump(2));
   ASSERT_TRUE(pickled && json && indented);
   for (auto const* const other : {&*json, &*indented}) {
     auto const a = rows_of(*pickled), b = rows_of(*other);
@@ -125,17 +131,21 @@ TEST(FlightRecorder, AGroupHasTheNumberThatTheProfilersTraceGivesIt) {
     if (r < 30) text += fmt::format("{}{}", r > 0 ? ", " : "", r);
   }
   for (auto const& [of_dump, of_profiler] :
-       {std::pair<std::string, std::string>{"[0, 1]", "[0, 1]"}, {"[" + ranks + "]", "[" + text + ", ...]"}}) {
-    model::Trace const trace = read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch)}, of_dump));
+       {std::pair<std::string, std::string>{"[0, 1]", "[0, 1]"},
+        {"[" + ranks + "]", "[" + text + ", ...]"}}) {
+    model::Trace const trace =
+        read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch)}, of_dump));
     auto const arguments = read_kineto_arguments(
-        R"json({"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": ")json" + of_profiler + "\"}");
+        R"json({"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": ")json" +
+        of_profiler + "\"}");
     EXPECT_NE(arguments.collective.communicator, 0U);
     EXPECT_EQ(trace.detail<CollectiveDetail>(0).communicator, arguments.collective.communicator);
   }
 }
 
 TEST(FlightRecorder, DurationsAreOfTheDeviceAtTheLatestPossibleTime) {
-  Json entries = {flight_entry(0, "all_reduce", 1, kEpoch), flight_entry(1, "all_reduce", 2, kEpoch + 1 * kMs),
+  Json entries = {flight_entry(0, "all_reduce", 1, kEpoch),
+                  flight_entry(1, "all_reduce", 2, kEpoch + 1 * kMs),
                   flight_entry(2, "all_reduce", 3, kEpoch + 2 * kMs)};
   double const durations[] = {2.5, 1.5, 4};
   for (int i = 0; i < 3; ++i) {
@@ -153,8 +163,8 @@ TEST(FlightRecorder, DurationsAreOfTheDeviceAtTheLatestPossibleTime) {
       EXPECT_EQ(row.detail.state, CollectiveState::kUnknown) << "of calls only";
     }
   // The last ends when it was seen; the others before the next begins: they share a stream.
-  EXPECT_THAT(spans,
-              ElementsAre(std::pair(92 * kMs, 94'500'000), std::pair(94'500'000, 96 * kMs), std::pair(96 * kMs, 100 * kMs)));
+  EXPECT_THAT(spans, ElementsAre(std::pair(92 * kMs, 94'500'000), std::pair(94'500'000, 96 * kMs),
+                                 std::pair(96 * kMs, 100 * kMs)));
   EXPECT_EQ(trace.log().overlapping_slices, 0U);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("latest possible")));
 }
@@ -164,22 +174,27 @@ TEST(FlightRecorder, WhatDidNotCompleteSaysHowFarItCame) {
                   support::pending(flight_entry(1, "all_reduce", 2, kEpoch + kMs), "started"),
                   support::pending(flight_entry(2, "broadcast", 3, kEpoch + 2 * kMs))};
   entries[0]["time_discovered_started_ns"] = kEpoch + 10;
-  entries[1]["frames"] = {{{"name", "all_reduce"}, {"filename", "/lib/torch/distributed.py"}, {"line", 9}},
-                          {{"name", "backward"}, {"filename", "/job/train.py"}, {"line", 34}}};
+  entries[1]["frames"] = {
+      {{"name", "all_reduce"}, {"filename", "/lib/torch/distributed.py"}, {"line", 9}},
+      {{"name", "backward"}, {"filename", "/job/train.py"}, {"line", 34}}};
   model::Trace const trace = read_dump_json(flight_dump(entries, "[0, 1]"));
   auto const rows = rows_of(trace);
-  EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "all_reduce, started, not completed", "broadcast, not started"));
+  EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "all_reduce, started, not completed",
+                                           "broadcast, not started"));
   EXPECT_EQ(rows[1].detail.state, CollectiveState::kStarted);
   EXPECT_EQ(rows[1].start + rows[1].dur, 150 * kMs) << "until the last thing that the dump tells";
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 calls had not completed")));
-  EXPECT_THAT(trace.log().notes,
-              Contains(HasSubstr("all_reduce 2 of group 0 (default_pg), started, not completed, called in backward "
-                                 "(/job/train.py:34)")));
+  EXPECT_THAT(
+      trace.log().notes,
+      Contains(HasSubstr(
+          "all_reduce 2 of group 0 (default_pg), started, not completed, called in backward "
+          "(/job/train.py:34)")));
 }
 
 TEST(FlightRecorder, WithoutTimingWhetherACallStartedIsNotSaid) {
-  model::Trace const trace = read_dump_json(flight_dump({support::pending(flight_entry(0, "all_reduce", 1, kEpoch))}, "[0, 1]"));
+  model::Trace const trace = read_dump_json(
+      flight_dump({support::pending(flight_entry(0, "all_reduce", 1, kEpoch))}, "[0, 1]"));
   EXPECT_THAT(names_of(trace), ElementsAre("all_reduce, not completed"));
 }
 
@@ -193,9 +208,10 @@ Json of_gloo(Json entry) {
 
 TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
   Json const other = support::pending(flight_entry(2, "all_reduce", 3, kEpoch + 9 * kMs));
-  model::Trace const trace = read_dump_json(flight_dump(
-      {of_gloo(flight_entry(0, "all_reduce", 1, kEpoch)), of_gloo(flight_entry(1, "broadcast", 2, kEpoch + kMs)), other},
-      "[0, 1]"));
+  model::Trace const trace =
+      read_dump_json(flight_dump({of_gloo(flight_entry(0, "all_reduce", 1, kEpoch)),
+                                  of_gloo(flight_entry(1, "broadcast", 2, kEpoch + kMs)), other},
+                                 "[0, 1]"));
   auto const rows = rows_of(trace);
   EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "broadcast", "all_reduce, not completed"));
   EXPECT_EQ(rows[0].detail.state, CollectiveState::kCalled);
@@ -203,17 +219,20 @@ TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
   EXPECT_EQ(rows[0].detail.op, CollectiveOp::kAllReduce);
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued) << "NCCL's";
   EXPECT_THAT(trace.log().notes,
-              Contains(HasSubstr("of 2 calls is told that and when the host made them, not whether they ended")));
+              Contains(HasSubstr(
+                  "of 2 calls is told that and when the host made them, not whether they ended")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("one call had not completed")));
 }
 
 TEST(FlightRecorder, OfNcclsWhatIsRetiredAndNotCompletedHasTimedOutWhereOthersCompleted) {
   Json timed_out = support::pending(flight_entry(1, "all_reduce", 2, kEpoch + kMs));
   timed_out["retired"] = true;
-  auto const with_others = rows_of(read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch), timed_out}, "[0, 1]")));
+  auto const with_others = rows_of(
+      read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch), timed_out}, "[0, 1]")));
   EXPECT_EQ(with_others[1].detail.state, CollectiveState::kEnqueued);
   auto const alone = rows_of(read_dump_json(flight_dump({timed_out}, "[0, 1]")));
-  EXPECT_EQ(alone[0].detail.state, CollectiveState::kCalled) << "of a recorder that tells nothing of any";
+  EXPECT_EQ(alone[0].detail.state, CollectiveState::kCalled)
+      << "of a recorder that tells nothing of any";
 }
 
 TEST(FlightRecorder, OperationsOfACoalescedLaunchCameAsFarAsIt) {
@@ -228,13 +247,15 @@ TEST(FlightRecorder, OperationsOfACoalescedLaunchCameAsFarAsIt) {
 }
 
 TEST(FlightRecorder, MessagesSayWhoSendsToWhomInTheJob) {
-  Json send = flight_entry(0, "send 0->1", 0, kEpoch), receive = flight_entry(1, "recv 0<-1", 0, kEpoch + 1);
+  Json send = flight_entry(0, "send 0->1", 0, kEpoch),
+       receive = flight_entry(1, "recv 0<-1", 0, kEpoch + 1);
   for (Json* const entry : {&send, &receive}) {
     (*entry)["is_p2p"] = true;
     (*entry)["p2p_seq_id"] = 5;
     (*entry)["duration_ms"] = 1;
   }
-  model::Trace const trace = read_dump_json(flight_dump({send, receive}, "[4, 6]"), "nccl_trace_rank_4");
+  model::Trace const trace =
+      read_dump_json(flight_dump({send, receive}, "[4, 6]"), "nccl_trace_rank_4");
   for (uint32_t row = 0; row < 2; ++row) {
     auto const& detail = trace.detail<CollectiveDetail>(row);
     EXPECT_EQ(detail.op, row == 0 ? CollectiveOp::kSend : CollectiveOp::kReceive);
@@ -246,8 +267,8 @@ TEST(FlightRecorder, MessagesSayWhoSendsToWhomInTheJob) {
 
 TEST(FlightRecorder, OldVersionsAreRead) {
   Json entry = flight_entry(0, "all_reduce", 1, kEpoch);
-  for (char const* const newer :
-       {"process_group", "collective_seq_id", "p2p_seq_id", "op_id", "is_p2p", "input_dtypes", "output_dtypes"})
+  for (char const* const newer : {"process_group", "collective_seq_id", "p2p_seq_id", "op_id",
+                                  "is_p2p", "input_dtypes", "output_dtypes"})
     entry.erase(newer);
   entry["seq_id"] = 12;
   entry["pg_id"] = 3;
@@ -275,7 +296,8 @@ TEST(FlightRecorder, TheRankIsTheFilesElseTheOneThatAllGroupsShare) {
 }
 
 TEST(FlightRecorder, WhatCannotBeIsCountedAndTheRestKept) {
-  Json no_name = flight_entry(1, "all_reduce", 2, kEpoch), no_state = flight_entry(2, "all_reduce", 3, kEpoch);
+  Json no_name = flight_entry(1, "all_reduce", 2, kEpoch),
+       no_state = flight_entry(2, "all_reduce", 3, kEpoch);
   no_name["profiling_name"] = nullptr;
   no_state["state"] = 7;
   Json odd = flight_entry(3, "all_reduce", 4, kEpoch);
@@ -285,7 +307,8 @@ TEST(FlightRecorder, WhatCannotBeIsCountedAndTheRestKept) {
   odd["output_sizes"] = "none";
   odd["time_discovered_started_ns"] = {1};
   Json const good = flight_entry(0, "all_reduce", 1, kEpoch);
-  model::Trace const trace = read_dump_json(flight_dump({good, no_name, no_state, odd, 5, "x", good, nullptr}, "[0, 1]"));
+  model::Trace const trace =
+      read_dump_json(flight_dump({good, no_name, no_state, odd, 5, "x", good, nullptr}, "[0, 1]"));
   EXPECT_EQ(trace.event_count(), 2U);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("5 entries have no name, time, state")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 entry is there twice")));
@@ -296,7 +319,8 @@ TEST(FlightRecorder, WhatCannotBeIsCountedAndTheRestKept) {
 }
 
 TEST(FlightRecorder, OverwrittenCallsAreSaid) {
-  model::Trace const trace = read_dump_json(flight_dump({flight_entry(2000, "all_reduce", 2001, kEpoch)}, "[0, 1]"));
+  model::Trace const trace =
+      read_dump_json(flight_dump({flight_entry(2000, "all_reduce", 2001, kEpoch)}, "[0, 1]"));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("the first 2000 calls were overwritten")));
   EXPECT_EQ(trace.log().dropped, 0U) << "that is how it works";
 }
@@ -311,8 +335,9 @@ TEST(FlightRecorder, AnEmptyDumpIsOne) {
 }
 
 TEST(FlightRecorder, CutAnywhereItKeepsWhatIsWhole) {
-  Json const dump =
-      flight_dump({flight_entry(0, "all_reduce", 1, kEpoch), flight_entry(1, "broadcast", 2, kEpoch + 1)}, "[0, 1]");
+  Json const dump = flight_dump(
+      {flight_entry(0, "all_reduce", 1, kEpoch), flight_entry(1, "broadcast", 2, kEpoch + 1)},
+      "[0, 1]");
   for (std::string const& bytes : {FlightPickle::of(dump), dump.dump()}) {
     uint32_t most = 0, readable = 0;
     for (size_t size = 3; size < bytes.size(); ++size) {
@@ -349,20 +374,25 @@ TEST(FlightRecorder, ItIsKnownByItsContent) {
   EXPECT_EQ(importer_of(dump.dump()), "PyTorch flight recorder");
   EXPECT_EQ(importer_of(dump.dump(1)), "PyTorch flight recorder");
   EXPECT_EQ(importer_of(FlightPickle::of(Json{{"weights", {1, 2}}})), "");
-  EXPECT_EQ(importer_of(R"json({"distributedInfo": {"pg_config": [], "pg_status": 0}, "traceEvents": []})json"),
-            "PyTorch or Chrome JSON");
-  for (char const* const name :
-       {"nccl_trace_rank_0", "comm_lib_trace_rank_17", "nccl_trace_rank_3.json", "a.pkl", "nccl_trace_rank_2.gz"})
+  EXPECT_EQ(
+      importer_of(
+          R"json({"distributedInfo": {"pg_config": [], "pg_status": 0}, "traceEvents": []})json"),
+      "PyTorch or Chrome JSON");
+  for (char const* const name : {"nccl_trace_rank_0", "comm_lib_trace_rank_17",
+                                 "nccl_trace_rank_3.json", "a.pkl", "nccl_trace_rank_2.gz"})
     EXPECT_TRUE(has_trace_name(name)) << name;
-  for (char const* const name : {"core.1234", "rank_x", "nccl_trace_rank_", "notes"}) EXPECT_FALSE(has_trace_name(name)) << name;
+  for (char const* const name : {"core.1234", "rank_x", "nccl_trace_rank_", "notes"})
+    EXPECT_FALSE(has_trace_name(name)) << name;
 }
 
 TEST(FlightRecorder, AFolderOfThemIsARun) {
-  std::filesystem::path const folder = std::filesystem::path(::testing::TempDir()) / "stepscope_flight_run";
+  std::filesystem::path const folder =
+      std::filesystem::path(::testing::TempDir()) / "stepscope_flight_run";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   for (int rank = 0; rank < 4; ++rank) {
-    Json const dump = flight_dump({flight_entry(0, "all_reduce", 1, kEpoch + rank)}, "[0, 1, 2, 3]");
+    Json const dump =
+        flight_dump({flight_entry(0, "all_reduce", 1, kEpoch + rank)}, "[0, 1, 2, 3]");
     std::ofstream(folder / fmt::format("nccl_trace_rank_{}", rank), std::ios::binary)
         << (rank % 2 == 0 ? FlightPickle::of(dump) : dump.dump());
   }
@@ -390,8 +420,9 @@ TEST(FlightRecorder, WhatIsReferredToOftenIsReadInLinearTime) {
     return "U" + std::string(1, static_cast<char>(characters.size())) + std::string(characters);
   };
   std::string const put("q\0", 2), get("h\0", 2);
-  std::string shared = "\x80\x02}(" + text("entries") + "](}" + put + "(" + text("profiling_name") + text("nccl:all_reduce") +
-                       text("state") + text("completed") + text("time_created_ns") + "K\x05" + text("input_dtypes") + "](" +
+  std::string shared = "\x80\x02}(" + text("entries") + "](}" + put + "(" + text("profiling_name") +
+                       text("nccl:all_reduce") + text("state") + text("completed") +
+                       text("time_created_ns") + "K\x05" + text("input_dtypes") + "](" +
                        text("Float") + "e" + text("input_sizes") + "](](";
   for (int i = 0; i < 200'000; ++i) shared += "K\x01";
   shared += "eeu";
@@ -449,7 +480,8 @@ TEST(WholeInput, UnpacksNoMoreThanAllowed) {
     EXPECT_THAT(too_large.error().message, HasSubstr("a.gz: unpacks to more than 2.86 MiB"));
     EXPECT_THAT(too_large.error().message, HasSubstr("unpack it by hand"));
   }
-  EXPECT_LE(WholeInput::most_unpacked_bytes(), static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 4);
+  EXPECT_LE(WholeInput::most_unpacked_bytes(),
+            static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 4);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Logs of NCCL's inspector plugin: what records say, worked out by hand, in all versions; cut, damaged and doubled ones.
+// Logs of NCCL's inspector plugin: what records say, worked out by hand, in all versions; cut,
+// damaged and doubled ones.
 #include "trace/import/formats/nccl_inspector/inspector_importer.h"
 
 #include <algorithm>
@@ -36,8 +37,12 @@ InspectorJson header(int rank, std::string const& id = "0x7f8c496ae9f661", int r
   return {{"id", id}, {"comm_name", "unknown"}, {"rank", rank}, {"n_ranks", ranks}, {"nnodes", 1}};
 }
 InspectorJson metadata(int64_t written_us, int pid = 77) {
-  return {{"inspector_output_format_version", "v4.0"}, {"git_rev", ""},       {"rec_mechanism", "nccl_profiler_interface"},
-          {"dump_timestamp_us", written_us},           {"hostname", "node7"}, {"pid", pid}};
+  return {{"inspector_output_format_version", "v4.0"},
+          {"git_rev", ""},
+          {"rec_mechanism", "nccl_profiler_interface"},
+          {"dump_timestamp_us", written_us},
+          {"hostname", "node7"},
+          {"pid", pid}};
 }
 InspectorJson collective(std::string const& op, int64_t sn, int64_t bytes, int64_t exec_us) {
   return {{"coll", op},
@@ -48,16 +53,18 @@ InspectorJson collective(std::string const& op, int64_t sn, int64_t bytes, int64
           {"coll_algobw_gbs", 1.5}};
 }
 InspectorJson record(int rank, int64_t written_us, InspectorJson coll) {
-  return {{"header", header(rank)}, {"metadata", metadata(written_us)}, {"coll_perf", std::move(coll)}};
+  return {
+      {"header", header(rank)}, {"metadata", metadata(written_us)}, {"coll_perf", std::move(coll)}};
 }
 /// The verbose form: two channels, the last of which was seen to end at `end_us`.
 InspectorJson with_times(InspectorJson coll, int64_t end_us) {
   coll["event_trace_sn"] = {{"coll_start_sn", 1}};
-  coll["event_trace_ts"] = {{"coll_start_ts", end_us - 900},
-                            {"coll_stop_ts", end_us - 890},
-                            {"kernel_events",
-                             {{{"channel_id", 0}, {"kernel_start_ts", end_us - 20}, {"kernel_stop_ts", end_us - 3}},
-                              {{"channel_id", 1}, {"kernel_start_ts", end_us - 21}, {"kernel_stop_ts", end_us}}}}};
+  coll["event_trace_ts"] = {
+      {"coll_start_ts", end_us - 900},
+      {"coll_stop_ts", end_us - 890},
+      {"kernel_events",
+       {{{"channel_id", 0}, {"kernel_start_ts", end_us - 20}, {"kernel_stop_ts", end_us - 3}},
+        {{"channel_id", 1}, {"kernel_start_ts", end_us - 21}, {"kernel_stop_ts", end_us}}}}};
   return coll;
 }
 
@@ -86,8 +93,10 @@ std::vector<std::pair<int64_t, int64_t>> spans_of(model::Trace const& trace) {
 
 TEST(NcclInspector, VerboseRecordsAreOpsOfTheDevice) {
   model::Trace const trace =
-      read_one(lines({record(1, kBeginUs + 9000, with_times(collective("ReduceScatter", 3, 1000, 40), kBeginUs + 500)),
-                      record(1, kBeginUs + 9001, with_times(collective("AllReduce", 3, 4096, 10), kBeginUs + 700))}));
+      read_one(lines({record(1, kBeginUs + 9000,
+                             with_times(collective("ReduceScatter", 3, 1000, 40), kBeginUs + 500)),
+                      record(1, kBeginUs + 9001,
+                             with_times(collective("AllReduce", 3, 4096, 10), kBeginUs + 700))}));
   EXPECT_EQ(trace.info().tool, "NCCL inspector v4.0");
   EXPECT_EQ(trace.info().host, "node7");
   EXPECT_EQ(trace.info().process_id, 77);
@@ -108,17 +117,20 @@ TEST(NcclInspector, VerboseRecordsAreOpsOfTheDevice) {
   EXPECT_EQ(detail.participants, 2U);
   EXPECT_EQ(detail.channels, 2U);
   EXPECT_EQ(trace.detail<CollectiveDetail>(1).bytes, 4096U);
-  EXPECT_NE(detail.sequence, trace.detail<CollectiveDetail>(1).sequence) << "NCCL counts by function";
+  EXPECT_NE(detail.sequence, trace.detail<CollectiveDetail>(1).sequence)
+      << "NCCL counts by function";
   EXPECT_EQ(detail.sequence, 3U << 4U | 2U) << "as our own recordings number them";
 }
 
 TEST(NcclInspector, WithoutTimesRecordsArePlacedAtTheLatestPossible) {
   // Written at once, long after: each ended before the next began.
-  model::Trace const trace = read_one(lines({record(0, kBeginUs + 100, collective("AllReduce", 1, 8, 30)),
-                                             record(0, kBeginUs + 101, collective("AllReduce", 2, 8, 20)),
-                                             record(0, kBeginUs + 102, collective("Broadcast", 1, 8, 5)),
-                                             record(0, kBeginUs + 900, collective("AllReduce", 3, 8, 50))}));
-  EXPECT_THAT(spans_of(trace), ElementsAre(std::pair(47, 77), std::pair(77, 97), std::pair(97, 102), std::pair(850, 900)));
+  model::Trace const trace =
+      read_one(lines({record(0, kBeginUs + 100, collective("AllReduce", 1, 8, 30)),
+                      record(0, kBeginUs + 101, collective("AllReduce", 2, 8, 20)),
+                      record(0, kBeginUs + 102, collective("Broadcast", 1, 8, 5)),
+                      record(0, kBeginUs + 900, collective("AllReduce", 3, 8, 50))}));
+  EXPECT_THAT(spans_of(trace), ElementsAre(std::pair(47, 77), std::pair(77, 97), std::pair(97, 102),
+                                           std::pair(850, 900)));
   EXPECT_EQ(trace.tracks().size(), 1U);
   EXPECT_TRUE(has_coarse_times(trace.info()));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("latest possible")));
@@ -135,15 +147,18 @@ TEST(NcclInspector, NewerFormatsAreRead) {
   InspectorJson named = header(1);
   named["comm_name"] = "DP Group 0";
   // From v4.3 on only the statistics in front of a dump have a header.
-  InspectorJson const marker = {{"header", named},
-                                {"metadata", metadata(kBeginUs + 50)},
-                                {"dump_stats", {{"coll_records", 1}, {"coll_dropped_total", 3}, {"p2p_dropped_total", 1}}}};
+  InspectorJson const marker = {
+      {"header", named},
+      {"metadata", metadata(kBeginUs + 50)},
+      {"dump_stats", {{"coll_records", 1}, {"coll_dropped_total", 3}, {"p2p_dropped_total", 1}}}};
   InspectorJson const proxy = {{"proxy_trace", {{"record_type", "proxy_step"}}}};
-  model::Trace const trace = read_one(lines({marker, {{"coll_perf", coll}}, {{"p2p_perf", message}}, proxy, marker}));
+  model::Trace const trace =
+      read_one(lines({marker, {{"coll_perf", coll}}, {{"p2p_perf", message}}, proxy, marker}));
   ASSERT_EQ(trace.event_count(), 2U);
   EXPECT_EQ(trace.tracks()[0].name, "DP Group 0");
   std::map<std::string_view, CollectiveDetail> details;
-  for (uint32_t row = 0; row < 2; ++row) details[trace.name(row)] = trace.detail<CollectiveDetail>(row);
+  for (uint32_t row = 0; row < 2; ++row)
+    details[trace.name(row)] = trace.detail<CollectiveDetail>(row);
   EXPECT_EQ(details["AllGather"].algorithm, model::CollectiveAlgorithm::kNvlsTree);
   EXPECT_EQ(details["AllGather"].protocol, model::CollectiveProtocol::kLl128);
   EXPECT_EQ(details["Send"].op, CollectiveOp::kSend);
@@ -155,26 +170,30 @@ TEST(NcclInspector, NewerFormatsAreRead) {
 }
 
 TEST(NcclInspector, OperationsThatRunAtOnceAreOnStreamsBesideEachOther) {
-  model::Trace const trace = read_one(lines({record(0, 0, with_times(collective("AllReduce", 1, 8, 100), kBeginUs + 200)),
-                                             record(0, 0, with_times(collective("AllReduce", 2, 8, 100), kBeginUs + 250)),
-                                             record(0, 0, with_times(collective("AllReduce", 3, 8, 30), kBeginUs + 300))}));
+  model::Trace const trace = read_one(
+      lines({record(0, 0, with_times(collective("AllReduce", 1, 8, 100), kBeginUs + 200)),
+             record(0, 0, with_times(collective("AllReduce", 2, 8, 100), kBeginUs + 250)),
+             record(0, 0, with_times(collective("AllReduce", 3, 8, 30), kBeginUs + 300))}));
   EXPECT_EQ(trace.tracks().size(), 2U);
   EXPECT_EQ(trace.log().overlapping_slices, 0U);
   EXPECT_EQ(trace.event_count(), 3U);
 }
 
 TEST(NcclInspector, AProcessWithSeveralGpusHasSeveralDevices) {
-  model::Trace const trace = read_one(
-      lines({record(1, kBeginUs, collective("AllReduce", 1, 8, 3)), record(0, kBeginUs, collective("AllReduce", 1, 8, 4))}));
+  model::Trace const trace =
+      read_one(lines({record(1, kBeginUs, collective("AllReduce", 1, 8, 3)),
+                      record(0, kBeginUs, collective("AllReduce", 1, 8, 4))}));
   ASSERT_EQ(trace.devices().size(), 2U);
   EXPECT_EQ(trace.info().rank, 0);
-  for (uint32_t row = 0; row < 2; ++row) EXPECT_EQ(trace.track(row).device, trace.detail<CollectiveDetail>(row).rank);
+  for (uint32_t row = 0; row < 2; ++row)
+    EXPECT_EQ(trace.track(row).device, trace.detail<CollectiveDetail>(row).rank);
 }
 
 TEST(NcclInspector, LogsOfSeveralProcessesBecomeSeveralTraces) {
   InspectorJson other = record(1, kBeginUs, collective("AllReduce", 1, 8, 3));
   other["metadata"] = metadata(kBeginUs, 78);
-  auto const traces = read_log(lines({record(0, kBeginUs, collective("AllReduce", 1, 8, 3)), other}));
+  auto const traces =
+      read_log(lines({record(0, kBeginUs, collective("AllReduce", 1, 8, 3)), other}));
   ASSERT_TRUE(traces);
   ASSERT_EQ(traces->size(), 2U);
   EXPECT_EQ((*traces)[1].info().process_id, 78);
@@ -195,8 +214,12 @@ TEST(NcclInspector, TheAnalysisMatchesRanks) {
   model::Run run;
   for (int rank = 0; rank < 2; ++rank) {
     model::RankTrace of{
-        read_one(lines({record(rank, 0, with_times(collective("AllReduce", 1, 1'000'000, rank == 0 ? 50 : 20), kBeginUs + 500)),
-                        record(rank, 0, with_times(collective("AllReduce", 2, 1'000'000, 25), kBeginUs + 900))})),
+        read_one(
+            lines({record(rank, 0,
+                          with_times(collective("AllReduce", 1, 1'000'000, rank == 0 ? 50 : 20),
+                                     kBeginUs + 500)),
+                   record(rank, 0,
+                          with_times(collective("AllReduce", 2, 1'000'000, 25), kBeginUs + 900))})),
         0, ""};
     of.offset_ns = of.trace.info().origin_epoch_ns - kBeginUs * kUs;
     run.ranks.push_back(std::move(of));
@@ -219,14 +242,16 @@ TEST(NcclInspector, DoubledAndBrokenLinesAreCountedAndTheRestKept) {
   odd["coll_perf"]["coll_sn"] = -4;
   odd["coll_perf"]["event_trace_ts"] = 5;
   odd["header"]["n_ranks"] = 1e30;
-  std::string const text = one.dump() + "\n\n" + one.dump() + "\n{\"header\": {\"id\": \"0x1\n{]\n" + odd.dump() +
-                           "\n{\"coll_perf\": 7}\n" + far.dump() + "\n" + one.dump(2) + one.dump().substr(0, 40);
+  std::string const text =
+      one.dump() + "\n\n" + one.dump() + "\n{\"header\": {\"id\": \"0x1\n{]\n" + odd.dump() +
+      "\n{\"coll_perf\": 7}\n" + far.dump() + "\n" + one.dump(2) + one.dump().substr(0, 40);
   model::Trace const trace = read_one(text);
   EXPECT_EQ(trace.event_count(), 4U) << "the indented one is written differently";
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 record is there twice")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 lines are no JSON")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("3 numbers cannot be")));
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("6 collectives between others are not in the log")));
+  EXPECT_THAT(trace.log().notes,
+              Contains(HasSubstr("6 collectives between others are not in the log")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("in the middle of a record")));
   EXPECT_TRUE(trace.log().truncated);
 }
@@ -234,11 +259,14 @@ TEST(NcclInspector, DoubledAndBrokenLinesAreCountedAndTheRestKept) {
 TEST(NcclInspector, DurationsThatCannotBeAreCountedAndMoveNoOther) {
   std::vector<InspectorJson> records;
   for (int i = 0; i < 6; ++i)
-    records.push_back(record(0, kBeginUs + 100 + i, collective("AllReduce", i + 1, 8, i < 3 ? 10 : int64_t{1} << 52U)));
+    records.push_back(record(0, kBeginUs + 100 + i,
+                             collective("AllReduce", i + 1, 8, i < 3 ? 10 : int64_t{1} << 52U)));
   model::Trace const some = read_one(lines(records));
   auto const spans = spans_of(some);
-  EXPECT_THAT(spans, ::testing::IsSupersetOf({std::pair<int64_t, int64_t>(72, 82), {82, 92}, {92, 102}}));
-  EXPECT_GE(std::min_element(spans.begin(), spans.end())->first, 72) << "of the others only when they were written is known";
+  EXPECT_THAT(spans,
+              ::testing::IsSupersetOf({std::pair<int64_t, int64_t>(72, 82), {82, 92}, {92, 102}}));
+  EXPECT_GE(std::min_element(spans.begin(), spans.end())->first, 72)
+      << "of the others only when they were written is known";
   EXPECT_THAT(some.log().notes, Contains(HasSubstr("3 numbers cannot be")));
   EXPECT_EQ(some.log().impossible_times, 0U);
   // A call that would have taken years.
@@ -255,7 +283,9 @@ TEST(NcclInspector, ManyLongDurationsDoNotAddUpToImpossibleTimes) {
   constexpr int kRecords = 10'000;
   std::string text;
   for (int i = 0; i < kRecords; ++i)
-    text += record(0, kBeginUs + i, collective("AllReduce", i, 8, InspectorRecord::kMostDurationUs)).dump() + "\n";
+    text += record(0, kBeginUs + i, collective("AllReduce", i, 8, InspectorRecord::kMostDurationUs))
+                .dump() +
+            "\n";
   model::Trace const trace = read_one(text);
   EXPECT_EQ(trace.event_count(), static_cast<uint32_t>(kRecords));
   EXPECT_EQ(trace.log().impossible_times, 0U);
@@ -265,8 +295,9 @@ TEST(NcclInspector, ManyLongDurationsDoNotAddUpToImpossibleTimes) {
 }
 
 TEST(NcclInspector, CutAnywhereItKeepsWhatIsWhole) {
-  std::string const text = lines({record(0, kBeginUs, collective("AllReduce", 1, 8, 3)),
-                                  record(0, kBeginUs, with_times(collective("AllReduce", 2, 8, 3), kBeginUs))});
+  std::string const text =
+      lines({record(0, kBeginUs, collective("AllReduce", 1, 8, 3)),
+             record(0, kBeginUs, with_times(collective("AllReduce", 2, 8, 3), kBeginUs))});
   uint32_t most = 0;
   for (size_t size = 1; size < text.size(); ++size) {
     auto const traces = read_log(text.substr(0, size));
@@ -287,7 +318,8 @@ TEST(NcclInspector, RecordsBeforeAnyHeaderAreCounted) {
   auto const nothing = read_log(lines({{{"coll_perf", collective("AllReduce", 1, 8, 3)}}}));
   ASSERT_FALSE(nothing);
   model::Trace const trace =
-      read_one(lines({{{"coll_perf", collective("AllReduce", 1, 8, 3)}}, record(0, kBeginUs, collective("AllReduce", 1, 8, 3))}));
+      read_one(lines({{{"coll_perf", collective("AllReduce", 1, 8, 3)}},
+                      record(0, kBeginUs, collective("AllReduce", 1, 8, 3))}));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 record does not tell its communicator")));
   EXPECT_EQ(trace.log().dropped, 1U);
 }
@@ -295,7 +327,8 @@ TEST(NcclInspector, RecordsBeforeAnyHeaderAreCounted) {
 TEST(NcclInspector, ManyRecordsAndBrokenQuotesAreReadInLinearTime) {
   uint32_t const records = support::kSanitized ? 2'000 : 20'000;
   std::string text, quotes;
-  for (uint32_t i = 0; i < records; ++i) text += record(0, kBeginUs + i * 100, collective("AllReduce", i, 8, 3)).dump() + "\n";
+  for (uint32_t i = 0; i < records; ++i)
+    text += record(0, kBeginUs + i * 100, collective("AllReduce", i, 8, 3)).dump() + "\n";
   EXPECT_EQ(read_one(text).event_count(), records);
   for (uint32_t i = 0; i < 10 * records; ++i) quotes += "{\"a\n";
   text += quotes;

@@ -1,4 +1,5 @@
-// What kernels of NCCL carry, told by the ranges that NCCL pushes: one call, groups, payloads as numbers, as text and as bytes.
+// What kernels of NCCL carry, told by the ranges that NCCL pushes: one call, groups, payloads as
+// numbers, as text and as bytes.
 #include <cstring>
 #include <string>
 #include <tuple>
@@ -27,41 +28,54 @@ class NcclExport {
  public:
   explicit NcclExport(int64_t process = 50) : process_(process) {
     sql_ +=
-        "INSERT INTO StringIds VALUES (1, 'cuLaunchKernelEx'), (10, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'), (11, "
+        "INSERT INTO StringIds VALUES (1, 'cuLaunchKernelEx'), (10, "
+        "'ncclDevKernel_AllReduce_Sum_f32_RING_LL'), (11, "
         "'ncclDevKernel_AllGather_RING_LL'),"
         "(12, 'ncclDevKernel_SendRecv'), (13, 'ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL');"
         // As NCCL registers them: an all-reduce, and a communicator.
-        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 1001, 0, NULL, 18, 'NCCL communicator ID', NULL, NULL, NULL),"
-        "(1, 1001, 1, NULL, 22, 'Message size [bytes]', NULL, NULL, 8), (1, 1001, 2, NULL, 9001, 'Reduction operation', NULL, "
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 1001, 0, NULL, 18, 'NCCL communicator "
+        "ID', NULL, NULL, NULL),"
+        "(1, 1001, 1, NULL, 22, 'Message size [bytes]', NULL, NULL, 8), (1, 1001, 2, NULL, 9001, "
+        "'Reduction operation', NULL, "
         "NULL, 16),"
-        "(1, 1002, 0, NULL, 18, 'NCCL communicator ID', NULL, NULL, NULL), (1, 1002, 1, NULL, 5, 'No. of ranks', NULL, NULL, 8),"
-        "(1, 1002, 2, NULL, 5, 'Rank', NULL, NULL, 12), (1, 1002, 3, NULL, 5, 'CUDA device', NULL, NULL, 16);";
+        "(1, 1002, 0, NULL, 18, 'NCCL communicator ID', NULL, NULL, NULL), (1, 1002, 1, NULL, 5, "
+        "'No. of ranks', NULL, NULL, 8),"
+        "(1, 1002, 2, NULL, 5, 'Rank', NULL, NULL, 12), (1, 1002, 3, NULL, 5, 'CUDA device', NULL, "
+        "NULL, 16);";
   }
-  void range(int64_t start, int64_t end, std::string const& name, std::string const& json = "", std::string const& binary = "") {
+  void range(int64_t start, int64_t end, std::string const& name, std::string const& json = "",
+             std::string const& binary = "") {
     sql_ += fmt::format(
-        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, jsonText, binaryData) VALUES ({}, {}, 59, "
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, jsonText, "
+        "binaryData) VALUES ({}, {}, 59, "
         "'{}', {}, 1, {}, {});",
-        start, end, name, support::nsys_thread(process_, process_), json.empty() ? "NULL" : "'" + json + "'",
-        binary.empty() ? "NULL" : "x'" + binary + "'");
+        start, end, name, support::nsys_thread(process_, process_),
+        json.empty() ? "NULL" : "'" + json + "'", binary.empty() ? "NULL" : "x'" + binary + "'");
   }
   void message(int64_t start, int64_t end, std::string const& name, uint64_t bytes) {
-    range(start, end, name, fmt::format(R"({{"NCCL communicator ID": {}, "Message size [bytes]": {}}})", kCommunicator, bytes));
+    range(start, end, name,
+          fmt::format(R"({{"NCCL communicator ID": {}, "Message size [bytes]": {}}})",
+                      kCommunicator, bytes));
   }
   void communicator(int ranks, int rank, int device) {
     range(1, 2, "ncclCommInitRank", "",
-          binary(1002, {kCommunicator, uint64_t{static_cast<uint32_t>(ranks)} | static_cast<uint64_t>(rank) << 32U,
+          binary(1002, {kCommunicator,
+                        uint64_t{static_cast<uint32_t>(ranks)} | static_cast<uint64_t>(rank) << 32U,
                         static_cast<uint64_t>(device)}));
   }
   /// A kernel, and its launch at `launch`.
   void kernel(int64_t launch, int name, int device = 0) {
     ++correlation_;
-    sql_ += fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({}, {}, 1, {}, {}, 1, 0, NULL);", launch, launch + 2,
-                        support::nsys_thread(process_, process_), correlation_);
     sql_ += fmt::format(
-        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({}, {}, 1, {}, {}, 1, 0, NULL);", launch,
+        launch + 2, support::nsys_thread(process_, process_), correlation_);
+    sql_ += fmt::format(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+        "correlationId, globalPid, "
         "demangledName, shortName, gridX) "
         "VALUES ({}, {}, {}, {}, 7, {}, {}, {}, {}, 16);",
-        launch + 1000, launch + 1005, device, device + 1, correlation_, support::nsys_process(process_), name, name);
+        launch + 1000, launch + 1005, device, device + 1, correlation_,
+        support::nsys_process(process_), name, name);
   }
   [[nodiscard]] static std::string binary(uint64_t layout, std::vector<uint64_t> const& words) {
     std::vector<uint64_t> all = {1, layout, words.size() * 8, 32 + words.size() * 8};
@@ -91,7 +105,9 @@ class NcclExport {
   std::string sql_ = support::kNsysSchema;
 };
 
-auto what(CollectiveDetail const& detail) { return std::tuple(detail.op, detail.bytes, detail.communicator); }
+auto what(CollectiveDetail const& detail) {
+  return std::tuple(detail.op, detail.bytes, detail.communicator);
+}
 
 TEST(NsysNccl, AKernelCarriesTheCallInWhoseRangeItWasLaunched) {
   NcclExport made;
@@ -100,10 +116,12 @@ TEST(NsysNccl, AKernelCarriesTheCallInWhoseRangeItWasLaunched) {
   made.message(300, 400, "ncclAllReduce", 8192);
   made.kernel(350, 10);
   made.kernel(450, 10);  // in no range
-  EXPECT_THAT(made.collectives(),
-              ElementsAre(::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 8192U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U))));
+  EXPECT_THAT(
+      made.collectives(),
+      ElementsAre(
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 8192U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U))));
   model::Trace const trace = made.read();
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.name(row) != "ncclAllReduce" || trace.start(row) != 100) continue;
@@ -126,31 +144,37 @@ TEST(NsysNccl, APyTorchRangeAroundACallOfNcclTellsNothingThatTheCallDoesNot) {
   // Nothing of NCCL is inside.
   made.range(500, 600, "nccl:all_to_all, op_id = 6");
   made.kernel(550, 12);
-  EXPECT_THAT(made.collectives(),
-              ElementsAre(::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 64U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllToAll, 0U, 0U))));
+  EXPECT_THAT(
+      made.collectives(),
+      ElementsAre(
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 64U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllToAll, 0U, 0U))));
 }
 
 TEST(NsysNccl, PayloadsAreReadAsBytesAndAsTextWithCommas) {
   NcclExport made;
   made.range(100, 200, "ncclAllReduce", "", NcclExport::binary(1001, {kCommunicator, 1 << 20, 0}));
   made.kernel(150, 10);
-  made.range(300, 400, "ncclAllReduce",
-             R"({"NCCL communicator ID": "12,345", "Message size [bytes]": "1,048,576", "more": [1, {"a": null}]})");
+  made.range(
+      300, 400, "ncclAllReduce",
+      R"({"NCCL communicator ID": "12,345", "Message size [bytes]": "1,048,576", "more": [1, {"a": null}]})");
   made.kernel(350, 10);
   made.range(500, 600, "ncclAllReduce", "{\"NCCL comm");
   made.kernel(550, 10);
   made.range(700, 800, "ncclAllReduce", "", "0102");
   made.kernel(750, 10);
-  made.range(900, 1000, "ncclAllReduce", "", NcclExport::binary(1001, {kCommunicator}));  // without the bytes
+  made.range(900, 1000, "ncclAllReduce", "",
+             NcclExport::binary(1001, {kCommunicator}));  // without the bytes
   made.kernel(950, 10);
-  EXPECT_THAT(made.collectives(),
-              ElementsAre(::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 1048576U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 1048576U, 12345U)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator))));
+  EXPECT_THAT(
+      made.collectives(),
+      ElementsAre(
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 1048576U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 1048576U, 12345U)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator))));
 }
 
 TEST(NsysNccl, BytesAreThoseOfTheWholeArrayWhereEachRankHasAShare) {
@@ -184,11 +208,13 @@ TEST(NsysNccl, AGroupsCallsAreTheKernelsThatItsEndLaunches) {
   made.range(330, 400, "ncclGroupEnd");
   made.kernel(340, 10);
   made.kernel(350, 10);
-  EXPECT_THAT(made.collectives(),
-              ElementsAre(::testing::ResultOf(what, std::tuple(CollectiveOp::kUnknown, 128U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 32U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator)),
-                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator))));
+  EXPECT_THAT(
+      made.collectives(),
+      ElementsAre(
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kUnknown, 128U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 32U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator)),
+          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, kCommunicator))));
 }
 
 TEST(NsysNccl, OneKernelOfAGroupOfEqualCallsIsTheirSum) {

@@ -1,5 +1,5 @@
-// How large the job is of which reports of Nsight Systems tell: what MPI, NCCL and the launcher's environment say, and what the
-// reports of one run say together.
+// How large the job is of which reports of Nsight Systems tell: what MPI, NCCL and the launcher's
+// environment say, and what the reports of one run say together.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -28,7 +28,8 @@ constexpr int64_t kWorker = 50;
 std::string report_with(std::string const& sql) {
   return support::nsys_database(
       std::string(support::kNsysSchema) + "INSERT INTO StringIds VALUES (2, 'add');" +
-      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, "
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, "
+                  "streamId, globalPid, demangledName, "
                   "shortName) VALUES (10, 15, 0, 1, 7, {}, 2, 2);",
                   nsys_process(kWorker)) +
       sql);
@@ -36,12 +37,15 @@ std::string report_with(std::string const& sql) {
 std::string launched_with(std::vector<std::string> const& variables) {
   std::string sql;
   for (std::string const& variable : variables)
-    sql += "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', '" + variable + "');";
+    sql += "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', '" + variable +
+           "');";
   return sql;
 }
 std::string told_by_mpi(int rank, int size) {
-  return fmt::format("INSERT INTO MPI_RANKS VALUES ({}, {}); INSERT INTO MPI_COMMUNICATORS (rank, size) VALUES ({}, {});",
-                     nsys_thread(kWorker, kWorker), rank, rank, size);
+  return fmt::format(
+      "INSERT INTO MPI_RANKS VALUES ({}, {}); INSERT INTO MPI_COMMUNICATORS (rank, size) VALUES "
+      "({}, {});",
+      nsys_thread(kWorker, kWorker), rank, rank, size);
 }
 /// A communicator of NCCL of which the process is a member.
 std::string told_by_nccl(int rank, int size) {
@@ -56,26 +60,38 @@ std::pair<int32_t, int32_t> place_in_job(std::string const& sql) {
   std::string const bytes = report_with(sql);
   auto const traces = read_nsys_export(Input(std::as_bytes(std::span(bytes)), "report.sqlite"));
   EXPECT_TRUE(traces && traces->size() == 1);
-  return traces ? std::pair(traces->front().info().rank, traces->front().info().world_size) : std::pair(-2, -2);
+  return traces ? std::pair(traces->front().info().rank, traces->front().info().world_size)
+                : std::pair(-2, -2);
 }
 
 TEST(NsysRanks, TheJobIsAsLargeAsItsLauncherSaysWhereMpiTellsOfAPart) {
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=16"})), Pair(2, 16));
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"SLURM_STEP_NUM_TASKS=16"})), Pair(2, 16));
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=2"})), Pair(2, 4)) << "of another launcher";
+  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=16"})),
+              Pair(2, 16));
+  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"SLURM_STEP_NUM_TASKS=16"})),
+              Pair(2, 16));
+  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=2"})),
+              Pair(2, 4))
+      << "of another launcher";
 }
 
 TEST(NsysRanks, AnAllocationIsBelievedWhereNothingElseTellsHowLargeTheJobIs) {
   EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"SLURM_NTASKS=16"})), Pair(2, 4));
   EXPECT_THAT(place_in_job(launched_with({"SLURM_PROCID=3", "SLURM_NTASKS=16"})), Pair(3, 16));
-  EXPECT_THAT(place_in_job(launched_with({"SLURM_PROCID=3", "SLURM_NTASKS=16", "SLURM_STEP_NUM_TASKS=8"})), Pair(3, 8));
+  EXPECT_THAT(
+      place_in_job(launched_with({"SLURM_PROCID=3", "SLURM_NTASKS=16", "SLURM_STEP_NUM_TASKS=8"})),
+      Pair(3, 8));
 }
 
 TEST(NsysRanks, ACommunicatorOfAPartOfTheJobIsNoJob) {
   EXPECT_THAT(place_in_job(told_by_nccl(1, 4)), Pair(1, 4));
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=16"})), Pair(9, 16));
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=4"})), Pair(1, 4)) << "there is no rank 9";
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"SLURM_PROCID=0", "SLURM_NTASKS=2"})), Pair(1, 4))
+  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=16"})),
+              Pair(9, 16));
+  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=4"})),
+              Pair(1, 4))
+      << "there is no rank 9";
+  EXPECT_THAT(
+      place_in_job(told_by_nccl(1, 4) + launched_with({"SLURM_PROCID=0", "SLURM_NTASKS=2"})),
+      Pair(1, 4))
       << "the environment is that of a launcher on each host";
 }
 
@@ -96,7 +112,8 @@ class NsysRun : public ::testing::Test {
   }
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      ("stepscope_nsys_run_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+      ("stepscope_nsys_run_" +
+       std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(NsysRun, TheReportsOfOneRunSayTheSameWorldSizeAndMissNoRank) {

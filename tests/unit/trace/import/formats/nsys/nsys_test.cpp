@@ -1,4 +1,5 @@
-// Exports of Nsight Systems: what each table becomes, in any order of rows, with tables and columns missing; processes and ranks.
+// Exports of Nsight Systems: what each table becomes, in any order of rows, with tables and columns
+// missing; processes and ranks.
 #include "trace/import/formats/nsys/nsys_importer.h"
 
 #include <algorithm>
@@ -31,11 +32,13 @@ using ::testing::Pair;
 /// Track, kind, name, start, duration, correlation.
 using NsysRow = std::tuple<std::string, std::string, std::string, int64_t, int64_t, uint64_t>;
 
-base::Expected<std::vector<model::Trace>> read_bytes(std::string const& bytes, std::string const& name = "report.sqlite") {
+base::Expected<std::vector<model::Trace>> read_bytes(std::string const& bytes,
+                                                     std::string const& name = "report.sqlite") {
   return read_nsys_export(Input(std::as_bytes(std::span(bytes)), name));
 }
 
-std::vector<model::Trace> read_sql(std::string const& sql, std::string const& name = "report.sqlite") {
+std::vector<model::Trace> read_sql(std::string const& sql,
+                                   std::string const& name = "report.sqlite") {
   auto traces = read_bytes(nsys_database(sql), name);
   EXPECT_TRUE(traces) << traces.error().message;
   return traces ? std::move(*traces) : std::vector<model::Trace>();
@@ -44,8 +47,9 @@ std::vector<model::Trace> read_sql(std::string const& sql, std::string const& na
 std::multiset<NsysRow> rows_of(model::Trace const& trace) {
   std::multiset<NsysRow> rows;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    rows.emplace(trace.track(row).name, kind_info(trace.kind(row)).name, trace.name(row), trace.start(row),
-                 trace.end(row) - trace.start(row), trace.columns().correlation[row]);
+    rows.emplace(trace.track(row).name, kind_info(trace.kind(row)).name, trace.name(row),
+                 trace.start(row), trace.end(row) - trace.start(row),
+                 trace.columns().correlation[row]);
   return rows;
 }
 
@@ -64,19 +68,22 @@ Detail detail_named(model::Trace const& trace, std::string_view name) {
 
 /// An export with the schema alone, and these statements.
 std::string small(std::string const& sql) {
-  return std::string(support::kNsysSchema) + "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'add'); " + sql;
+  return std::string(support::kNsysSchema) +
+         "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'add'); " + sql;
 }
 
 /// A process with one kernel on a device.
 std::string nsys_worker(int64_t process, int device, int64_t start = 10) {
   return fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName) "
-      "VALUES ({}, {}, {}, 1, 7, {}, 2, 2);",
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+      "globalPid, demangledName, shortName) VALUES ({}, {}, {}, 1, 7, {}, 2, 2);",
       start, start + 5, device, nsys_process(process));
 }
 
 TEST(NsysExport, IsKnownByItsTablesWhateverItsName) {
-  auto const sniffs = [](std::string const& bytes) { return is_nsys_export(Input(std::as_bytes(std::span(bytes)), "anything")); };
+  auto const sniffs = [](std::string const& bytes) {
+    return is_nsys_export(Input(std::as_bytes(std::span(bytes)), "anything"));
+  };
   EXPECT_TRUE(sniffs(nsys_database(nsys_job_sql())));
   EXPECT_TRUE(sniffs(nsys_database("CREATE TABLE NVTX_EVENTS (start INTEGER)")));
   EXPECT_FALSE(sniffs(nsys_database("CREATE TABLE contacts (name TEXT)")));
@@ -110,7 +117,8 @@ TEST(NsysExport, HasATraceForEachProcessOfTheProgram) {
 TEST(NsysExport, EachTableBecomesItsRows) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
-  std::string const collective = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)";
+  std::string const collective =
+      "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)";
   std::string const kernel = "void add<float>(float*, int)";
   std::multiset<NsysRow> const expected = {
       {"trainer", "range", "step 5", 900, 2800, 0},
@@ -154,27 +162,34 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
   ASSERT_EQ(traces.size(), 2U);
   model::Trace const& trace = traces[1];
   auto const kernel = detail_named<model::KernelDetail>(trace, "void add<float>(float*, int)");
-  EXPECT_EQ(std::tuple(kernel.grid_x, kernel.grid_y, kernel.grid_z, kernel.block_x, kernel.block_y, kernel.block_z),
+  EXPECT_EQ(std::tuple(kernel.grid_x, kernel.grid_y, kernel.grid_z, kernel.block_x, kernel.block_y,
+                       kernel.block_z),
             std::tuple(8U, 2U, 1U, 128U, 1U, 1U));
   EXPECT_EQ(kernel.registers_per_thread, 40U);
   EXPECT_EQ(kernel.shared_memory_bytes, 1536U);
   EXPECT_EQ(kernel.graph, 0U);
   EXPECT_EQ(detail_named<model::KernelDetail>(trace, "CUDA graph 9").graph, 9U);
   auto const kernels = trace.details<model::KernelDetail>();
-  EXPECT_EQ(std::count_if(kernels.begin(), kernels.end(),
-                          [](auto const& one) { return one.graph == 5 && one.graph_node == 21474836481U; }),
+  EXPECT_EQ(std::count_if(
+                kernels.begin(), kernels.end(),
+                [](auto const& one) { return one.graph == 5 && one.graph_node == 21474836481U; }),
             1);
   auto const copy = detail_named<model::CopyDetail>(trace, "Memcpy HtoD (Pinned -> Device)");
-  EXPECT_EQ(std::tuple(copy.bytes, copy.direction, copy.pinned), std::tuple(4096U, model::CopyDirection::kHostToDevice, 1));
+  EXPECT_EQ(std::tuple(copy.bytes, copy.direction, copy.pinned),
+            std::tuple(4096U, model::CopyDirection::kHostToDevice, 1));
   EXPECT_EQ(detail_named<model::CopyDetail>(trace, "Memset (Device)").bytes, 256U);
   auto const sync = detail_named<model::SyncDetail>(trace, "cudaStreamSynchronize");
-  EXPECT_EQ(std::tuple(sync.sync, sync.device, sync.stream), std::tuple(model::SyncKind::kStream, 1, 7));
+  EXPECT_EQ(std::tuple(sync.sync, sync.device, sync.stream),
+            std::tuple(model::SyncKind::kStream, 1, 7));
   auto const wait = detail_named<model::StreamWaitDetail>(trace, "stream wait");
-  EXPECT_EQ(std::tuple(wait.source_device, wait.source_stream, wait.source_correlation), std::tuple(1, 13, 18U));
+  EXPECT_EQ(std::tuple(wait.source_device, wait.source_stream, wait.source_correlation),
+            std::tuple(1, 13, 18U));
   auto const allocated = detail_named<model::MemoryDetail>(trace, "cudaMalloc");
-  EXPECT_EQ(std::tuple(allocated.address, allocated.bytes, allocated.allocated_bytes, allocated.reserved_bytes, allocated.device),
+  EXPECT_EQ(std::tuple(allocated.address, allocated.bytes, allocated.allocated_bytes,
+                       allocated.reserved_bytes, allocated.device),
             std::tuple(65536U, 1048576U, 1048576U, 1048576U, 1));
-  EXPECT_EQ(std::tuple(allocated.op, allocated.memory), std::tuple(model::MemoryOp::kAllocate, model::MemoryKind::kDevice));
+  EXPECT_EQ(std::tuple(allocated.op, allocated.memory),
+            std::tuple(model::MemoryOp::kAllocate, model::MemoryKind::kDevice));
   EXPECT_EQ(detail_named<model::MemoryDetail>(trace, "free").allocated_bytes, 0U);
   auto const range = detail_named<model::RangeDetail>(trace, "forward");
   EXPECT_EQ(std::tuple(range.category, range.color), std::tuple(3U, 16711680U));
@@ -186,15 +201,19 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
   EXPECT_EQ(detail_named<model::SampleDetail>(trace, "SM Active [%]").value, 75);
   auto const& collective = trace.details<model::CollectiveDetail>();
   ASSERT_EQ(collective.size(), 1U);
-  EXPECT_EQ(std::tuple(collective[0].op, collective[0].algorithm, collective[0].protocol, collective[0].channels),
-            std::tuple(model::CollectiveOp::kAllReduce, model::CollectiveAlgorithm::kRing, model::CollectiveProtocol::kLl, 24U));
+  EXPECT_EQ(std::tuple(collective[0].op, collective[0].algorithm, collective[0].protocol,
+                       collective[0].channels),
+            std::tuple(model::CollectiveOp::kAllReduce, model::CollectiveAlgorithm::kRing,
+                       model::CollectiveProtocol::kLl, 24U));
 }
 
 TEST(NsysExport, SaysWhatItGuessedAndWhatItCannotTellApart) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
-  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("its rank is a guess by the order of the processes' devices")));
-  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("2 launches of CUDA graphs were recorded whole")));
+  EXPECT_THAT(traces[1].log().notes,
+              Contains(HasSubstr("its rank is a guess by the order of the processes' devices")));
+  EXPECT_THAT(traces[1].log().notes,
+              Contains(HasSubstr("2 launches of CUDA graphs were recorded whole")));
   EXPECT_FALSE(traces[1].log().truncated);
 }
 
@@ -251,19 +270,25 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsColumns) {
   for (auto const& [table, columns] :
        {std::pair<std::string, std::vector<std::string>>{
             "CUPTI_ACTIVITY_KIND_KERNEL",
-            {"deviceId", "contextId", "streamId", "correlationId", "globalPid", "demangledName", "shortName",
-             "registersPerThread", "gridX", "blockZ", "staticSharedMemory", "graphNodeId", "graphId"}},
-        {"CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "copyKind", "srcKind", "dstDeviceId", "globalPid", "graphNodeId"}},
+            {"deviceId", "contextId", "streamId", "correlationId", "globalPid", "demangledName",
+             "shortName", "registersPerThread", "gridX", "blockZ", "staticSharedMemory",
+             "graphNodeId", "graphId"}},
+        {"CUPTI_ACTIVITY_KIND_MEMCPY",
+         {"bytes", "copyKind", "srcKind", "dstDeviceId", "globalPid", "graphNodeId"}},
         {"CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind", "graphNodeId"}},
         {"CUPTI_ACTIVITY_KIND_RUNTIME", {"globalTid", "correlationId", "nameId", "returnValue"}},
-        {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"syncType", "eventId", "eventSyncId", "contextId"}},
-        {"CUDA_GPU_MEMORY_USAGE_EVENTS", {"memKind", "memoryOperationType", "correlationId", "address"}},
-        {"NVTX_EVENTS", {"end", "text", "textId", "globalTid", "domainId", "color", "binaryData", "jsonText"}},
+        {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+         {"syncType", "eventId", "eventSyncId", "contextId"}},
+        {"CUDA_GPU_MEMORY_USAGE_EVENTS",
+         {"memKind", "memoryOperationType", "correlationId", "address"}},
+        {"NVTX_EVENTS",
+         {"end", "text", "textId", "globalTid", "domainId", "color", "binaryData", "jsonText"}},
         {"GPU_METRICS", {"typeId", "metricId", "value", "timestamp"}},
         {"StringIds", {"value"}}}) {
     for (std::string const& column : columns) {
       SCOPED_TRACE(table + "." + column);
-      auto const traces = read_bytes(nsys_database(nsys_job_sql() + "ALTER TABLE " + table + " DROP COLUMN \"" + column + "\""));
+      auto const traces = read_bytes(nsys_database(nsys_job_sql() + "ALTER TABLE " + table +
+                                                   " DROP COLUMN \"" + column + "\""));
       ASSERT_TRUE(traces) << traces.error().message;
       ASSERT_GE(traces->size(), 2U);
       EXPECT_GE(traces->back().event_count(), 17U);
@@ -272,13 +297,13 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsColumns) {
 }
 
 TEST(NsysExport, OfAnOldVersionWithoutProcessesOfKernelsIsOfTheProcessThatCalled) {
-  std::string const sql =
-      small(fmt::format("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid; ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL "
-                        "DROP COLUMN demangledName;"
-                        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 0, {}, 1, 1, 0, NULL);"
-                        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, "
-                        "shortName) VALUES (30, 40, 0, 1, 7, 1, 2)",
-                        nsys_thread(55, 56)));
+  std::string const sql = small(
+      fmt::format("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid; ALTER TABLE "
+                  "CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName;"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 0, {}, 1, 1, 0, NULL);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, "
+                  "streamId, correlationId, shortName) VALUES (30, 40, 0, 1, 7, 1, 2)",
+                  nsys_thread(55, 56)));
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].info().process_id, 55);
@@ -289,15 +314,19 @@ TEST(NsysExport, OfAnOldVersionWithoutProcessesOfKernelsIsOfTheProcessThatCalled
 
 TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
   std::string const insert =
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
-      "demangledName, shortName) VALUES ";
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+      "correlationId, globalPid, demangledName, shortName) VALUES ";
   auto const pid = std::to_string(nsys_process(5));
-  std::string sql = small(insert + "(100, 90, 0, 1, 7, 0, " + pid + ", 2, 2)");                        // ends before it starts
-  sql += ";" + insert + "(0, 0, 0, 1, 7, 0, " + pid + ", 2, 2)";                                       // has no time
-  sql += ";" + insert + "(200, 210, 0, 1, 7, 0, " + pid + ", 777, 777)";                               // has no name
-  sql += ";" + insert + "(300, 310, 9000000000, -9, 7, 9223372036854775807, " + pid + ", 2, 2)";       // numbers
-  sql += ";" + insert + "(-9223372036854775808, 9223372036854775807, 0, 1, 7, 0, " + pid + ", 2, 2)";  // beyond time
-  sql += ";" + insert + "('soon', x'FF', 'first', 1.5, 7, 'x', " + pid + ", 2, 2)";                    // of other types
+  std::string sql =
+      small(insert + "(100, 90, 0, 1, 7, 0, " + pid + ", 2, 2)");         // ends before it starts
+  sql += ";" + insert + "(0, 0, 0, 1, 7, 0, " + pid + ", 2, 2)";          // has no time
+  sql += ";" + insert + "(200, 210, 0, 1, 7, 0, " + pid + ", 777, 777)";  // has no name
+  sql += ";" + insert + "(300, 310, 9000000000, -9, 7, 9223372036854775807, " + pid +
+         ", 2, 2)";  // numbers
+  sql += ";" + insert + "(-9223372036854775808, 9223372036854775807, 0, 1, 7, 0, " + pid +
+         ", 2, 2)";  // beyond time
+  sql +=
+      ";" + insert + "('soon', x'FF', 'first', 1.5, 7, 'x', " + pid + ", 2, 2)";  // of other types
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
   model::ImportLog const& log = traces[0].log();
@@ -312,10 +341,12 @@ TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
 
 TEST(NsysExport, RangesWithoutAnEndLastUntilTheEndOfTheTrace) {
   auto const tid = std::to_string(nsys_thread(5, 6));
-  std::string const insert = "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ";
+  std::string const insert =
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ";
   auto const traces =
-      read_sql(small(insert + "(10, 90, 59, 'whole', " + tid + "), (20, NULL, 35, 'open', " + tid + "), (30, NULL, 59, 'cut', " +
-                     tid + "), (40, NULL, 36, NULL, " + tid + "), (50, 60, 12345, 'of a new type', " + tid + ")"));
+      read_sql(small(insert + "(10, 90, 59, 'whole', " + tid + "), (20, NULL, 35, 'open', " + tid +
+                     "), (30, NULL, 59, 'cut', " + tid + "), (40, NULL, 36, NULL, " + tid +
+                     "), (50, 60, 12345, 'of a new type', " + tid + ")"));
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].end(row_named(traces[0], "open")), 90);
   EXPECT_EQ(traces[0].end(row_named(traces[0], "cut")), 90);
@@ -328,14 +359,17 @@ TEST(NsysExport, RangesWithoutAnEndLastUntilTheEndOfTheTrace) {
 TEST(NsysExport, OurOwnAnnotationsAndThoseOfPyTorchMeanWhatTheyMeanElsewhere) {
   auto const tid = std::to_string(nsys_thread(5, 6));
   std::string const insert =
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, category, int64Value) VALUES ";
-  auto const traces =
-      read_sql(small(insert + "(10, 90, 59, 'step', " + tid + ", 4, 1, 17), (20, 30, 59, 'forward', " + tid +
-                     ", 4, 2, NULL), (30, 40, 59, 'batch', " + tid + ", 4, 3, NULL), (50, 60, 59, 'weights', " + tid +
-                     ", 4, 4, NULL), (61, 62, 59, 'work', " + tid + ", 4, 0, NULL), (1, NULL, 75, 'stepscope', " + tid +
-                     ", 4, NULL, NULL), (100, 200, 59, 'ProfilerStep#8, op_id = 3', " + tid +
-                     ", 0, NULL, NULL), (110, 120, 59, 'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__', " + tid +
-                     ", 0, NULL, NULL)"));
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, category, "
+      "int64Value) VALUES ";
+  auto const traces = read_sql(small(
+      insert + "(10, 90, 59, 'step', " + tid + ", 4, 1, 17), (20, 30, 59, 'forward', " + tid +
+      ", 4, 2, NULL), (30, 40, 59, 'batch', " + tid + ", 4, 3, NULL), (50, 60, 59, 'weights', " +
+      tid + ", 4, 4, NULL), (61, 62, 59, 'work', " + tid +
+      ", 4, 0, NULL), (1, NULL, 75, 'stepscope', " + tid +
+      ", 4, NULL, NULL), (100, 200, 59, 'ProfilerStep#8, op_id = 3', " + tid +
+      ", 0, NULL, NULL), (110, 120, 59, "
+      "'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__', " +
+      tid + ", 0, NULL, NULL)"));
   ASSERT_EQ(traces.size(), 1U);
   model::Trace const& trace = traces[0];
   EXPECT_EQ(detail_named<model::StepDetail>(trace, "step").index, 17);
@@ -344,36 +378,45 @@ TEST(NsysExport, OurOwnAnnotationsAndThoseOfPyTorchMeanWhatTheyMeanElsewhere) {
   EXPECT_EQ(trace.kind(row_named(trace, "memory: weights")), EventKind::kRange);
   EXPECT_EQ(trace.kind(row_named(trace, "work")), EventKind::kRange);
   EXPECT_EQ(detail_named<model::StepDetail>(trace, "ProfilerStep#8").index, 8);
-  EXPECT_EQ(trace.kind(row_named(trace, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")), EventKind::kInputWait);
+  EXPECT_EQ(
+      trace.kind(row_named(trace, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")),
+      EventKind::kInputWait);
 }
 
 TEST(NsysExport, RangesOfPyTorchAreNamedWithoutTheNumbersOfTheirCalls) {
   std::string sql = small("");
   int64_t start = 0;
-  for (char const* const name : {"aten::copy_, op_id = 991065", "aten::add, seq = 45330, op_id = 990730", "aten::mul, seq = 7",
-                                 "aten::addmm, seq = 7, op_id = 12, sizes = [[2, 3], []], input_op_ids = [(5,0), (6,1)]",
-                                 "aten::cat, sizes = [[], [], [4]]", "x, op_id = 5, seq = 4", "x, op_id = 5b",
-                                 "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5"})
-    sql += fmt::format("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, '{}', {});", ++start,
-                       start, name, nsys_thread(5, 6));
+  for (char const* const name :
+       {"aten::copy_, op_id = 991065", "aten::add, seq = 45330, op_id = 990730",
+        "aten::mul, seq = 7",
+        "aten::addmm, seq = 7, op_id = 12, sizes = [[2, 3], []], input_op_ids = [(5,0), (6,1)]",
+        "aten::cat, sizes = [[], [], [4]]", "x, op_id = 5, seq = 4", "x, op_id = 5b",
+        "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5"})
+    sql += fmt::format(
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, "
+        "'{}', {});",
+        ++start, start, name, nsys_thread(5, 6));
   sql += fmt::format(
       "INSERT INTO StringIds VALUES (3, 'aten::copy_, op_id = 3'), (4, 'aten::view');"
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (13, 13, 59, 3, {0}), (14, 14, 59, 4, {0});",
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (13, 13, 59, 3, "
+      "{0}), (14, 14, 59, 4, {0});",
       nsys_thread(5, 6));
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
   std::vector<std::string> names;
-  for (uint32_t row = 0; row < traces[0].event_count(); ++row) names.emplace_back(traces[0].name(row));
-  EXPECT_THAT(names,
-              ElementsAre("aten::copy_", "aten::add", "aten::mul", "aten::addmm", "aten::cat", "x, op_id = 5", "x, op_id = 5b",
-                          "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5", "aten::copy_", "aten::view"));
+  for (uint32_t row = 0; row < traces[0].event_count(); ++row)
+    names.emplace_back(traces[0].name(row));
+  EXPECT_THAT(
+      names, ElementsAre("aten::copy_", "aten::add", "aten::mul", "aten::addmm", "aten::cat",
+                         "x, op_id = 5", "x, op_id = 5b", "x, op_id = ", "op_id = 5", ", op_id = 5",
+                         "x, sizes = [a]", "epoch = 5", "aten::copy_", "aten::view"));
 }
 
 TEST(NsysExport, WhatCudaItselfTakesTimeForIsNoOverheadOfTheProfiler) {
   std::string sql = small("");
   for (int type = 0; type <= 9; ++type)
-    sql += fmt::format("INSERT INTO PROFILER_OVERHEAD VALUES ({}, {}, {}, 2, {});", 10 * type + 1, 10 * type + 5,
-                       nsys_thread(5, 6), type);
+    sql += fmt::format("INSERT INTO PROFILER_OVERHEAD VALUES ({}, {}, {}, 2, {});", 10 * type + 1,
+                       10 * type + 5, nsys_thread(5, 6), type);
   sql += nsys_worker(5, 0, 200);
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
@@ -382,17 +425,19 @@ TEST(NsysExport, WhatCudaItselfTakesTimeForIsNoOverheadOfTheProfiler) {
     if (traces[0].kind(row) == EventKind::kOverhead) of_profiler.emplace(traces[0].name(row));
     if (traces[0].kind(row) == EventKind::kApi) of_cuda.emplace(traces[0].name(row));
   }
-  EXPECT_THAT(of_profiler,
-              ElementsAre("CUPTI buffer flush", "CUPTI instrumentation", "CUPTI resource", "profiler", "profiler", "profiler"));
-  EXPECT_THAT(of_cuda, ElementsAre("command buffer full", "driver compiler", "lazy function loading", "module loading"));
+  EXPECT_THAT(of_profiler, ElementsAre("CUPTI buffer flush", "CUPTI instrumentation",
+                                       "CUPTI resource", "profiler", "profiler", "profiler"));
+  EXPECT_THAT(of_cuda, ElementsAre("command buffer full", "driver compiler",
+                                   "lazy function loading", "module loading"));
 }
 
 TEST(NsysExport, StreamsOfSeveralContextsOfADeviceAreApart) {
   auto const pid = std::to_string(nsys_process(5));
   std::string const insert =
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName) "
-      "VALUES ";
-  auto const traces = read_sql(small(insert + "(10, 20, 0, 2, 7, " + pid + ", 2, 2), (15, 25, 0, 1, 7, " + pid + ", 2, 2)"));
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+      "globalPid, demangledName, shortName) VALUES ";
+  auto const traces = read_sql(
+      small(insert + "(10, 20, 0, 2, 7, " + pid + ", 2, 2), (15, 25, 0, 1, 7, " + pid + ", 2, 2)"));
   ASSERT_EQ(traces.size(), 1U);
   ASSERT_EQ(traces[0].tracks().size(), 2U);
   EXPECT_EQ(traces[0].tracks()[0].name, "stream 7");
@@ -403,17 +448,22 @@ TEST(NsysExport, StreamsOfSeveralContextsOfADeviceAreApart) {
 }
 
 TEST(NsysExport, WhoseTimesWereShiftedCountsFromTheSameInstant) {
-  auto const event = "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, 'x', " +
-                     std::to_string(nsys_thread(5, 6)) + ");";
-  std::string const start = "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '', '', 0);";
+  auto const event =
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, 'x', " +
+      std::to_string(nsys_thread(5, 6)) + ");";
+  std::string const start =
+      "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '', '', 0);";
   auto const plain = read_sql(small(start + fmt::format(fmt::runtime(event), 100, 200)));
-  auto const normalized = read_sql(small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', 'true');" +
-                                         fmt::format(fmt::runtime(event), 1700000000000000100, 1700000000000000200)));
-  auto const shifted = read_sql(small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_SHIFT', '5000');" +
-                                      fmt::format(fmt::runtime(event), 5100, 5200)));
+  auto const normalized = read_sql(
+      small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', 'true');" +
+            fmt::format(fmt::runtime(event), 1700000000000000100, 1700000000000000200)));
+  auto const shifted = read_sql(
+      small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_SHIFT', '5000');" +
+            fmt::format(fmt::runtime(event), 5100, 5200)));
   for (auto const* const traces : {&plain, &normalized, &shifted}) {
     ASSERT_EQ(traces->size(), 1U);
-    EXPECT_EQ(traces->front().info().origin_epoch_ns + traces->front().start(0), 1700000000000000100);
+    EXPECT_EQ(traces->front().info().origin_epoch_ns + traces->front().start(0),
+              1700000000000000100);
     EXPECT_EQ(traces->front().end(0) - traces->front().start(0), 100);
   }
 }
@@ -421,20 +471,23 @@ TEST(NsysExport, WhoseTimesWereShiftedCountsFromTheSameInstant) {
 TEST(NsysExport, CopiesBetweenDevicesNameTheOther) {
   auto const pid = std::to_string(nsys_process(5));
   std::string const insert =
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, globalPid, bytes, copyKind, srcKind, "
-      "dstKind, "
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, "
+      "globalPid, bytes, copyKind, srcKind, dstKind, "
       "srcDeviceId, dstDeviceId) VALUES ";
-  auto const traces =
-      read_sql(small(insert + "(10, 20, 0, 1, 7, " + pid + ", 64, 10, 2, 2, 0, 3), (30, 40, 0, 1, 7, " + pid +
-                     ", 64, 8, 2, 2, 5, 0), (50, 60, 0, 1, 7, " + pid + ", 64, 8, 2, 2, 0, 0), (70, 80, 0, 1, 7, " + pid +
-                     ", 64, 99, NULL, NULL, NULL, NULL), (90, 95, 0, 1, 7, " + pid + ", 4096, 11, NULL, NULL, NULL, NULL)"));
+  auto const traces = read_sql(small(insert + "(10, 20, 0, 1, 7, " + pid +
+                                     ", 64, 10, 2, 2, 0, 3), (30, 40, 0, 1, 7, " + pid +
+                                     ", 64, 8, 2, 2, 5, 0), (50, 60, 0, 1, 7, " + pid +
+                                     ", 64, 8, 2, 2, 0, 0), (70, 80, 0, 1, 7, " + pid +
+                                     ", 64, 99, NULL, NULL, NULL, NULL), (90, 95, 0, 1, 7, " + pid +
+                                     ", 4096, 11, NULL, NULL, NULL, NULL)"));
   ASSERT_EQ(traces.size(), 1U);
   auto const copies = traces[0].details<model::CopyDetail>();
   ASSERT_EQ(copies.size(), 5U);
   using enum model::CopyDirection;
   EXPECT_EQ(std::tuple(copies[0].direction, copies[0].peer_device), std::tuple(kPeerToPeer, 3));
   EXPECT_EQ(std::tuple(copies[1].direction, copies[1].peer_device), std::tuple(kPeerToPeer, 5));
-  EXPECT_EQ(std::tuple(copies[2].direction, copies[2].peer_device), std::tuple(kDeviceToDevice, -1));
+  EXPECT_EQ(std::tuple(copies[2].direction, copies[2].peer_device),
+            std::tuple(kDeviceToDevice, -1));
   EXPECT_EQ(copies[3].direction, kUnknown);
   EXPECT_EQ(copies[4].direction, kHostToDevice);
   EXPECT_EQ(traces[0].name(4), "Memcpy HtoD (Managed -> Managed)");
@@ -443,13 +496,14 @@ TEST(NsysExport, CopiesBetweenDevicesNameTheOther) {
 TEST(NsysExport, MemoryIsAccountedInTheOrderOfTimeWithItsPools) {
   auto const pid = std::to_string(nsys_process(5));
   std::string const insert =
-      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, contextId, address, bytes, memKind, "
-      "memoryOperationType, "
+      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, contextId, address, "
+      "bytes, memKind, memoryOperationType, "
       "correlationId, localMemoryPoolAddress, localMemoryPoolSize) VALUES ";
-  auto const traces =
-      read_sql(small(insert + "(40, " + pid + ", 0, 1, 1, 100, 2, 1, 4, NULL, NULL), (10, " + pid +
-                     ", 0, 1, 1, 100, 2, 0, 1, NULL, NULL), (20, " + pid + ", 0, 1, 2, 50, 2, 0, 2, 99, 1000), (30, " + pid +
-                     ", 0, 1, 3, 7, 1, 0, 3, NULL, NULL), (50, " + pid + ", 0, 1, 77, 5, 2, 1, 5, NULL, NULL)"));
+  auto const traces = read_sql(small(
+      insert + "(40, " + pid + ", 0, 1, 1, 100, 2, 1, 4, NULL, NULL), (10, " + pid +
+      ", 0, 1, 1, 100, 2, 0, 1, NULL, NULL), (20, " + pid +
+      ", 0, 1, 2, 50, 2, 0, 2, 99, 1000), (30, " + pid +
+      ", 0, 1, 3, 7, 1, 0, 3, NULL, NULL), (50, " + pid + ", 0, 1, 77, 5, 2, 1, 5, NULL, NULL)"));
   ASSERT_EQ(traces.size(), 1U);
   auto const changes = traces[0].details<model::MemoryDetail>();
   ASSERT_EQ(changes.size(), 5U);
@@ -468,97 +522,122 @@ TEST(NsysExport, NodesOfGraphsAreNamedWithTheirGraphs) {
   // A node's number has its graph's in the upper half; new exports say the graph beside it.
   std::string const sql =
       "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY ADD COLUMN graphId INTEGER;"
-      "CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER, graphNodeId INTEGER, originalGraphNodeId INTEGER);"
+      "CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER, graphNodeId INTEGER, "
+      "originalGraphNodeId INTEGER);"
       "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (1, 12884901889, 8589934593);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
-      "demangledName, "
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+      "correlationId, globalPid, demangledName, "
       "shortName, graphNodeId, graphId) VALUES (10, 20, 0, 1, 7, 1, " +
-      pid + ", 2, 2, 12884901889, NULL), (20, 30, 0, 1, 7, 1, " + pid + ", 2, 2, 12884901890, 9), (30, 40, 0, 1, 7, 2, " + pid +
+      pid + ", 2, 2, 12884901889, NULL), (20, 30, 0, 1, 7, 1, " + pid +
+      ", 2, 2, 12884901890, 9), (30, 40, 0, 1, 7, 2, " + pid +
       ", 2, 2, NULL, NULL);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, "
-      "copyKind, "
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, "
+      "correlationId, globalPid, bytes, copyKind, "
       "graphNodeId, graphId) VALUES (40, 50, 0, 1, 7, 1, " +
       pid + ", 4, 1, 12884901891, 9), (50, 60, 0, 1, 7, 1, " + pid +
       ", 4, 1, 12884901891, NULL);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, "
-      "graphNodeId) VALUES (60, 70, 0, 1, 7, 1, " +
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, "
+      "correlationId, globalPid, bytes, graphNodeId) VALUES (60, 70, 0, 1, 7, 1, " +
       pid + ", 4, 12884901892);";
   auto const traces = read_sql(small(sql));
   ASSERT_EQ(traces.size(), 1U);
   std::vector<std::pair<uint32_t, uint64_t>> kernels, copies;
-  for (auto const& kernel : traces[0].details<model::KernelDetail>()) kernels.emplace_back(kernel.graph, kernel.graph_node);
-  for (auto const& copy : traces[0].details<model::CopyDetail>()) copies.emplace_back(copy.graph, copy.graph_node);
+  for (auto const& kernel : traces[0].details<model::KernelDetail>())
+    kernels.emplace_back(kernel.graph, kernel.graph_node);
+  for (auto const& copy : traces[0].details<model::CopyDetail>())
+    copies.emplace_back(copy.graph, copy.graph_node);
   EXPECT_THAT(kernels, ElementsAre(Pair(3U, 12884901889U), Pair(9U, 12884901890U), Pair(0U, 0U)));
-  EXPECT_THAT(copies, ElementsAre(Pair(9U, 12884901891U), Pair(3U, 12884901891U), Pair(3U, 12884901892U)));
+  EXPECT_THAT(copies,
+              ElementsAre(Pair(9U, 12884901891U), Pair(3U, 12884901891U), Pair(3U, 12884901892U)));
 }
 
 std::vector<std::pair<int32_t, int32_t>> nsys_ranks(std::vector<model::Trace> const& traces) {
   std::vector<std::pair<int32_t, int32_t>> ranks;
-  for (model::Trace const& trace : traces) ranks.emplace_back(trace.info().rank, trace.info().world_size);
+  for (model::Trace const& trace : traces)
+    ranks.emplace_back(trace.info().rank, trace.info().world_size);
   return ranks;
 }
 std::string nsys_variable(std::string const& assignment) {
-  return "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', '" + assignment + "');";
+  return "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', '" + assignment +
+         "');";
 }
 
 TEST(NsysExport, TakesRanksFromMpiBeforeAnythingElse) {
   std::string const ranks = fmt::format(
-      "INSERT INTO MPI_RANKS VALUES ({}, 5), ({}, 4); INSERT INTO MPI_COMMUNICATORS (rank, size) VALUES (4, 8), (4, 2);",
+      "INSERT INTO MPI_RANKS VALUES ({}, 5), ({}, 4); INSERT INTO MPI_COMMUNICATORS (rank, size) "
+      "VALUES (4, 8), (4, 2);",
       nsys_thread(50, 51), nsys_thread(60, 61));
   auto const traces =
-      read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 1) + ranks + nsys_variable("RANK=\"1\"")), "rank-7.sqlite");
+      read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 1) + ranks + nsys_variable("RANK=\"1\"")),
+               "rank-7.sqlite");
   EXPECT_THAT(nsys_ranks(traces), ElementsAre(Pair(5, 8), Pair(4, 8)));
   EXPECT_THAT(traces[0].log().notes, Not(Contains(HasSubstr("guess"))));
 }
 
 TEST(NsysExport, OfOneProcessTakesItsRankFromTheEnvironmentElseFromTheFilesName) {
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"3\"") + nsys_variable("WORLD_SIZE=\"16\"")),
+  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"3\"") +
+                                        nsys_variable("WORLD_SIZE=\"16\"")),
                                   "rank-7.sqlite")),
               ElementsAre(Pair(3, 16)));
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("OMPI_COMM_WORLD_RANK=6")))), ElementsAre(Pair(6, 1)));
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0)), "job/rank-7.sqlite")), ElementsAre(Pair(7, 1)));
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"-3\"")))), ElementsAre(Pair(-1, 1)));
+  EXPECT_THAT(
+      nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("OMPI_COMM_WORLD_RANK=6")))),
+      ElementsAre(Pair(6, 1)));
+  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0)), "job/rank-7.sqlite")),
+              ElementsAre(Pair(7, 1)));
+  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"-3\"")))),
+              ElementsAre(Pair(-1, 1)));
 }
 
 TEST(NsysExport, ThatTellsNoRanksHasItsProcessesInTheOrderOfTheirDevicesElseInTheirOwn) {
   auto const ordered = [](std::string const& sql) {
     std::vector<std::pair<int64_t, int32_t>> processes;
-    for (model::Trace const& trace : read_sql(small(sql))) processes.emplace_back(trace.info().process_id, trace.info().rank);
+    for (model::Trace const& trace : read_sql(small(sql)))
+      processes.emplace_back(trace.info().process_id, trace.info().rank);
     return processes;
   };
-  EXPECT_THAT(ordered(nsys_worker(50, 1) + nsys_worker(60, 0)), ElementsAre(Pair(60, -1), Pair(50, -1)));
+  EXPECT_THAT(ordered(nsys_worker(50, 1) + nsys_worker(60, 0)),
+              ElementsAre(Pair(60, -1), Pair(50, -1)));
   // Each sees its own GPU as the first one.
-  EXPECT_THAT(ordered(nsys_worker(50, 0) + nsys_worker(60, 0)), ElementsAre(Pair(50, -1), Pair(60, -1)));
+  EXPECT_THAT(ordered(nsys_worker(50, 0) + nsys_worker(60, 0)),
+              ElementsAre(Pair(50, -1), Pair(60, -1)));
   // One without a device is no rank as launchers number them.
   std::string const helper = fmt::format(
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, 59, 'x', {});", nsys_thread(40, 41));
-  EXPECT_THAT(ordered(helper + nsys_worker(50, 1) + nsys_worker(60, 0)), ElementsAre(Pair(60, -1), Pair(50, -1), Pair(40, -1)));
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, 59, 'x', "
+      "{});",
+      nsys_thread(40, 41));
+  EXPECT_THAT(ordered(helper + nsys_worker(50, 1) + nsys_worker(60, 0)),
+              ElementsAre(Pair(60, -1), Pair(50, -1), Pair(40, -1)));
 }
 
 TEST(NsysExport, ReportsThatWereNotExportedSayWhatToDo) {
-  EXPECT_THAT(*advice_for_report("runs/a.nsys-rep"), HasSubstr("nsys export --type sqlite runs/a.nsys-rep"));
+  EXPECT_THAT(*advice_for_report("runs/a.nsys-rep"),
+              HasSubstr("nsys export --type sqlite runs/a.nsys-rep"));
   EXPECT_TRUE(advice_for_report("old.qdrep"));
   EXPECT_FALSE(advice_for_report("a.sqlite"));
 }
 
 TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatUsedItMost) {
   std::string const metrics =
-      "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (256, 0, '', 1, 'SM Active'); INSERT INTO GPU_METRICS VALUES (0, 50, 256, 1, "
-      "9), "
+      "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (256, 0, '', 1, 'SM Active'); INSERT INTO "
+      "GPU_METRICS VALUES (0, 50, 256, 1, 9), "
       "(0, 60, 256, 2, 8), (0, 70, 511, 1, 7);";
-  auto const traces = read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) + metrics));
+  auto const traces =
+      read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) + metrics));
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[0].details<model::SampleDetail>().size(), 0U);
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "SM Active").value, 9);
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "metric 2").value, 8);
-  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("1 sample is of GPUs that no process used")));
+  EXPECT_THAT(traces[1].log().notes,
+              Contains(HasSubstr("1 sample is of GPUs that no process used")));
 }
 
 TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatSeesThisGpu) {
   // Each process sees its own GPU as the first one; the second did more.
-  std::string const sql = nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) + nsys_worker(60, 0, 30) +
-                          "INSERT INTO TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid) VALUES (0, 0, 50), (1, 0, 60);"
-                          "INSERT INTO GPU_METRICS VALUES (0, 50, 256, 1, 11), (0, 50, 257, 1, 99), (0, 50, 258, 1, 7);";
+  std::string const sql = nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) +
+                          nsys_worker(60, 0, 30) +
+                          "INSERT INTO TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid) VALUES (0, 0, "
+                          "50), (1, 0, 60);INSERT INTO GPU_METRICS VALUES (0, 50, 256, 1, 11), (0, "
+                          "50, 257, 1, 99), (0, 50, 258, 1, 7);";
   auto const traces = read_sql(small(sql));
   ASSERT_EQ(traces.size(), 2U);
   for (model::Trace const& trace : traces) {
@@ -569,25 +648,28 @@ TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatSeesThisGpu) {
 }
 
 TEST(NsysExport, WarningsOfTheProfilerAndTablesThatAreNotReadAreTold) {
-  auto const traces = read_sql(small(
-      nsys_worker(50, 0) +
-      "INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 0, 0, 2, 'Not all events were collected', NULL), (2, 0, 0, 1, 'hello', NULL);"
-      "CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER); INSERT INTO SCHED_EVENTS VALUES (1, 2);"
-      "CREATE TABLE COMPOSITE_EVENTS (start INTEGER, cpu INTEGER)"));
+  auto const traces =
+      read_sql(small(nsys_worker(50, 0) +
+                     "INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 0, 0, 2, 'Not all events were "
+                     "collected', NULL), (2, 0, 0, 1, 'hello', NULL);CREATE TABLE SCHED_EVENTS "
+                     "(start INTEGER, cpu INTEGER); INSERT INTO SCHED_EVENTS VALUES (1, 2);"
+                     "CREATE TABLE COMPOSITE_EVENTS (start INTEGER, cpu INTEGER)"));
   ASSERT_EQ(traces.size(), 1U);
-  EXPECT_THAT(traces[0].log().notes, ElementsAre("Nsight Systems warning: Not all events were collected"));
+  EXPECT_THAT(traces[0].log().notes,
+              ElementsAre("Nsight Systems warning: Not all events were collected"));
   EXPECT_THAT(traces[0].info().facts, Contains(Pair("not read", "SCHED_EVENTS")));
 }
 
 TEST(NsysExport, NamesAreCleanedAndCut) {
   auto const tid = std::to_string(nsys_thread(5, 6));
-  auto const traces = read_sql(
-      small("INSERT INTO StringIds VALUES (3, CAST(x'61FF1B62' AS TEXT));"
-            "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (1, 2, 59, 3, " +
-            tid +
-            ");"
-            "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (3, 4, 59, printf('%.20000c', 'x'), " +
-            tid + ")"));
+  auto const traces = read_sql(small(
+      "INSERT INTO StringIds VALUES (3, CAST(x'61FF1B62' AS TEXT));"
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (1, 2, 59, 3, " +
+      tid +
+      ");"
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (3, 4, 59, "
+      "printf('%.20000c', 'x'), " +
+      tid + ")"));
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].name(0),
             "a\xEF\xBF\xBD\xEF\xBF\xBD"

@@ -24,7 +24,8 @@ TEST(DamagedXPlane, IsReadPackedAndInPiecesOfAnySize) {
   auto tpu = tpu_plane(false);
   std::string const bytes = write_space({gpu.message(), host.message(), tpu.message()});
   Events const expected = events_of(read_profile(bytes));
-  for (std::string const& packed : {support::packed_by_gzip(bytes), support::packed_by_zstd(bytes)}) {
+  for (std::string const& packed :
+       {support::packed_by_gzip(bytes), support::packed_by_zstd(bytes)}) {
     EXPECT_TRUE(is_xplane(Input(std::as_bytes(std::span(packed)), "x")));
     EXPECT_EQ(events_of(read_profile(packed)), expected);
   }
@@ -51,9 +52,11 @@ TEST(DamagedXPlane, ThatIsCutAnywhereKeepsWhatIsWhole) {
       EXPECT_EQ(most, 0U);
       continue;
     }
-    EXPECT_LE(trace->event_count(), all + 1) << "without the names of a plane what tells of memory is taken for work";
+    EXPECT_LE(trace->event_count(), all + 1)
+        << "without the names of a plane what tells of memory is taken for work";
     most = std::max(most, trace->event_count());
-    bool const between = size + 6 == bytes.size() || size == MessageWriter().bytes(1, gpu.message()).text().size();
+    bool const between =
+        size + 6 == bytes.size() || size == MessageWriter().bytes(1, gpu.message()).text().size();
     EXPECT_EQ(trace->log().truncated, !between) << size;
     EXPECT_EQ(trace->log().notes.empty(), between) << size;
   }
@@ -64,23 +67,31 @@ TEST(DamagedXPlane, LengthsThatLieLoseWhatIsInThem) {
   auto gpu = gpu_plane();
   auto host = host_plane();
   std::string const good = host.message();
-  // A line that claims gigabytes in the middle of a plane: what is whole before and in it is kept, so is the next plane.
-  std::string const line = MessageWriter().varint(1, 9).bytes(4, MessageWriter().varint(1, 1).varint(3, 5000).text()).text();
-  std::string const liar = MessageWriter().bytes(2, "/device:GPU:7").text() + "\x1A\xFF\xFF\xFF\xFF\x0F" + line;
+  // A line that claims gigabytes in the middle of a plane: what is whole before and in it is kept,
+  // so is the next plane.
+  std::string const line = MessageWriter()
+                               .varint(1, 9)
+                               .bytes(4, MessageWriter().varint(1, 1).varint(3, 5000).text())
+                               .text();
+  std::string const liar =
+      MessageWriter().bytes(2, "/device:GPU:7").text() + "\x1A\xFF\xFF\xFF\xFF\x0F" + line;
   model::Trace const trace = read_profile(write_space({gpu.message(), liar, good}));
   EXPECT_FALSE(trace.log().truncated);
   EXPECT_EQ(trace.log().dropped, 1U);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 message is damaged")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 event has no name")));
-  EXPECT_EQ(trace.event_count(), read_profile(write_space({gpu.message(), good})).event_count() + 1);
+  EXPECT_EQ(trace.event_count(),
+            read_profile(write_space({gpu.message(), good})).event_count() + 1);
 }
 
 TEST(DamagedXPlane, DamagedEventsAndNamesAreCountedNeverFatal) {
   PlaneWriter gpu("/device:GPU:0");
   gpu.line(1, "Stream #1(Kernel)", 0);
   gpu.event("k", 0, kUs);
-  gpu.raw_event(MessageWriter().varint(1, 999).varint(2, kUs).varint(3, kUs).text());               // no such name
-  gpu.raw_event(MessageWriter().varint(1, gpu.event_id("k")).varint(2, 7000).text() + "\x1B\x0E");  // breaks off
+  gpu.raw_event(
+      MessageWriter().varint(1, 999).varint(2, kUs).varint(3, kUs).text());  // no such name
+  gpu.raw_event(MessageWriter().varint(1, gpu.event_id("k")).varint(2, 7000).text() +
+                "\x1B\x0E");  // breaks off
   gpu.event("backwards", 9 * kUs, -kUs);
   gpu.event("barely backwards", 9 * kUs, -1);
   gpu.event("far", INT64_MAX - 5, INT64_MAX);
@@ -89,9 +100,17 @@ TEST(DamagedXPlane, DamagedEventsAndNamesAreCountedNeverFatal) {
   gpu.event(std::string(size_t{10} << 20U, 'n'), 0, kUs);
   std::string plane = gpu.message();
   MessageWriter more;
-  more.bytes(4, MessageWriter().bytes(2, MessageWriter().varint(1, 999'999).bytes(2, "keyless").text()).text());
-  more.bytes(4, MessageWriter().varint(1, gpu.event_id("k")).bytes(2, MessageWriter().bytes(2, "k again").text()).text());
-  more.bytes(4, "\xFF\xFF\xFF").bytes(5, "\x12\xFF\xFF\xFF\xFF\x7F").varint(3, 7).bytes(99, "unknown field");
+  more.bytes(4, MessageWriter()
+                    .bytes(2, MessageWriter().varint(1, 999'999).bytes(2, "keyless").text())
+                    .text());
+  more.bytes(4, MessageWriter()
+                    .varint(1, gpu.event_id("k"))
+                    .bytes(2, MessageWriter().bytes(2, "k again").text())
+                    .text());
+  more.bytes(4, "\xFF\xFF\xFF")
+      .bytes(5, "\x12\xFF\xFF\xFF\xFF\x7F")
+      .varint(3, 7)
+      .bytes(99, "unknown field");
   model::Trace const trace = read_profile(write_space({plane + more.text()}));
   EXPECT_EQ(trace.event_count(), 9U);
   EXPECT_EQ(trace.log().negative_durations, 2U);
@@ -107,12 +126,18 @@ TEST(DamagedXPlane, DamagedEventsAndNamesAreCountedNeverFatal) {
 
 TEST(DamagedXPlane, NamesWithoutAKeyAreFoundByTheirOwnId) {
   PlaneWriter gpu("/device:GPU:0");
-  gpu.line(1, "Stream #1(Kernel)", 0).raw_event(MessageWriter().varint(1, UINT64_MAX).varint(3, kUs).text());
-  std::string const entry = MessageWriter().bytes(2, MessageWriter().varint(1, UINT64_MAX).bytes(2, "keyless").text()).text();
-  row_named(read_profile(write_space({gpu.message() + MessageWriter().bytes(4, entry).text()})), "keyless");
+  gpu.line(1, "Stream #1(Kernel)", 0)
+      .raw_event(MessageWriter().varint(1, UINT64_MAX).varint(3, kUs).text());
+  std::string const entry =
+      MessageWriter()
+          .bytes(2, MessageWriter().varint(1, UINT64_MAX).bytes(2, "keyless").text())
+          .text();
+  row_named(read_profile(write_space({gpu.message() + MessageWriter().bytes(4, entry).text()})),
+            "keyless");
 }
 
-/// Multiples of the number of buckets that libstdc++ has for so many entries: were a number its own hash, all would be in one.
+/// Multiples of the number of buckets that libstdc++ has for so many entries: were a number its own
+/// hash, all would be in one.
 std::vector<int64_t> ids_of_one_bucket() {
   constexpr int64_t kBuckets = 172'933, kIds = 170'000, kFirst = 1000;
   std::vector<int64_t> ids;
@@ -129,7 +154,8 @@ TEST(DamagedXPlane, IdsThatAreChosenToCollideAreFoundLikeOthers) {
   index.build(ids);
   uint32_t found = 0;
   for (uint32_t at = 0; at < ids.size(); ++at) found += index.find(ids[at]) == at ? 1 : 0;
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds) << "each was compared with each";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds)
+      << "each was compared with each";
   EXPECT_EQ(found, ids.size());
   EXPECT_EQ(index.doubled(), 0U);
 }
@@ -138,16 +164,20 @@ TEST(DamagedXPlane, CopiesWhoseCorrelationsAreChosenToCollideAreFoundLikeOthers)
   std::vector<int64_t> const ids = ids_of_one_bucket();
   PlaneWriter gpu("/device:GPU:0"), host("/host:CPU");
   gpu.line(1, "Stream #1(Kernel)", 0);
-  gpu.event("__amd_rocclr_copyBuffer.kd", 0, kUs, {{"correlation_id", static_cast<uint64_t>(ids.back())}});
+  gpu.event("__amd_rocclr_copyBuffer.kd", 0, kUs,
+            {{"correlation_id", static_cast<uint64_t>(ids.back())}});
   host.line(5, "Host Threads/5", 0);
   for (size_t i = 0; i < ids.size(); ++i)
     host.event("cuStreamGetId", static_cast<int64_t>(2 * i) * kUs, kUs,
-               {{"correlation_id", static_cast<uint64_t>(ids[i])}, {"memcpy_details", Reference{"size:77"}}});
+               {{"correlation_id", static_cast<uint64_t>(ids[i])},
+                {"memcpy_details", Reference{"size:77"}}});
   std::string const bytes = write_space({gpu.message(), host.message()});
   auto const begin = std::chrono::steady_clock::now();
   model::Trace const trace = read_profile(bytes);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds) << "each was compared with each";
-  EXPECT_EQ(trace.detail<model::CopyDetail>(row_named(trace, "__amd_rocclr_copyBuffer.kd")).bytes, 77U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds)
+      << "each was compared with each";
+  EXPECT_EQ(trace.detail<model::CopyDetail>(row_named(trace, "__amd_rocclr_copyBuffer.kd")).bytes,
+            77U);
 }
 
 TEST(DamagedXPlane, PlanesAndLinesWithoutEndAreBounded) {
@@ -160,7 +190,8 @@ TEST(DamagedXPlane, PlanesAndLinesWithoutEndAreBounded) {
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("are more than any profile has")));
   std::string lines = MessageWriter().bytes(2, "/host:CPU").text();
   for (uint64_t id = 0; id < 80'000; ++id)
-    lines += MessageWriter().bytes(3, MessageWriter().varint(1, id).bytes(4, "\x18\x64").text()).text();
+    lines +=
+        MessageWriter().bytes(3, MessageWriter().varint(1, id).bytes(4, "\x18\x64").text()).text();
   model::Trace const many = read_profile(write_space({lines}));
   EXPECT_EQ(many.event_count(), 80'000U);
   EXPECT_LT(many.tracks().size(), 70'000U);

@@ -1,5 +1,6 @@
 // Profiles of XLA, made by hand: what GPUs, TPU-like devices and hosts say. What is whole is
-// also compared with Protocol Buffers' own library (xplane/), and a real one with an independent decoder (real_traces_test.cpp).
+// also compared with Protocol Buffers' own library (xplane/), and a real one with an independent
+// decoder (real_traces_test.cpp).
 #include "trace/import/formats/xplane/xplane_importer.h"
 
 #include <algorithm>
@@ -40,11 +41,15 @@ TEST(XPlane, AGpusOpsAreWhatTheyAreAndKnowTheirLaunches) {
   model::Trace const trace = read_profile(write_space({gpu.message(), host.message()}, "node-3"));
   EXPECT_EQ(
       events_of(trace),
-      (Events{"stream 13: memcpy MemcpyH2D 1000+4000", "stream 13: kernel gemm 6000+10000", "stream 13: memset Memset 16000+1000",
-              "stream 20: collective ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>) 13000+20000",
-              "python: step train 1000+40000", "python: launch cuMemcpyHtoDAsync_v2 -4000+1000",
-              "python: launch cuLaunchKernel 2000+1000", "python: launch cuMemsetD8Async 3000+1000",
-              "python: launch cuLaunchKernelEx 4000+1000", "python: sync cuStreamSynchronize 5000+30000"}));
+      (Events{
+          "stream 13: memcpy MemcpyH2D 1000+4000", "stream 13: kernel gemm 6000+10000",
+          "stream 13: memset Memset 16000+1000",
+          "stream 20: collective "
+          "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>) 13000+20000",
+          "python: step train 1000+40000", "python: launch cuMemcpyHtoDAsync_v2 -4000+1000",
+          "python: launch cuLaunchKernel 2000+1000", "python: launch cuMemsetD8Async 3000+1000",
+          "python: launch cuLaunchKernelEx 4000+1000",
+          "python: sync cuStreamSynchronize 5000+30000"}));
   EXPECT_EQ(trace.log().unknown_events, 1U) << "how long memory was allocated is no work";
   EXPECT_EQ(trace.log().unmatched_ops + trace.log().unmatched_launches, 0U);
   EXPECT_THAT(trace.log().notes, IsEmpty());
@@ -78,7 +83,8 @@ TEST(XPlane, AGpusOpsAreWhatTheyAreAndKnowTheirLaunches) {
 TEST(XPlane, LinesThatAGpusOpsWereDerivedIntoAreNotCountedAgain) {
   auto gpu = gpu_plane();
   model::Trace const once = read_profile(write_space({gpu.message()}));
-  for (char const* const line : {"XLA Ops", "Framework Ops", "Framework Name Scope", "Source code", "Launch Stats"}) {
+  for (char const* const line :
+       {"XLA Ops", "Framework Ops", "Framework Name Scope", "Source code", "Launch Stats"}) {
     gpu.line(900, line, 1000);
     gpu.event("fusion.1", 0, 99 * kUs, {{"correlation_id", uint64_t{8}}});
   }
@@ -94,14 +100,17 @@ TEST(XPlane, RocmsCopyKernelsAreCopiesOfWhichTheirCallsTell) {
   PlaneWriter gpu("/device:GPU:2");
   gpu.line(17, "Stream #17(Kernel)", 0);
   gpu.event("__amd_rocclr_copyBuffer.kd", 0, kUs,
-            {{"correlation_id", uint64_t{3}}, {"kernel_details", Reference{" grid:16,1,1 block:512,1,1 group_mem:64"}}});
+            {{"correlation_id", uint64_t{3}},
+             {"kernel_details", Reference{" grid:16,1,1 block:512,1,1 group_mem:64"}}});
   gpu.event("__amd_rocclr_fillBufferAligned.kd", 2 * kUs, kUs, {});
-  gpu.event("Cijk_Ailk.kd", 4 * kUs, kUs, {{"kernel_details", Reference{" grid:16,1,1 block:512,1,1 group_mem:64"}}});
+  gpu.event("Cijk_Ailk.kd", 4 * kUs, kUs,
+            {{"kernel_details", Reference{" grid:16,1,1 block:512,1,1 group_mem:64"}}});
   gpu.stat("device_vendor", std::string("AMD"));
   PlaneWriter host("/host:CPU");
   host.line(5, "Host Threads/5", 0);
   host.event("hipMemcpyDtoDAsync", 0, kUs,
-             {{"correlation_id", uint64_t{3}}, {"memcpy_details", Reference{"kind:Unknown size:77 dest:512 async:1"}}});
+             {{"correlation_id", uint64_t{3}},
+              {"memcpy_details", Reference{"kind:Unknown size:77 dest:512 async:1"}}});
   model::Trace const trace = read_profile(write_space({gpu.message(), host.message()}));
   uint32_t const copy = row_named(trace, "__amd_rocclr_copyBuffer.kd");
   EXPECT_EQ(trace.kind(copy), EventKind::kMemcpy);
@@ -110,7 +119,8 @@ TEST(XPlane, RocmsCopyKernelsAreCopiesOfWhichTheirCallsTell) {
   EXPECT_EQ(trace.detail<model::CopyDetail>(copy).peer_device, -1);
   EXPECT_TRUE(trace.columns().link[copy].valid());
   EXPECT_EQ(trace.kind(row_named(trace, "__amd_rocclr_fillBufferAligned.kd")), EventKind::kMemset);
-  EXPECT_EQ(trace.detail<model::KernelDetail>(row_named(trace, "Cijk_Ailk.kd")).shared_memory_bytes, 64U);
+  EXPECT_EQ(trace.detail<model::KernelDetail>(row_named(trace, "Cijk_Ailk.kd")).shared_memory_bytes,
+            64U);
   EXPECT_EQ(trace.devices()[0].id, 2);
   EXPECT_EQ(trace.devices()[0].name, "AMD GPU 2");
   EXPECT_THAT(events_of(trace), Contains("host thread 5: launch hipMemcpyDtoDAsync 0+1000"));
@@ -138,7 +148,8 @@ TEST(XPlane, OfATpuLikeDeviceTheOperationsAreTheOpsWhateverItSaysOfThoseBeside) 
     auto const& kernel = trace.detail<model::KernelDetail>(row_named(trace, "fusion.1"));
     EXPECT_EQ(kernel.flops, 4000);
     EXPECT_EQ(kernel.bytes, 64U);
-    EXPECT_EQ(trace.detail<model::CollectiveDetail>(row_named(trace, "fusion.2")).op, model::CollectiveOp::kAllReduce);
+    EXPECT_EQ(trace.detail<model::CollectiveDetail>(row_named(trace, "fusion.2")).op,
+              model::CollectiveOp::kAllReduce);
     EXPECT_EQ(trace.devices()[0].name, "TPU v4");
   }
 }
@@ -155,7 +166,8 @@ TEST(XPlane, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   EXPECT_EQ(analysis.steps[1].step, 8);
   EXPECT_EQ(analysis.steps[0].window.begin, 0);
   EXPECT_EQ(analysis.steps[0].window.end, 40'000);
-  // 10 + 1 + 1 + 8; beside them 15 of the all-gather and 4 of the fused all-reduce; of the copy 1 is beside neither.
+  // 10 + 1 + 1 + 8; beside them 15 of the all-gather and 4 of the fused all-reduce; of the copy 1
+  // is beside neither.
   EXPECT_EQ(analysis.devices[0].time.compute_ns, 2 * 20'000);
   EXPECT_EQ(analysis.devices[0].time.comm_ns, 2 * 19'000);
   EXPECT_EQ(analysis.devices[0].time.exposed_comm_ns, 2 * 9'000);
@@ -195,15 +207,19 @@ TEST(XPlane, SendsThatTheDevicesOwnLineTellsOfAreThereOnce) {
 }
 
 TEST(XPlane, ThreadsOfOneIdAreOneWhateverPlaneTellsOfThem) {
-  PlaneWriter cpu("/host:CPU"), cupti("/host:CUPTI"), nvtx("/host:NVTX-CUPTI"), python("/host:python-tracer"),
-      other("/host:TPU-runtime");
-  cpu.line(7, "tf_Compute/7", 0).event("op", 0, 9000).line(8, "tf_Compute/8", 0).event("op", 0, 9000);
-  cupti.line(7, "Host Threads/7", 0).event("cuLaunchKernel", 1000, 1000, {{"correlation_id", uint64_t{1}}});
+  PlaneWriter cpu("/host:CPU"), cupti("/host:CUPTI"), nvtx("/host:NVTX-CUPTI"),
+      python("/host:python-tracer"), other("/host:TPU-runtime");
+  cpu.line(7, "tf_Compute/7", 0)
+      .event("op", 0, 9000)
+      .line(8, "tf_Compute/8", 0)
+      .event("op", 0, 9000);
+  cupti.line(7, "Host Threads/7", 0)
+      .event("cuLaunchKernel", 1000, 1000, {{"correlation_id", uint64_t{1}}});
   nvtx.line(7, "Host Threads/7/NVTX", 0).event("NVTX:forward", 500, 3000);
   python.line(7, "", 0).event("$model.py:12 loss", 400, 4000);
   other.line(7, "queue", 0).event("enqueue", 1, 1000);
-  model::Trace const trace =
-      read_profile(write_space({cupti.message(), cpu.message(), nvtx.message(), python.message(), other.message()}));
+  model::Trace const trace = read_profile(write_space(
+      {cupti.message(), cpu.message(), nvtx.message(), python.message(), other.message()}));
   std::vector<std::string> names;
   for (model::Track const& track : trace.tracks()) names.push_back(track.name);
   EXPECT_THAT(names, ElementsAre("tf_Compute", "tf_Compute #2", "/host:TPU-runtime: queue"));
@@ -228,10 +244,13 @@ TEST(XPlane, HostEventsAreStepsWaitsMarksAndAllocations) {
   host.event("MemoryAllocation", 4 * kUs, 0, memory);
   host.event("MemoryDeallocation", 5 * kUs, 0, {{"allocator_name", Reference{"gpu_host_bfc"}}});
   model::Trace const trace = read_profile(write_space({host.message()}));
-  EXPECT_EQ(events_of(trace), (Events{"python: step train 0+9000", "python: range no step 0+9000", "python: mark instant 1000+0",
-                                      "python: input_wait IteratorGetNextOp::DoCompute 2000+1000",
-                                      "python: range cudnnConvolutionForward 3000+1000", "python: range hipHelper 3000+1000",
-                                      "python: memory MemoryAllocation 4000+0", "python: mark MemoryDeallocation 5000+0"}));
+  EXPECT_EQ(events_of(trace),
+            (Events{"python: step train 0+9000", "python: range no step 0+9000",
+                    "python: mark instant 1000+0",
+                    "python: input_wait IteratorGetNextOp::DoCompute 2000+1000",
+                    "python: range cudnnConvolutionForward 3000+1000",
+                    "python: range hipHelper 3000+1000", "python: memory MemoryAllocation 4000+0",
+                    "python: mark MemoryDeallocation 5000+0"}));
   auto const& detail = trace.details<model::MemoryDetail>()[0];
   EXPECT_EQ(detail.device, 5);
   EXPECT_EQ(detail.bytes, 256U);
@@ -244,7 +263,8 @@ TEST(XPlane, CountersAndTheProfilersOwnTimeAreNoWork) {
   auto gpu = gpu_plane();
   uint32_t const before = read_profile(write_space({gpu.message()})).event_count();
   gpu.line(50, "_counters_", 0);
-  gpu.event("power_mw", 0, 0, {{"power_mw", 250'000.0}}).event("gpu_temp_c", 0, 0, {{"gpu_temp_c", 60.0}});
+  gpu.event("power_mw", 0, 0, {{"power_mw", 250'000.0}})
+      .event("gpu_temp_c", 0, 0, {{"gpu_temp_c", 60.0}});
   gpu.event("power_mw", kUs, 0, {{"power_mw", 260'000.0}});
   gpu.line(51, "CUPTI overhead", 0).event("BUFFER_FLUSH", 0, kUs);
   model::Trace const trace = read_profile(write_space({gpu.message()}));
@@ -252,7 +272,8 @@ TEST(XPlane, CountersAndTheProfilersOwnTimeAreNoWork) {
   EXPECT_THAT(events_of(trace), Contains("CUPTI overhead (GPU 0): overhead BUFFER_FLUSH 0+1000"));
   std::vector<double> power;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (trace.track(row).name == "power_mw") power.push_back(trace.detail<model::SampleDetail>(row).value);
+    if (trace.track(row).name == "power_mw")
+      power.push_back(trace.detail<model::SampleDetail>(row).value);
   EXPECT_THAT(power, ElementsAre(250'000.0, 260'000.0));
 }
 
@@ -288,16 +309,23 @@ TEST(XPlane, TimesAreOfTheEpochOrOfTheProfile) {
     environment.stat("profile_start_time", uint64_t{kEpoch}).stat("cuda_version", int64_t{12080});
     model::Trace const trace = read_profile(write_space({host.message(), environment.message()}));
     EXPECT_EQ(trace.info().origin_epoch_ns + trace.start(0), kEpoch + 7);
-    EXPECT_THAT(trace.info().facts, Contains(std::pair<std::string, std::string>("cuda_version", "12080")));
+    EXPECT_THAT(trace.info().facts,
+                Contains(std::pair<std::string, std::string>("cuda_version", "12080")));
   }
 }
 
 TEST(XPlane, SumsOverEventsHaveNoPlaceInTime) {
   PlaneWriter gpu("/device:GPU:0");
   gpu.line(1, "Stream #1(Kernel)", 0).event("k", 0, kUs);
-  gpu.raw_event(MessageWriter().varint(1, gpu.event_id("k")).varint(3, 5 * kUs).varint(5, 12).text());
+  gpu.raw_event(
+      MessageWriter().varint(1, gpu.event_id("k")).varint(3, 5 * kUs).varint(5, 12).text());
   // Of two that exclude each other the last counts.
-  gpu.raw_event(MessageWriter().varint(1, gpu.event_id("k")).varint(5, 12).varint(2, 3 * kUs).varint(3, kUs).text());
+  gpu.raw_event(MessageWriter()
+                    .varint(1, gpu.event_id("k"))
+                    .varint(5, 12)
+                    .varint(2, 3 * kUs)
+                    .varint(3, kUs)
+                    .text());
   EXPECT_EQ(events_of(read_profile(write_space({gpu.message()}))),
             (Events{"stream 1: kernel k 0+1000", "stream 1: kernel k 3000+1000"}));
 }
@@ -315,10 +343,13 @@ TEST(XPlane, IsKnownByItsContent) {
   EXPECT_TRUE(knows(write_space({"", gpu.message()}))) << "an empty plane";
   EXPECT_FALSE(knows(""));
   EXPECT_FALSE(knows("\n\nhello world, this is text\n"));
-  // A graph of TensorFlow: nodes with a name as their first field. A trace of Perfetto: packets with a time as their eighth.
-  std::string const node = MessageWriter().bytes(1, "conv").bytes(2, "Conv2D").bytes(3, "input").text();
+  // A graph of TensorFlow: nodes with a name as their first field. A trace of Perfetto: packets
+  // with a time as their eighth.
+  std::string const node =
+      MessageWriter().bytes(1, "conv").bytes(2, "Conv2D").bytes(3, "input").text();
   EXPECT_FALSE(knows(MessageWriter().bytes(1, node).bytes(1, node).text()));
-  std::string const packet = MessageWriter().varint(8, 123456).varint(10, 1).bytes(11, "event").text();
+  std::string const packet =
+      MessageWriter().varint(8, 123456).varint(10, 1).bytes(11, "event").text();
   EXPECT_FALSE(knows(MessageWriter().bytes(1, packet).text()));
 }
 
@@ -332,9 +363,11 @@ TEST(XPlane, WithoutEventsIsAnError) {
 TEST(XPlane, WhatTheProfilerSaidIsNoted) {
   auto gpu = gpu_plane();
   std::string const bytes =
-      write_space({gpu.message()}) + MessageWriter().bytes(2, "out of buffers").bytes(3, "old driver").text();
-  EXPECT_THAT(read_profile(bytes).log().notes,
-              UnorderedElementsAre("the profiler said: out of buffers", "the profiler said: old driver"));
+      write_space({gpu.message()}) +
+      MessageWriter().bytes(2, "out of buffers").bytes(3, "old driver").text();
+  EXPECT_THAT(
+      read_profile(bytes).log().notes,
+      UnorderedElementsAre("the profiler said: out of buffers", "the profiler said: old driver"));
 }
 
 TEST(XPlane, HostAndRankAreInTheNameOfTheFile) {
@@ -358,15 +391,18 @@ TEST(XPlane, NumbersOfDevicesStayApart) {
 TEST(XPlane, OperationsAreToldByNameAndCategory) {
   using Op = model::CollectiveOp;
   EXPECT_EQ(meaning_of_xla_op("all-reduce.17", "").collective, Op::kAllReduce);
-  EXPECT_EQ(meaning_of_xla_op("%all-to-all.2 = (f32[4]) all-to-all(f32[4] %x)", "").collective, Op::kAllToAll);
-  EXPECT_EQ(meaning_of_xla_op("fusion.9", "all-reduce-scatter fusion").collective, Op::kReduceScatter);
+  EXPECT_EQ(meaning_of_xla_op("%all-to-all.2 = (f32[4]) all-to-all(f32[4] %x)", "").collective,
+            Op::kAllToAll);
+  EXPECT_EQ(meaning_of_xla_op("fusion.9", "all-reduce-scatter fusion").collective,
+            Op::kReduceScatter);
   EXPECT_EQ(meaning_of_xla_op("collective-permute-done.1.clone", "").collective, Op::kSend);
   EXPECT_EQ(meaning_of_xla_op("collective-permute-done.1", "").phase, OpPhase::kDone);
   EXPECT_EQ(meaning_of_xla_op("send.1", "send").role, OpRole::kCollective);
   EXPECT_EQ(meaning_of_xla_op("send.1", "host send").role, OpRole::kMemcpy);
   EXPECT_EQ(meaning_of_xla_op("send.1", "host send").phase, OpPhase::kStart);
   EXPECT_EQ(meaning_of_xla_op("recv-done.1", "host recv-done").phase, OpPhase::kDone);
-  EXPECT_EQ(meaning_of_xla_op("recv-done.1", "host recv").phase, OpPhase::kDone) << "the name says more";
+  EXPECT_EQ(meaning_of_xla_op("recv-done.1", "host recv").phase, OpPhase::kDone)
+      << "the name says more";
   EXPECT_EQ(meaning_of_xla_op("infeed.1", "infeed").phase, OpPhase::kWhole);
   EXPECT_EQ(meaning_of_xla_op("copy.4", "copy").role, OpRole::kKernel) << "by the core itself";
   EXPECT_EQ(meaning_of_xla_op("copy-start.4", "copy-start").role, OpRole::kMemcpy);
@@ -374,15 +410,17 @@ TEST(XPlane, OperationsAreToldByNameAndCategory) {
   EXPECT_EQ(meaning_of_xla_op("while.1", "while").role, OpRole::kControlFlow);
   EXPECT_EQ(meaning_of_xla_op("all-reduce_like_fusion.1", "loop fusion").role, OpRole::kKernel);
   EXPECT_EQ(meaning_of_xla_op("sendrecv_fusion.1", "").role, OpRole::kKernel);
-  EXPECT_EQ(xla_opcode("all-gather-start.3"), xla_opcode("%all-gather-done.4 = f32[8] all-gather-done(...)"));
+  EXPECT_EQ(xla_opcode("all-gather-start.3"),
+            xla_opcode("%all-gather-done.4 = f32[8] all-gather-done(...)"));
   EXPECT_EQ(meaning_of_stream_op("ncclKernel_SendRecv").role, OpRole::kCollective);
 }
 
 class ProfileFolder : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              fmt::format("xplane-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        fmt::format("xplane-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -396,7 +434,8 @@ class ProfileFolder : public ::testing::Test {
 TEST_F(ProfileFolder, HoldsEachProfileOnceAndTheNewestOfALog) {
   auto gpu = gpu_plane();
   std::string const bytes = write_space({gpu.message()});
-  std::string const json = R"json({"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1,"pid":1,"tid":1}]})json";
+  std::string const json =
+      R"json({"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1,"pid":1,"tid":1}]})json";
   write("log/plugins/profile/2026_01_01_00_00_00/old.xplane.pb", bytes);
   write("log/plugins/profile/2026_02_01_00_00_00/a.xplane.pb", bytes);
   write("log/plugins/profile/2026_02_01_00_00_00/b.xplane.pb", bytes);
@@ -409,7 +448,8 @@ TEST_F(ProfileFolder, HoldsEachProfileOnceAndTheNewestOfALog) {
   auto const run = open_run((folder_ / "log").string());
   ASSERT_TRUE(run) << run.error().message;
   std::vector<std::string> files;
-  for (model::RankTrace const& rank : run->ranks) files.push_back(std::filesystem::path(rank.file).filename().string());
+  for (model::RankTrace const& rank : run->ranks)
+    files.push_back(std::filesystem::path(rank.file).filename().string());
   EXPECT_THAT(files, UnorderedElementsAre("a.xplane.pb", "b.xplane.pb", "other.trace.json"));
   EXPECT_THAT(run->notes, ::testing::Each(::testing::Not(HasSubstr("overview"))));
 }
@@ -423,7 +463,8 @@ TEST_F(ProfileFolder, OfHostsThatSayNoRankEachIsAnother) {
   std::vector<int32_t> ranks;
   for (model::RankTrace const& rank : run->ranks) ranks.push_back(rank.trace.info().rank);
   EXPECT_THAT(ranks, ElementsAre(0, 1));
-  EXPECT_THAT(run->notes, ::testing::Each(::testing::Not(HasSubstr("both say that they are rank"))));
+  EXPECT_THAT(run->notes,
+              ::testing::Each(::testing::Not(HasSubstr("both say that they are rank"))));
 }
 
 }  // namespace

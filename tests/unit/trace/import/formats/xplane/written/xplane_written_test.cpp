@@ -1,5 +1,5 @@
-// Random profiles, written by Protocol Buffers' own library: what is read is what a naive reader finds in the library's messages,
-// which knows nothing of wire formats and pieces.
+// Random profiles, written by Protocol Buffers' own library: what is read is what a naive reader
+// finds in the library's messages, which knows nothing of wire formats and pieces.
 #include <random>
 #include <set>
 #include <string>
@@ -109,10 +109,12 @@ class RandomProfile {
         if (below(4) != 0) add_number(plane, event, "correlation_id", below(1U << 30U) + 1);
         uint64_t const size = below(5) + 1;
         if (is_copy)
-          add_text(plane, event, "memcpy_details",
-                   "kind_src:pinned kind_dst:device size:" + std::to_string(size) + " dest:0 async:1");
+          add_text(
+              plane, event, "memcpy_details",
+              "kind_src:pinned kind_dst:device size:" + std::to_string(size) + " dest:0 async:1");
         else
-          add_text(plane, event, "kernel_details", "regs:8 grid:" + std::to_string(size) + ",2,1 block:64,1,1 occ_pct:50");
+          add_text(plane, event, "kernel_details",
+                   "regs:8 grid:" + std::to_string(size) + ",2,1 block:64,1,1 occ_pct:50");
         add_noise(plane, event);
       }
     }
@@ -170,8 +172,9 @@ Row naive_row(XPlane const& plane, XLine const& line, XEvent const& event) {
   std::string kernel, copy;
   for (XStat const& stat : event.stats()) {
     std::string const what = plane.stat_metadata().at(stat.metadata_id()).name();
-    uint64_t const number =
-        stat.value_case() == XStat::kUint64Value ? stat.uint64_value() : static_cast<uint64_t>(stat.int64_value());
+    uint64_t const number = stat.value_case() == XStat::kUint64Value
+                                ? stat.uint64_value()
+                                : static_cast<uint64_t>(stat.int64_value());
     if (what == "correlation_id") correlation = number;
     if (what == "step_num") is_step = true;
     if (what == "kernel_details") kernel = text_of(plane, stat);
@@ -180,8 +183,10 @@ Row naive_row(XPlane const& plane, XLine const& line, XEvent const& event) {
   int64_t const start = rounded(line.timestamp_ns(), event.offset_ps());
   int64_t const dur = rounded(line.timestamp_ns(), event.offset_ps() + event.duration_ps()) - start;
   if (!kernel.empty())
-    return {"kernel", name, start, dur, correlation, {number_after(kernel, "grid:"), number_after(kernel, "block:")}};
-  if (!copy.empty()) return {"memcpy", name, start, dur, correlation, {number_after(copy, "size:")}};
+    return {"kernel", name,        start,
+            dur,      correlation, {number_after(kernel, "grid:"), number_after(kernel, "block:")}};
+  if (!copy.empty())
+    return {"memcpy", name, start, dur, correlation, {number_after(copy, "size:")}};
   if (name == "cuLaunchKernel") return {"launch", name, start, dur, correlation, {}};
   if (event.duration_ps() == 0) return {"mark", name, start, 0, 0, {}};
   return {is_step ? "step" : "range", name, start, dur, 0, {}};
@@ -193,7 +198,8 @@ Rows naive_rows(XSpace const& space) {
     for (XLine const& line : plane.lines()) {
       if (line.name() == "XLA Ops") continue;
       for (XEvent const& event : line.events())
-        if (event.data_case() != XEvent::kNumOccurrences) rows.insert(naive_row(plane, line, event));
+        if (event.data_case() != XEvent::kNumOccurrences)
+          rows.insert(naive_row(plane, line, event));
     }
   }
   return rows;
@@ -209,8 +215,8 @@ Rows rows_of(model::Trace const& trace) {
     } else if (trace.kind(row) == model::EventKind::kMemcpy) {
       details = {trace.detail<model::CopyDetail>(row).bytes};
     }
-    rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row), trace.end(row) - trace.start(row),
-                 trace.columns().correlation[row], details);
+    rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row),
+                 trace.end(row) - trace.start(row), trace.columns().correlation[row], details);
   }
   return rows;
 }
