@@ -23,8 +23,7 @@
 namespace stepscope::workloads {
 namespace {
 
-// ---- The ops
-// -------------------------------------------------------------------------------------------------------------------
+// The ops.
 
 struct BenchmarkedOp {
   char const* name;
@@ -51,8 +50,7 @@ base::Expected<BenchmarkedOp> find_op(std::string const& name) {
   return base::fail("--op {}: unknown, choose one of: {}", name, known);
 }
 
-// ---- One device's part
-// ---------------------------------------------------------------------------------------------------------
+// One device's part.
 
 /// What all host threads share.
 struct Job {
@@ -124,22 +122,21 @@ void measure(Job& job, Worker& w, size_t size) {
     for (int64_t i = 0; i < job.options.warmup; ++i) enqueue(job, w, count);
   }
   api::Phase const phase("measure");
-  // ==== timed section ====
+  // Timed section.
   std::vector<Event> events = {w.device->record(StreamKind::kCommunication)};
   for (int64_t i = 0; i < job.options.iterations; ++i) {
     enqueue(job, w, count);
     events.push_back(w.device->record(StreamKind::kCommunication));
   }
   w.device->synchronize(events.back());
-  // ==== end of the timed section ====
+  // End of the timed section.
   for (Event const& event : events) {
     w.device->synchronize(event);
     w.reached_ns[size].push_back(event->reached_ns());
   }
 }
 
-// ---- The check
-// -----------------------------------------------------------------------------------------------------------------
+// The check.
 
 /// What element `i` of `rank`'s result has to be.
 double expected_element(Job const& job, size_t rank, size_t i, size_t count) {
@@ -187,8 +184,7 @@ size_t count_wrong(Job& job, Worker& w, size_t count) {
   return wrong;
 }
 
-// ---- The whole job
-// -------------------------------------------------------------------------------------------------------------
+// The whole job.
 
 void run_worker(Job& job, Worker& w) {
   name_this_thread("bench " + w.device->name());
@@ -280,8 +276,7 @@ base::Expected<void> check_options(AllReduceOptions const& o) {
   return {};
 }
 
-// ---- Command line
-// --------------------------------------------------------------------------------------------------------------
+// Command line.
 
 constexpr char const* kFooter = R"(Columns, as nccl-tests prints them:
   size, count  of the whole message: one member's part x members for all_gather and reduce_scatter. Sizes are rounded down to
