@@ -12,15 +12,17 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/event_store/out_of_core/path.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/event_store/out_of_core/same_name.h"
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/event_store/out_of_core/statistics.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/loading/opening.h"
 #include "viewer/queries/duration_histogram.h"
+#include "viewer/queries/range_statistics.h"
+#include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
+#include "viewer/timeline/out_of_core_rows.h"
 
 namespace stepscope::fuzz {
 namespace {

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
+#include "trace/model/details.h"
 #include "viewer/comparison/change_mark.h"
-#include "viewer/timeline/layout.h"
+#include "viewer/widgets/theme.h"
 
 namespace stepscope::viewer {
 
@@ -49,9 +50,5 @@ class ChangeMarks {
   };
   std::vector<Collective> collectives_;  ///< few
 };
-
-/// Puts the marks into a layout: streams by their ops, of a folded mark by the longest of some of
-/// them; everything else steps back. O(items).
-void mark_changes(Scene const& scene, ChangeMarks const& marks, Layout& layout);
 
 }  // namespace stepscope::viewer

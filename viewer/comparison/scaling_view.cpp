@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "reports/words/runs/scaling_words.h"
+#include "viewer/scene/track_events.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/scaling/series.h"
+#include "viewer/comparison/shared_sample.h"
 #include "viewer/scene/view_state.h"
 #include "viewer/widgets/palette.h"
 

@@ -1,12 +1,10 @@
 #include "viewer/interaction/navigate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
-#include "viewer/event_store/out_of_core/search.h"
-#include "viewer/queries/search_query.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
 
@@ -168,11 +166,12 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   if (facts == nullptr) return false;
   auto const& all = facts->participants;
   size_t at = 0;
+  auto const selected = scene.store->place_of(scene, *state.selection);
   auto const is_selected = [&](analyzer::CollectiveStats::Participant const& participant) {
     if (participant.ref.rank_index != static_cast<int32_t>(state.selection->rank)) return false;
-    Selection const of = scene.selection_of(participant);
-    return of.track == state.selection->track && of.start == state.selection->start &&
-           (scene.far != nullptr || of.index == state.selection->index);
+    auto const of = scene.store->place_of(scene, scene.selection_of(participant));
+    return of && selected && of->row == selected->row && of->track == selected->track &&
+           of->start == selected->start;
   };
   while (at < all.size() && !is_selected(all[at])) ++at;
   auto const& next = all[(at + 1) % all.size()];
@@ -200,27 +199,18 @@ void show_same_name(ViewState& state, Scene const& scene, Selection found) {
 bool step_same_name(ViewState& state, Scene const& scene, int direction) {
   if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
   auto const at = scene.find(*state.selection);
-  if (scene.far) {
-    // What was read around it may leave out what lies between.
-    std::optional<std::string> name;
-    if (at) name = at->trace->name(at->row);
+  std::optional<std::string> name;
+  if (at) name = at->trace->name(at->row);
+  if (scene.store->reads_files()) {
+    // What was read around it may leave out what lies between: the frames look for it.
     state.panels.seek = SameNameSeek{*state.selection, direction, std::move(name)};
     return true;
   }
-  if (!at) return false;
-  auto const& columns = at->trace->columns();
-  uint32_t const here = at->row;
-  auto const rows = at->trace->rows_of(columns.track[here]);
-  for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last;
-       row += direction) {
-    auto const index = static_cast<size_t>(row);
-    if (columns.name[index] != columns.name[here]) continue;
-    show_same_name(
-        state, scene,
-        scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
-    return true;
-  }
-  return false;
+
+  auto const found =
+      scene.store->next_of_name(scene, {*state.selection, direction, std::move(name)}, {});
+  if (found.event) show_same_name(state, scene, *found.event);
+  return found.event.has_value();
 }
 
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height) {
@@ -258,51 +248,6 @@ void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidenc
   auto const begin = static_cast<double>(when.begin);
   go_to(state, scene, {begin - 2 * length, begin + 3 * length});
   if (auto const node = scene.node_of(place)) reveal(state, scene, *node, rows_height);
-}
-
-namespace {
-
-/// Adds what of one trace matches. False: told to stop.
-bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_token const& stop,
-              SearchHits& into) {
-  constexpr uint32_t kRowsBetweenLooks = 1U << 20;  // about a millisecond
-  model::Trace const& trace = scene.trace(rank);
-  std::vector<char> matches(trace.strings().size());
-  for (uint32_t id = 0; id < matches.size(); ++id)
-    matches[id] = query.matches_name(trace.text(model::StringId{id})) ? 1 : 0;
-  std::array<bool, model::kKindCount> kinds{};
-  for (int kind = 0; kind < model::kKindCount; ++kind)
-    kinds[static_cast<size_t>(kind)] = query.matches_kind(static_cast<model::EventKind>(kind));
-  auto const& columns = trace.columns();
-  for (uint32_t row = 0; row < columns.name.size(); ++row) {
-    if (row % kRowsBetweenLooks == 0 && stop.stop_requested()) return false;
-    if (matches[columns.name[row].value] == 0 || !kinds[static_cast<size_t>(columns.kind[row])])
-      continue;
-    if (!query.matches_duration(columns.dur[row])) continue;
-    ++into.total;
-    if (into.hits.size() < kMaxSearchHits)
-      into.hits.push_back({Selection::What::kEvent, rank, row});
-  }
-  return true;
-}
-
-}  // namespace
-
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop,
-                     SearchFeed* feed) {
-  SearchHits found;
-  Query const query = parse_query(text);
-  if (query.is_empty()) return found;
-  if (scene.far) return find_hits_in_files(scene, query, stop, feed);
-  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
-    if (query.rank && scene.trace(rank).info().rank != *query.rank) continue;
-    if (!add_hits(scene, rank, query, stop, found)) return {};
-  }
-  std::stable_sort(found.hits.begin(), found.hits.end(),
-                   [&](Selection const& a, Selection const& b) {
-                     return scene.when(a).begin < scene.when(b).begin;
-                   });
-  return found;
 }
 
 void search_for(ViewState& state, std::string text) {

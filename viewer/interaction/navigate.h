@@ -3,23 +3,20 @@
 // command line all come here.
 #pragma once
 
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "viewer/queries/path_line.h"
+#include "viewer/queries/search_query.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 
 inline constexpr double kMinSpan = 50;  ///< ns across the window: finer than any clock that records
-inline constexpr size_t kMaxHistory = 200;           ///< view moves that can be undone
-inline constexpr uint32_t kMaxSearchHits = 100'000;  ///< kept of a search; the rest is counted
+inline constexpr size_t kMaxHistory = 200;  ///< view moves that can be undone
 
 /// Zooms by `factor` (< 1 shows less) and keeps what is at `anchor` (0 = left edge, 1 = right edge)
 /// where it is.
@@ -70,38 +67,6 @@ bool step_finding(ViewState& state, Scene const& scene, int direction, float row
 /// The selection's time becomes the marked range.
 void mark_selection(ViewState& state, Scene const& scene);
 
-/// Hits in time order, at most kMaxSearchHits of `total`.
-struct SearchHits {
-  std::vector<Selection> hits;
-  uint64_t total = 0;
-};
-/// What a search that takes long found so far, from the thread that searches to that of the frames.
-class SearchFeed {
- public:
-  void give(SearchHits hits) {
-    std::lock_guard const lock(mutex_);
-    hits_ = std::move(hits);
-  }
-  /// What was given since the last call.
-  [[nodiscard]] std::optional<SearchHits> take() {
-    std::lock_guard const lock(mutex_);
-    return std::exchange(hits_, std::nullopt);
-  }
-  /// Whether it is worth while to give more.
-  [[nodiscard]] bool is_taken() {
-    std::lock_guard const lock(mutex_);
-    return !hits_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::optional<SearchHits> hits_;  ///< under the mutex
-};
-
-/// All events that match a text (query.h). O(names + events); returns early when told to stop.
-/// `feed`: of a run that is not in memory.
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop = {},
-                     SearchFeed* feed = nullptr);
 /// Hits that were found so far: the search goes on.
 void show_first_hits(ViewState& state, SearchHits found);
 /// Asks for the hits of a text: they are pending until show_hits().

@@ -7,6 +7,7 @@
 
 #include "trace/base/shell_word.h"
 #include "trace/model/tables.h"
+#include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -59,14 +60,16 @@ std::string select_event(Scene const& scene, Selection const& selection) {
   auto const at = scene.find(selection);
   std::string const rank = condition_on_rank(scene, selection.rank);
   std::string_view const table = at ? table_of(at->trace->kind(at->row)) : "events";
-  if (!scene.far)
-    return fmt::format("select * from {} where {} and id = {}", table, rank, selection.index);
-  // What was read of such a run has other numbers than the whole has.
+  auto const place = scene.store->place_of(scene, selection);
+  if (!place) return {};
+  if (place->row)
+    return fmt::format("select * from {} where {} and id = {}", table, rank, *place->row);
+
+  // What was read of a run has other row numbers than the whole has.
   std::string sql = fmt::format(
       "select * from {} where {} and track = {} and start_ns = {} and dur_ns = {}", table, rank,
-      selection.track, selection.start + scene.run.ranks[selection.rank].offset_ns, selection.dur);
-  if (selection.index != Selection::kAnyDepth)
-    sql += fmt::format(" and depth = {}", selection.index);
+      place->track, place->start + scene.run.ranks[selection.rank].offset_ns, place->dur);
+  if (place->depth != Selection::kAnyDepth) sql += fmt::format(" and depth = {}", place->depth);
   return sql;
 }
 

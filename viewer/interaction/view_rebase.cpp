@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_events.h"
 
@@ -24,13 +24,6 @@ using ProcessName = std::tuple<std::string, int32_t, int64_t>;
 ProcessName name_of(model::RankTrace const& rank) {
   return {rank.file, rank.trace.info().rank, static_cast<int64_t>(rank.trace.info().process_id)};
 }
-
-/// An event by what stays of it. Depth: of events of one start and duration.
-struct CarriedEvent {
-  uint32_t rank = 0, track = 0;  ///< of the scene that it is looked for in
-  int64_t start = 0, dur = 0;    ///< trace time
-  uint32_t depth = Selection::kAnyDepth;
-};
 
 class Carrier {
  public:
@@ -103,38 +96,9 @@ class Carrier {
   [[nodiscard]] std::optional<Selection> event(Selection const& of) const {
     auto const to = rank(of.rank);
     if (!to) return std::nullopt;
-    CarriedEvent wanted{*to, of.track, of.start, of.dur, of.index};
-    if (!before_.far) {
-      auto const& columns = before_.trace(of.rank).columns();
-      if (of.index >= columns.start.size()) return std::nullopt;
-      wanted = {*to, columns.track[of.index].value, columns.start[of.index], columns.dur[of.index],
-                columns.depth[of.index]};
-    }
-    if (wanted.track >= after_.trace(*to).tracks().size()) return std::nullopt;
-    if (after_.far)
-      return Selection{
-          Selection::What::kEvent, *to, wanted.depth, wanted.track, wanted.start, wanted.dur};
-    return row_of(wanted);
-  }
-
-  /// In a run that is in memory.
-  [[nodiscard]] std::optional<Selection> row_of(CarriedEvent const& wanted) const {
-    model::Trace const& trace = after_.trace(wanted.rank);
-    auto const& columns = trace.columns();
-    auto const rows = trace.rows_of(model::TrackId{wanted.track});
-    auto const first = std::lower_bound(columns.start.begin() + rows.first,
-                                        columns.start.begin() + rows.last, wanted.start);
-    std::optional<Selection> found;
-    for (auto row = static_cast<uint32_t>(first - columns.start.begin());
-         row < rows.last && columns.start[row] == wanted.start; ++row) {
-      if (columns.dur[row] != wanted.dur) continue;
-      // One around it may have come since: then the first of them is it.
-      bool const is_as_deep =
-          wanted.depth == Selection::kAnyDepth || columns.depth[row] == wanted.depth;
-      if (!found || is_as_deep) found = after_.selection_of(wanted.rank, trace, row);
-      if (is_as_deep) break;
-    }
-    return found;
+    auto const place = before_.store->place_of(before_, of);
+    if (!place || place->track >= after_.trace(*to).tracks().size()) return std::nullopt;
+    return after_.store->selection_at(after_, *to, *place);
   }
 
   Scene const& before_;

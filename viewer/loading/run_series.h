@@ -12,12 +12,11 @@
 #include "analyzer/scaling/series.h"
 #include "trace/base/expected.h"
 #include "trace/import/open/run_series.h"
+#include "viewer/comparison/shared_sample.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
-
-using SharedSample = std::shared_ptr<analyzer::RunMeasurements const>;
 
 /// For the thread of the frames, but while a run is opened, which has it for itself.
 struct RunSeries {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "viewer/async/background.h"
-#include "viewer/event_store/out_of_core/same_name.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/main_window/parts.h"
 #include "viewer/widgets/widgets.h"
@@ -14,7 +14,7 @@ namespace {
 
 struct SearchCache {
   Background<std::string, SearchHits> hits;
-  std::shared_ptr<SearchFeed> feed;  ///< of the search at hand, when the run is not in memory
+  std::shared_ptr<SearchFeed> feed;  ///< of the search at hand
   std::string searched;              ///< the text that the feed is for
 
   bool is_busy() { return hits.is_busy(); }
@@ -30,7 +30,7 @@ void update_search(Scene const& scene, ViewState& state, PanelCache& panels) {
 
   // Each search has a feed of its own: what an earlier one still finds must not be shown.
   auto& cache = panels.of<SearchCache>();
-  if (scene.far && (!cache.feed || cache.searched != state.search.text)) {
+  if (!cache.feed || cache.searched != state.search.text) {
     cache.feed = std::make_shared<SearchFeed>();
     cache.searched = state.search.text;
   }
@@ -40,11 +40,9 @@ void update_search(Scene const& scene, ViewState& state, PanelCache& panels) {
   };
   SearchHits const* const found = cache.hits.ask(state.search.text, work);
 
-  if (found != nullptr && scene.far) {
+  if (found != nullptr) {
     show_first_hits(state, *found);
     state.search.pending = false;
-  } else if (found != nullptr) {
-    show_hits(state, *found);
   } else if (auto first = cache.feed ? cache.feed->take() : std::nullopt) {
     show_first_hits(state, std::move(*first));
   }
@@ -54,11 +52,11 @@ void update_same_name(Scene const& scene, ViewState& state, PanelCache& panels) 
   auto& seek = state.panels.seek;
   auto& cache = panels.of<SameNameCache>();
   // Another selection ends the search.
-  if (seek && (!scene.far || state.selection != seek->from)) seek.reset();
+  if (seek && (!scene.store->reads_files() || state.selection != seek->from)) seek.reset();
   if (!seek || seek->is_over) return cache.give_up();
 
   auto const work = [&scene](SameNameKey const& key, std::stop_token const& stop) {
-    return find_same_name_in_files(scene, key, stop);
+    return scene.store->next_of_name(scene, key, stop);
   };
   SameNameFound const* const found = cache.ask({seek->from, seek->direction, seek->name}, work);
   if (found == nullptr) return;

@@ -7,7 +7,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/async/background.h"
-#include "viewer/event_store/out_of_core/path.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/common/panel.h"
 #include "viewer/queries/search_query.h"
@@ -110,7 +110,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
     ImGui::SameLine();
     show_line(scope);
   }
-  if (scene.far)
+  if (scene.store->reads_files())
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.",
                  surface(state.theme).text_dim);
 
@@ -202,15 +202,12 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
 }  // namespace
 
 PathLine const* path_so_far(Scene const& scene, PanelCache& panels) {
-  auto& cache = panels.of<PathCache>();
-  if (!scene.far)
-    return cache.line.ask(
-        0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
   if (!scene.is_analyzed) return nullptr;
 
+  auto& cache = panels.of<PathCache>();
   if (!cache.feed) cache.feed = std::make_shared<PathFeed>();
   cache.line.ask(0, [&scene, feed = cache.feed](int, std::stop_token const& stop) {
-    find_path_in_files(scene, *feed, stop);
+    scene.store->find_path(scene, *feed, stop);
     return PathLine();
   });
 

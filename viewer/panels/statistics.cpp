@@ -5,6 +5,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/async/background.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/common/panel.h"
 #include "viewer/panels/host_time.h"
@@ -223,7 +224,7 @@ void statistics_panel(PanelScope const& scope) {
       base::format_duration(static_cast<int64_t>(range.span())),
       base::format_count(facts->op_count), facts->devices.empty() ? "host events" : "device ops");
   if (facts->devices.empty() && facts->threads.empty()) {
-    if (!scene.analysis.hosts.empty() && scene.far) return host_time(scene, state);
+    if (!scene.analysis.hosts.empty() && scene.store->reads_files()) return host_time(scene, state);
     empty_state(
         scene.analysis.hosts.empty()
             ? without_device(

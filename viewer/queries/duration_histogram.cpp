@@ -4,43 +4,14 @@
 #include <cmath>
 
 #include "analyzer/metrics/core/quantile.h"
-#include "viewer/event_store/out_of_core/statistics.h"
-#include "viewer/widgets/text.h"
+#include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
-namespace {
-
-/// Durations of the ops, unsorted.
-std::vector<int64_t> durations_of(Scene const& scene, HistogramKey const& key,
-                                  std::stop_token const& stop) {
-  std::vector<int64_t> durations;
-  if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size())
-    return durations;
-  model::Trace const& trace = scene.trace(static_cast<uint32_t>(key.ref.rank_index));
-  std::vector<char> wanted(trace.strings().size());
-  for (uint32_t id = 0; id < wanted.size(); ++id)
-    wanted[id] = printable_name(trace.text(model::StringId{id})) == key.name ? 1 : 0;
-  auto const& columns = trace.columns();
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    if (trace.tracks()[t].kind != model::TrackKind::kStream ||
-        trace.tracks()[t].device != key.ref.device)
-      continue;
-    if (stop.stop_requested()) return {};
-    auto const rows = trace.rows_of(model::TrackId{t});
-    for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (wanted[columns.name[row].value] != 0 && model::is_device_op(columns.kind[row]))
-        durations.push_back(columns.dur[row]);
-  }
-  return durations;
-}
-
-}  // namespace
 
 DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key,
                                      std::stop_token const& stop) {
   DurationHistogram result;
-  std::vector<int64_t> durations =
-      scene.far ? durations_in_files(scene, key, stop) : durations_of(scene, key, stop);
+  std::vector<int64_t> durations = scene.store->durations(scene, key, stop);
   if (durations.empty()) return result;
   auto const [low, high] = std::minmax_element(durations.begin(), durations.end());
   result.shortest_ns = *low;

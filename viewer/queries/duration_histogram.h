@@ -3,19 +3,12 @@
 
 #include <cstdint>
 #include <stop_token>
-#include <string>
 #include <vector>
 
+#include "viewer/event_store/statistics.h"
 #include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
-
-struct HistogramKey {
-  analyzer::DeviceRef ref;
-  std::string name;  ///< printable
-  uint32_t bins = 40;
-  friend bool operator==(HistogramKey const&, HistogramKey const&) = default;
-};
 
 struct DurationHistogram {
   struct Bin {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -109,57 +109,21 @@ class FlameBuilder {
 
 }  // namespace
 
-namespace {
-
-/// The events of the range are read, and forgotten: the names have the same numbers as in the trace
-/// without events.
-FlameGraph flame_graph_of_files(Scene const& scene, FlameKey const& key,
-                                std::stop_token const& stop) {
-  Node const& node = scene.nodes[key.node];
-  auto const length = static_cast<double>(scene.length);
-  int64_t const back = add(~scene.shift(node.rank), 1);
-  file::Selection selection;
-  selection.window = {
-      add(static_cast<int64_t>(std::clamp(std::floor(key.range.begin), 0.0, length)), back),
-      add(static_cast<int64_t>(std::clamp(std::ceil(key.range.end), 0.0, length)), back)};
-  selection.tracks = std::vector{model::TrackId{node.track}};
-  selection.columns.tables = 0;
-  FlameGraph graph;
-  graph.is_too_long = scene.far->starts(node.rank, node.track, selection.window.begin,
-                                        selection.window.end) > kMostFlameEvents;
-  if (graph.is_too_long || stop.stop_requested()) return graph;
-  auto const trace = scene.far->sources().ranks[node.rank].source.copy(selection);
-  if (!trace || stop.stop_requested()) return graph;
-  FlameBuilder builder(scene, *trace, key);
-  for (uint32_t row = 0; row < trace->event_count(); ++row) builder.add_row(row);
-  return builder.finish();
-}
-
-}  // namespace
-
 FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
   constexpr uint32_t kRowsBetweenLooks = 1U << 16;
   if (key.node >= scene.nodes.size()) return {};
   Node const& node = scene.nodes[key.node];
   if (node.kind != NodeKind::kThread && node.kind != NodeKind::kStream) return {};
-  if (scene.far) return flame_graph_of_files(scene, key, stop);
-  model::Trace const& trace = scene.trace(node.rank);
-  FlameBuilder builder(scene, trace, key);
-  auto const rows = trace.rows_of(model::TrackId{node.track});
-  int64_t const shift = scene.shift(node.rank);
-  // What is open when the range begins may have begun long before: the outermost that reaches into
-  // it is found by its end.
-  uint32_t first = rows.first;
-  if (!node.lanes.empty()) {
-    auto const& outermost = node.lanes.front().rows;
-    auto const reaches =
-        std::partition_point(outermost.begin(), outermost.end(), [&](uint32_t row) {
-          return static_cast<double>(add(trace.end(row), shift)) <= key.range.begin;
-        });
-    first = reaches == outermost.end() ? rows.last : *reaches;
+
+  TrackRows const rows = scene.store->rows_in(scene, key.node, key.range, kMostFlameEvents, stop);
+  if (!rows.trace) {
+    FlameGraph nothing;
+    nothing.is_too_long = rows.are_too_many;
+    return nothing;
   }
-  for (uint32_t row = first; row < rows.last; ++row) {
-    if (static_cast<double>(add(trace.start(row), shift)) >= key.range.end) break;
+
+  FlameBuilder builder(scene, *rows.trace, key);
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
     if (row % kRowsBetweenLooks == 0 && stop.stop_requested()) return {};
     builder.add_row(row);
   }

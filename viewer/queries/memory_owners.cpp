@@ -6,7 +6,7 @@
 
 #include "analyzer/metrics/memory/memory.h"
 #include "analyzer/metrics/memory/memory_owners.h"
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
 
@@ -15,17 +15,11 @@ std::optional<analyzer::MemoryOwners> owners_at(Scene const& scene, OwnersKey co
   analyzer::DeviceRef const ref = scene.analysis.devices[key.device].ref;
   if (ref.rank_index < 0 || static_cast<size_t>(ref.rank_index) >= scene.run.ranks.size())
     return std::nullopt;
-  auto const index = static_cast<size_t>(ref.rank_index);
-  std::optional<model::RankTrace> read;
-  if (scene.far) {
-    // The whole process for a moment: who allocated is told by what was open then.
-    import::RankSource const& source = scene.far->sources().ranks[index];
-    if (scene.far->rank(static_cast<uint32_t>(index)).events > kMostNearEvents) return std::nullopt;
-    auto trace = source.source.copy();
-    if (!trace) return std::nullopt;
-    read.emplace(model::RankTrace{std::move(*trace), source.offset_ns, source.file, source.drift});
-  }
-  model::RankTrace const& rank = read ? *read : scene.run.ranks[index];
+  // The whole process: who allocated follows from what was open then.
+  auto const of = scene.store->process(scene, static_cast<uint32_t>(ref.rank_index));
+  if (!of) return std::nullopt;
+
+  model::RankTrace const& rank = *of;
   analyzer::ProcessMemory const memory = analyzer::memory_of_process(rank);
   auto const history = std::find_if(memory.devices.begin(), memory.devices.end(),
                                     [&](auto const& h) { return h.device == ref.device; });

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/queries/host_activity.h"
 #include "viewer/scene/fold.h"
 
@@ -18,9 +18,10 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
     if (strips.devices.size() == kMaxStrips || stop.stop_requested()) break;
     auto const& segments = node.segments;
     auto& pieces = strips.devices.emplace_back();
-    if (scene.far) {
+    // A device whose events are in memory has segments.
+    if (segments.empty()) {
       TimeWindow const all{0, static_cast<double>(scene.length)};
-      for (StripPiece const& piece : strip_pieces(scene, index, all, strips.columns))
+      for (StripPiece const& piece : scene.store->device_strip(scene, index, all, strips.columns))
         pieces.push_back({piece.x0, piece.x1, piece.paint, piece.idle});
       continue;
     }
@@ -44,7 +45,7 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
           }
         });
   }
-  if (strips.devices.empty() && !scene.far) add_host_strips(scene, strips, stop);
+  if (strips.devices.empty()) add_host_strips(scene, strips, stop);
   return strips;
 }
 

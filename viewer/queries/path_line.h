@@ -1,60 +1,14 @@
-// The critical path as a line through the timeline: its pieces in order of time, each with the row
-// on which it lies.
+// The critical path of a run as a line, found in one go.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <stop_token>
-#include <utility>
-#include <vector>
 
-#include "viewer/scene/scene.h"
-
-namespace stepscope::analyzer {
-struct PathPiece;
-}
+#include "viewer/event_store/path_line.h"
 
 namespace stepscope::viewer {
 
-/// Disjoint: at every instant the path is in one place.
-struct PathLine {
-  struct Piece {
-    int64_t begin = 0, end = 0;  ///< view time
-    uint32_t node =
-        0;  ///< of Scene::nodes: a track where an event is known, else the device or the rank
-    uint32_t rank = 0;
-    std::optional<uint32_t> row;  ///< of the event, where its trace is in memory
-    uint16_t lane = 0;            ///< of the node
-    analyzer::PathClass path_class = analyzer::PathClass::kUnexplained;
-  };
-  std::vector<Piece> pieces;
-};
-
-/// As long as the analyzer takes for its critical path. Empty without one, when told to stop, and
-/// for a run that is not in memory (event_store/out_of_core/path.h).
+/// In memory as long as the analyzer takes for its critical path. Empty for a run without one, and
+/// when told to stop.
 PathLine path_line(Scene const& scene, std::stop_token const& stop = {});
-
-/// Where the pieces of a path are drawn, found once.
-class PathPlaces {
- public:
-  explicit PathPlaces(Scene const& scene);
-  /// The piece with its node; none when nothing of its rank is drawn. `trace`: of which its row is.
-  [[nodiscard]] std::optional<PathLine::Piece> place(analyzer::PathPiece const& from,
-                                                     model::Trace const& trace) const;
-
- private:
-  Scene const& scene_;
-  std::map<uint32_t, uint32_t> ranks_;
-  std::map<analyzer::DeviceRef, uint32_t> devices_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> tracks_;
-};
-
-/// Pieces in any order as a line. Those that follow each other and are shorter than `least_ns`
-/// become one of that length.
-PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns = 0);
-
-/// The colour and the word of what the path does.
-Paint paint_of(analyzer::PathClass path_class);
 
 }  // namespace stepscope::viewer

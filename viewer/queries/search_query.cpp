@@ -6,16 +6,10 @@
 #include <fmt/format.h>
 
 #include "trace/base/parse_time.h"
-#include "viewer/widgets/text.h"
+#include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 /// ">10us", "<=3ms". False: it is something else.
 bool take_duration(std::string_view word, Query& query) {
@@ -51,15 +45,6 @@ bool take_filter(std::string_view word, Query& query) {
 
 }  // namespace
 
-bool Query::matches_name(std::string_view raw) const {
-  if (whole) return printable_name(raw) == name;
-  return name.empty() || lower_case(raw).find(name) != std::string::npos;
-}
-
-bool Query::matches_kind(model::EventKind of) const {
-  return !kind || lower_case(model::kind_info(of).name).find(*kind) != std::string::npos;
-}
-
 Query parse_query(std::string_view text) {
   Query query;
   // The name itself may have quotation marks in it: the last one ends it.
@@ -88,6 +73,13 @@ std::string query_for(std::string_view printable_name) {
 
 std::string query_for(std::string_view printable_name, int64_t least_ns, int64_t most_ns) {
   return fmt::format("\"{}\" >={}ns <={}ns", printable_name, least_ns, most_ns);
+}
+
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop,
+                     SearchFeed* feed) {
+  Query const query = parse_query(text);
+  if (query.is_empty()) return {};
+  return scene.store->search(scene, query, stop, feed);
 }
 
 }  // namespace stepscope::viewer

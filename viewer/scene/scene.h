@@ -16,6 +16,7 @@
 
 namespace stepscope::viewer {
 
+class EventStore;
 class OutOfCoreRun;
 class ShownRowsCache;
 struct RunSeries;
@@ -53,6 +54,11 @@ struct Node {
 };
 
 struct Scene {
+  Scene();
+  ~Scene();
+  Scene(Scene&& other) noexcept;
+  Scene& operator=(Scene&& other) noexcept;
+
   model::Run run;
   analyzer::Analysis analysis;
   int64_t origin = 0;  ///< run time of view time 0: the first event
@@ -70,8 +76,11 @@ struct Scene {
     int64_t start;  ///< trace time
   };
   std::vector<Participation> participations;
-  /// Of a run that memory should not hold: what is known of its tracks from afar and what was read
-  /// of them. The traces of `run` have no events then. For the thread of the frames.
+  /// Who answers questions about events; never null.
+  std::unique_ptr<EventStore> store;
+  /// The files of a run that memory should not hold, with what was read of them; null: the run is
+  /// in memory. The traces of `run` have no events then. For the store, for what reads ahead for
+  /// the frames, and for what analyzes the run.
   std::shared_ptr<OutOfCoreRun> far;
   bool is_analyzed = true;     ///< of a far run the analysis comes later
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names

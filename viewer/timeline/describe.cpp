@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
@@ -258,7 +259,7 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
   result.emplace_back("where", describe(scene, gap.ref));
   if (gap.ref.rank_index < 0) return result;
   auto const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
-  if (scene.far) {
+  if (scene.store->reads_files()) {
     // The process is not in memory, but its names are.
     if (gap.host_name.valid() && gap.host_name.value < trace.strings().size())
       result.emplace_back("host op", printable_name(trace.text(gap.host_name)));
@@ -272,11 +273,9 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
 }
 
 std::vector<std::string> describe_segment(Scene const& scene, Item const& item) {
-  std::optional<uint32_t> gap;
   Node const& node = scene.nodes[item.node];
-  bool const is_out_of_core = scene.far != nullptr;
-  if (is_out_of_core && item.index != UINT32_MAX) gap = item.index;
-  if (!is_out_of_core) gap = node.segments[item.index].gap;
+  std::optional<uint32_t> const gap = item.gap_of(node);
+  bool const is_out_of_core = scene.store->reads_files();
   std::vector<std::string> lines;
   bool const is_idle = is_out_of_core ? item.idle : gap.has_value();
   lines.push_back(fmt::format("{}{}", is_idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
@@ -304,7 +303,7 @@ std::vector<std::string> describe_segment(Scene const& scene, Item const& item) 
 std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item) {
   std::vector<std::string> lines;
   if (item.kind == ItemKind::kSegment) return describe_segment(scene, item);
-  if (item.kind == ItemKind::kDensity && scene.far && !row.tile) {
+  if (item.kind == ItemKind::kDensity && !row.has_events(scene)) {
     lines.push_back(item.count == 0
                         ? "longer events"
                         : fmt::format("about {}", base::format_count(item.count, "event")));

@@ -27,15 +27,14 @@ std::optional<Selection> selection_at(Scene const& scene, Layout const& layout, 
   Item const& item = layout.items[*hit.item];
   Node const& node = scene.nodes[item.node];
   Row const& row = layout.rows[hit.row];
-  // Marks of events that are not in memory are none of them.
-  if (scene.far && item.kind != ItemKind::kSegment && !row.tile) return std::nullopt;
-  if (item.kind != ItemKind::kSegment)
-    return scene.selection_of(node.rank, row.trace(scene), item.index);
-  auto const gap = !scene.far                 ? node.segments[item.index].gap
-                   : item.index != UINT32_MAX ? std::optional(item.index)
-                                              : std::nullopt;
-  if (!gap) return std::nullopt;
-  return Selection{Selection::What::kGap, node.rank, *gap};
+  if (item.kind == ItemKind::kSegment) {
+    auto const gap = item.gap_of(node);
+    return gap ? std::optional(Selection{Selection::What::kGap, node.rank, *gap}) : std::nullopt;
+  }
+
+  // A mark from a summary stands for events that were not read: none of them can be selected.
+  if (!row.has_events(scene)) return std::nullopt;
+  return scene.selection_of(node.rank, row.trace(scene), item.index);
 }
 
 void click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/scene/fold.h"
 #include "viewer/scene/shown_rows.h"
+#include "viewer/timeline/out_of_core_rows.h"
 #include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
@@ -383,17 +385,18 @@ class Painter {
                                result_.viewport.scale);
   }
 
+  /// Where a hit is drawn. Of hits that are not in memory no more is known than their track: the
+  /// first lane stands for all.
   struct HitPlace {
     uint32_t track, depth;
     Paint paint;
   };
   HitPlace place_of(Selection const& hit) const {
-    // Of hits that are not in memory no more is known: the first lane stands for all.
-    if (scene_.far)
-      return {hit.track, hit.index == Selection::kAnyDepth ? 0 : hit.index, Paint::kStep};
-    auto const& columns = scene_.trace(hit.rank).columns();
-    return {columns.track[hit.index].value, columns.depth[hit.index],
-            paint_of(columns.kind[hit.index])};
+    auto const place = scene_.store->place_of(scene_, hit);
+    if (!place) return {0, kMaxLanes, Paint::kStep};
+    if (place->row)
+      return {place->track, place->depth, paint_of(scene_.trace(hit.rank).kind(*place->row))};
+    return {place->track, place->depth == Selection::kAnyDepth ? 0 : place->depth, Paint::kStep};
   }
 
   /// Hits of the search that are too thin to be drawn alone: a mark a pixel. Of very many hits
@@ -401,7 +404,11 @@ class Painter {
   void add_marks() {
     constexpr size_t kMostHits = 20'000;  // half a millisecond
     auto const& hits = state_.search.hits;
-    if (!is_searching_ || hits.empty() || (state_.search.pending && !scene_.far)) return;
+    // A search through files gives its hits while it is pending; else these are the hits of another
+    // text.
+    if (!is_searching_ || hits.empty()) return;
+    if (state_.search.pending && !scene_.store->reads_files()) return;
+
     std::unordered_map<uint64_t, uint32_t> row_of;
     for (uint32_t r = 0; r < result_.rows.size(); ++r) {
       Node const& node = scene_.nodes[result_.rows[r].node];

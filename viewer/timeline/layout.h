@@ -47,6 +47,13 @@ struct Item {
   uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row
                        ///< that of one of its devices
   ChangeMark change = ChangeMark::kNone;  ///< against another run: instead of `paint`
+
+  /// Of a segment: its gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its
+  /// node.
+  [[nodiscard]] std::optional<uint32_t> gap_of(Node const& of) const {
+    if (!of.segments.empty()) return of.segments[index].gap;
+    return index != UINT32_MAX ? std::optional(index) : std::nullopt;
+  }
 };
 
 /// One pixel of a curve, y of the lowest and highest value in it.
@@ -65,6 +72,9 @@ struct Row {
   std::shared_ptr<Tile const>
       tile;  ///< of a far run: where its events are; null where they are not in memory
 
+  /// Whether its events are in memory: else its items are marks from summaries, and trace() is not
+  /// theirs.
+  [[nodiscard]] bool has_events(Scene const& scene) const;
   /// The trace of its events.
   [[nodiscard]] model::Trace const& trace(Scene const& scene) const;
 };

@@ -8,10 +8,12 @@
 
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
+#include "viewer/timeline/mark_changes.h"
+#include "viewer/timeline/out_of_core_rows.h"
 #include "viewer/timeline/overlays.h"
 #include "viewer/timeline/track_drag.h"
 #include "viewer/widgets/text.h"

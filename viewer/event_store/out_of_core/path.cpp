@@ -57,29 +57,6 @@ std::vector<PathLine::Piece> placed(PathPlaces const& places,
 
 }  // namespace
 
-void PathFeed::give(std::vector<PathLine::Piece> const& pieces, double share) {
-  std::lock_guard const lock(mutex_);
-  pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
-  share_ = share;
-}
-
-void PathFeed::take(PathLine& line) {
-  std::vector<PathLine::Piece> fresh;
-  {
-    std::lock_guard const lock(mutex_);
-    fresh.swap(pieces_);
-  }
-  // Once: a frame has no time to move all that is there.
-  if (line.pieces.empty() && !fresh.empty())
-    line.pieces.reserve(std::max<size_t>(kMostPathPieces, fresh.size()));
-  line.pieces.insert(line.pieces.end(), fresh.begin(), fresh.end());
-}
-
-double PathFeed::share() const {
-  std::lock_guard const lock(mutex_);
-  return share_;
-}
-
 void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop,
                         uint64_t most_stretch_events) {
   if (!scene.analysis.critical_path) return;

@@ -2,13 +2,9 @@
 // text, hits as they are found.
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <stop_token>
-#include <string>
 
-#include "viewer/interaction/navigate.h"
-#include "viewer/queries/search_query.h"
+#include "viewer/event_store/search.h"
 #include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {

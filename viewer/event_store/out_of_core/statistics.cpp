@@ -135,10 +135,6 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
     }
   }
   for (auto& [name, op] : joined) result.ops.push_back(std::move(op));
-  std::sort(result.ops.begin(), result.ops.end(), [](auto const& a, auto const& b) {
-    return a.total != b.total ? a.total > b.total : a.name < b.name;
-  });
-  if (result.ops.size() > kMaxOps) result.ops.resize(kMaxOps);
   return result;
 }
 

@@ -5,11 +5,12 @@
 #include <stop_token>
 #include <vector>
 
-#include "viewer/queries/duration_histogram.h"
-#include "viewer/queries/range_statistics.h"
+#include "viewer/event_store/statistics.h"
+#include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
 
+/// Ops in any order, all of them.
 RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
                                     std::stop_token const& stop);
 /// Of the device ops that a histogram shows, unsorted.

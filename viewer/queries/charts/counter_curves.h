@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/metrics/telemetry/device_telemetry.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
@@ -27,11 +28,6 @@ std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetrySta
 char const* counter_name(CounterCurve::What what);
 char const* counter_unit(CounterCurve::What what);
 
-/// The least and the largest value in a pixel; what holds at its begin is one of them.
-struct CounterPixel {
-  double low = 0, high = 0;
-  bool is_known = false;
-};
 /// `count` pixels over the window. Of very many samples in a pixel some are looked at, evenly.
 std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve,
                                          TimeWindow window, size_t count);

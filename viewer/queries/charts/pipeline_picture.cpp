@@ -30,28 +30,7 @@ std::optional<TimeWindow> steady_step_of(Scene const& scene,
 
 std::vector<StripPiece> device_pieces(Scene const& scene, uint32_t node, TimeWindow window,
                                       float width) {
-  if (scene.far) return strip_pieces(scene, node, window, width);
-  std::vector<StripPiece> pieces;
-  Segments const& segments = scene.nodes[node].segments;
-  auto at = segments.begin();
-  for (float x = 0; x < width; ++x) {
-    // What is in the middle of a pixel stands for it: of a whole step no more can be seen.
-    auto const time =
-        window.begin + (static_cast<double>(x) + 0.5) / static_cast<double>(width) * window.span();
-    at = std::partition_point(at, segments.end(), [&](Segment const& segment) {
-      return static_cast<double>(segment.end) <= time;
-    });
-    if (at == segments.end()) break;
-    if (static_cast<double>(at->begin) > time) continue;
-    StripPiece* const last = pieces.empty() ? nullptr : &pieces.back();
-    bool const idle = at->gap.has_value();
-    if (last != nullptr && last->x1 == x && last->paint == at->paint && last->idle == idle) {
-      last->x1 = x + 1;
-    } else {
-      pieces.push_back({x, x + 1, at->paint, idle, at->gap.value_or(StripPiece::kNoGap)});
-    }
-  }
-  return pieces;
+  return scene.store->device_strip(scene, node, window, width);
 }
 
 }  // namespace stepscope::viewer

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {

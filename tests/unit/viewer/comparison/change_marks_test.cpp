@@ -1,5 +1,6 @@
 // How kernels changed between two runs, as colours: the verdicts are the comparison's.
 #include "viewer/comparison/change_marks.h"
+#include "viewer/timeline/mark_changes.h"
 
 #include <gtest/gtest.h>
 

@@ -14,8 +14,8 @@
 #include "trace/file/writer.h"
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/loading/opening.h"
+#include "viewer/timeline/out_of_core_rows.h"
 
 namespace stepscope::viewer {
 

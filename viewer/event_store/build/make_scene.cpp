@@ -1,5 +1,4 @@
-#include "viewer/scene/scene.h"
-
+// Makes the scene of a run, and is the one place that decides which store has its events.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -11,8 +10,11 @@
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "trace/import/open/trace_source.h"
+#include "viewer/event_store/in_memory/in_memory_store.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 #include "viewer/scene/communicators.h"
+#include "viewer/scene/scene.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
 #include "viewer/widgets/text.h"
@@ -40,6 +42,7 @@ class TreeBuilder {
     uint32_t const node = open(NodeKind::kRank, rank, 0);
     scene_.nodes[node].label = fmt::format("Rank {}", trace.info().rank);
     scene_.nodes[node].note = printable_name(trace.info().host, kMaxNote);
+
     std::map<int32_t, std::vector<uint32_t>> streams;
     std::vector<uint32_t> others;
     auto const tracks = trace.tracks();
@@ -51,6 +54,7 @@ class TreeBuilder {
         streams[tracks[t].device].push_back(t);
       }
     }
+
     for (auto const& [device, of_device] : streams) add_device(rank, device, of_device);
     for (uint32_t const track : others) add_track(rank, track, 1);
     close(node);
@@ -80,6 +84,7 @@ class TreeBuilder {
     for (model::Device const& known : trace.devices())
       if (known.id == device && !known.name.empty())
         added.label += " · " + printable_name(known.name, kMaxNote);
+
     analyzer::DeviceRef const ref{static_cast<int32_t>(rank), device};
     auto const& facts = scene_.analysis.devices;
     for (uint32_t i = 0; i < facts.size(); ++i)
@@ -89,6 +94,8 @@ class TreeBuilder {
     if (!scene_.far)
       added.segments = Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin,
                                                 gaps_of(scene_.analysis, ref), kAlways));
+
+    // Streams first, counters last: rows of communicators stand between.
     std::vector<uint32_t> sorted = tracks;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
       model::Track const& left = trace.tracks()[a];
@@ -96,6 +103,7 @@ class TreeBuilder {
       return std::tuple(left.kind, left.stream_kind, left.id) <
              std::tuple(right.kind, right.stream_kind, right.id);
     });
+
     std::optional<uint32_t> const index = scene_.nodes[node].device;
     auto const counters = std::find_if(sorted.begin(), sorted.end(), [&](uint32_t track) {
       return trace.tracks()[track].kind == model::TrackKind::kCounter;
@@ -106,6 +114,7 @@ class TreeBuilder {
     } else {
       add_communicators(rank, node, tracks);
     }
+
     for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
     if (scene_.far) {
       // Its curve comes with the analysis.
@@ -132,6 +141,7 @@ class TreeBuilder {
                                : kind == NodeKind::kThread ? "Thread"
                                                            : "Counter",
                                of.id);
+
     if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
     if (scene_.far) {
       add_out_of_core_track(node);
@@ -253,6 +263,7 @@ void find_extent(Scene& scene) {
     first = std::min(first, add(begin, rank.offset_ns));
     last = std::max(last, add(end, rank.offset_ns));
   }
+
   if (first > last) return;
   scene.origin = first;
   int64_t const length = scene.to_view(last);
@@ -272,6 +283,7 @@ void add_nodes(Scene& scene) {
   TreeBuilder tree(scene);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
   name_paths(scene.nodes);
+
   scene.track_nodes.resize(scene.run.ranks.size());
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     Node const& node = scene.nodes[i];
@@ -327,6 +339,7 @@ std::vector<Scene::Participation> find_participations(model::Run const& run,
       result.push_back({rank, is_out_of_core ? 0 : participant.row, i, participant.track.value,
                         add(participant.when.begin, add(~offset, 1))});
     }
+
   std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
     if (is_out_of_core)
       return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
@@ -349,6 +362,7 @@ Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far) {
   Scene scene;
   scene.run = std::move(run);
   scene.far = std::move(far);
+  scene.store = std::make_unique<OutOfCoreStore>();
   scene.is_analyzed = false;
   find_extent_in_files(scene);
   add_nodes(scene);
@@ -383,51 +397,51 @@ ViewState initial_view(Scene const& scene) {
   return state;
 }
 
+Scene::Scene() : store(std::make_unique<InMemoryStore>()) {}
+Scene::~Scene() = default;
+Scene::Scene(Scene&& other) noexcept = default;
+Scene& Scene::operator=(Scene&& other) noexcept = default;
+
 analyzer::CollectiveStats const* Scene::collective_of(Selection const& event) const {
-  if (event.what != Selection::What::kEvent) return nullptr;
-  auto const place = [&](Participation const& p) {
-    return far ? std::tuple(p.rank, p.track, p.start) : std::tuple(p.rank, p.row, int64_t{0});
+  auto const place = store->place_of(*this, event);
+  if (!place) return nullptr;
+
+  // As find_participations() sorts them.
+  bool const has_rows = place->row.has_value();
+  auto const key_of = [&](Participation const& p) {
+    return has_rows ? std::tuple(p.rank, p.row, int64_t{0}) : std::tuple(p.rank, p.track, p.start);
   };
-  auto const wanted = far ? std::tuple(event.rank, event.track, event.start)
-                          : std::tuple(event.rank, event.index, int64_t{0});
+  auto const wanted = has_rows ? std::tuple(event.rank, *place->row, int64_t{0})
+                               : std::tuple(event.rank, place->track, place->start);
   auto const found =
       std::partition_point(participations.begin(), participations.end(),
-                           [&](Participation const& p) { return place(p) < wanted; });
-  if (found == participations.end() || place(*found) != wanted) return nullptr;
+                           [&](Participation const& p) { return key_of(p) < wanted; });
+  if (found == participations.end() || key_of(*found) != wanted) return nullptr;
   return &analysis.collectives[found->collective];
 }
 
 uint64_t Scene::event_count(uint32_t rank, uint32_t track) const {
-  return far ? far->track(rank, track).events : trace(rank).rows_of(model::TrackId{track}).size();
+  return store->event_count(*this, rank, track);
 }
 
 uint64_t Scene::event_count(uint32_t rank) const {
-  return far ? far->rank(rank).events : trace(rank).event_count();
+  uint64_t count = 0;
+  for (uint32_t track = 0; track < trace(rank).tracks().size(); ++track)
+    count += event_count(rank, track);
+  return count;
 }
 
 Selection Scene::selection_of(uint32_t rank, model::Trace const& of, uint32_t row) const {
-  if (!far) return {Selection::What::kEvent, rank, row};
-  auto const& columns = of.columns();
-  return {Selection::What::kEvent, rank,
-          columns.depth[row],      columns.track[row].value,
-          columns.start[row],      columns.dur[row]};
+  return store->selection_of(*this, rank, of, row);
 }
 
 Selection Scene::selection_of(analyzer::CollectiveStats::Participant const& participant) const {
-  auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
-  if (!far) return {Selection::What::kEvent, rank, participant.row};
-  return {Selection::What::kEvent,
-          rank,
-          Selection::kAnyDepth,
-          participant.track.value,
-          add(participant.when.begin, add(~run.ranks[rank].offset_ns, 1)),
-          participant.when.length()};
+  return store->selection_of(*this, participant);
 }
 
 std::optional<Scene::EventAt> Scene::find(Selection const& selection) const {
   if (selection.what != Selection::What::kEvent) return std::nullopt;
-  if (!far) return EventAt{&trace(selection.rank), selection.index};
-  return far->find(selection);
+  return store->find(*this, selection);
 }
 
 model::Interval Scene::when(Selection const& selection) const {
@@ -435,10 +449,10 @@ model::Interval Scene::when(Selection const& selection) const {
     model::Interval const gap = analysis.gaps[selection.index].when;
     return {to_view(gap.begin), to_view(gap.end)};
   }
+  auto const place = store->place_of(*this, selection);
+  if (!place) return {0, 0};
   int64_t const by = shift(selection.rank);
-  if (far) return {add(selection.start, by), add(add(selection.start, selection.dur), by)};
-  return {add(trace(selection.rank).start(selection.index), by),
-          add(trace(selection.rank).end(selection.index), by)};
+  return {add(place->start, by), add(add(place->start, place->dur), by)};
 }
 
 std::optional<uint32_t> Scene::node_of_track(uint32_t rank, uint32_t track) const {
@@ -468,9 +482,8 @@ std::optional<uint32_t> Scene::node_of(analyzer::Finding::Evidence const& eviden
 std::optional<uint32_t> Scene::node_of(Selection const& selection) const {
   if (selection.what == Selection::What::kGap)
     return node_of_device(analysis.gaps[selection.index].ref);
-  if (far) return node_of_track(selection.rank, selection.track);
-  return node_of_track(selection.rank,
-                       trace(selection.rank).columns().track[selection.index].value);
+  auto const place = store->place_of(*this, selection);
+  return place ? node_of_track(selection.rank, place->track) : std::nullopt;
 }
 
 }  // namespace stepscope::viewer
