@@ -156,7 +156,7 @@ TEST_F(Import, WhatWasCutIsSaidAndTheRestKept) {
                                std::filesystem::file_size(path("json/rank-1.json")) / 2);
   Outcome const outcome = stepscope("import json -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
-  expect_said(outcome, "json/rank-1.json:   the file is cut");
+  expect_said(outcome, "json/rank-1.json:   the file is truncated");
   EXPECT_EQ(files_in("run"), kThreeRanks);
 }
 

@@ -103,7 +103,7 @@ TEST_F(Query, TakesSeveralFilesAsOneRun) {
       "sum(rank) as ranks from processes'");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_TRUE(outcome.output.ends_with("n,ranks\n2,1\n")) << outcome.output;
-  expect_refused("run/rank-0.stepscope run/rank-1.stepscope", "name a run and a question");
+  expect_refused("run/rank-0.stepscope run/rank-1.stepscope", "name a run and a SELECT");
 }
 
 TEST_F(Query, WhatTheTraceDoesNotSayOfACollectiveIsNullHereAndInAnalyze) {
@@ -181,7 +181,7 @@ TEST_F(Query, TablesAreListed) {
 }
 
 TEST_F(Query, WrongUseIsSaid) {
-  expect_refused("run", "name a run and a question");
+  expect_refused("run", "name a run and a SELECT");
   expect_refused("nowhere 'select 1'", "nowhere");
   expect_refused("run 'select * from kernel'", "did you mean kernels?");
   expect_refused("run 'select duration from kernels'", "did you mean dur_ns?");
