@@ -39,13 +39,16 @@ class MetricMaker {
     add(MetricFamily::kStep, "step", [](RunMeasurements const& run) { return run.step_ns; });
     step_ns_ = to_.metrics.front().change.base_mean;
     to_.metrics.front().least = to_.least_share * step_ns_;
+
     add_parts();
     add(MetricFamily::kMemory, "allocated",
         [](RunMeasurements const& run) { return run.allocated_bytes; });
     add(MetricFamily::kMemory, "reserved",
         [](RunMeasurements const& run) { return run.reserved_bytes; });
+
     add_kernels();
     add_collectives();
+
     correct();
   }
 
@@ -123,12 +126,14 @@ class MetricMaker {
     if (paired_ ? !is_any_pair_there(base, candidate) : !are_there(base) || !are_there(candidate))
       return nullptr;
     if (family == MetricFamily::kPart && are_zero(base) && are_zero(candidate)) return nullptr;
+
     Metric& metric = to_.metrics.emplace_back();
     metric.family = family;
     metric.name = std::move(name);
     metric.change =
         paired_ ? measure_pairs(base, candidate) : measure_change(base, candidate, sums_);
     metric.least = to_.least_share * metric.change.base_mean;
+
     if (base_.front().steps_in_turn > 0) change_in_turn(base, candidate, metric);
     return &metric;
   }
@@ -183,6 +188,7 @@ class MetricMaker {
                     return of_run.transfer_ns;
                 return std::vector<double>();
               });
+
       if (metric == nullptr) continue;
       metric->bytes = collective.bytes;
       metric->least = std::max(metric->least, kClockStepNs);
@@ -201,9 +207,11 @@ class MetricMaker {
         tested.push_back(last);
         p.push_back(to_.metrics[last].change.p);
       }
+
       std::vector<double> const adjusted = holm(p);
       for (size_t i = 0; i < tested.size(); ++i) to_.metrics[tested[i]].adjusted_p = adjusted[i];
     }
+
     for (Metric& metric : to_.metrics)
       metric.verdict = judge(metric.change, metric.adjusted_p, metric.least);
   }
@@ -218,6 +226,7 @@ class MetricMaker {
 
 SideFacts side_facts(Runs const& runs) {
   SideFacts facts;
+
   for (RunMeasurements const& run : runs) {
     facts.runs.push_back(run.name);
     facts.devices += run.devices;
@@ -227,6 +236,7 @@ SideFacts side_facts(Runs const& runs) {
     facts.outlier_steps += run.outlier_steps;
     facts.incomplete_steps += run.incomplete_steps;
   }
+
   return facts;
 }
 
@@ -274,12 +284,14 @@ void add_all_steps(Runs const& base, Runs const& candidate, Comparison& comparis
   Values of_base, of_candidate;
   for (RunMeasurements const& run : base) of_base.push_back({run.all_steps_ns});
   for (RunMeasurements const& run : candidate) of_candidate.push_back({run.all_steps_ns});
+
   if (of_base.size() != of_candidate.size()) return;
   Change const all = measure_pairs(of_base, of_candidate);
   bool const is_one = of_base.size() == 1;
   double const change = all.candidate_mean - all.base_mean;
   comparison.caveats.push_back(
       {Caveat::kInTurn, change, is_one ? change : all.shift.low, is_one ? change : all.shift.high});
+
   bool const are_slower = !is_one && judge(all, all.p, comparison.step().least) == Verdict::kMore;
   if (are_slower && comparison.step().verdict != Verdict::kMore)
     comparison.verdict = Verdict::kUnclear;

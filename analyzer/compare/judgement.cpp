@@ -105,12 +105,14 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
                     RankSums& sums, Change& change) {
   change.base_values = base.size();
   change.candidate_values = candidate.size();
+
   if (std::min(base.size(), candidate.size()) >= kFewestRankedValues) {
     change.method = CompareMethod::kMannWhitney;
     change.p = mann_whitney(base, candidate, sums).p;
     change.shift = hodges_lehmann(base, candidate, kCompareConfidence, sums);
     return;
   }
+
   change.method = CompareMethod::kStudent;
   MeanTest const test = student(base, candidate, kCompareConfidence);
   change.p = test.p;
@@ -120,6 +122,7 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
 std::optional<PairAgreement> agreement_of(std::vector<double> const& base,
                                           std::vector<double> const& candidate) {
   PairAgreement agreement;
+
   for (size_t i = 0; i < base.size(); ++i) {
     if (base[i] <= 0) return std::nullopt;
     double const share = candidate[i] / base[i] - 1;
@@ -128,6 +131,7 @@ std::optional<PairAgreement> agreement_of(std::vector<double> const& base,
     agreement.lowest = i == 0 ? share : std::min(agreement.lowest, share);
     agreement.highest = i == 0 ? share : std::max(agreement.highest, share);
   }
+
   return agreement;
 }
 
@@ -140,6 +144,7 @@ std::optional<MeanTest> test_ratios(std::vector<double> const& base,
     if (base[i] <= 0 || candidate[i] <= 0) return std::nullopt;
     logarithms.push_back(std::log(candidate[i] / base[i]));
   }
+
   MeanTest test = student_of_pairs(logarithms, kCompareConfidence);
   for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high})
     *bound = base_mean * std::expm1(*bound);

@@ -152,9 +152,11 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
 std::optional<Noise> noise_of(Change const& change, double least) {
   if (change.method == CompareMethod::kNone || change.drifts) return std::nullopt;
   Counts const counts = counts_of(change);
+
   Noise noise;
   noise.deviation = deviation_of(change);
   if (!std::isfinite(noise.deviation)) return std::nullopt;
+
   double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
   double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
   noise.detectable_change = std::max(least + half, beyond_chance) +
@@ -200,6 +202,7 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
   bool const is_drift = mean.unit == CompareUnit::kStep && mean.independent < kFewestIndependent;
   double const away = std::abs(mean.mean - limit);
   if (!mean.is_known || is_drift || away <= 0) return std::nullopt;
+
   double const independent_share = mean.independent / static_cast<double>(mean.values);
   auto const count = least_count(most_more(mean.unit), [&](size_t k) {
     double const values = (static_cast<double>(mean.values + k)) * independent_share;
@@ -208,6 +211,7 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
     return (student_quantile(1 - kCompareConfidence, values - 1) + kPower80) * error < away;
   });
   if (!count) return std::nullopt;
+
   MoreValues more;
   more.count = *count;
   more.unit = mean.unit;

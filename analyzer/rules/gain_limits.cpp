@@ -70,6 +70,7 @@ bool is_host_bottleneck(Analysis const& analysis) {
     for (PathClass const path_class : classes) ns += path.by_class[static_cast<size_t>(path_class)];
     return ns;
   };
+
   int64_t const host = sum({PathClass::kHost, PathClass::kLaunch, PathClass::kSync,
                             PathClass::kInput, PathClass::kAllocation, PathClass::kProfiler});
   return host - path.bare_host_ns + silent_host_ns(analysis) >
@@ -81,10 +82,12 @@ bool is_host_bottleneck(Analysis const& analysis) {
 void limit_gains(RuleInput const& input, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     if (!finding.where || !finding.gain_ceiling) continue;
+
     auto const device =
         std::lower_bound(input.measured.begin(), input.measured.end(), *finding.where,
                          [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
     if (device == input.measured.end() || device->ref != *finding.where) continue;
+
     add_gain_if_hidden(finding, *device);
     double const busy = busy_share(*device);
     if (busy >= kLeastUsed) continue;

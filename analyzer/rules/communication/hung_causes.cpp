@@ -45,6 +45,7 @@ class ConnectedParts {
     path_.pop_back();
     if (!path_.empty()) lowest_[path_.back()] = std::min(lowest_[path_.back()], lowest_[node]);
     if (lowest_[node] != number_[node]) return;
+
     uint32_t member = kNone;
     do {
       member = open_.back();
@@ -61,6 +62,7 @@ class ConnectedParts {
         leave(node);
         continue;
       }
+
       uint32_t const to = edges_[node][next_[node]++];
       if (number_[to] == kNone) {
         enter(to);
@@ -194,6 +196,7 @@ std::vector<Suspect> find_suspects(model::Run const& run) {
     for (int32_t const index : waiting_in(suspect.hung))
       suspect.waiting.insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
   }
+
   follow_culprits(suspects);
   find_crossed_calls(suspects);
   return suspects;

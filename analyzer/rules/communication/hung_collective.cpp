@@ -39,6 +39,7 @@ std::string named_ranks(std::vector<int32_t> const& ranks) {
 /// empty when all do the same.
 std::string different_operations(model::Run const& run, Hung const& hung) {
   if (!hung.is_mixed) return {};
+
   std::map<std::pair<model::CollectiveOp, std::string>, std::vector<int32_t>> ranks_of;
   for (HungCall const& call : hung.calls) {
     std::string kind = model::to_string(call.detail.op);
@@ -49,6 +50,7 @@ std::string different_operations(model::Run const& run, Hung const& hung) {
     ranks_of[{call.detail.op, kind}].push_back(
         run.ranks[static_cast<size_t>(call.rank_index)].trace.info().rank);
   }
+
   std::string text;
   for (auto const& [kind, ranks] : ranks_of)
     text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", kind.second, named_ranks(ranks));
@@ -73,6 +75,7 @@ std::vector<Suspect> suspects_in_order(model::Run const& run) {
                       -std::ssize(suspect.causes), suspect.held.size(), suspect.hung.first_call(),
                       suspect.hung.key);
   };
+
   std::sort(suspects.begin(), suspects.end(),
             [&](Suspect const& a, Suspect const& b) { return order(a) < order(b); });
   return suspects;
@@ -84,12 +87,14 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
   for (Suspect const& suspect : suspects) {
     if (suspect.is_explained() || chosen.size() == kMostHungFindings) continue;
     if (!suspect.has_cause() && !chosen.empty()) continue;
+
     bool const is_told_already =
         std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
           return !suspect.hung.is_mixed && is_part_of(suspect.causes, other->causes);
         });
     if (!is_told_already) chosen.push_back(&suspect);
   }
+
   return chosen;
 }
 
@@ -97,6 +102,7 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
 std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& chosen) {
   std::string text;
   size_t named = 0, more = 0;
+
   for (bool const with_causes : {true, false}) {
     for (Suspect const& suspect : suspects) {
       bool const has_them = !suspect.causes.empty() && is_part_of(suspect.causes, chosen.causes);
@@ -108,6 +114,7 @@ std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& ch
       text += fmt::format("{}{}", named++ > 0 ? ", " : "", suspect.hung.group);
     }
   }
+
   return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
@@ -137,6 +144,7 @@ Suspect const* find_suspect(std::vector<Suspect> const& suspects, HungKey key) {
 std::string places_of_held(std::vector<Suspect> const& suspects, Suspect const& suspect) {
   std::map<HungKey, std::vector<int32_t>> ranks_in;
   for (auto const& [rank, key] : suspect.held) ranks_in[key].push_back(rank);
+
   std::string text;
   size_t named = 0;
   for (auto const& [key, ranks] : ranks_in) {
@@ -155,6 +163,7 @@ std::string names_of_circle(std::vector<Suspect> const& suspects, Suspect const&
     Suspect const* const other = find_suspect(suspects, key);
     if (other == nullptr || named == kMostNamedGroups) continue;
     text += fmt::format("{}{}", named++ > 0 ? ", " : "", name_of(other->hung));
+
     std::vector<int32_t> const waiting(other->waiting.begin(), other->waiting.end());
     std::vector<int32_t> const causes(other->causes.begin(), other->causes.end());
     if (!causes.empty())

@@ -134,6 +134,7 @@ class HungCollectives {
     find_lowest();
     if (lowest_.empty()) return {};
     collect_calls();
+
     std::vector<Hung> found;
     for (auto& [communicator, pending] : lowest_) {
       Hung hung = examine({communicator, pending.lowest}, std::move(pending.calls));
@@ -159,6 +160,7 @@ class HungCollectives {
       model::RankTrace const& rank = run_.ranks[static_cast<size_t>(r)];
       for (uint32_t row = 0; row < rank.trace.event_count(); ++row) {
         if (rank.trace.kind(row) != EventKind::kCollectiveCall) continue;
+
         auto const& detail = rank.trace.detail<CollectiveDetail>(row);
         if (is_numbered(detail))
           visit(HungCall{
@@ -177,6 +179,7 @@ class HungCollectives {
       span.last = std::max(span.last, detail.sequence);
       span.last_call = std::max(span.last_call, call.when.begin);
       span.rank = detail.rank;
+
       Recording& recording = recordings_.at(call.rank_index);
       recording.begin = std::min(recording.begin, call.when.begin);
       if (!is_completed(detail)) return;
@@ -184,6 +187,7 @@ class HungCollectives {
       recording.longest_ns =
           std::max(recording.longest_ns.value_or(0), call.when.end - call.when.begin);
     });
+
     for (auto const& [communicator, spans] : spans_) {
       uint64_t& lowest = called_by_all_.try_emplace(communicator, UINT64_MAX).first->second;
       for (auto const& [rank, span] : spans) lowest = std::min(lowest, span.last);
@@ -222,6 +226,7 @@ class HungCollectives {
     for_each_call([&](HungCall call) {
       auto const found = lowest_.find(call.detail.communicator);
       if (found == lowest_.end()) return;
+
       Pending& pending = found->second;
       if (call.detail.sequence == pending.lowest) {
         if (is_over(call)) call.detail.state = CollectiveState::kCompleted;
@@ -391,6 +396,7 @@ class HungCollectives {
       return is_told(call.detail) && !is_completed(call.detail) &&
              (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
     });
+
     if (waits) return true;
     // A rank that is missing: by how far ranks were behind each other before.
     int64_t const furthest_ns = furthest_apart(hung.key.first);

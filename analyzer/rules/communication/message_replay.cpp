@@ -42,15 +42,18 @@ class DeviceReplay {
     enter(op.when.end - 1);
     Stream& stream = stream_of(op.track);
     if (op.when.end > stream.end) stream = {op.track, op.when.end, sooner};
+
     int64_t const exposed = op.exposed_late_ns + op.exposed_transfer_ns;
     int64_t const waited = exposed - waited_since(op.when.begin);
     auto const least = static_cast<int64_t>(kLeastWaited * static_cast<double>(op.when.length()));
     if (waited <= std::max(kQueuedBehindNs, least)) return;  // compute hid its end
+
     if (gaps_.empty() || op.when.end - waited > gaps_.back().when.end + kQueuedBehindNs) {
       int64_t const before = gaps_.empty() ? 0 : gaps_.back().sum;
       gaps_.push_back({{op.when.end - waited, op.when.end - waited}, before});
       ready_sooner_ = sooner_;
     }
+
     Gap& gap = gaps_.back();
     gap.sum += std::max<int64_t>(0, op.when.end - gap.when.end);
     gap.when.end = std::max(gap.when.end, op.when.end);
@@ -121,6 +124,7 @@ std::vector<ReplayEvent> replay_events(RuleInput const& input) {
     participants += collective.participants.size();
   if (participants > kMostReplayed) return {};
   events.reserve(2 * participants);
+
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
     auto const& all = input.facts.collectives[c].participants;
     for (uint32_t p = 0; p < all.size(); ++p) {
@@ -128,6 +132,7 @@ std::vector<ReplayEvent> replay_events(RuleInput const& input) {
       events.push_back({all[p].when.end, c, p & kPlaceBits, 0});
     }
   }
+
   std::sort(events.begin(), events.end(),
             [](ReplayEvent const& a, ReplayEvent const& b) { return a.key() < b.key(); });
   return events;

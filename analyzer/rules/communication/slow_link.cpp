@@ -169,6 +169,7 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
   std::vector<Slowness> slow;
   auto const kind = [](LinkSample const& s) { return s.kind(); };
   auto const link = [](LinkSample const& s) { return s.link(); };
+
   std::vector<Link> links;
   for_each_stretch(samples.data(), samples.data() + samples.size(), kind,
                    [&](LinkSample const* first, LinkSample const* last) {
@@ -179,6 +180,7 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
                                       });
                      compare_links(links, slow);
                    });
+
   return slow;
 }
 
@@ -242,14 +244,17 @@ int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow,
 void name_link(Finding& finding, RuleInput const& input, Link const& link) {
   CollectiveStats const& facts = input.facts.collectives[link.first->collective];
   finding.subjects.emplace_back("op", model::to_string(link.first->op));
+
   if (!model::is_point_to_point(facts.op)) {
     finding.subjects.emplace_back("communicator", fmt::format("{:#x}", facts.communicator));
     return;
   }
+
   auto const [a, b] = std::minmax(facts.participants[0].ref, facts.participants[1].ref);
   auto const rank = [&](DeviceRef ref) {
     return input.run.ranks[static_cast<size_t>(ref.rank_index)].trace.info().rank;
   };
+
   if (a.rank_index == b.rank_index) {
     finding.subjects.emplace_back("devices", fmt::format("{}, {}", a.device, b.device));
   } else {

@@ -67,6 +67,7 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
   std::vector<std::vector<bool>> launch_cost;
   for (MeasuredDevice const& device : input.measured)
     launch_cost.push_back(launch_cost_gaps(input, device));
+
   auto const counts = [&](MeasuredDevice const& device, size_t place) {
     std::vector<bool> const& is_launch_cost =
         launch_cost[static_cast<size_t>(&device - input.measured.data())];
@@ -74,9 +75,11 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
     return device.gaps.cause(place) == IdleCause::kLaunchStarved &&
            !is_way_from_sync(device, place);
   };
+
   auto finding = find_idle_cost("host-bound-launches", input, kWarningShare,
                                 {IdleCause::kLaunchStarved}, counts);
   if (!finding) return;
+
   name_long_work(input, counts, *finding);
   findings.push_back(std::move(*finding));
 }

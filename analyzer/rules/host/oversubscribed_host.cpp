@@ -40,12 +40,14 @@ std::map<std::string, CoresOfMachine> machines_of(RuleInput const& input) {
   for (model::RankTrace const& rank : input.run.ranks) {
     CoresOfMachine& machine = machines[rank.trace.info().host];
     machine.cores = std::max<uint64_t>(machine.cores, cores_of(rank.trace.info()));
+
     for (model::Device const& device : rank.trace.devices()) {
       if (!is_host_device(device.name)) continue;
       ++machine.devices;
       machine.threads += std::max<uint32_t>(device.threads, 1);
     }
   }
+
   return machines;
 }
 

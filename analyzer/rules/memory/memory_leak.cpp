@@ -31,6 +31,7 @@ Finding make_leak_finding(DeviceStats const& device, double growth, Interval ste
   finding.where = device.ref;
   finding.severity = Severity::kWarning;
   finding.metrics = {{"bytes_per_step", growth}};
+
   if (auto const& forecast = device.memory.floor_forecast) {
     finding.metrics.emplace_back("steps_to_full", forecast->steps);
     finding.metrics.emplace_back("earliest_steps_to_full", forecast->earliest_steps);
@@ -39,6 +40,7 @@ Finding make_leak_finding(DeviceStats const& device, double growth, Interval ste
       finding.metrics.emplace_back("time_to_full_ns", static_cast<double>(*forecast->time_ns));
     if (forecast->steps < kSoonSteps) finding.severity = Severity::kCritical;
   }
+
   finding.evidence = {{device.ref, steps, std::nullopt}};
   return finding;
 }

@@ -40,10 +40,12 @@ std::optional<double> tensor_core_rate(std::span<KernelStats const> kernels) {
   for (KernelStats const& kernel : kernels) {
     auto const ns = static_cast<double>(kernel.total_ns);
     if (is_simt_matrix(kernel)) without_ns += ns;
+
     if (kernel.tensor_cores != std::optional(true) || !kernel.flops_rate) continue;
     with_ns += ns;
     flops += *kernel.flops_rate / 1e9 * ns;
   }
+
   if (flops <= 0 || with_ns < kLeastReference * without_ns) return std::nullopt;
   return flops / with_ns;
 }
@@ -55,12 +57,15 @@ double share_that_is_lost(std::span<KernelStats const> kernels) {
   for (KernelStats const& kernel : kernels) {
     if (!is_simt_matrix(kernel)) continue;
     auto const ns = static_cast<double>(kernel.total_ns);
+
     double const empty = static_cast<double>(kEmptyKernelNs) * static_cast<double>(kernel.count);
     double const least = std::min(ns, std::max(empty, ns / kMostTensorCoreGain));
+
     total += ns;
     left += rate && kernel.flops_rate ? std::clamp(*kernel.flops_rate / 1e9 * ns / *rate, least, ns)
                                       : ns / kTensorCoreGain;
   }
+
   return total > 0 ? 1 - left / total : 1 - 1 / kTensorCoreGain;
 }
 
