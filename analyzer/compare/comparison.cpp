@@ -13,8 +13,8 @@ namespace {
 using Runs = std::vector<RunMeasurements>;
 using Values = std::vector<std::vector<double>>;  ///< [run][step]
 
-/// Of a part of the step: a change of less than so much of the step's least one does not matter,
-/// however large it is for the part.
+/// A change of a part of the step matters from this share of the step's least change on, however
+/// large it is for the part.
 constexpr double kPartOfLeast = 0.25;
 /// GPUs tell times in steps of 32 ns.
 constexpr double kClockStepNs = 32;
@@ -22,8 +22,8 @@ constexpr double kClockStepNs = 32;
 constexpr size_t kFewRuns = 8;
 /// As many degrees of freedom.
 constexpr size_t kFewPairs = 7;
-/// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot
-/// be said.
+/// With a smaller share of kernel time in kernels that both sides have, changes of single kernels
+/// are not reliable.
 constexpr double kLeastCommonShare = 0.5;
 /// A recording that scores less has lost events.
 constexpr int32_t kLeastQuality = 90;
@@ -152,7 +152,7 @@ class MetricMaker {
     }
   }
 
-  /// Of kernels that every run tells apart: how long a call takes, in steps that have one.
+  /// How long a call takes, for each kernel that every run reports by name, in steps that have one.
   void add_kernels() {
     auto const find = [](RunMeasurements const& run, std::string const& name) {
       return std::find_if(run.kernels.begin(), run.kernels.end(),
@@ -195,8 +195,8 @@ class MetricMaker {
     }
   }
 
-  /// Holm within each family; metrics of a family are in succession. Those that nothing was tested
-  /// of do not count.
+  /// Holm within each family; metrics of a family are in succession. Metrics without a test do not
+  /// count.
   void correct() {
     for (size_t first = 0, last = 0; first < to_.metrics.size(); first = last) {
       std::vector<size_t> tested;
@@ -278,8 +278,8 @@ double left_out_ns(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of runs made in turn: what slows a few steps alone is not in the fastest. Slower beyond doubt
-/// over all steps is no pass.
+/// The fastest steps of interleaved runs hide what slows only a few steps. If all steps are slower
+/// beyond doubt, the comparison does not pass.
 void add_all_steps(Runs const& base, Runs const& candidate, Comparison& comparison) {
   Values of_base, of_candidate;
   for (RunMeasurements const& run : base) of_base.push_back({run.all_steps_ns});

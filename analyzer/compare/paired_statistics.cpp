@@ -53,8 +53,7 @@ std::vector<double> means_of_pairs(std::span<double const> differences) {
 
 SignedRankDistribution::SignedRankDistribution(size_t n) : cumulative_(n * (n + 1) / 2 + 1, 0) {
   STEPSCOPE_CHECK(n > 0 && n <= kMostExact);
-  // Of the ranks 1 … n each is in the sum or not. Sums of whole numbers, all positive: nothing
-  // cancels.
+  // Each rank 1 … n is in the sum or not. All terms are positive whole numbers, so nothing cancels.
   cumulative_[0] = 1;
   for (size_t rank = 1; rank <= n; ++rank)
     for (size_t sum = rank * (rank + 1) / 2; sum >= rank; --sum)

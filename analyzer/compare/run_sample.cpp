@@ -25,7 +25,7 @@ struct SampledStep {
   IdleSplit idle{};  ///< over the period
 };
 
-/// Of one device, by number.
+/// The steps of one device, by number.
 using SampledSteps = std::map<int64_t, SampledStep>;
 
 /// The idle time of the periods is all that the device's gaps say of them; periods and gaps come by
@@ -76,7 +76,7 @@ std::vector<int64_t> common_steps(std::vector<std::pair<DeviceRef, SampledSteps>
   return common;
 }
 
-/// Of the steps those whose mean period is least, in their order.
+/// The steps with the least mean period, in their order.
 std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
                                 std::vector<std::pair<DeviceRef, SampledSteps>> const& devices) {
   std::vector<std::pair<int64_t, int64_t>> by_length;  // Σ periods, number
@@ -120,7 +120,7 @@ void add_parts(RunMeasurements& sample, size_t at, SampledStep const& step, doub
   sample.step_ns[at] += static_cast<double>(step.period.length()) * share;
 }
 
-/// Of one device.
+/// Times of one device.
 RunMeasurements::DeviceTime time_of(RunMeasurements const& sample, SampledSteps const& steps) {
   RunMeasurements::DeviceTime sums;
   for (int64_t const number : sample.steps) {
@@ -296,7 +296,7 @@ uint64_t count_steps(Analysis const& analysis, std::vector<MeasuredDevice> const
   return numbers.size();
 }
 
-/// Of the periods of all devices.
+/// 95th percentile over the periods of all devices.
 std::optional<double> p95_period(std::vector<MeasuredDevice> const& devices) {
   std::vector<int64_t> lengths;
   for (MeasuredDevice const& device : devices)

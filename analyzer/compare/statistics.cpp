@@ -113,9 +113,9 @@ double squares_about_mean(std::span<double const> values, double mean) {
 
 RankSumDistribution::RankSumDistribution(size_t n, size_t m) : n_(n), m_(m) {
   STEPSCOPE_CHECK(n > 0 && m > 0 && n <= kMostExact && m <= kMostExact);
-  // counts[i][u] of (i, j): orders of i and j values with U = u. Either the largest value is of the
-  // first side, which adds j to the U of (i − 1, j), or of the other, and it is that of (i, j − 1).
-  // Sums of whole numbers, all positive: nothing cancels.
+  // counts[i][u] of (i, j): orders of i and j values with U = u. If the largest value is of the
+  // first side, it adds j to the U of (i − 1, j). If it is of the other side, U is that of (i, j −
+  // 1). All terms are positive whole numbers, so nothing cancels.
   std::vector<std::vector<double>> counts(n + 1, std::vector<double>(n * m + 1, 0));
   for (auto& row : counts) row[0] = 1;
   for (size_t j = 1; j <= m; ++j)

@@ -165,7 +165,7 @@ void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs
   }
 
   MeanInterval interval = measure_mean(values);
-  // Of few values that vary far Student's interval reaches to where no time and no share is.
+  // Student's interval of few values that vary widely reaches below 0 and above a share of 1.
   interval.low = std::max(interval.low, 0.0);
   if (fact.unit == FactUnit::kShare)
     interval.high = std::min(interval.high, std::max(1.0, interval.mean));

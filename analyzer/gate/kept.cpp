@@ -16,7 +16,7 @@ KeptBaseline describe_baseline(std::vector<RunMeasurements> const& runs, double 
     kept.step_ns += mean_ns / static_cast<double>(runs.size());
   }
 
-  // Held against themselves: as many new runs that vary as far are what a check will have.
+  // Compared with themselves: a check will have as many new runs that vary as much.
   Comparison const comparison = compare_runs(runs, runs, {least_share});
   if (comparison.refusal) return kept;
 

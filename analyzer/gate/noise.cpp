@@ -11,8 +11,8 @@ namespace {
 constexpr double kLeastCorrelation = 0.2;
 /// So many standard errors a correlation may be off zero by chance: 1 of 10.
 constexpr double kCorrelationErrors = 1.3;
-/// With fewer independent values Student's interval says next to nothing; that of all values is
-/// told.
+/// With fewer independent values Student's interval is useless; the range of all values is
+/// reported.
 constexpr double kFewestIndependent = 4;
 /// The interval of Hodges and Lehmann over that of the mean, of normal values: √(π / 3).
 constexpr double kRankedOverMean = 1.0233;
@@ -25,7 +25,8 @@ struct Counts {
   double base = 0, candidate = 0;
 };
 
-/// Of the difference, per standard deviation of a value (of pairs: of a pair's difference).
+/// Standard error of the difference, per standard deviation of a value (for pairs: of a pair's
+/// difference).
 double error_per_deviation(Counts const& of) {
   return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.candidate
                                                  : 1 / of.base + 1 / of.candidate);
@@ -46,8 +47,8 @@ double width_per_deviation(double p, Counts const& of) {
   return student_quantile(p, std::max(of.base + of.candidate - 2, 1.0)) * error;
 }
 
-/// Standard errors between a chance of one half of a verdict and one of which the normal
-/// distribution has `normal`. Of few pairs the estimated deviation, by which Student's t divides,
+/// Standard errors between an even chance of a verdict and a chance for which the normal
+/// distribution has `normal`. With few pairs the estimated deviation, by which Student's t divides,
 /// varies as well (Johnson and Welch, 1940).
 double spare_per_deviation(double normal, Counts const& of) {
   if (of.unit != CompareUnit::kPair) return normal * error_per_deviation(of);

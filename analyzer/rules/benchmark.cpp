@@ -7,7 +7,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Of a command line, without their folders. No program has its name behind so many words.
+/// The first words of a command line, without their folders. No program's name comes after so many
+/// words.
 std::vector<std::string_view> first_words(std::string_view command) {
   constexpr size_t kMostWords = 64;
   std::vector<std::string_view> words;

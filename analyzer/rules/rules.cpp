@@ -97,11 +97,13 @@ Finding make_cost_finding(char const* rule, MeasuredDevice const& device, double
   Finding finding;
   finding.rule = rule;
   finding.where = device.ref;
+
   double const step = device.step_ns();
   if (device.has_steps) finding.cost_ns_per_step = static_cast<int64_t>(cost_ns_per_step);
   if (cost_ns_per_step < step) finding.gain_ceiling = step / (step - cost_ns_per_step) - 1;
   double const share = step > 0 ? cost_ns_per_step / step : 0;
   finding.severity = severity_of_share(share);
+
   finding.metrics = {{"share", share},
                      {"step_ns", step},
                      {"steps", device.has_steps ? static_cast<double>(device.periods.size()) : 0}};

@@ -12,7 +12,7 @@ using Shape = CostTerm::Shape;
 
 /// Errors that differ by less than this share are equal: rounding must not choose a model.
 constexpr double kSameError = 1e-9;
-/// Nobody has more devices: bounds the search.
+/// No job has more devices; bounds the search.
 constexpr uint64_t kMostDevices = uint64_t{1} << 20;
 
 /// The exponents that Extra-P tries by itself, smallest first.

@@ -35,8 +35,8 @@ double mean_step_of(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of the exposed waiting what is for devices that compute longer: by their share of what all late
-/// devices are charged with.
+/// Exposed waiting for devices that compute longer: by their share of what all late devices are
+/// charged with.
 double imbalance_ns(Runs const& runs) {
   double sum = 0;
   auto const waiting = static_cast<size_t>(StepPart::kWaiting);
@@ -123,7 +123,7 @@ LostTime lost_time(Runs const& from, Runs const& to, double ideal) {
     lost.parts_ns[static_cast<size_t>(lost_part_of(static_cast<ChangePart>(p)))] +=
         explained.parts_ns[p];
 
-  // Of whole ns what is imbalance is no longer waiting: the sum stays.
+  // Imbalance in whole ns is taken out of waiting: the sum stays.
   int64_t const imbalance = std::llround(imbalance_ns(to) - imbalance_ns(base));
   lost.parts_ns[static_cast<size_t>(LostPart::kImbalance)] = imbalance;
   lost.parts_ns[static_cast<size_t>(LostPart::kWaiting)] -= imbalance;

@@ -14,7 +14,7 @@ namespace {
 
 using Runs = std::vector<RunMeasurements>;
 
-/// Less kernel time than this in kernels that both have: which kernels grow cannot be said.
+/// With a smaller share of kernel time in kernels that both have, it is unknown which kernels grow.
 constexpr double kLeastCommonKernels = 0.5;
 /// A recording that scores less has lost events.
 constexpr int32_t kLeastSeriesQuality = 90;

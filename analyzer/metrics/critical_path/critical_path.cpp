@@ -288,6 +288,13 @@ class SlackSummary {
   SlackTable table_;
 };
 
+void copy_route_facts(CriticalPathWalk const& route, CriticalPathStats& facts) {
+  facts.jumps = route.jumps;
+  facts.clock_disagreement_ns = route.clock_disagreement_ns;
+  facts.clock_filled_ns = route.clock_filled_ns;
+  facts.clock_cut_ns = route.clock_cut_ns;
+}
+
 }  // namespace
 
 std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& input,
@@ -329,10 +336,7 @@ std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& inp
   }
   CriticalPathStats facts = std::move(account).finish(window->length());
   facts.window = *window;
-  facts.jumps = route.jumps;
-  facts.clock_disagreement_ns = route.clock_disagreement_ns;
-  facts.clock_filled_ns = route.clock_filled_ns;
-  facts.clock_cut_ns = route.clock_cut_ns;
+  copy_route_facts(route, facts);
   facts.nearly_critical_below_ns = nearly_critical_below(input, *window);
   if (!input.wants_slack) return facts;
 

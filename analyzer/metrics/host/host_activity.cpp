@@ -31,6 +31,7 @@ constexpr uint64_t kExplaining = [] {
         model::kKindTable[static_cast<size_t>(number)].op_class == model::OpClass::kNone;
     kinds |= uint64_t{can_explain} << number;
   }
+
   return kinds;
 }();
 

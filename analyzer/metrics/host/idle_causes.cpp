@@ -414,10 +414,14 @@ UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap>
   for (IdleGap const& gap : gaps) {
     if (gap.cause != IdleCause::kUnexplained) continue;
     int64_t const ns = gap.when.length();
-    (gap.why_not == NotExplained::kFirst    ? facts.first_ns
-     : gap.why_not == NotExplained::kQueued ? facts.queued_ns
-                                            : facts.other_ns) += ns;
-    if (gap.why_not == NotExplained::kQueued && ns > longest.length()) longest = gap.when;
+    if (gap.why_not == NotExplained::kFirst) {
+      facts.first_ns += ns;
+    } else if (gap.why_not == NotExplained::kQueued) {
+      facts.queued_ns += ns;
+      if (ns > longest.length()) longest = gap.when;
+    } else {
+      facts.other_ns += ns;
+    }
   }
   if (longest.length() == 0) return facts;
 

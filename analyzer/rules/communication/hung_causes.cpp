@@ -24,7 +24,7 @@ class ConnectedParts {
   }
 
   [[nodiscard]] uint32_t of(uint32_t node) const { return part_[node]; }
-  /// By part: whether no edge leaves it.
+  /// Whether no edge leaves a part, by part.
   [[nodiscard]] std::vector<bool> are_last() const {
     std::vector<bool> last(parts_, true);
     for (uint32_t node = 0; node < edges_.size(); ++node)
@@ -79,7 +79,7 @@ class ConnectedParts {
   uint32_t count_ = 0, parts_ = 0;
 };
 
-/// Ranks of the job for which the others wait; empty when that cannot be told.
+/// Ranks of the job for which the others wait; empty if unknown.
 std::set<int32_t> culprits_of(model::Run const& run, Hung const& hung) {
   std::set<int32_t> culprits;
   auto const add = [&](std::vector<int32_t> const& indices) {

@@ -1,8 +1,8 @@
-// hung-collective: a collective that some ranks called had not ended when the recordings did. Of a
-// communicator only the lowest number is looked at that a rank had called and not completed: what
-// was called behind it waits for it, however far ahead each host was. Recordings also end while all
-// is well: a call hangs when it took much longer than calls took before. Of recordings that tell
-// how far calls came (CollectiveState). Several communicators hang when one rank does: a finding
+// hung-collective: a collective that some ranks called had not ended when the recordings did. For
+// each communicator only the lowest number counts that a rank called and did not complete. Later
+// calls wait for it, however far ahead each host was. Recordings also end while all is well: a call
+// hangs when it took much longer than calls took before. Only recordings that report how far calls
+// came are examined (CollectiveState). Several communicators hang when one rank does: a finding
 // names a set of culprits that wait for no other rank (hung_causes.h), with a collective in which
 // others wait for them.
 #include <algorithm>
@@ -118,7 +118,7 @@ std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& ch
   return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
-/// The first rank's, but of those that most ranks made.
+/// The first rank's call among the calls that most ranks made.
 HungCall const& steady_call(Hung const& hung) {
   auto const found = std::find_if(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
     return !contains(hung.odd, call.rank_index);

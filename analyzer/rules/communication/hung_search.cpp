@@ -36,8 +36,7 @@ struct Recording {
 /// What a rank's recording has of a communicator.
 struct CallSpan {
   uint64_t last = 0,
-           completed =
-               0;  ///< the highest sequence numbers: of all calls, and of those that are completed
+           completed = 0;  ///< the highest sequence numbers: of all calls, and of completed ones
   int64_t last_call = INT64_MIN;  ///< when the last call was made
   int32_t rank = -1;              ///< in the communicator
 };
@@ -194,9 +193,9 @@ class HungCollectives {
     }
   }
 
-  /// A communicator's operations run one after the other: what lies before one that the rank
-  /// completed is over, whatever its entry says (PyTorch does not watch operations that a CUDA
-  /// graph launches). If no entry records an end, an operation that all ranks have called is over.
+  /// A communicator's operations run one after the other. A rank that completed one has finished
+  /// all before it, whatever their entries say (PyTorch does not watch operations that a CUDA graph
+  /// launches). If no entry records an end, an operation that all ranks have called is over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
     if (is_told(detail))
@@ -329,7 +328,7 @@ class HungCollectives {
         return counts->completed >= hung.key.second ? Place::kPast : Place::kOther;
 
     if (span != spans.end() || has_all) return Place::kMissing;
-    // Of others the calls of this group may have been overwritten.
+    // Other recordings may have overwritten the calls of this group.
     bool const knows_that_time = holds_active_alone || recording.begin <= hung.first_call();
     return is_member && knows_that_time ? Place::kMissing : Place::kOther;
   }
@@ -377,8 +376,8 @@ class HungCollectives {
       furthest_ns = std::max(furthest_ns, callers.end - callers.begin);
     return furthest_ns;
   }
-  /// Where nobody tells of ends: a rank made calls behind it for so long that it cannot have waited
-  /// in it.
+  /// Used where no recording reports ends: the rank made later calls for so long that it cannot
+  /// have waited in this one.
   [[nodiscard]] bool goes_on_untold(Hung const& hung) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
@@ -387,7 +386,7 @@ class HungCollectives {
     });
   }
 
-  /// By each recording's own end: recordings end at different times.
+  /// Compared with each recording's own end: recordings end at different times.
   [[nodiscard]] bool is_overdue(Hung const& hung) const {
     bool const waits = std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
       Recording const& own = recordings_.at(call.rank_index);

@@ -6,7 +6,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// An op that begins so soon after the one before it on its stream was queued behind it; a device
+/// An op that begins so soon after the one before it on its stream was queued behind it. A device
 /// that computes nothing for less than this waits for no message, but launches.
 constexpr int64_t kQueuedBehindNs = 10'000;
 /// What a message is exposed for less than this share of its time are the gaps between kernels that
@@ -30,7 +30,7 @@ class DeviceReplay {
  public:
   explicit DeviceReplay(MeasuredDevice const& device) : device_(device) {}
 
-  /// By how much sooner the op begins.
+  /// How much sooner the op begins.
   int64_t begin(CollectiveStats::Participant const& op) {
     enter(op.when.begin);
     Stream const& stream = stream_of(op.track);
@@ -157,9 +157,9 @@ std::vector<int64_t> replay_with_shorter(RuleInput const& input,
                : &devices[static_cast<size_t>(at - input.measured.begin())];
   };
 
-  // By how much sooner each collective would end: as much as the last to come does, and as it is
-  // shorter. Who came earlier is the last one only when the others come earlier by more than it
-  // waited.
+  // How much sooner each collective would end: as much as its last participant comes, plus as much
+  // as it is shorter. An earlier participant becomes the last one only when the others come earlier
+  // by more than it waited.
   std::vector<int64_t> sooner(input.facts.collectives.size(), INT64_MAX);
 
   for (ReplayEvent const& event : events) {

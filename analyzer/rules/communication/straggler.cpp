@@ -55,7 +55,7 @@ int64_t longest_wait(CollectiveStats const& collective) {
   return longest;
 }
 
-/// Of all measured collectives of the victim, and of those of each of its periods.
+/// Waits of the victim in its measured collectives: in all, and in each of its periods.
 struct Blames {
   Blame all;
   std::vector<Blame> by_period;
@@ -259,7 +259,7 @@ MeasuredDevice const* measured_device_of(RuleInput const& input, DeviceRef ref) 
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
-/// Of the stage of a pipeline that computes most, against the median of the others in the same
+/// The stage of a pipeline that computes most, compared with the median of the others in the same
 /// step.
 struct LongStage {
   MeasuredDevice const* device = nullptr;

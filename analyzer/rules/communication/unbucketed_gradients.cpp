@@ -26,7 +26,7 @@ struct Reductions {
   std::vector<Finding::Evidence> evidence;
 };
 
-/// The device's measured all-reduces of which the size is unknown.
+/// The device's measured all-reduces of unknown size.
 Reductions reductions_of(RuleInput const& input, MeasuredDevice const& device) {
   Reductions reductions;
   for (CollectiveStats const& collective : input.facts.collectives) {

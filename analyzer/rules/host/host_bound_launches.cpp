@@ -1,8 +1,8 @@
 // host-bound-launches: devices are idle because the host launches too late, busy with something
-// else. Cost: idle time with cause `launch_starved`, without what follows a blocking sync (rule
-// blocking-sync), or is nothing but the cost of launching kernels that are too short (rule
-// launch-latency). Where few long gaps hold most of it, and in most of these the host was in one
-// range or call, that one is named: making launches cheaper would not help.
+// else. Cost: idle time with cause `launch_starved`. It excludes idle time after a blocking sync
+// (rule blocking-sync), and the mere cost of launching kernels that are too short (rule
+// launch-latency). The finding names the range or call in which the host was for most of the few
+// long gaps that hold most of it: cheaper launches would not help.
 #include <algorithm>
 #include <functional>
 

@@ -60,7 +60,7 @@ Finding make_host_finding(char const* rule, HostStats const& host, MeanStep cons
   return finding;
 }
 
-/// Of the ranges that are waits for data, the one with most time in steps.
+/// The range with most time in steps among the ranges that wait for data.
 HostRangeStats const* longest_wait(HostStats const& host) {
   HostRangeStats const* longest = nullptr;
   for (HostRangeStats const& range : host.ranges) {

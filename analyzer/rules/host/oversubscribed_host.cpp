@@ -34,7 +34,7 @@ struct CoresOfMachine {
   uint64_t threads = 0, devices = 0, cores = 0;
 };
 
-/// By host.
+/// Cores, devices and threads of each machine, by host.
 std::map<std::string, CoresOfMachine> machines_of(RuleInput const& input) {
   std::map<std::string, CoresOfMachine> machines;
   for (model::RankTrace const& rank : input.run.ranks) {

@@ -14,7 +14,7 @@ constexpr double kLeastGrowthBytes = 64.0 * 1024;
 /// A leak rises in every step; some are hidden by a free that came late.
 constexpr double kLeastRisingShare = 0.8;
 
-/// Of the steps after the first, the share whose floor is above the one before.
+/// Share of the steps after the first whose floor is above the one before.
 double rising_share(StepBytes const& floors) {
   double rising = 0, all = 0;
   for (size_t i = 1; i < floors.size(); ++i) {

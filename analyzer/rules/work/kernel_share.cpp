@@ -12,7 +12,7 @@ struct StepTime {
   Interval window;
 };
 
-/// By how long the kernels take in it.
+/// Keeps the steps in which the kernels take longest.
 void keep_steps(DeviceRef ref, std::vector<StepTime>& steps,
                 std::vector<Finding::Evidence>& evidence) {
   std::stable_sort(steps.begin(), steps.end(),

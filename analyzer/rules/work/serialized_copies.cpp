@@ -22,7 +22,7 @@ void add_serialized_evidence(Finding& finding, RuleInput const& input,
   keep_longest(finding.evidence);
 }
 
-/// What of a device's time one kind of copies takes.
+/// The part of a device's time that one kind of copies takes.
 struct ExposedCopies {
   int64_t ns = 0;
   double share = 0;

@@ -31,9 +31,8 @@ double share_of_time(MeasuredDevice const& device, int64_t lost) {
   return device.total_ns > 0 ? static_cast<double>(lost) / static_cast<double>(device.total_ns) : 0;
 }
 
-/// Of what the device waits for late peers, and no compute hides (DEFINITIONS, "Waiting for
-/// peers"): what it would not wait if the late ones' compute took less by what they lose. ns per
-/// step.
+/// Waiting for late peers, hidden by no compute (DEFINITIONS, "Waiting for peers"), that would end
+/// without the peers' loss: their compute would take less by it. ns per step.
 double waiting_for_loss(RuleInput const& input, MeasuredDevice const& device,
                         SlowLoss const& loss) {
   double all = 0, lost = 0;

@@ -1,7 +1,7 @@
 // small-grids: kernels have fewer blocks than the GPU has multiprocessors, and nothing else runs
 // beside them. Cost: their time beyond that of an empty kernel × the share of multiprocessors
-// without a block, per step; without what kernels wait for the default stream (serialized-streams):
-// those would run side by side.
+// without a block, per step. It excludes kernels that wait for the default stream
+// (serialized-streams): those would run side by side.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
