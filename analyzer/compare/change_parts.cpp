@@ -43,6 +43,7 @@ using KernelTable = std::map<std::string, ComparedKernel>;
 KernelTable kernel_means(std::vector<RunMeasurements> const& runs) {
   KernelTable table;
   auto const share = 1 / static_cast<double>(runs.size());
+
   for (RunMeasurements const& run : runs)
     for (RunMeasurements::Kernel const& kernel : run.kernels) {
       ComparedKernel& means = table[kernel.name];
@@ -50,6 +51,7 @@ KernelTable kernel_means(std::vector<RunMeasurements> const& runs) {
       means.ns += mean_over_steps(kernel.ns) * share;
       ++means.told_in;
     }
+
   return table;
 }
 
@@ -67,6 +69,7 @@ KernelChange change_of(std::string const& name, ComparedKernel const& base,
   change.candidate_calls = candidate.calls;
   change.base_ns = base.ns;
   change.candidate_ns = candidate.ns;
+
   if (base.calls > 0 && candidate.calls > 0) {
     double const base_each = base.ns / base.calls, candidate_each = candidate.ns / candidate.calls;
     change.speed_ns = (base.calls + candidate.calls) / 2 * (candidate_each - base_each);
@@ -74,6 +77,7 @@ KernelChange change_of(std::string const& name, ComparedKernel const& base,
   } else {
     change.calls_ns = candidate.ns - base.ns;
   }
+
   return change;
 }
 
@@ -135,12 +139,14 @@ void keep_largest(std::vector<Row>& rows) {
 std::vector<HostOpChange> host_op_changes(std::vector<RunMeasurements> const& base,
                                           std::vector<RunMeasurements> const& candidate) {
   std::map<std::pair<IdleCause, std::string>, std::pair<double, double>> ns;
+
   for (RunMeasurements const& run : base)
     for (RunMeasurements::HostOp const& op : run.host_ops)
       ns[{op.cause, op.name}].first += op.ns / static_cast<double>(base.size());
   for (RunMeasurements const& run : candidate)
     for (RunMeasurements::HostOp const& op : run.host_ops)
       ns[{op.cause, op.name}].second += op.ns / static_cast<double>(candidate.size());
+
   std::vector<HostOpChange> changes;
   for (auto const& [key, both] : ns)
     changes.push_back({key.first, key.second, both.first, both.second});
@@ -172,6 +178,7 @@ std::vector<RangeChange> range_changes(std::vector<RunMeasurements> const& base,
 std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base,
                                      std::vector<RunMeasurements> const& candidate) {
   std::map<std::tuple<int32_t, int32_t, std::string, std::string>, std::pair<double, double>> ns;
+
   for (RunMeasurements const& run : base)
     for (RunMeasurements::Late const& late : run.late)
       ns[{late.rank, late.device, late.cause, late.host_op}].first +=
@@ -180,6 +187,7 @@ std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base,
     for (RunMeasurements::Late const& late : run.late)
       ns[{late.rank, late.device, late.cause, late.host_op}].second +=
           late.exposed_ns / static_cast<double>(candidate.size());
+
   std::vector<LateChange> changes;
   for (auto const& [key, both] : ns)
     changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
@@ -193,6 +201,7 @@ std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base,
 double common_kernel_share(std::vector<RunMeasurements> const& base,
                            std::vector<RunMeasurements> const& candidate) {
   double all = 0, common = 0;
+
   auto const add = [&](std::vector<RunMeasurements> const& runs,
                        std::vector<RunMeasurements> const& others) {
     for (RunMeasurements const& run : runs)
@@ -203,6 +212,7 @@ double common_kernel_share(std::vector<RunMeasurements> const& base,
         if (is_in_any(others, kernel.name)) common += ns;
       }
   };
+
   add(base, candidate);
   add(candidate, base);
   return all > 0 ? common / all : 1;

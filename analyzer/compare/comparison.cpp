@@ -13,8 +13,8 @@ namespace {
 using Runs = std::vector<RunMeasurements>;
 using Values = std::vector<std::vector<double>>;  ///< [run][step]
 
-/// Of a part of the step: a change of less than so much of the step's least one does not matter,
-/// however large it is for the part.
+/// A change of a part of the step matters from this share of the step's least change on, however
+/// large it is for the part.
 constexpr double kPartOfLeast = 0.25;
 /// GPUs tell times in steps of 32 ns.
 constexpr double kClockStepNs = 32;
@@ -22,8 +22,8 @@ constexpr double kClockStepNs = 32;
 constexpr size_t kFewRuns = 8;
 /// As many degrees of freedom.
 constexpr size_t kFewPairs = 7;
-/// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot
-/// be said.
+/// With a smaller share of kernel time in kernels that both sides have, changes of single kernels
+/// are not reliable.
 constexpr double kLeastCommonShare = 0.5;
 /// A recording that scores less has lost events.
 constexpr int32_t kLeastQuality = 90;
@@ -39,13 +39,16 @@ class MetricMaker {
     add(MetricFamily::kStep, "step", [](RunMeasurements const& run) { return run.step_ns; });
     step_ns_ = to_.metrics.front().change.base_mean;
     to_.metrics.front().least = to_.least_share * step_ns_;
+
     add_parts();
     add(MetricFamily::kMemory, "allocated",
         [](RunMeasurements const& run) { return run.allocated_bytes; });
     add(MetricFamily::kMemory, "reserved",
         [](RunMeasurements const& run) { return run.reserved_bytes; });
+
     add_kernels();
     add_collectives();
+
     correct();
   }
 
@@ -123,12 +126,14 @@ class MetricMaker {
     if (paired_ ? !is_any_pair_there(base, candidate) : !are_there(base) || !are_there(candidate))
       return nullptr;
     if (family == MetricFamily::kPart && are_zero(base) && are_zero(candidate)) return nullptr;
+
     Metric& metric = to_.metrics.emplace_back();
     metric.family = family;
     metric.name = std::move(name);
     metric.change =
         paired_ ? measure_pairs(base, candidate) : measure_change(base, candidate, sums_);
     metric.least = to_.least_share * metric.change.base_mean;
+
     if (base_.front().steps_in_turn > 0) change_in_turn(base, candidate, metric);
     return &metric;
   }
@@ -147,7 +152,7 @@ class MetricMaker {
     }
   }
 
-  /// Of kernels that every run tells apart: how long a call takes, in steps that have one.
+  /// How long a call takes, for each kernel that every run reports by name, in steps that have one.
   void add_kernels() {
     auto const find = [](RunMeasurements const& run, std::string const& name) {
       return std::find_if(run.kernels.begin(), run.kernels.end(),
@@ -183,14 +188,15 @@ class MetricMaker {
                     return of_run.transfer_ns;
                 return std::vector<double>();
               });
+
       if (metric == nullptr) continue;
       metric->bytes = collective.bytes;
       metric->least = std::max(metric->least, kClockStepNs);
     }
   }
 
-  /// Holm within each family; metrics of a family are in succession. Those that nothing was tested
-  /// of do not count.
+  /// Holm within each family; metrics of a family are in succession. Metrics without a test do not
+  /// count.
   void correct() {
     for (size_t first = 0, last = 0; first < to_.metrics.size(); first = last) {
       std::vector<size_t> tested;
@@ -201,9 +207,11 @@ class MetricMaker {
         tested.push_back(last);
         p.push_back(to_.metrics[last].change.p);
       }
+
       std::vector<double> const adjusted = holm(p);
       for (size_t i = 0; i < tested.size(); ++i) to_.metrics[tested[i]].adjusted_p = adjusted[i];
     }
+
     for (Metric& metric : to_.metrics)
       metric.verdict = judge(metric.change, metric.adjusted_p, metric.least);
   }
@@ -218,6 +226,7 @@ class MetricMaker {
 
 SideFacts side_facts(Runs const& runs) {
   SideFacts facts;
+
   for (RunMeasurements const& run : runs) {
     facts.runs.push_back(run.name);
     facts.devices += run.devices;
@@ -227,6 +236,7 @@ SideFacts side_facts(Runs const& runs) {
     facts.outlier_steps += run.outlier_steps;
     facts.incomplete_steps += run.incomplete_steps;
   }
+
   return facts;
 }
 
@@ -268,18 +278,20 @@ double left_out_ns(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of runs made in turn: what slows a few steps alone is not in the fastest. Slower beyond doubt
-/// over all steps is no pass.
+/// The fastest steps of interleaved runs hide what slows only a few steps. If all steps are slower
+/// beyond doubt, the comparison does not pass.
 void add_all_steps(Runs const& base, Runs const& candidate, Comparison& comparison) {
   Values of_base, of_candidate;
   for (RunMeasurements const& run : base) of_base.push_back({run.all_steps_ns});
   for (RunMeasurements const& run : candidate) of_candidate.push_back({run.all_steps_ns});
+
   if (of_base.size() != of_candidate.size()) return;
   Change const all = measure_pairs(of_base, of_candidate);
   bool const is_one = of_base.size() == 1;
   double const change = all.candidate_mean - all.base_mean;
   comparison.caveats.push_back(
       {Caveat::kInTurn, change, is_one ? change : all.shift.low, is_one ? change : all.shift.high});
+
   bool const are_slower = !is_one && judge(all, all.p, comparison.step().least) == Verdict::kMore;
   if (are_slower && comparison.step().verdict != Verdict::kMore)
     comparison.verdict = Verdict::kUnclear;

@@ -21,8 +21,8 @@ char const* to_string(MetricFamily family);
 
 struct Metric {
   MetricFamily family = MetricFamily::kStep;
-  /// Of a part its key, of programs without a device "host_work" or "host_input"; of memory
-  /// "allocated" or "reserved"; of a kernel its name (hostile text); of collectives the operation.
+  /// A part's key, in programs without a device "host_work" or "host_input"; "allocated" or
+  /// "reserved" for memory; a kernel's name (hostile text); a collective's operation.
   std::string name;
   uint64_t bytes = 0;  ///< of collectives: the message
   Change change;  ///< ns per step; of memory bytes; of kernels ns per call; of collectives ns of
@@ -72,7 +72,7 @@ struct HostOpChange {
   std::string name;  ///< hostile text
   double base_ns = 0, candidate_ns = 0;
 };
-/// Of programs without a device: own time of a range in a step.
+/// Own time of a range in a step, in programs without a device.
 struct RangeChange {
   std::string name;    ///< hostile text
   bool waits = false;  ///< for data
@@ -115,7 +115,7 @@ struct Difference {
 enum class Caveat : uint8_t {
   kOneRun,    ///< one run a side: how far runs vary is not known
   kFewRuns,   ///< unclear, with so few runs or pairs that only a change of many times their
-              ///< variation can be told
+              ///< variation is detectable
   kFewSteps,  ///< fewer than kFewestComparedSteps a side: no verdict
   kDrift,     ///< the step time drifts within a run
   kOutliers,  ///< what steps cost that were left out as outliers or slow start changed, by `ns` per
@@ -159,7 +159,7 @@ struct SideFacts {
 
 struct Comparison {
   std::optional<Refusal> refusal;  ///< then nothing else is there but `base` and `fresh`
-  /// Of the step; unclear where its usual steps are no slower, but those that were left out cost
+  /// The step's verdict. Unclear where the steady steps are no slower, but the left-out steps cost
   /// more than before.
   Verdict verdict = Verdict::kUnclear;
   std::string refused_run;  ///< that has no steps, or one
@@ -168,7 +168,7 @@ struct Comparison {
   std::vector<CaveatFacts> caveats;
   double least_share = 0;       ///< of the base: the smallest change that matters
   std::vector<Metric> metrics;  ///< the step first, then its parts, memory, kernels, collectives
-  /// Of fresh.mean_ns − base.mean_ns, by ChangePart; sums to it.
+  /// Parts of candidate.mean_ns − base.mean_ns, by ChangePart; they sum to it.
   std::array<int64_t, kChangePartCount> parts_ns{};
   std::vector<KernelChange>
       kernels;  ///< largest change first; the numbers of parts_ns before rounding

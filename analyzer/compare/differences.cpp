@@ -58,6 +58,7 @@ class DifferenceList {
           if (std::find(names.begin(), names.end(), name) == names.end() &&
               names.size() < kMostFactNames)
             names.push_back(name);
+
     size_t const before = list_.size();
     for (std::string const& name : names) {
       if (list_.size() - before >= kMostDifferentFacts) return;

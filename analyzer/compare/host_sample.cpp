@@ -73,6 +73,7 @@ std::vector<int64_t> numbers_of(std::vector<StepsOfThread> const& threads) {
 void add_step_values(std::vector<StepsOfThread> const& threads, RunMeasurements& sample) {
   sample.step_ns.assign(sample.steps.size(), 0);
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
+
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     double period = 0, input = 0, count = 0;
     for (StepsOfThread const& steps : threads) {
@@ -82,6 +83,7 @@ void add_step_values(std::vector<StepsOfThread> const& threads, RunMeasurements&
       input += static_cast<double>(found->second->input_ns);
       ++count;
     }
+
     sample.step_ns[s] = period / count;
     sample.parts_ns[static_cast<size_t>(idle_part(IdleCause::kInput))][s] = input / count;
     sample.parts_ns[static_cast<size_t>(StepPart::kCompute)][s] = (period - input) / count;

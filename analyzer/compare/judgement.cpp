@@ -19,7 +19,7 @@ constexpr double kLooseCorrelation = 0.2;
 /// So many standard errors a correlation of steps may be off zero by chance: 1 of 10. A block too
 /// long costs little, one too short takes chance for change.
 constexpr double kStepErrors = 1.3;
-/// Of blocks: 1 of 20. Longer ones would be few.
+/// The same for blocks: 1 of 20. Longer ones would be few.
 constexpr double kBlockErrors = 1.645;
 /// Fewer blocks on a side tell too little of how they vary.
 constexpr size_t kFewestBlocks = 4;
@@ -48,12 +48,12 @@ struct BlockPair {
   bool drifts = false;
 };
 
-/// Of fewer blocks the correlation is not looked at again: half of what is found there is chance.
+/// Fewer blocks are not checked for correlation again: half of what such a check finds is chance.
 constexpr size_t kFewestCorrelated = 16;
 
-/// How long blocks of steps have to be that correlate so: one and a half times as long as it takes
-/// until (1 + ρ) / (1 − ρ), by which the error of a mean of such steps grows, is reached.
-/// Successive blocks of an autoregressive process then have 0.17.
+/// Length of blocks for steps that correlate so. The error of a mean of such steps grows by (1 + ρ)
+/// / (1 − ρ); blocks are one and a half times as long as it takes to reach that. Successive blocks
+/// of an autoregressive process then correlate by 0.17.
 size_t length_for(double correlation, size_t steps) {
   double const wanted = std::ceil(1.5 * (1 + correlation) / std::max(1 - correlation, 1e-6));
   return std::min(static_cast<size_t>(wanted), steps);
@@ -105,12 +105,14 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
                     RankSums& sums, Change& change) {
   change.base_values = base.size();
   change.candidate_values = candidate.size();
+
   if (std::min(base.size(), candidate.size()) >= kFewestRankedValues) {
     change.method = CompareMethod::kMannWhitney;
     change.p = mann_whitney(base, candidate, sums).p;
     change.shift = hodges_lehmann(base, candidate, kCompareConfidence, sums);
     return;
   }
+
   change.method = CompareMethod::kStudent;
   MeanTest const test = student(base, candidate, kCompareConfidence);
   change.p = test.p;
@@ -120,6 +122,7 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
 std::optional<PairAgreement> agreement_of(std::vector<double> const& base,
                                           std::vector<double> const& candidate) {
   PairAgreement agreement;
+
   for (size_t i = 0; i < base.size(); ++i) {
     if (base[i] <= 0) return std::nullopt;
     double const share = candidate[i] / base[i] - 1;
@@ -128,6 +131,7 @@ std::optional<PairAgreement> agreement_of(std::vector<double> const& base,
     agreement.lowest = i == 0 ? share : std::min(agreement.lowest, share);
     agreement.highest = i == 0 ? share : std::max(agreement.highest, share);
   }
+
   return agreement;
 }
 
@@ -140,6 +144,7 @@ std::optional<MeanTest> test_ratios(std::vector<double> const& base,
     if (base[i] <= 0 || candidate[i] <= 0) return std::nullopt;
     logarithms.push_back(std::log(candidate[i] / base[i]));
   }
+
   MeanTest test = student_of_pairs(logarithms, kCompareConfidence);
   for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high})
     *bound = base_mean * std::expm1(*bound);

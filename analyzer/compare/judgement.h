@@ -33,23 +33,23 @@ enum class CompareUnit : uint8_t { kStep, kBlock, kRun, kPair };
 /// "step", "block", "run", "pair".
 char const* to_string(CompareUnit unit);
 
-/// With one run a side: with fewer steps nothing is said.
+/// With one run a side, fewer steps than this get no verdict.
 inline constexpr size_t kFewestComparedSteps = 5;
 /// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and
 /// Student's t is used.
 inline constexpr size_t kFewestRankedValues = 7;
 /// And of pairs: of 10 the least p is 0.002, where all differ in one direction.
 inline constexpr size_t kFewestRankedPairs = 11;
-/// And of pairs of which some differ by nothing, or by as much: the normal distribution, which is
-/// taken then, has no p of 0.002 for fewer.
+/// The same for pairs with zero or equal differences: the normal distribution, which is used then,
+/// has no p of 0.002 for fewer.
 inline constexpr size_t kFewestTiedPairs = 14;
 /// More values are averaged in blocks: the differences of all pairs are looked at.
 inline constexpr size_t kMostComparedValues = 512;
 inline constexpr double kCompareConfidence = 0.95;
 /// For all metrics of a family together, after Holm's correction.
 inline constexpr double kFamilyError = 0.05;
-/// For a metric alone, however much it varies: of 1,000 pairs in which nothing changed no more than
-/// 5 are taken for changed (2 are expected, 6 and more would be seen in 1 of 60 such thousands).
+/// Error of one metric, however much it varies. At most 5 of 1,000 pairs in which nothing changed
+/// may be reported as changed. 2 are expected; 1 of 60 such thousands would have 6 or more.
 inline constexpr double kMetricError = 0.002;
 
 /// How pairs agree.
@@ -78,10 +78,10 @@ struct Change {
 Change measure_change(std::span<std::vector<double> const> base,
                       std::span<std::vector<double> const> candidate, RankSums& sums);
 
-/// Of runs that were made in turn: base[i] with fresh[i], as many on both sides. Pairs of which a
-/// run has no values do not count; one must. With fewer pairs than ranks can tell Student's t of
-/// their differences or, where that tells nothing and all values are above 0, of the logarithms of
-/// their ratios: a machine that is slower by a share makes a difference larger by it.
+/// For interleaved runs: base[i] belongs to candidate[i], as many on both sides. A pair counts if
+/// both runs have values; at least one pair must. With too few pairs for ranks, uses Student's t of
+/// their differences. If that finds nothing and all values are above 0, takes the logarithms of
+/// their ratios. A machine that is slower by a share makes a difference larger by that share.
 Change measure_pairs(std::span<std::vector<double> const> base,
                      std::span<std::vector<double> const> candidate);
 
@@ -89,14 +89,14 @@ Change measure_pairs(std::span<std::vector<double> const> base,
 /// compilers (decision 28). A few pairs do not tell how pairs vary, so their intervals are widened
 /// by seven times as much.
 inline constexpr double kPairSpread = 0.2;
-/// Of runs that were made in turn, step by step within each pair: the interval holds those of all
-/// pairs, each widened by kPairSpread; p is the largest. None where a pair has too few steps. For
-/// pairs of which measure_pairs() can tell nothing.
+/// For interleaved runs, step by step within each pair: the interval holds those of all pairs, each
+/// widened by kPairSpread; p is the largest. Nothing if a pair has too few steps. Used for pairs
+/// that measure_pairs() cannot judge.
 std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base,
                                         std::span<std::vector<double> const> candidate);
 
-/// How many runs a side, or pairs, would settle a change of which so few are there: if more vary as
-/// these do. 0 where more than kMostNeededRuns would be needed, or these do not tell how far they
+/// Runs a side, or pairs, that would settle a change measured with too few, if more of them vary as
+/// these do. 0 if more than kMostNeededRuns would be needed, or if these do not show how far they
 /// vary.
 size_t needed_runs(Change const& change, double least);
 inline constexpr size_t kMostNeededRuns = 50;

@@ -21,17 +21,20 @@ SignedRanks rank_by_size(std::span<double const> differences) {
     if (value != 0) sorted.push_back(value);
   std::sort(sorted.begin(), sorted.end(),
             [](double a, double b) { return std::abs(a) < std::abs(b); });
+
   SignedRanks ranks;
   ranks.count = sorted.size();
   for (size_t first = 0; first < sorted.size();) {
     size_t last = first, positive = 0;
     while (last < sorted.size() && std::abs(sorted[last]) == std::abs(sorted[first]))
       positive += sorted[last++] > 0 ? 1 : 0;
+
     auto const equal = static_cast<double>(last - first);
     ranks.positive += static_cast<double>(positive) * static_cast<double>(first + 1 + last) / 2;
     ranks.tie_terms += equal * equal * equal - equal;
     first = last;
   }
+
   return ranks;
 }
 
@@ -50,8 +53,7 @@ std::vector<double> means_of_pairs(std::span<double const> differences) {
 
 SignedRankDistribution::SignedRankDistribution(size_t n) : cumulative_(n * (n + 1) / 2 + 1, 0) {
   STEPSCOPE_CHECK(n > 0 && n <= kMostExact);
-  // Of the ranks 1 … n each is in the sum or not. Sums of whole numbers, all positive: nothing
-  // cancels.
+  // Each rank 1 … n is in the sum or not. All terms are positive whole numbers, so nothing cancels.
   cumulative_[0] = 1;
   for (size_t rank = 1; rank <= n; ++rank)
     for (size_t sum = rank * (rank + 1) / 2; sum >= rank; --sum)

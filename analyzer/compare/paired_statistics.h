@@ -40,8 +40,8 @@ struct SignedRankTest {
 /// are no more than kMostExact. Needs one difference. O(n²).
 SignedRankTest signed_rank(std::span<double const> differences, double confidence);
 
-/// Student's t of their mean. Of a single difference the interval is that of all numbers; where
-/// none varies p is 0 or 1.
+/// Student's t of their mean. A single difference has an interval of all numbers; if none varies, p
+/// is 0 or 1.
 MeanTest student_of_pairs(std::span<double const> differences, double confidence);
 
 }  // namespace stepscope::analyzer

@@ -25,7 +25,7 @@ struct SampledStep {
   IdleSplit idle{};  ///< over the period
 };
 
-/// Of one device, by number.
+/// The steps of one device, by number.
 using SampledSteps = std::map<int64_t, SampledStep>;
 
 /// The idle time of the periods is all that the device's gaps say of them; periods and gaps come by
@@ -34,6 +34,7 @@ void add_idle(MeasuredDevice const& device, std::vector<SampledStep*> const& by_
   size_t gap = 0;
   for (size_t p = 0; p < device.periods.size(); ++p) {
     Interval const period = device.periods[p];
+
     for (; gap < device.gaps.size(); ++gap) {
       IdleGap const idle = device.gaps[gap];
       if (idle.when.begin >= period.end) break;
@@ -50,6 +51,7 @@ SampledSteps steps_of_device(Analysis const& analysis, MeasuredDevice const& dev
   std::unordered_map<int64_t, StepStats const*> by_end;
   for (size_t i = first; i < analysis.steps.size() && analysis.steps[i].ref == device.ref; ++i)
     if (!analysis.steps[i].warmup) by_end.emplace(analysis.steps[i].window.end, &analysis.steps[i]);
+
   SampledSteps steps;
   std::vector<SampledStep*> by_period(device.periods.size(), nullptr);
   for (size_t p = 0; p < device.periods.size(); ++p) {
@@ -59,6 +61,7 @@ SampledSteps steps_of_device(Analysis const& analysis, MeasuredDevice const& dev
         steps.emplace(found->second->step, SampledStep{found->second, device.periods[p], {}});
     if (is_new) by_period[p] = &at->second;
   }
+
   add_idle(device, by_period);
   return steps;
 }
@@ -73,7 +76,7 @@ std::vector<int64_t> common_steps(std::vector<std::pair<DeviceRef, SampledSteps>
   return common;
 }
 
-/// Of the steps those whose mean period is least, in their order.
+/// The steps with the least mean period, in their order.
 std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
                                 std::vector<std::pair<DeviceRef, SampledSteps>> const& devices) {
   std::vector<std::pair<int64_t, int64_t>> by_length;  // Σ periods, number
@@ -82,9 +85,11 @@ std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
     for (auto const& [ref, of_device] : devices) sum += of_device.at(number).period.length();
     by_length.emplace_back(sum, number);
   }
+
   std::sort(by_length.begin(), by_length.end());
   auto const wanted =
       static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(by_length.size())));
+
   std::vector<int64_t> fastest;
   for (size_t i = 0; i < wanted; ++i) fastest.push_back(by_length[i].second);
   std::sort(fastest.begin(), fastest.end());
@@ -96,23 +101,26 @@ void add_parts(RunMeasurements& sample, size_t at, SampledStep const& step, doub
   auto const add = [&](StepPart part, int64_t ns) {
     sample.parts_ns[static_cast<size_t>(part)][at] += static_cast<double>(ns) * share;
   };
+
   int64_t rest = step.period.length();
   auto const take = [&](StepPart part, int64_t ns) {
     add(part, ns);
     rest -= ns;
   };
+
   take(StepPart::kCompute, time.compute_ns);
   take(StepPart::kCommunication, time.exposed_comm_ns - time.exposed_wait_ns);
   take(StepPart::kWaiting, time.exposed_wait_ns);
   take(StepPart::kCopies, time.exposed_copy_ns);
   for (size_t c = 0; c < step.idle.size(); ++c)
     take(idle_part(static_cast<IdleCause>(c)), step.idle[c]);
+
   // Nothing, unless gaps are missing.
   add(idle_part(IdleCause::kUnexplained), rest);
   sample.step_ns[at] += static_cast<double>(step.period.length()) * share;
 }
 
-/// Of one device.
+/// Times of one device.
 RunMeasurements::DeviceTime time_of(RunMeasurements const& sample, SampledSteps const& steps) {
   RunMeasurements::DeviceTime sums;
   for (int64_t const number : sample.steps) {
@@ -168,6 +176,7 @@ class KernelSampler {
       for (double const ns : kernel.ns) sum += ns;
       return sum;
     };
+
     std::vector<std::pair<double, RunMeasurements::Kernel>> sorted;
     for (RunMeasurements::Kernel& kernel : sample_.kernels) {
       for (double const calls : kernel.calls)
@@ -175,8 +184,10 @@ class KernelSampler {
       double const key = kernel.name.empty() ? -1 : total(kernel);
       sorted.emplace_back(key, std::move(kernel));
     }
+
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](auto const& a, auto const& b) { return a.first > b.first; });
+
     sample_.kernels.clear();
     for (auto& [key, kernel] : sorted) sample_.kernels.push_back(std::move(kernel));
   }
@@ -285,7 +296,7 @@ uint64_t count_steps(Analysis const& analysis, std::vector<MeasuredDevice> const
   return numbers.size();
 }
 
-/// Of the periods of all devices.
+/// 95th percentile over the periods of all devices.
 std::optional<double> p95_period(std::vector<MeasuredDevice> const& devices) {
   std::vector<int64_t> lengths;
   for (MeasuredDevice const& device : devices)

@@ -1,11 +1,11 @@
-// What of a run is held against another: its steps as values, one a step of the job, and what it
-// says of where it ran. Made of an analysis alone, so that the traces of a run need not stay while
-// the next is read.
+// The values of a run that are compared with another: its steps, one value a step of the job, and
+// the conditions of the run. Made from an analysis alone, so the traces of a run need not stay in
+// memory while the next is read.
 //
 // A step of the job is the mean over its devices of that step's period (DEFINITIONS, "Comparing
-// runs"): the periods of a device follow each other without gap, so every device's sum to the time
-// that the job took, and their mean is free of which device was last to end which step. The longest
-// period of each step instead would sum to more than the job took.
+// runs"). The periods of a device follow each other without a gap, so every device's periods sum to
+// the time that the job took. Their mean does not depend on which device ended which step last. The
+// longest period of each step instead would sum to more than the job took.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace stepscope::analyzer {
 
-/// What a step's time is split into, without rest: `idle` begins at 4, by IdleCause.
+/// Exact breakdown of a step's time: `idle` begins at 4, by IdleCause.
 enum class StepPart : uint8_t {
   kCompute = 0,
   kCommunication = 1,
@@ -27,11 +27,11 @@ enum class StepPart : uint8_t {
   kCopies = 3,
   kFirstIdle = 4
 };
-/// Of a run that was made in turn with another one: so many of its usual steps count, the fastest.
-/// Whatever else the machine does makes steps slower, never faster.
+/// Share of the steady steps of an interleaved run that count, the fastest ones. Whatever else the
+/// machine does makes steps slower, never faster.
 inline constexpr double kFastestInTurn = 0.25;
 inline constexpr size_t kStepPartCount = 4 + kIdleCauseCount;
-/// Of an idle cause.
+/// The step part of an idle cause.
 inline StepPart idle_part(IdleCause cause) {
   return static_cast<StepPart>(static_cast<size_t>(StepPart::kFirstIdle) +
                                static_cast<size_t>(cause));
@@ -51,8 +51,8 @@ struct RunMeasurements {
   double steady_steps_ns = 0;     ///< and over the usual ones
   std::optional<double> p95_ns;   ///< of the periods that all_steps_ns is the mean of
   StepSource step_source = StepSource::kNone;
-  /// Usual steps of a run that was made in turn with another one, of which only the fastest are in
-  /// `steps`; 0 = it was not.
+  /// Steady steps of an interleaved run; only the fastest of them are in `steps`. 0 = not
+  /// interleaved.
   uint64_t steps_in_turn = 0;
 
   std::vector<double> step_ns;                ///< mean over the devices
@@ -94,7 +94,7 @@ struct RunMeasurements {
   /// The steps are those of processes without a device: a step is kCompute, its work, and the idle
   /// cause input, its wait for data.
   bool of_hosts = false;
-  /// Of such a program: own time of a range in a usual step.
+  /// Own time of a range in a steady step of such a program.
   struct HostRange {
     std::string name;    ///< hostile text
     bool waits = false;  ///< for data
@@ -110,7 +110,7 @@ struct RunMeasurements {
   };
   std::vector<Late> late;
 
-  /// Of each device that has steps, by ref: over `steps`, ns.
+  /// Times of each device that has steps, by ref: over `steps`, ns.
   struct DeviceTime {
     double compute_ns = 0, busy_ns = 0;
   };

@@ -72,16 +72,19 @@ Ranked rank_values(std::span<double const> x, std::span<double const> y) {
   for (double const value : x) all.emplace_back(value, true);
   for (double const value : y) all.emplace_back(value, false);
   std::sort(all.begin(), all.end());
+
   Ranked ranked;
   for (size_t first = 0; first < all.size();) {
     size_t last = first, of_x = 0;
     while (last < all.size() && all[last].first == all[first].first)
       of_x += all[last++].second ? 1 : 0;
+
     auto const equal = static_cast<double>(last - first);
     ranked.rank_sum += static_cast<double>(of_x) * static_cast<double>(first + 1 + last) / 2;
     ranked.tie_terms += equal * equal * equal - equal;
     first = last;
   }
+
   return ranked;
 }
 
@@ -110,14 +113,15 @@ double squares_about_mean(std::span<double const> values, double mean) {
 
 RankSumDistribution::RankSumDistribution(size_t n, size_t m) : n_(n), m_(m) {
   STEPSCOPE_CHECK(n > 0 && m > 0 && n <= kMostExact && m <= kMostExact);
-  // counts[i][u] of (i, j): orders of i and j values with U = u. Either the largest value is of the
-  // first side, which adds j to the U of (i − 1, j), or of the other, and it is that of (i, j − 1).
-  // Sums of whole numbers, all positive: nothing cancels.
+  // counts[i][u] of (i, j): orders of i and j values with U = u. If the largest value is of the
+  // first side, it adds j to the U of (i − 1, j). If it is of the other side, U is that of (i, j −
+  // 1). All terms are positive whole numbers, so nothing cancels.
   std::vector<std::vector<double>> counts(n + 1, std::vector<double>(n * m + 1, 0));
   for (auto& row : counts) row[0] = 1;
   for (size_t j = 1; j <= m; ++j)
     for (size_t i = 1; i <= n; ++i)
       for (size_t u = i * j; u >= j; --u) counts[i][u] += counts[i - 1][u - j];
+
   cumulative_ = std::move(counts[n]);
   std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
   double const all = cumulative_.back();
@@ -139,15 +143,18 @@ RankTest mann_whitney(std::span<double const> x, std::span<double const> y, Rank
   STEPSCOPE_CHECK(!x.empty() && !y.empty());
   Ranked const ranked = rank_values(x, y);
   auto const n = static_cast<double>(x.size()), m = static_cast<double>(y.size()), all = n + m;
+
   RankTest test;
   test.u = ranked.rank_sum - n * (n + 1) / 2;
   double const nearer = std::min(test.u, n * m - test.u);
+
   if (is_exact(x.size(), y.size(), ranked.tie_terms)) {
     test.exact = true;
     test.p = std::min(
         1.0, 2 * sums.of(x.size(), y.size()).cumulative(static_cast<size_t>(std::llround(nearer))));
     return test;
   }
+
   double const variance = n * m / 12 * (all + 1 - ranked.tie_terms / (all * (all - 1)));
   if (variance <= 0) return test;  // all values are equal
   double const z = std::max(0.0, n * m / 2 - nearer - 0.5) / std::sqrt(variance);
@@ -200,14 +207,17 @@ MeanTest student_of(double estimate, double error, double degrees, double confid
   MeanTest test;
   test.shift.estimate = estimate;
   test.degrees = degrees;
+
   if (degrees <= 0) {
     test.shift.low = -std::numeric_limits<double>::infinity();
     test.shift.high = std::numeric_limits<double>::infinity();
     return test;
   }
+
   double const margin = student_quantile(1 - confidence, degrees) * error;
   test.shift.low = estimate - margin;
   test.shift.high = estimate + margin;
+
   if (error > 0)
     test.p = student_two_sided(estimate / error, degrees);
   else
@@ -237,12 +247,14 @@ std::vector<double> holm(std::span<double const> p) {
   std::vector<size_t> order(p.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] < p[b]; });
+
   std::vector<double> adjusted(p.size());
   double largest = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     largest = std::max(largest, std::min(1.0, static_cast<double>(p.size() - i) * p[order[i]]));
     adjusted[order[i]] = largest;
   }
+
   return adjusted;
 }
 
@@ -250,6 +262,7 @@ double lag_one_correlation(std::span<std::vector<double> const> runs) {
   constexpr double kLeastShare =
       0.7;  // runs of fewer than 10 values tell too little to correct it further
   double products = 0, squares = 0, values = 0, counted_runs = 0;
+
   for (std::vector<double> const& run : runs) {
     if (run.size() < 2) continue;
     double const mean = mean_of(run);
@@ -258,6 +271,7 @@ double lag_one_correlation(std::span<std::vector<double> const> runs) {
     values += static_cast<double>(run.size());
     ++counted_runs;
   }
+
   if (squares <= 0) return 0;
   // About its own mean a run of n values has ρ − (1 + 3 ρ) / n.
   double const bias = counted_runs / values;
@@ -267,6 +281,7 @@ double lag_one_correlation(std::span<std::vector<double> const> runs) {
 std::vector<double> block_means(std::span<double const> values, size_t length) {
   STEPSCOPE_CHECK(length > 0);
   if (values.empty()) return {};
+
   size_t const blocks = std::max<size_t>(values.size() / length, 1);
   std::vector<double> means;
   means.reserve(blocks);
@@ -274,6 +289,7 @@ std::vector<double> block_means(std::span<double const> values, size_t length) {
     size_t const first = b * values.size() / blocks, last = (b + 1) * values.size() / blocks;
     means.push_back(mean_of(values.subspan(first, last - first)));
   }
+
   return means;
 }
 

@@ -1,7 +1,7 @@
-// Statistics of two sides: whether they differ (Mann-Whitney's U, Student's t), by how much (Hodges
-// and Lehmann's shift, the difference of means), and what is left of it when many things were asked
-// at once (Holm). Pure functions over finite numbers; they know nothing of traces. As in R:
-// wilcox.test(x, y), wilcox.test(y, x, conf.int = TRUE), t.test(y, x, var.equal = TRUE),
+// Statistics of two sides: whether they differ (Mann-Whitney's U, Student's t) and by how much
+// (Hodges and Lehmann's shift, the difference of means). Holm's correction keeps the errors of many
+// tests together within bounds. Pure functions over finite numbers; they know nothing of traces. As
+// in R: wilcox.test(x, y), wilcox.test(y, x, conf.int = TRUE), t.test(y, x, var.equal = TRUE),
 // p.adjust(p, "holm").
 #pragma once
 
@@ -48,8 +48,7 @@ struct RankTest {
 /// kMostExact. Neither may be empty.
 RankTest mann_whitney(std::span<double const> x, std::span<double const> y, RankSums& sums);
 
-/// By how much y is more than x, and the bounds of the interval that holds it with the confidence
-/// asked for.
+/// How much larger y is than x, with the bounds of its confidence interval.
 struct Shift {
   double estimate = 0, low = 0, high = 0;
 };

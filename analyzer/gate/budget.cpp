@@ -56,6 +56,7 @@ std::vector<BudgetFact> make_budget_facts() {
 size_t typos_between(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = row[0];
     row[0] = i;
@@ -65,6 +66,7 @@ size_t typos_between(std::string_view a, std::string_view b) {
       row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
     }
   }
+
   return row[b.size()];
 }
 
@@ -76,6 +78,7 @@ void add_to(std::vector<double>& sum, std::vector<double> const& values) {
 std::vector<double> times_of(BudgetFact const& fact, RunMeasurements const& run) {
   std::vector<double> times(run.steps.size(), 0);
   auto const add = [&](StepPart part) { add_to(times, run.parts_ns[static_cast<size_t>(part)]); };
+
   switch (fact.source) {
     case FactSource::kPart:
       add(fact.part);
@@ -90,6 +93,7 @@ std::vector<double> times_of(BudgetFact const& fact, RunMeasurements const& run)
     default:
       return run.step_ns;
   }
+
   return times;
 }
 
@@ -119,6 +123,7 @@ std::vector<double> values_of(BudgetFact const& fact, RunMeasurements const& run
 std::optional<double> only_value(BudgetFact const& fact, RunMeasurements const& run) {
   std::optional<double> const bytes =
       fact.source == FactSource::kReserved ? run.peak_reserved_bytes : run.peak_allocated_bytes;
+
   switch (fact.source) {
     case FactSource::kAllocated:
     case FactSource::kReserved:
@@ -160,7 +165,7 @@ void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs
   }
 
   MeanInterval interval = measure_mean(values);
-  // Of few values that vary far Student's interval reaches to where no time and no share is.
+  // Student's interval of few values that vary widely reaches below 0 and above a share of 1.
   interval.low = std::max(interval.low, 0.0);
   if (fact.unit == FactUnit::kShare)
     interval.high = std::min(interval.high, std::max(1.0, interval.mean));
@@ -184,10 +189,12 @@ void check_worst(BudgetFact const& fact, std::vector<RunMeasurements> const& run
       check.value.reset();
       return;
     }
+
     if (!check.value ||
         (is_upper(check.budget.bound) ? *value > *check.value : *value < *check.value))
       check.value = value;
   }
+
   if (check.value)
     check.verdict = keeps(check.budget, *check.value) ? GateVerdict::kPassed : GateVerdict::kFailed;
 }
@@ -228,12 +235,14 @@ std::string nearest_budget_fact(std::string_view name) {
   std::string nearest;
   size_t least = kMostTypos + 1;
   if (name.size() > kLongestKey) return nearest;
+
   for (BudgetFact const& fact : budget_facts()) {
     size_t const typos = typos_between(name, fact.name);
     if (typos >= std::min(least, fact.name.size())) continue;
     least = typos;
     nearest = fact.name;
   }
+
   return nearest;
 }
 
@@ -242,12 +251,14 @@ BudgetCheck check_budget(Budget const& budget, std::vector<RunMeasurements> cons
   STEPSCOPE_CHECK(fact != nullptr);
   BudgetCheck check;
   check.budget = budget;
+
   bool const has_time_unit =
       fact->unit == FactUnit::kMilliseconds || fact->unit == FactUnit::kShare;
   if (has_time_unit && fact->source != FactSource::kStepP95)
     check_mean(*fact, runs, check);
   else
     check_worst(*fact, runs, check);
+
   return check;
 }
 

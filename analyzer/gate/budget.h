@@ -19,7 +19,7 @@ enum class FactSource : uint8_t {
   kStep,         ///< a step of the job
   kStepP95,      ///< 95 % of the steps take at most so long, over all but the warm-up
   kPart,         ///< a part of it
-  kExposedComm,  ///< exposed communication with what of it is waiting
+  kExposedComm,  ///< exposed communication, waiting included
   kIdle,         ///< all idle time
   kAllocated,    ///< most that the fullest device had allocated in the whole recording
   kReserved,     ///< likewise
@@ -59,7 +59,7 @@ struct BudgetCheck {
   /// In the unit of the fact, over all runs: the mean of what varies, else the value farthest from
   /// the good side. None: a run does not have it.
   std::optional<double> value;
-  /// Of a mean that varies.
+  /// Interval of a mean that varies.
   std::optional<MeanInterval> interval;
   std::optional<MoreValues> more;  ///< of what is unclear
 };

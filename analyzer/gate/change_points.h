@@ -1,11 +1,11 @@
-// Where a series of numbers changed its level: E-divisive with a permutation test (Matteson and
-// James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014),
-// with distances |x − y|. Pure: numbers in, places out.
+// Places where a series of numbers changes its level: E-divisive with a permutation test, with
+// distances |x − y|. Source: Matteson and James, "A nonparametric approach for multiple change
+// point analysis of multivariate data", 2014. Pure: numbers in, places out.
 //
-// Between two neighbouring pieces A and B of m and n values stands Q = m n / (m + n) · (2 E|a − b|
-// − E|a − a'| − E|b − b'|), which is large where they are of different distributions. The pieces
-// with most Q, over all that begin where a known segment does, are the next change, if hardly any
-// shuffling of the values within the known segments has as much.
+// Two neighbouring pieces A and B of m and n values have Q = m n / (m + n) · (2 E|a − b| − E|a −
+// a'| − E|b − b'|). Q is large where their distributions differ. The pieces with most Q, over all
+// that begin where a known segment does, are the candidate for the next change. It counts if hardly
+// any shuffling of the values within the known segments has as much.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace stepscope::analyzer {
 inline constexpr size_t kFewestOfLevel = 3;
 /// More are not looked at: time and memory grow with their square.
 inline constexpr size_t kMostSeriesValues = 512;
-/// Of 100 series in which nothing changes one is said to change.
+/// Chance that a series in which nothing changes is reported to change.
 inline constexpr double kChangePointError = 0.01;
 /// p has steps of 1 / (permutations + 1).
 inline constexpr size_t kPermutations = 999;

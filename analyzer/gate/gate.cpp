@@ -30,11 +30,13 @@ GateVerdict verdict_of(Verdict verdict) {
 GateAnswer answer_of(GateResult const& result, size_t index) {
   Metric const& metric = result.comparison->metrics[index];
   bool const is_step = metric.family == MetricFamily::kStep;
+
   GateAnswer answer;
   answer.question = is_step ? GateQuestion::kStepTime : GateQuestion::kMemory;
   answer.index = index;
   answer.verdict = verdict_of(is_step ? result.comparison->verdict : metric.verdict);
   answer.noise = noise_of(metric.change, metric.least);
+
   if (result.is_other_machine)
     answer.verdict = GateVerdict::kUnclear;
   else if (metric.verdict == Verdict::kUnclear)

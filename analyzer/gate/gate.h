@@ -47,8 +47,8 @@ struct GateResult {
   std::optional<KeptHistory> kept_history;    ///< where the runs were appended to one
 };
 
-/// Whether it makes the baseline one of another machine. Of host devices the processor counts, too:
-/// it is their device.
+/// Whether the difference makes the baseline one of another machine. The processor counts for host
+/// devices, too: it is their device.
 bool is_of_machine(Difference const& difference, bool host_devices);
 
 /// `fresh` needs a run, and each of its runs a step. `base` empty: no baseline. Samples as

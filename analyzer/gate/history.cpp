@@ -36,12 +36,14 @@ LevelChange level_change(HistoryPoint const& before, HistoryPoint const& after,
   change.p = at.p;
   change.before_ns = before.step_ns;
   change.after_ns = after.step_ns;
+
   double const sign = after.step_ns < before.step_ns ? -1 : 1;
   for (size_t p = 0; p < kStepPartCount; ++p) {
     change.parts_ns[p] = after.parts_ns[p] - before.parts_ns[p];
     if (sign * change.parts_ns[p] > sign * change.parts_ns[static_cast<size_t>(change.most)])
       change.most = static_cast<StepPart>(p);
   }
+
   return change;
 }
 
@@ -68,8 +70,10 @@ HistoryPoint history_point(RunMeasurements const& run, std::string label) {
   HistoryPoint point;
   point.label = std::move(label);
   point.step_ns = mean_of_steps(run.step_ns);
+
   for (size_t p = 0; p < kStepPartCount; ++p) point.parts_ns[p] = mean_of_steps(run.parts_ns[p]);
   point.peak_allocated_bytes = run.peak_allocated_bytes;
+
   point.device = fmt::format("{} × {}", run.devices,
                              run.device_names.empty() ? "device" : run.device_names.front());
   point.steps = run.steps.size();
@@ -82,10 +86,12 @@ HistoryFacts analyze_history(std::vector<HistoryPoint> points, double least_shar
     facts.left_out = points.size() - kMostSeriesValues;
     points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(facts.left_out));
   }
+
   std::vector<double> series;
   for (HistoryPoint const& point : points) series.push_back(point.step_ns);
   std::vector<SeriesChange> places = find_changes(series);
   facts.points = std::move(points);
+
   // The least first: what is left of a level's neighbours may be a change that counts.
   for (;;) {
     facts.changes = level_changes(facts.points, places);

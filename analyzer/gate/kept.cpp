@@ -15,13 +15,16 @@ KeptBaseline describe_baseline(std::vector<RunMeasurements> const& runs, double 
     kept.runs.push_back({run.name, run.steps.size(), mean_ns, run.peak_allocated_bytes});
     kept.step_ns += mean_ns / static_cast<double>(runs.size());
   }
-  // Held against themselves: as many new runs that vary as far are what a check will have.
+
+  // Compared with themselves: a check will have as many new runs that vary as much.
   Comparison const comparison = compare_runs(runs, runs, {least_share});
   if (comparison.refusal) return kept;
+
   auto const step =
       std::find_if(comparison.metrics.begin(), comparison.metrics.end(),
                    [](Metric const& metric) { return metric.family == MetricFamily::kStep; });
   if (step == comparison.metrics.end()) return kept;
+
   kept.noise = noise_of(step->change, step->least);
   kept.unit = step->change.unit;
   return kept;

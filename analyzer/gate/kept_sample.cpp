@@ -84,10 +84,12 @@ void keep_kernel_names(RunMeasurements& sample) {
   names.reserve(sample.kernel_names.size());
   for (std::string const& name : sample.kernel_names) names.push_back(kept_text(name));
   std::sort(names.begin(), names.end());
+
   if (names.size() > kMostKeptKernelNames) {
     sample.knows_all_kernels = false;
     names.resize(kMostKeptKernelNames);
   }
+
   sample.kernel_names.clear();
   sample.kernel_names.insert(names.begin(), names.end());
   for (RunMeasurements::Kernel const& kernel : sample.kernels)
@@ -103,13 +105,16 @@ void keep_conditions(RunMeasurements& sample) {
   sample.name = kept_text(sample.name);
   sample.command = kept_text(sample.command);
   sample.tool = kept_text(sample.tool);
+
   for (double* const value :
        {&sample.all_steps_ns, &sample.steady_steps_ns, &sample.copied_in_bytes})
     round_value(*value, kTimesPerNs);
   round_value(sample.kernel_calls, kCallsPerUnit);
   if (sample.busy_clock_mhz) round_value(*sample.busy_clock_mhz, kTimesPerNs);
+
   keep_texts(sample.device_names);
   keep_texts(sample.hosts);
+
   keep_first(sample.facts, kMostKeptConditions);
   for (auto& [name, value] : sample.facts) {
     name = kept_text(name);

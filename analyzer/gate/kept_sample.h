@@ -1,6 +1,6 @@
-// What of a run's sample the gate keeps and compares: as much as a repository can hold, and the
-// same whether the sample comes from a run or out of a baseline. The bounds hold for hostile runs
-// too: names of megabytes, millions of steps.
+// The values of a run's sample that the gate keeps and compares: as much as a repository can hold.
+// They are the same whether the sample comes from a run or out of a baseline. The bounds hold for
+// hostile runs too: names of megabytes, millions of steps.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@ namespace stepscope::analyzer {
 /// The last ones: far from the start, and in succession, so that it shows how alike neighbours are.
 /// No more are compared anyway.
 inline constexpr size_t kMostKeptSteps = kMostComparedValues;
-/// Of most time; the others are taken together, as an analysis does (64 of each step).
+/// The kernels with most time; the others are summed, as an analysis does (64 of each step).
 inline constexpr size_t kMostKeptKernels = 64;
 inline constexpr size_t kMostKeptCollectives = 32;
-/// Of kernels that are not told apart. With more of them it is not known which kernels are new.
+/// Names of kernels without a row of their own. With more of them it is not known which kernels are
+/// new.
 inline constexpr size_t kMostKeptKernelNames = 1024;
 /// Host ops and late devices: a comparison tells the 20 that changed most.
 inline constexpr size_t kMostKeptBlame = 64;

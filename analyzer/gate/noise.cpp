@@ -11,8 +11,8 @@ namespace {
 constexpr double kLeastCorrelation = 0.2;
 /// So many standard errors a correlation may be off zero by chance: 1 of 10.
 constexpr double kCorrelationErrors = 1.3;
-/// With fewer independent values Student's interval says next to nothing; that of all values is
-/// told.
+/// With fewer independent values Student's interval is useless; the range of all values is
+/// reported.
 constexpr double kFewestIndependent = 4;
 /// The interval of Hodges and Lehmann over that of the mean, of normal values: √(π / 3).
 constexpr double kRankedOverMean = 1.0233;
@@ -25,7 +25,8 @@ struct Counts {
   double base = 0, candidate = 0;
 };
 
-/// Of the difference, per standard deviation of a value (of pairs: of a pair's difference).
+/// Standard error of the difference, per standard deviation of a value (for pairs: of a pair's
+/// difference).
 double error_per_deviation(Counts const& of) {
   return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.candidate
                                                  : 1 / of.base + 1 / of.candidate);
@@ -46,8 +47,8 @@ double width_per_deviation(double p, Counts const& of) {
   return student_quantile(p, std::max(of.base + of.candidate - 2, 1.0)) * error;
 }
 
-/// Standard errors between a chance of one half of a verdict and one of which the normal
-/// distribution has `normal`. Of few pairs the estimated deviation, by which Student's t divides,
+/// Standard errors between an even chance of a verdict and a chance for which the normal
+/// distribution has `normal`. With few pairs the estimated deviation, by which Student's t divides,
 /// varies as well (Johnson and Welch, 1940).
 double spare_per_deviation(double normal, Counts const& of) {
   if (of.unit != CompareUnit::kPair) return normal * error_per_deviation(of);
@@ -152,9 +153,11 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
 std::optional<Noise> noise_of(Change const& change, double least) {
   if (change.method == CompareMethod::kNone || change.drifts) return std::nullopt;
   Counts const counts = counts_of(change);
+
   Noise noise;
   noise.deviation = deviation_of(change);
   if (!std::isfinite(noise.deviation)) return std::nullopt;
+
   double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
   double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
   noise.detectable_change = std::max(least + half, beyond_chance) +
@@ -200,6 +203,7 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
   bool const is_drift = mean.unit == CompareUnit::kStep && mean.independent < kFewestIndependent;
   double const away = std::abs(mean.mean - limit);
   if (!mean.is_known || is_drift || away <= 0) return std::nullopt;
+
   double const independent_share = mean.independent / static_cast<double>(mean.values);
   auto const count = least_count(most_more(mean.unit), [&](size_t k) {
     double const values = (static_cast<double>(mean.values + k)) * independent_share;
@@ -208,6 +212,7 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
     return (student_quantile(1 - kCompareConfidence, values - 1) + kPower80) * error < away;
   });
   if (!count) return std::nullopt;
+
   MoreValues more;
   more.count = *count;
   more.unit = mean.unit;

@@ -1,6 +1,6 @@
-// How far a number varies from one value to the next, what change could be told among that, and how
-// many more values it takes until an answer is expected. Worked out from the interval that the
-// comparison found, by the formulas that made it.
+// How far a number varies from one value to the next, what change is detectable in that noise, and
+// how many more values an answer needs. Computed from the comparison's interval, by the formulas
+// that made it.
 #pragma once
 
 #include <cstddef>
@@ -35,20 +35,19 @@ struct MoreValues {
   CompareUnit unit =
       CompareUnit::kStep;  ///< kStep also where blocks are compared: steps are counted
 };
-/// More than this nobody records: then nothing is said. A run is a program that starts and warms up
-/// for each.
+/// Stepscope never asks for more than this: recording it is not practical. A run is a program that
+/// starts and warms up each time.
 inline constexpr size_t kMostMoreValues = 10'000, kMostMoreRuns = 100;
 
 struct Noise {
-  double deviation = 0;  ///< of one value, in the unit of the number
-  double detectable_change =
-      0;  ///< a change of so much is told 9 times of 10 with the values at hand
+  double deviation = 0;          ///< of one value, in the unit of the number
+  double detectable_change = 0;  ///< the values at hand detect so much with 90 % probability
 };
 /// Nothing where the change was not tested, or drifts. `least` as in judge().
 std::optional<Noise> noise_of(Change const& change, double least);
 
-/// Of an unclear change; nothing where no number of values would do: it is as large as the least
-/// one that matters, or drifts.
+/// Values that would settle an unclear change. Nothing if no number of values would: the change is
+/// as large as the least one that matters, or drifts.
 std::optional<MoreValues> values_to_settle(Change const& change, double least);
 /// The same until the interval of a mean is on one side of a limit.
 std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limit);

@@ -9,7 +9,7 @@ enum class GateVerdict : uint8_t { kPassed, kFailed, kUnclear };
 /// "passed", "failed", "unclear".
 char const* to_string(GateVerdict verdict);
 
-/// Of both together: failed if one is, else unclear if one is.
+/// The verdict of both together: failed if one is, else unclear if one is.
 constexpr GateVerdict worse(GateVerdict a, GateVerdict b) {
   if (a == GateVerdict::kFailed || b == GateVerdict::kFailed) return GateVerdict::kFailed;
   return a == GateVerdict::kUnclear || b == GateVerdict::kUnclear ? GateVerdict::kUnclear

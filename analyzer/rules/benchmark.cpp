@@ -7,7 +7,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Of a command line, without their folders. No program has its name behind so many words.
+/// The first words of a command line, without their folders. No program's name comes after so many
+/// words.
 std::vector<std::string_view> first_words(std::string_view command) {
   constexpr size_t kMostWords = 64;
   std::vector<std::string_view> words;
@@ -15,10 +16,12 @@ std::vector<std::string_view> first_words(std::string_view command) {
     size_t const begin = command.find_first_not_of(' ');
     if (begin == std::string_view::npos) break;
     command.remove_prefix(begin);
+
     std::string_view word = command.substr(0, command.find(' '));
     command.remove_prefix(word.size());
     words.push_back(word.substr(word.rfind('/') + 1));
   }
+
   return words;
 }
 
@@ -28,6 +31,7 @@ bool is_benchmark_command(std::string_view command) {
     bool const is_bundled =
         i >= 2 && words[i - 2].starts_with("stepscope") && words[i - 1] == "run";
     if (is_bundled && (words[i] == "allreduce" || words[i] == "matpow")) return true;
+
     static constexpr std::array<std::string_view, 10> kTests = {
         "all_reduce_perf", "all_gather_perf",    "alltoall_perf", "broadcast_perf",
         "gather_perf",     "hypercube_perf",     "reduce_perf",   "scatter_perf",

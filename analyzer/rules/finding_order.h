@@ -8,8 +8,8 @@
 
 namespace stepscope::analyzer {
 
-/// By severity, then cost, both descending, then as they come. A reason has at least the severity
-/// of what it explains and stands before it.
+/// Sorts by severity, then cost, both descending, then as they come. A reason has at least the
+/// severity of what it explains and stands before it.
 void order_findings(std::vector<Finding>& findings);
 
 }  // namespace stepscope::analyzer

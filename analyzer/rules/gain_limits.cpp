@@ -45,7 +45,7 @@ void add_gain_if_hidden(Finding& finding, MeasuredDevice const& device) {
   if (hidden < 1) finding.gain_if_hidden = 1 / (1 - hidden) - 1;
 }
 
-/// Of the measured time.
+/// Share of the measured time in which the device is busy.
 double busy_share(MeasuredDevice const& device) {
   int64_t idle = 0;
   for (int64_t const ns : device.idle) idle += ns;
@@ -53,8 +53,8 @@ double busy_share(MeasuredDevice const& device) {
                              : 1;
 }
 
-/// Time in which no event says what the host did counts for it as far as a device was idle for want
-/// of a launch: the step's own range is no work.
+/// Time without host events counts as the host's, as far as a device was idle for want of a launch.
+/// The step's own range is no work.
 int64_t silent_host_ns(Analysis const& analysis) {
   int64_t late = 0;
   for (DeviceStats const& device : analysis.devices)
@@ -70,6 +70,7 @@ bool is_host_bottleneck(Analysis const& analysis) {
     for (PathClass const path_class : classes) ns += path.by_class[static_cast<size_t>(path_class)];
     return ns;
   };
+
   int64_t const host = sum({PathClass::kHost, PathClass::kLaunch, PathClass::kSync,
                             PathClass::kInput, PathClass::kAllocation, PathClass::kProfiler});
   return host - path.bare_host_ns + silent_host_ns(analysis) >
@@ -81,10 +82,12 @@ bool is_host_bottleneck(Analysis const& analysis) {
 void limit_gains(RuleInput const& input, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     if (!finding.where || !finding.gain_ceiling) continue;
+
     auto const device =
         std::lower_bound(input.measured.begin(), input.measured.end(), *finding.where,
                          [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
     if (device == input.measured.end() || device->ref != *finding.where) continue;
+
     add_gain_if_hidden(finding, *device);
     double const busy = busy_share(*device);
     if (busy >= kLeastUsed) continue;

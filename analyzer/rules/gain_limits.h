@@ -1,6 +1,6 @@
 // What findings may promise: no more than a remedy can give. Communication and copies can be hidden
-// behind no more work than there is; a device that is hardly used says nothing of how fast the
-// program could be; and where the host is the bottleneck, a faster device waits for it.
+// behind no more work than there is. A device that is hardly used does not show how fast the
+// program could be. Where the host is the bottleneck, a faster device waits for it.
 #pragma once
 
 #include <vector>
@@ -17,10 +17,9 @@ inline constexpr double kLeastUsed = 0.1;
 /// metric "busy_share".
 void limit_gains(RuleInput const& input, std::vector<Finding>& findings);
 
-/// Where the host has more of the critical path than the devices: findings about the devices' own
-/// work get the subject
-/// {"bottleneck", "host"}, promise no gain, and come behind the last finding above kInfo about the
-/// host, no graver than that.
+/// Applies where the host has more of the critical path than the devices. Findings about the
+/// devices' own work get the subject {"bottleneck", "host"} and promise no gain. They come behind
+/// the last finding above kInfo about the host, no graver than that.
 void put_bottleneck_first(Analysis& analysis);
 
 }  // namespace stepscope::analyzer

@@ -5,9 +5,9 @@
 
 namespace stepscope::analyzer {
 
-/// Whether names tell that the program serves or samples a model: its steps are those of a server
-/// or of sampling, or kernels are those of a server; and nothing tells of gradients or an
-/// optimizer. False where names do not tell.
+/// Whether names show that the program serves or samples a model. Its steps are those of a server
+/// or of sampling, or kernels are those of a server; and nothing shows gradients or an optimizer.
+/// False where names do not show it.
 bool is_inference(model::Run const& run, Analysis const& facts);
 
 }  // namespace stepscope::analyzer

@@ -36,8 +36,8 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts);
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts,
                               MeasuredSteps const& steps);
 
-/// A share of the step below which a cost is not worth a person's time: at 5 % the best possible
-/// gain is 1.05 ×, about what step times vary by from run to run.
+/// Below this share of the step a cost is not worth a person's time. At 5 % the best possible gain
+/// is 1.05 ×, about what step times vary by from run to run.
 inline constexpr double kWarningShare = 0.05;
 /// From here on the gain is at least 1.25 ×: look at it first.
 inline constexpr double kCriticalShare = 0.20;

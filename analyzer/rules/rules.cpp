@@ -51,13 +51,16 @@ constexpr std::array kRules = {
 void tell_inference(RuleInput const& input, std::vector<Finding>& findings) {
   constexpr std::array<std::string_view, 4> kRulesOfTraining = {
       "exposed-communication", "small-buckets", "step-outliers", "tensor-cores-unused"};
+
   auto const depends = [&](Finding const& finding) {
     return std::find(kRulesOfTraining.begin(), kRulesOfTraining.end(), finding.rule) !=
            kRulesOfTraining.end();
   };
+
   if (std::none_of(findings.begin(), findings.end(), depends) ||
       !is_inference(input.run, input.facts))
     return;
+
   for (Finding& finding : findings)
     if (depends(finding)) finding.subjects.emplace_back("program", "inference");
 }
@@ -74,9 +77,11 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts,
                               MeasuredSteps const& steps) {
   RuleInput const input{run, facts, steps.steady, steps};
   std::vector<Finding> findings;
+
   bool const is_of_benchmark = is_benchmark(run);
   for (Rule const& rule : all_rules())
     if (!is_of_benchmark || speaks_of_benchmarks(rule.name)) rule.find(input, findings);
+
   tell_inference(input, findings);
   limit_gains(input, findings);
   order_findings(findings);
@@ -92,11 +97,13 @@ Finding make_cost_finding(char const* rule, MeasuredDevice const& device, double
   Finding finding;
   finding.rule = rule;
   finding.where = device.ref;
+
   double const step = device.step_ns();
   if (device.has_steps) finding.cost_ns_per_step = static_cast<int64_t>(cost_ns_per_step);
   if (cost_ns_per_step < step) finding.gain_ceiling = step / (step - cost_ns_per_step) - 1;
   double const share = step > 0 ? cost_ns_per_step / step : 0;
   finding.severity = severity_of_share(share);
+
   finding.metrics = {{"share", share},
                      {"step_ns", step},
                      {"steps", device.has_steps ? static_cast<double>(device.periods.size()) : 0}};

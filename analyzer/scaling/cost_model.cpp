@@ -41,24 +41,28 @@ std::optional<Decomposition> decompose(Columns const& columns) {
   for (size_t c = 0; c < columns.values.size(); ++c) {
     std::vector<double> rest = columns.values[c];
     double const length = std::sqrt(dot(rest, rest));
+
     for (int pass = 0; pass < 2; ++pass)
       for (size_t k = 0; k < made.q.size(); ++k) {
         double const share = dot(made.q[k], rest);
         made.r[k][c] += share;
         for (size_t i = 0; i < rest.size(); ++i) rest[i] -= share * made.q[k][i];
       }
+
     double const own = std::sqrt(dot(rest, rest));
     if (!(own > kLeastOwnShare * length) || !std::isfinite(own)) return std::nullopt;
     made.r[c][c] = own;
     for (double& value : rest) value /= own;
     made.q.push_back(std::move(rest));
   }
+
   return made;
 }
 
 /// R⁻¹, upper triangular.
 Square inverse(Square const& r, size_t size) {
   Square result{};
+
   for (size_t c = 0; c < size; ++c) {
     result[c][c] = 1 / r[c][c];
     for (size_t row = c; row-- > 0;) {
@@ -67,6 +71,7 @@ Square inverse(Square const& r, size_t size) {
       result[row][c] = -sum / r[row][row];
     }
   }
+
   return result;
 }
 
@@ -217,9 +222,11 @@ Estimate CostModel::gain_of_doubling(double devices) const {
   Vector const whole = terms_at(devices), half = terms_at(devices / 2);
   double const of_whole = cost(devices), of_half = cost(devices / 2);
   Estimate gain{2 * of_half / of_whole, {}, {}};
+
   Vector gradient{};
   for (size_t t = 0; t < terms_.size(); ++t)
     gradient[t] = 2 * (half[t] * of_whole - of_half * whole[t]) / (of_whole * of_whole);
+
   auto const variance = variance_along(gradient);
   if (!variance) return gain;
   double const reach = t_quantile() * std::sqrt(*variance);
@@ -232,9 +239,11 @@ Estimate CostModel::ratio_to_first(size_t term) const {
   double const first = coefficients_[0];
   Estimate ratio{coefficients_[term] / first, {}, {}};
   if (unscaled_covariance_[term][term] <= 0) return ratio;
+
   Vector gradient{};
   gradient[0] = -coefficients_[term] / (first * first);
   gradient[term] += 1 / first;
+
   auto const variance = variance_along(gradient);
   if (!variance) return ratio;
   double const reach = t_quantile() * std::sqrt(*variance);

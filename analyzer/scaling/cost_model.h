@@ -1,14 +1,14 @@
 // Models of what a unit of work costs on n devices, and how sure they are (DEFINITIONS, "Scaling").
 // Pure: numbers in, numbers out.
 //
-// The cost is the device time for a unit of work: n · T at strong scaling, T at weak scaling. Where
-// scaling is perfect it is the same for all n, so Amdahl's law, the universal scalability law and
-// the performance model normal form all say by which terms it grows, and all are linear in their
-// coefficients. What is measured is a time whose error is a share of it, so a residual is the
-// model's cost over the measured one, less one. Coefficients of what grows are not negative: work
-// does not get cheaper by more devices without end. A least-squares problem of that kind has one
-// minimum, which is found exactly by trying which coefficients are zero; nothing is iterated and no
-// start is guessed.
+// The cost is the device time for a unit of work: n · T at strong scaling, T at weak scaling. It is
+// the same for all n if scaling is perfect. Amdahl's law, the universal scalability law and the
+// performance model normal form all say by which terms it grows. All are linear in their
+// coefficients. The error of a measured time is a share of it, so a residual is the model's cost
+// over the measured one, less one. Coefficients of what grows are not negative: work does not get
+// cheaper by more devices without end. A least-squares problem of that kind has one minimum, which
+// is found exactly by trying which coefficients are zero. Nothing is iterated and no start is
+// guessed.
 #pragma once
 
 #include <array>
@@ -57,11 +57,10 @@ class CostModel {
   /// What another run on so many devices would cost, with its prediction interval: symmetric on a
   /// logarithmic scale.
   [[nodiscard]] Estimate predict(double devices) const;
-  /// By how many times more work gets done on n devices than on n / 2, with its confidence
-  /// interval.
+  /// How many times more work gets done on n devices than on n / 2, with its confidence interval.
   [[nodiscard]] Estimate gain_of_doubling(double devices) const;
   [[nodiscard]] double coefficient(size_t term) const { return coefficients_[term]; }
-  /// Of a coefficient over the first one. No bounds where it is held at zero.
+  /// Ratio of a coefficient to the first one. No bounds if it is fixed at zero.
   [[nodiscard]] Estimate ratio_to_first(size_t term) const;
   /// Standard deviation of the residuals, as a share of the cost; none where there are as many
   /// coefficients as points.

@@ -21,17 +21,20 @@ DeviceTimes device_times(std::vector<RunMeasurements> const& runs) {
   for (RunMeasurements const& run : runs) {
     double const share =
         1 / static_cast<double>(run.steps.size()) / static_cast<double>(runs.size());
+
     double most_useful = 0, most_active = 0, useful = 0;
     for (RunMeasurements::DeviceTime const& device : run.device_times) {
       useful += device.compute_ns / static_cast<double>(run.device_times.size());
       most_useful = std::max(most_useful, device.compute_ns);
       most_active = std::max(most_active, device.busy_ns);
     }
+
     means.useful_ns += useful * share;
     means.most_useful_ns += most_useful * share;
     means.most_active_ns += most_active * share;
     means.elapsed_ns += std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) * share;
   }
+
   return means;
 }
 
@@ -48,8 +51,10 @@ ScalingFactors scaling_factors(DeviceTimes const& times, DeviceTimes const& base
 std::optional<FactorBreak> first_break(std::span<ScalingFactors const> points) {
   for (size_t p = 1; p < points.size(); ++p) {
     if (points[p].efficiency_over(points[0]) > 1 - kBrokenShare) continue;
+
     FactorBreak worst;
     double least = std::numeric_limits<double>::infinity();
+
     for (size_t f = 0; f < kScalingFactorCount; ++f) {
       double const before = points[0].by_factor[f], here = points[p].by_factor[f];
       double const kept = quotient_or_one(here, before);
@@ -57,6 +62,7 @@ std::optional<FactorBreak> first_break(std::span<ScalingFactors const> points) {
       least = kept;
       worst = FactorBreak{static_cast<ScalingFactor>(f), p, before, here};
     }
+
     return worst;
   }
   return std::nullopt;

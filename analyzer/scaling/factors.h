@@ -30,8 +30,8 @@ DeviceTimes device_times(std::vector<RunMeasurements> const& runs);
 
 struct ScalingFactors {
   /// Σ useful/(n · max useful), max useful/max active, max active/elapsed; 1 where there is nothing
-  /// to divide by. Of computation: the compute time that the work takes at the fewest devices over
-  /// that it takes here.
+  /// to divide by. The factor of computation is the compute time that the work takes at the fewest
+  /// devices over that it takes here.
   std::array<double, kScalingFactorCount> by_factor{1, 1, 1, 1};
   double parallel = 0;  ///< load balance × communication × orchestration = useful/elapsed
   [[nodiscard]] double of(ScalingFactor factor) const {
@@ -45,9 +45,9 @@ struct ScalingFactors {
 /// `ideal`: what a device's work is of that at the fewest devices, whose times are `base`.
 ScalingFactors scaling_factors(DeviceTimes const& times, DeviceTimes const& base, double ideal);
 
-/// Scaling is broken where the efficiency is less by so much than at the fewest devices: runs of
-/// one program vary by a percent or two, and what costs less than a twentieth of all devices is
-/// seldom the reason to stop adding some.
+/// Scaling is broken where the efficiency is less by so much than at the fewest devices. Runs of
+/// one program vary by 1 to 2 %. A cost below a twentieth of all devices is seldom the reason to
+/// stop adding some.
 inline constexpr double kBrokenShare = 0.05;
 
 struct FactorBreak {

@@ -12,7 +12,7 @@ using Shape = CostTerm::Shape;
 
 /// Errors that differ by less than this share are equal: rounding must not choose a model.
 constexpr double kSameError = 1e-9;
-/// Nobody has more devices: bounds the search.
+/// No job has more devices; bounds the search.
 constexpr uint64_t kMostDevices = uint64_t{1} << 20;
 
 /// The exponents that Extra-P tries by itself, smallest first.
@@ -103,6 +103,7 @@ CostTerm choose_pmnf_term(std::span<CostPoint const> points) {
   auto const constant = leave_one_out_error({chosen}, points);
   if (!constant) return chosen;
   double least = *constant;
+
   for (auto const& [numerator, denominator] : kExponents)
     for (int logs = 0; logs <= kMostLogs; ++logs) {
       if (numerator == 0 && logs == 0) continue;
@@ -112,6 +113,7 @@ CostTerm choose_pmnf_term(std::span<CostPoint const> points) {
       least = *error;
       chosen = term;
     }
+
   return chosen;
 }
 
@@ -122,6 +124,7 @@ ScalingFits fit_scaling(std::span<CostPoint const> points) {
   for (CostPoint const& point : points) largest = std::max(largest, point.devices);
   result.farthest_devices =
       std::min(static_cast<uint64_t>(largest) * kFarthestExtrapolation, kMostDevices);
+
   for (auto const model : {ScalingModel::kAmdahl, ScalingModel::kUsl, ScalingModel::kPmnf}) {
     if (sizes < fewest_sizes(model)) {
       result.too_few.push_back(model);
@@ -130,6 +133,7 @@ ScalingFits fit_scaling(std::span<CostPoint const> points) {
     if (auto const fit = fit_model(model, points, result.farthest_devices))
       result.fits.push_back(*fit);
   }
+
   result.best = best_of(result.fits);
   return result;
 }

@@ -1,7 +1,7 @@
-// How far a job scales, by three models of its cost: Amdahl's law, the universal scalability law
-// (Gunther, 1993) and the performance model normal form (Calotoiu et al., 2013: Extra-P), with what
-// each says of more devices than were measured (DEFINITIONS, "Scaling"). Pure: numbers in, numbers
-// out.
+// How far a job scales, by three models of its cost, with what each predicts for more devices than
+// were measured (DEFINITIONS, "Scaling"). The models are Amdahl's law, the universal scalability
+// law (Gunther, 1993) and the performance model normal form (Calotoiu et al., 2013: Extra-P). Pure:
+// numbers in, numbers out.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ struct ScalingFits {
 /// Costs of runs, at any number of devices several.
 ScalingFits fit_scaling(std::span<CostPoint const> points);
 
-/// The term that PMNF chooses: i/j of Extra-P's exponents up to 3, l up to 2, by the least
-/// leave-one-out error, of equals the one that grows least; kConstant where nothing grows.
+/// The term that PMNF chooses: i/j of Extra-P's exponents up to 3, l up to 2. The least
+/// leave-one-out error wins; of equals the term that grows least; kConstant where nothing grows.
 CostTerm choose_pmnf_term(std::span<CostPoint const> points);
 
 }  // namespace stepscope::analyzer

@@ -33,6 +33,7 @@ using MeansByName = std::map<std::string, KernelMeansAt>;
 MeansByName kernel_means_of(std::vector<RunMeasurements> const& runs) {
   MeansByName means;
   double const share = 1 / static_cast<double>(runs.size());
+
   for (RunMeasurements const& run : runs)
     for (RunMeasurements::Kernel const& kernel : run.kernels) {
       KernelMeansAt& to = means[kernel.name];
@@ -40,6 +41,7 @@ MeansByName kernel_means_of(std::vector<RunMeasurements> const& runs) {
       to.calls += mean_value(kernel.calls) * share;
       ++to.told_in;
     }
+
   return means;
 }
 

@@ -26,8 +26,8 @@ struct KernelGrowth {
   /// not at both ends.
   double lost_ns = 0;
 };
-/// runs: by number of devices, fewest first, each at least one; `ideal`: what a device's work at
-/// the most devices is of that at the fewest. By |lost_ns| descending, the rest last.
+/// runs: by number of devices, fewest first, each at least one. `ideal`: a device's work at the
+/// most devices over that at the fewest. Sorted by |lost_ns| descending, the rest last.
 std::vector<KernelGrowth> kernel_growth(
     std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>> const& runs,
     double ideal);
@@ -40,7 +40,8 @@ struct CollectiveGrowth {
   std::vector<std::optional<double>> per_step;     ///< how many, of the job
   std::optional<double> exponent;                  ///< of transfer_ns
 };
-/// Those that are there at several numbers of devices, by most time in a step at the most devices.
+/// Collectives that occur at several numbers of devices, by most time in a step at the most
+/// devices.
 std::vector<CollectiveGrowth> collective_growth(
     std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>> const& runs);
 

@@ -35,8 +35,8 @@ double mean_step_of(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Of the exposed waiting what is for devices that compute longer: by their share of what all late
-/// devices are charged with.
+/// Exposed waiting for devices that compute longer: by their share of what all late devices are
+/// charged with.
 double imbalance_ns(Runs const& runs) {
   double sum = 0;
   auto const waiting = static_cast<size_t>(StepPart::kWaiting);
@@ -46,11 +46,13 @@ double imbalance_ns(Runs const& runs) {
       charged += late.exposed_ns;
       if (late.cause == to_string(StepPart::kCompute)) by_compute += late.exposed_ns;
     }
+
     auto const& of_steps = run.parts_ns[waiting];
     double const mean = std::accumulate(of_steps.begin(), of_steps.end(), 0.0) /
                         static_cast<double>(of_steps.size());
     if (charged > 0) sum += mean * by_compute / charged;
   }
+
   return sum / static_cast<double>(runs.size());
 }
 
@@ -112,13 +114,16 @@ LostTime lost_time(Runs const& from, Runs const& to, double ideal) {
   Runs const base = ideal_runs(from, ideal);
   LostTime lost;
   Comparison& explained = lost.explained;
+
   explained.base.mean_ns = lost.ideal_ns = std::llround(mean_step_of(base));
   explained.candidate.mean_ns = lost.step_ns = std::llround(mean_step_of(to));
+
   explain_change(base, to, explained);
   for (size_t p = 0; p < kChangePartCount; ++p)
     lost.parts_ns[static_cast<size_t>(lost_part_of(static_cast<ChangePart>(p)))] +=
         explained.parts_ns[p];
-  // Of whole ns what is imbalance is no longer waiting: the sum stays.
+
+  // Imbalance in whole ns is taken out of waiting: the sum stays.
   int64_t const imbalance = std::llround(imbalance_ns(to) - imbalance_ns(base));
   lost.parts_ns[static_cast<size_t>(LostPart::kImbalance)] = imbalance;
   lost.parts_ns[static_cast<size_t>(LostPart::kWaiting)] -= imbalance;

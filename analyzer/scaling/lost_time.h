@@ -1,5 +1,5 @@
-// Where efficiency went between two numbers of devices: what a step takes more than if the work
-// scaled, split without rest.
+// Where efficiency went between two numbers of devices: an exact breakdown of what a step takes
+// more than if the work scaled.
 #pragma once
 
 #include <array>

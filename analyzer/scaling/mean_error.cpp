@@ -30,6 +30,7 @@ MeanError mean_error(std::span<std::vector<double> const> runs) {
   for (std::vector<double> const& run : runs) values.push_back(mean_of_independent(run));
   MeanError error;
   error.mean = mean_of_independent(values);
+
   if (runs.size() == 1) {
     // The blocks by which the run would be compared with its like.
     RankSums sums;
@@ -37,6 +38,7 @@ MeanError mean_error(std::span<std::vector<double> const> runs) {
     error.drifts = change.drifts;
     values = block_means(runs.front(), change.steps_per_value);
   }
+
   add_variance(values, error);
   return error;
 }
@@ -51,10 +53,12 @@ Estimate interval_of(MeanError const& mean) {
 Estimate ratio_of(MeanError const& above, MeanError const& below, double factor) {
   Estimate ratio{factor * above.mean / below.mean, {}, {}};
   if (!above.variance || !below.variance) return ratio;
+
   double const of_above = *above.variance / (above.mean * above.mean),
                of_below = *below.variance / (below.mean * below.mean);
   double const variance = of_above + of_below;
   if (variance <= 0) return {ratio.value, ratio.value, ratio.value};
+
   double const degrees =
       variance * variance /
       (of_above * of_above / above.degrees + of_below * of_below / below.degrees);

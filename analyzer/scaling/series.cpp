@@ -14,7 +14,7 @@ namespace {
 
 using Runs = std::vector<RunMeasurements>;
 
-/// Less kernel time than this in kernels that both have: which kernels grow cannot be said.
+/// With a smaller share of kernel time in kernels that both have, it is unknown which kernels grow.
 constexpr double kLeastCommonKernels = 0.5;
 /// A recording that scores less has lost events.
 constexpr int32_t kLeastSeriesQuality = 90;
@@ -46,10 +46,12 @@ std::set<std::string> kinds_of_devices(std::string const& names) {
   for (size_t begin = 0; begin < names.size();) {
     size_t const end = std::min(names.find(", ", begin), names.size());
     std::string name = names.substr(begin, end - begin);
+
     size_t const colon = name.rfind(':');
     if (colon != std::string::npos &&
         name.find_first_not_of("0123456789", colon + 1) == std::string::npos)
       name.resize(colon);
+
     kinds.insert(std::move(name));
     begin = end + 2;
   }
@@ -95,14 +97,17 @@ class SeriesMaker {
       series_.refusal = refusal;
       series_.refused_run = run;
     };
+
     for (auto const& [devices, of_size] : runs)
       for (RunMeasurements const& run : of_size)
         if (run.steps.empty() || run.of_hosts || !(mean_over_steps_of(run.step_ns) > 0))
           return refuse_with(SeriesRefusal::kNoSteps, run.name);
+
     if (sizes_.size() < 2) return refuse_with(SeriesRefusal::kOneSize);
     for (size_t p = 1; p < sizes_.size(); ++p)
       if (common_kernel_share(this->runs(0), this->runs(p)) == 0)
         return refuse_with(SeriesRefusal::kNoCommonKernel, this->runs(p).front().name);
+
     series_.kind = find_kind(runs);
     if (options_.kind && options_.kind != series_.kind.kind)
       series_.kind.evidence = KindEvidence::kAsked;
@@ -112,15 +117,19 @@ class SeriesMaker {
 
   void make() {
     add_points();
+
     for (size_t p = 1; p < sizes_.size(); ++p)
       for (Difference& difference : find_differences(runs(0), runs(p)))
         if (!is_expected(difference)) series_.differences.push_back({p, std::move(difference)});
+
     for (size_t p = 1; p < sizes_.size(); ++p) add_loss(0, p);
     for (size_t p = 2; p < sizes_.size(); ++p) add_loss(p - 1, p);
     add_growth();
+
     std::vector<ScalingFactors> factors;
     for (ScalingPoint const& point : series_.points) factors.push_back(point.factors);
     series_.broken = first_break(factors);
+
     add_fits();
     add_caveats();
   }
@@ -128,11 +137,13 @@ class SeriesMaker {
   void add_points() {
     std::vector<MeanError> errors;
     std::vector<DeviceTimes> times;
+
     for (size_t p = 0; p < sizes_.size(); ++p) {
       std::vector<std::vector<double>> steps;
       for (RunMeasurements const& run : runs(p)) steps.push_back(run.step_ns);
       errors.push_back(mean_error(steps));
       times.push_back(device_times(runs(p)));
+
       ScalingPoint& point = series_.points[p];
       add_counts(runs(p), point);
       point.step_ns = interval_of(errors[p]);
@@ -145,6 +156,7 @@ class SeriesMaker {
   void add_speed(ScalingPoint& point, size_t p, std::vector<MeanError> const& errors) const {
     double const more =
         static_cast<double>(point.devices) / static_cast<double>(series_.points[0].devices);
+
     point.efficiency =
         p == 0 ? Estimate{1, {}, {}} : ratio_of(errors[0], errors[p], series_.ideal_share(0, p));
     auto const scaled = [](Estimate estimate, double factor) {
@@ -154,6 +166,7 @@ class SeriesMaker {
       return estimate;
     };
     point.speedup = scaled(point.efficiency, more);
+
     double const work =
         series_.throughput_at(static_cast<double>(point.devices), cost_of(point.devices, 1));
     Estimate const& step = point.step_ns;
@@ -171,10 +184,12 @@ class SeriesMaker {
       point.outlier_steps += run.outlier_steps;
       point.incomplete_steps += run.incomplete_steps;
     }
+
     for (size_t part = 0; part < kStepPartCount; ++part)
       point.parts_ns[part] = mean_over(of_size, [&](RunMeasurements const& run) {
         return mean_over_steps_of(run.parts_ns[part]);
       });
+
     point.copied_in_bytes = mean_over(of_size, [](RunMeasurements const& run) {
       return run.copied_in_bytes / static_cast<double>(run.devices);
     });

@@ -12,8 +12,8 @@ namespace stepscope::analyzer {
 namespace {
 
 /// A batch that does not divide evenly, and one that is copied ahead of the first of ten steps,
-/// differ by less; another batch by more, and what is the same in total by a third and more per
-/// device.
+/// differ by less. Another batch differs by more. The same batch in total differs by a third and
+/// more per device.
 constexpr double kSameBytes = 0.1;
 /// Kernels of half the work take a little more than half the time; kernels of the same work seldom
 /// less than 0.8 of it.

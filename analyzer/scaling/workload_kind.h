@@ -15,7 +15,7 @@ enum class ScalingKind : uint8_t { kStrong, kWeak };
 /// "strong", "weak".
 char const* to_string(ScalingKind kind);
 
-/// By what it is known.
+/// How the kind is known.
 enum class KindEvidence : uint8_t { kAsked, kCopiedIn, kKernels };
 /// "asked", "copied_in", "kernels".
 char const* to_string(KindEvidence evidence);

@@ -275,6 +275,7 @@ std::vector<model::IntervalSet> wait_times(std::vector<CollectiveStats> const& c
     for (auto const& participant : facts.participants)
       waits[place_of(participant.ref, devices)].push_back(
           {participant.when.begin, participant.when.begin + participant.wait_ns});
+
   std::vector<model::IntervalSet> result(waits.size());
   tbb::parallel_for(size_t{0}, waits.size(),
                     [&](size_t d) { result[d] = model::unite(std::move(waits[d])); });

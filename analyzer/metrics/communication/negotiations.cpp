@@ -67,13 +67,16 @@ struct Lateness {
 
 void finish(Negotiation& open, std::vector<Negotiation>& all) {
   if (open.ready.empty()) return;
+
   std::stable_sort(open.ready.begin(), open.ready.end(),
                    [](Ready const& a, Ready const& b) { return a.at_ns < b.at_ns; });
+
   std::vector<Ready> once;
   for (Ready const& ready : open.ready)
     if (std::none_of(once.begin(), once.end(),
                      [&](Ready const& other) { return other.rank == ready.rank; }))
       once.push_back(ready);
+
   open.ready = std::move(once);
   all.push_back(std::move(open));
 }

@@ -49,9 +49,11 @@ class ParticipantGroups {
       for (auto const part :
            {static_cast<uint32_t>(ref.rank_index), static_cast<uint32_t>(ref.device)})
         hash = (hash ^ part) * 1099511628211ULL;
+
     auto const [first, last] = by_hash_.equal_range(hash);
     for (auto at = first; at != last; ++at)
       if (refs_[at->second] == refs) return at->second;
+
     refs_.push_back(std::move(refs));
     return by_hash_.emplace(hash, static_cast<uint32_t>(refs_.size() - 1))->second;
   }

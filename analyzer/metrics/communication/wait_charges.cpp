@@ -34,9 +34,11 @@ class WaitAttribution::Charges {
     auto period = periods.begin();
     for (Participation const at : member.of) {
       auto const& participant = all_.participant(at);
+
       while (period != periods.end() && period->end <= participant.when.begin) ++period;
       if (period == periods.end()) return;
       if (participant.when.begin < period->begin || participant.wait_ns == 0) continue;
+
       int64_t const exposed =
           std::clamp<int64_t>(participant.exposed_late_ns, 0, participant.wait_ns);
       add(amounts_[at.collective], {participant.wait_ns - exposed, exposed});
@@ -185,12 +187,14 @@ class WaitAttribution::Charges {
   void charge_to(DeviceRef ref, WaitCause cause, IdleCause idle, uint32_t host,
                  Amount const& amount) {
     if (amount.hidden == 0 && amount.exposed == 0) return;
+
     auto const place = static_cast<uint64_t>(all_.find_member(ref) - all_.members_.data());
     uint64_t const what =
         static_cast<uint64_t>(cause) * kIdleCauseCount + static_cast<uint64_t>(idle);
     auto const [row, is_new] =
         places_.try_emplace((place << 40) | (what << 32) | host, rows_.size());
     if (is_new) rows_.push_back({ref, cause, idle, all_.names_[host], 0, 0, 0});
+
     WaitStats& to = rows_[row->second];
     to.gpu_ns = saturated_sum(to.gpu_ns, saturated_sum(amount.hidden, amount.exposed));
     to.exposed_ns = saturated_sum(to.exposed_ns, amount.exposed);

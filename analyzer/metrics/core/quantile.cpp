@@ -31,12 +31,14 @@ base::Column<int64_t> sample_of(std::span<int64_t const> values) {
       0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: its multiples lie evenly
   base::Column<int64_t> sample(
       std::min(kMostSampled, std::max(kFewValues / 4, values.size() / kOneOf)));
+
   uint64_t position = 0;
   for (int64_t& value : sample) {
     // The upper half of the position as a part of all values, of which there are fewer than 2^32.
     value = values[static_cast<size_t>((position >> 32) * values.size() >> 32)];
     position += kStep;
   }
+
   return sample;
 }
 

@@ -22,6 +22,7 @@ std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
   for (size_t first = 0, last = 0; first < devices.size(); first = last) {
     int32_t const rank_index = devices[first].ref.rank_index;
     while (last < devices.size() && devices[last].ref.rank_index == rank_index) ++last;
+
     bool const is_chosen =
         std::any_of(input.chosen.begin(), input.chosen.end(),
                     [&](DeviceStats const& d) { return d.ref.rank_index == rank_index; });
@@ -51,6 +52,7 @@ class JoinMatcher {
     std::unordered_map<int32_t, size_t> process_of_rank;
     for (size_t p = 0; p < processes.size(); ++p)
       process_of_rank.emplace(processes[p].front().ref.rank_index, p);
+
     for (uint32_t c = 0; c < input.collectives.size(); ++c) {
       auto const& participants = input.collectives[c].participants;
       if (participants.size() < 2) continue;
@@ -121,6 +123,7 @@ std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess 
     limits.push_back(
         std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
   }
+
   return limits;
 }
 
@@ -134,6 +137,7 @@ OpPlace last_op(std::vector<DependencyGraph> const& graphs,
                       -int64_t{processes[process].front().trace().info().rank}, -int64_t{process},
                       op);
   };
+
   for (uint32_t p = 0; p < graphs.size(); ++p) {
     for (uint32_t op = 0; op < graphs[p].ops.size() && graphs[p].ops[op].start <= window.end;
          ++op) {
@@ -141,6 +145,7 @@ OpPlace last_op(std::vector<DependencyGraph> const& graphs,
       if (best.op == kNoNode || key(p, op) > key(best.process, best.op)) best = {p, op};
     }
   }
+
   return best;
 }
 
@@ -153,6 +158,7 @@ std::vector<StepStats> steps_of(PathProcess process, std::vector<StepStats> cons
     for (; step != all.end() && step->ref == device.ref; ++step) steps.push_back(*step);
     if (!steps.empty()) break;
   }
+
   std::stable_sort(steps.begin(), steps.end(), [](StepStats const& a, StepStats const& b) {
     return a.window.begin < b.window.begin;
   });
@@ -249,9 +255,11 @@ class SlackSummary {
   void add(PathProcess process, size_t number, DependencyGraph const& graph) {
     model::Trace const& trace = process.front().trace();
     std::vector<uint32_t> number_of_name(trace.strings().size(), kNoNode);
+
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       int64_t const slack = slack_.of_process[number][op];
       if (slack == kNoSlack || graph.ops[op].is_on_path) continue;
+
       uint32_t const row = graph.ops[op].row;
       uint32_t& name = number_of_name[trace.columns().name[row].value];
       if (name == kNoNode) name = names_.number(trace.name(row));
@@ -262,6 +270,7 @@ class SlackSummary {
   void finish() && {
     facts_.slack_by_class = table_.by_class();
     facts_.slack_by_name = std::move(table_).by_name(names_);
+
     std::sort(facts_.slack_by_name.begin(), facts_.slack_by_name.end(),
               [](PathSlack const& a, PathSlack const& b) {
                 return a.total_ns != b.total_ns
@@ -278,6 +287,13 @@ class SlackSummary {
   CriticalPathStats& facts_;
   SlackTable table_;
 };
+
+void copy_route_facts(CriticalPathWalk const& route, CriticalPathStats& facts) {
+  facts.jumps = route.jumps;
+  facts.clock_disagreement_ns = route.clock_disagreement_ns;
+  facts.clock_filled_ns = route.clock_filled_ns;
+  facts.clock_cut_ns = route.clock_cut_ns;
+}
 
 }  // namespace
 
@@ -320,10 +336,7 @@ std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& inp
   }
   CriticalPathStats facts = std::move(account).finish(window->length());
   facts.window = *window;
-  facts.jumps = route.jumps;
-  facts.clock_disagreement_ns = route.clock_disagreement_ns;
-  facts.clock_filled_ns = route.clock_filled_ns;
-  facts.clock_cut_ns = route.clock_cut_ns;
+  copy_route_facts(route, facts);
   facts.nearly_critical_below_ns = nearly_critical_below(input, *window);
   if (!input.wants_slack) return facts;
 

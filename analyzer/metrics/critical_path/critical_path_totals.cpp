@@ -104,12 +104,14 @@ class StretchWalker {
     std::unique_ptr<InnermostHostEvents>& leaves = leaves_[thread];
     if (!leaves)
       leaves = std::make_unique<InnermostHostEvents>(rank_, model::TrackId{thread}, classes_);
+
     while (at_ > lower) {
       std::optional<HostLeaf> const leaf = leaves->before(at_);
       if (!leaf) break;
       take(std::max(leaf->begin, lower), leaf->path_class, std::nullopt,
            leaf->row == kNoLeafRow ? std::nullopt : std::optional(leaf->row));
     }
+
     take(lower, PathClass::kUnexplained, std::nullopt,
          std::nullopt);  // before all that the thread is known to have done
   }
@@ -145,20 +147,24 @@ void CriticalPathTotals::enter(model::RankTrace const& rank, std::vector<StepSta
 
 void CriticalPathTotals::add(PathPiece const& piece) {
   if (pieces_ != nullptr) pieces_->push_back(piece);
+
   auto const path_class = static_cast<size_t>(piece.path_class);
   int64_t const ns = piece.when.length();
   facts_.by_class[path_class] += ns;
   if (piece.path_class == PathClass::kHost && is_bare(piece)) facts_.bare_host_ns += ns;
   add_to_place(piece);
+
   uint64_t name = 0;
   if (piece.row) {
     uint32_t& number = number_of_name_[rank_->trace.columns().name[*piece.row].value];
     if (number == kNoNode) number = names_.number(rank_->trace.name(*piece.row));
     name = uint64_t{number} + 1;
   }
+
   Sum& sum = by_name_[name * kPathClassCount + path_class];
   sum.ns += ns;
   ++sum.count;
+
   add_to_steps(piece);
 }
 
@@ -188,9 +194,11 @@ void CriticalPathTotals::add_to_steps(PathPiece const& piece) {
     (*of_last_step_)[path_class] += piece.when.length();
     return;
   }
+
   auto step = std::partition_point(steps_.begin(), steps_.end(), [&](StepStats const& s) {
     return s.window.end <= piece.when.begin;
   });
+
   for (; step != steps_.end() && step->window.begin < piece.when.end; ++step) {
     int64_t const ns =
         std::min(piece.when.end, step->window.end) - std::max(piece.when.begin, step->window.begin);

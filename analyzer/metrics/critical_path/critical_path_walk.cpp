@@ -21,14 +21,17 @@ class JumpFinder {
       : graph_(graph), next_(graph.ops.size()), landings_(graph.exits.size()) {
     std::vector<bool> is_jump(graph.ops.size());
     for (CollectiveJoin const& join : graph.joins) is_jump[join.op] = join.is_jump;
+
     for (uint32_t number = 0; number < graph.ops.size(); ++number) {
       GraphOp const& op = graph.ops[number];
       uint32_t parent = op.waited_for;
       int64_t at = op.ready;
+
       if (parent == kNoNode && op.launch != kNoNode) {
         parent = landing(graph.launches[op.launch].thread, op.ready);
         if (parent != kNoNode) at = graph.ops[parent].end;
       }
+
       if (parent != kNoNode) next_[number] = is_jump[parent] ? NextJump{parent, at} : next_[parent];
     }
   }
@@ -112,12 +115,14 @@ class RouteFinder {
   bool advance() {
     DependencyGraph const& graph = graphs_[at_.process];
     int64_t const window_begin = window_begin_ - shift_;  // in the time of this process
+
     CollectiveJoin const* join = graph.join_of(at_.op);
     NextJump jump{at_.op, at_.from};
     if (join == nullptr || !join->is_jump) {
       jump = tables_[at_.process].next(graph, at_.op);
       join = jump.op == kNoNode ? nullptr : graph.join_of(jump.op);
     }
+
     at_.until = window_begin;
     PathStretch next;
     // Ranks that contradict each other in the order of collectives could send the path round in a
@@ -125,6 +130,7 @@ class RouteFinder {
     bool const goes_on = join != nullptr && jump.at > window_begin &&
                          taken_.insert((uint64_t{at_.process} << 32) | jump.op).second;
     if (goes_on) next = take_jump(*join, jump.at);
+
     route_.stretches.push_back(at_);
     at_ = next;
     return goes_on;
@@ -137,16 +143,19 @@ class RouteFinder {
     DependencyGraph const& there = graphs_[target.process];
     int64_t const arrival = there.ops[target.op].start + there.join_of(target.op)->wait_ns;
     int64_t const start = graphs_[at_.process].ops[join.op].start;
+
     at_.until = std::max(std::min(arrival - shift_, end), window_begin_ - shift_);
     at_.last_op = join.op;
     route_.clock_filled_ns += std::max<int64_t>(start - at_.until, 0);
     shift_ = std::min<int64_t>(end + shift_ - arrival, 0);
+
     if (arrival + shift_ > window_begin_) {  // else the path has come to its begin
       int64_t const expected = start + join.wait_ns;
       ++route_.jumps;
       route_.clock_disagreement_ns =
           std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
     }
+
     return {target.process, target.op, arrival, 0, kNoNode};
   }
 

@@ -48,12 +48,14 @@ void add_ops(std::span<DeviceOps const> devices, DependencyGraph& graph) {
   std::vector<uint32_t> last(device.trace().tracks().size(), kNoNode);
   std::vector<uint32_t> const rows = rows_in_order(devices);
   graph.ops.reserve(rows.size());
+
   for (uint32_t const row : rows) {
     GraphOp op;
     op.start = device.start(row);
     op.end = device.end(row);
     op.row = row;
     op.stream = track[row].value;
+
     op.before = last[op.stream];
     last[op.stream] = static_cast<uint32_t>(graph.ops.size());
     graph.ops.push_back(op);
@@ -157,9 +159,11 @@ void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
 void place_joins(Trace const& trace, std::vector<CollectiveJoin> joins, DependencyGraph& graph) {
   std::sort(joins.begin(), joins.end(),
             [](CollectiveJoin const& a, CollectiveJoin const& b) { return a.row < b.row; });
+
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
     uint32_t const row = graph.ops[number].row;
     if (trace.kind(row) != model::EventKind::kCollective) continue;
+
     auto const at = std::lower_bound(joins.begin(), joins.end(), row,
                                      [](CollectiveJoin const& m, uint32_t r) { return m.row < r; });
     if (at == joins.end() || at->row != row) continue;

@@ -25,15 +25,18 @@ class HostWaits {
     auto const& detail = device_.trace().detail<model::SyncDetail>(row);
     auto const stream = streams_.stream(detail.device, detail.stream);
     auto const device = streams_.device(detail.device);
+
     if (detail.sync == SyncKind::kEvent && detail.source_correlation != 0) {
       uint32_t const op =
           stream ? streams_.last_before_call(*stream, detail.source_correlation) : kNoNode;
       if (op != kNoNode) add(row, SyncScope::kOp, op);
       return;
     }
+
     bool const is_of_stream = detail.sync == SyncKind::kStream || detail.sync == SyncKind::kEvent;
     if (is_of_stream && stream && detail.stream >= 0) return add(row, SyncScope::kStream, *stream);
     if (detail.sync != SyncKind::kEvent && device) return add(row, SyncScope::kDevice, *device);
+
     // For what it waits is not known. Any op may end while a short call runs, for whatever reason
     // that returns.
     if (detail.sync != SyncKind::kDevice && device_.trace().columns().dur[row] < least_wait_ns_)
@@ -66,6 +69,7 @@ class HostWaits {
     sync.thread = device_.trace().columns().track[row].value;
     sync.scope = scope;
     sync.scope_number = scope_number;
+
     uint32_t const op =
         scope == SyncScope::kOp ? scope_number : streams_.last_ended(scope, scope_number, sync.end);
     if (op != kNoNode && scope == SyncScope::kOp) {
@@ -74,10 +78,12 @@ class HostWaits {
       GraphOp const& waited_for = graph_.ops[op];
       if (waited_for.end > sync.end || waited_for.start == waited_for.end) return;
     }
+
     if (op != kNoNode && graph_.ops[op].end > sync.begin) {
       sync.ready = graph_.ops[op].end;
       graph_.exits[sync.thread].push_back({sync.ready, sync.ready, op, kNoNode});
     }
+
     found_.push_back({row, sync});
   }
 
@@ -99,6 +105,7 @@ struct ThreadActivity {
       if (is_host_activity(rank.trace.kind(row)))
         events.push_back(
             {rank.trace.start(row) + rank.offset_ns, rank.trace.end(row) + rank.offset_ns});
+
     for (Interval const& event : events) {
       if (busy.empty() || busy.back().end < event.begin)
         busy.push_back(event);
@@ -155,12 +162,14 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
 void add_ways_to_helper(ThreadActivity const& home, ThreadActivity const& helper,
                         uint32_t helper_thread, std::vector<HostExit>& exits) {
   size_t done = 0;  // stretches of the helper that are over
+
   auto const add_quiet = [&](Interval quiet) {
     while (done < helper.busy.size() && helper.busy[done].end <= quiet.end) ++done;
     bool const is_helper_busy = done < helper.busy.size() && helper.busy[done].begin < quiet.end;
     if (done == 0 || is_helper_busy || helper.busy[done - 1].end <= quiet.begin) return;
     exits.push_back({helper.busy[done - 1].end, helper.busy[done - 1].end, kNoNode, helper_thread});
   };
+
   for (size_t i = 0; i < home.events.size(); ++i) {
     Interval const& event = home.events[i];
     bool const is_last = i + 1 == home.events.size();
@@ -178,11 +187,13 @@ uint32_t busiest_launcher(model::Trace const& trace, std::vector<size_t> const& 
     return launches[a] != launches[b] ? launches[a] > launches[b]
                                       : trace.tracks()[a].id < trace.tracks()[b].id;
   };
+
   for (uint32_t t = 0; t < launches.size(); ++t) {
     if (trace.tracks()[t].kind != model::TrackKind::kThread || steps[t].empty() == has_steps)
       continue;
     if (best == kNoNode || is_better(t, best)) best = t;
   }
+
   return best;
 }
 

@@ -23,12 +23,14 @@ StreamOps::StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& 
     for (model::TrackId const stream : device.streams)
       streams_.push_back({device.ref.device, tracks[stream.value].id, stream.value});
   std::sort(streams_.begin(), streams_.end());
+
   std::vector<uint32_t> device_of_op(ops_.size()), stream_of_op(ops_.size()), numbers(ops_.size());
   std::iota(numbers.begin(), numbers.end(), 0U);
   for (uint32_t const op : numbers) {
     stream_of_op[op] = ops_[op].stream;
     device_of_op[op] = graph.device_of_stream[ops_[op].stream];
   }
+
   order_by_end(device_of_op);
   in_order_.emplace(numbers, stream_of_op, tracks.size());
   of_device_.emplace(by_end_, device_of_op, devices.size());
@@ -44,12 +46,14 @@ void StreamOps::order_by_end(std::vector<uint32_t> const& device_of_op) {
   std::vector<uint32_t> last(devices_.size(), kNoNode);
   by_end_.reserve(ops_.size());
   ended_before_.reserve(ops_.size());
+
   auto const close_first = [&] {
     uint32_t const op = open.top().second;
     last[device_of_op[op]] = op;
     by_end_.push_back(op);
     open.pop();
   };
+
   for (uint32_t op = 0; op < ops_.size(); ++op) {
     while (!open.empty() && open.top().first <= ops_[op].start) close_first();
     ended_before_.push_back(last[device_of_op[op]]);

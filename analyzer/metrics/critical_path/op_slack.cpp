@@ -51,11 +51,13 @@ class SlackSweep {
       items_.push_back({graph.launches[i].start, true, i});
     for (uint32_t i = 0; i < graph.syncs.size(); ++i)
       items_.push_back({graph.syncs[i].end, false, i});
+
     // Of one thread each part is sorted already.
     auto const syncs = items_.begin() + static_cast<ptrdiff_t>(graph.launches.size());
     if (!std::is_sorted(items_.begin(), syncs)) std::sort(items_.begin(), syncs);
     if (!std::is_sorted(syncs, items_.end())) std::sort(syncs, items_.end());
     std::inplace_merge(items_.begin(), syncs, items_.end());
+
     find_partners();
   }
 
@@ -209,6 +211,7 @@ class JoinProcesses {
         collective_of.push_back(join.collective);
       }
     }
+
     std::vector<uint32_t> entries(process_of_.size());
     std::iota(entries.begin(), entries.end(), 0U);
     entries_.emplace(entries, collective_of, collectives);

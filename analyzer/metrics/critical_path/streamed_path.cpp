@@ -98,11 +98,13 @@ Interval range_of(PathPart const& part) {
     range = {std::min(range.begin, when.begin), std::max(range.end, when.end)};
   };
   for (DeviceStats const& device : part.devices) add(device.window);
+
   int64_t longest = 0;
   for (StepStats const& step : part.steps) {
     add(step.host_window);
     longest = std::max({longest, step.host_window.length(), step.window.length()});
   }
+
   range.begin -= longest;
   return range;
 }
@@ -113,12 +115,14 @@ base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> 
                                       Interval range, std::stop_token const& stop) {
   model::Run read{run.outline.name, {}, run.outline.clock, {}};
   std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
+
   tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
     if (!is_chosen[r] || stop.stop_requested())
       ranks[r].emplace(model::RankTrace());
     else
       ranks[r].emplace(run.read_window(r, range));
   });
+
   for (auto& rank : ranks) {
     if (!*rank) return base::fail_with(*rank);
     read.ranks.push_back(std::move(**rank));

@@ -31,6 +31,7 @@ constexpr uint64_t kExplaining = [] {
         model::kKindTable[static_cast<size_t>(number)].op_class == model::OpClass::kNone;
     kinds |= uint64_t{can_explain} << number;
   }
+
   return kinds;
 }();
 
@@ -194,12 +195,14 @@ void HostCursor::skip_until(int64_t instant) {
   auto const close = [&](int64_t until) {
     while (!open_.empty() && open_.back().end <= until) open_.pop_back();
   };
+
   // Almost all are over by then.
   for (; next_ < last_ && rows_.start(next_) < instant; ++next_) {
     if (rows_.end(next_) <= instant) continue;
     close(rows_.start(next_));
     open(next_);
   }
+
   close(instant);
   now_ = std::max(now_, instant);
 }
@@ -210,10 +213,12 @@ model::EventId HostCursor::dominant(Interval window) {
   best_ns_ = 0;
   window_ = window;
   for (Frame& frame : open_) frame.in_window = 0;
+
   for (; next_ < last_ && rows_.start(next_) < window.end; ++next_) {
     advance(rows_.start(next_));
     open(next_);
   }
+
   advance(window.end);
   for (size_t i = open_.size(); i-- > 0;) look_at(open_[i]);
   return 2 * best_ns_ < window.length() && covering_.valid() ? covering_ : best_;

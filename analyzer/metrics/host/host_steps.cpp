@@ -114,6 +114,7 @@ std::vector<bool> steady_host_steps(HostStats const& facts) {
     steady[i] = !facts.steps[i].warmup && !facts.steps[i].outlier;
     has_outliers = has_outliers || facts.steps[i].outlier;
   }
+
   size_t const slowest = slowest_host_step(facts);
   if (!has_outliers && facts.counted_steps >= kFewestToCompare && slowest < steady.size())
     steady[slowest] = false;

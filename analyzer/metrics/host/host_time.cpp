@@ -159,6 +159,7 @@ class HostSweep {
       }
       if (top.end <= now_) open_.pop_back();
     }
+
     now_ = std::max(now_, until);
   }
 
@@ -168,16 +169,19 @@ class HostSweep {
       sums.thread = track;
       sums.covered_until = std::numeric_limits<int64_t>::min();
     }
+
     int64_t const begin = std::max(when.begin, sums.covered_until);
     if (begin < when.end) {
       add_saturated(sums.inclusive, when.end - begin);
       add_saturated(sums.steady_inclusive, periods_->steady.measure(begin, when.end));
       sums.covered_until = when.end;
     }
+
     ++sums.count;
     sums.longest = std::max(sums.longest, when.length());
     if (rows_.kind(row) == EventKind::kPhase) sums.kind = HostRangeKind::kPhase;
     if (rows_.kind(row) == EventKind::kInputWait) sums.kind = HostRangeKind::kInput;
+
     if (when.begin < when.end) open_.push_back({name, when.end});
   }
 
@@ -228,6 +232,7 @@ std::optional<Interval> chosen_window(HostStats const& facts, AnalyzeOptions con
 void name_kinds(model::Trace const& trace, std::span<NameSums> sums) {
   bool const has_phases = std::any_of(
       sums.begin(), sums.end(), [](NameSums const& s) { return s.kind == HostRangeKind::kPhase; });
+
   for (uint32_t id = 0; id < sums.size(); ++id) {
     if (sums[id].count == 0 || sums[id].kind != HostRangeKind::kRange) continue;
     std::string_view const name = trace.text(model::StringId{id});
@@ -277,6 +282,7 @@ void join_further(std::vector<HostRangeStats>& ranges) {
   if (ranges.size() <= kMostHostRanges) return;
   HostRangeStats rest;
   rest.names = 0;
+
   for (size_t i = kMostHostRanges; i < ranges.size(); ++i) {
     HostRangeStats const& row = ranges[i];
     rest.names += 1;
@@ -289,6 +295,7 @@ void join_further(std::vector<HostRangeStats>& ranges) {
     if (row.step_exclusive_ns)
       rest.step_exclusive_ns = rest.step_exclusive_ns.value_or(0) + *row.step_exclusive_ns;
   }
+
   ranges.resize(kMostHostRanges);
   ranges.push_back(std::move(rest));
 }
@@ -303,13 +310,16 @@ void add_difference(model::Trace const& trace, HostSweep& sweep, HostStats& fact
     return static_cast<double>(sums.slow_exclusive) / slow -
            static_cast<double>(sums.steady_exclusive) / steady;
   };
+
   std::span<NameSums const> const sums = sweep.sums();
   std::optional<uint32_t> most;
   for (uint32_t id = 0; id < sums.size(); ++id)
     if (sums[id].count > 0 && (!most || growth(sums[id]) > growth(sums[*most]))) most = id;
+
   double outside = static_cast<double>(facts.slow->mean_ns - facts.slow->steady_ns);
   for (NameSums const& of_name : sums) outside -= growth(of_name);
   bool const is_named = most && growth(sums[*most]) >= outside;
+
   facts.slow->differs_ns = static_cast<int64_t>(is_named ? growth(sums[*most]) : outside);
   if (is_named) facts.slow->differs = std::string(trace.text(model::StringId{*most}));
 }

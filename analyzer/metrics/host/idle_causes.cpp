@@ -27,6 +27,7 @@ struct StreamHolds {
 std::vector<StreamHolds> find_holds(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   std::vector<StreamHolds> result(trace.tracks().size());
+
   for (model::TrackId const stream : device.streams) {
     std::vector<Interval> own, others;
     model::for_each_row_of<EventKind::kStreamWait>(
@@ -37,6 +38,7 @@ std::vector<StreamHolds> find_holds(DeviceOps const& device) {
     if (!own.empty() || !others.empty())
       result[stream.value] = {model::unite(std::move(own)), model::unite(std::move(others))};
   }
+
   return result;
 }
 
@@ -129,12 +131,14 @@ class GapExplainer {
       sets_of_thread_ = &host_.thread(thread_ = thread);
       steps_of_thread_ = &host_.steps_for(thread);
     }
+
     ThreadSets const& sets = *sets_of_thread_;
     if (place_in(kHostCauses, sets.any)) {
       take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
       take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
       take(kInputs, IdleCause::kInput, sets.input, before_launched);
     }
+
     if (!host_.has_steps(thread))
       take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
@@ -200,6 +204,7 @@ class GapExplainer {
           set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
       passed = {&set, static_cast<size_t>(first - set.begin())};
     }
+
     while (passed.count < set.size() && set[passed.count].end <= gap_.begin) ++passed.count;
     if (passed.count == set.size() || set[passed.count].begin >= gap_.end) return std::nullopt;
     return passed.count;
@@ -220,6 +225,7 @@ class GapExplainer {
     cut();
     auto at = set.begin() + static_cast<ptrdiff_t>(first);
     left_.clear();
+
     for (Interval rest : rest_) {
       while (at != set.end() && at->end <= rest.begin) ++at;
       for (auto cut = at; cut != set.end() && cut->begin < rest.end; ++cut) {
@@ -232,22 +238,26 @@ class GapExplainer {
       }
       if (rest.begin < rest.end) add_interval(left_, rest);
     }
+
     rest_.swap(left_);
   }
   void take_all(IdleCause cause, Interval bound) {
     if (bound.begin >= bound.end) return;
     cut();
     left_.clear();
+
     for (Interval const& rest : rest_) {
       Interval const taken{std::max(rest.begin, bound.begin), std::min(rest.end, bound.end)};
       if (taken.begin >= taken.end) {
         add_interval(left_, rest);
         continue;
       }
+
       add_piece(taken, cause);
       if (rest.begin < taken.begin) add_interval(left_, rest.begin, taken.begin);
       if (taken.end < rest.end) add_interval(left_, taken.end, rest.end);
     }
+
     rest_.swap(left_);
   }
 
@@ -348,6 +358,7 @@ EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& fir
     return std::pair{rows.dur(row) == 0, launch.valid() ? rows.start(launch.value)
                                                         : std::numeric_limits<int64_t>::max()};
   };
+
   for (; first < ops.size(); ++first) {
     uint32_t const row = ops[first];
     int64_t const start = rows.start(row);
@@ -379,10 +390,12 @@ std::vector<IdleGap> explain_gaps(DeviceOps const& device, IntervalSet const& bu
                                   int64_t launch_latency_limit_ns) {
   GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
   explainer.expect(busy.size());
+
   int64_t begin = range.begin;
   RowView const rows = device.rows();
   size_t op = 0;
   Interval before{};
+
   for (Interval const& work : busy) {
     if (work.begin >= range.end) break;
     EventId const next = op_at(device.ops, rows, op, work.begin);
@@ -390,6 +403,7 @@ std::vector<IdleGap> explain_gaps(DeviceOps const& device, IntervalSet const& bu
     begin = std::max(begin, work.end);
     before = work;
   }
+
   if (begin < range.end) explainer.explain({begin, range.end}, EventId());
   return std::move(explainer).finish();
 }
@@ -400,10 +414,14 @@ UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap>
   for (IdleGap const& gap : gaps) {
     if (gap.cause != IdleCause::kUnexplained) continue;
     int64_t const ns = gap.when.length();
-    (gap.why_not == NotExplained::kFirst    ? facts.first_ns
-     : gap.why_not == NotExplained::kQueued ? facts.queued_ns
-                                            : facts.other_ns) += ns;
-    if (gap.why_not == NotExplained::kQueued && ns > longest.length()) longest = gap.when;
+    if (gap.why_not == NotExplained::kFirst) {
+      facts.first_ns += ns;
+    } else if (gap.why_not == NotExplained::kQueued) {
+      facts.queued_ns += ns;
+      if (ns > longest.length()) longest = gap.when;
+    } else {
+      facts.other_ns += ns;
+    }
   }
   if (longest.length() == 0) return facts;
 

@@ -54,6 +54,7 @@ InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::Tr
   for (uint32_t row = rank.trace.rows_of(thread).first; row < last_row_; ++row) {
     if (!is_host_activity(rank.trace.kind(row))) continue;
     int64_t const start = rank.trace.start(row) + rank.offset_ns;
+
     if (++rows >= kRowsPerMark) {
       close_until(start, false);
       if (marks_.empty() || open_.size() <= kDeepestMark) {
@@ -61,6 +62,7 @@ InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::Tr
         rows = 0;
       }
     }
+
     pass(row, false);
   }
 }
@@ -84,8 +86,10 @@ void InnermostHostEvents::load(size_t mark) {
   last_ = 0;
   leaves_.clear();
   open_ = marks_[mark].open;
+
   bool const is_last = mark + 1 == marks_.size();
   uint32_t const last_row = is_last ? last_row_ : marks_[mark + 1].row;
+
   for (uint32_t row = marks_[mark].row; row < last_row; ++row)
     if (is_host_activity(rank_.trace.kind(row))) pass(row, true);
   close_until(is_last ? std::numeric_limits<int64_t>::max() : marks_[mark + 1].begin, true);

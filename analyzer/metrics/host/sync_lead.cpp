@@ -56,6 +56,7 @@ void SyncLead::add_held_up(Interval busy, size_t last) {
     bool const is_first = launch.valid() && rows_.link(launch.value).value == op;
     // A call that waits for its copy is one of the syncs.
     if (!is_first || when.end > busy.end || rows_.op_class(op) == model::OpClass::kCopy) continue;
+
     Interval const call = rows_.when(launch.value);
     bool const is_in_call = call.begin >= since_ && call.begin <= when.begin &&
                             when.end <= call.end && rows_.track(launch.value) == thread_;

@@ -18,6 +18,7 @@ void for_each_window(std::vector<Point> const& timeline, std::vector<Interval> c
     while (point < timeline.size() && timeline[point].time_ns <= windows[w].begin) ++point;
     size_t const first = point;
     while (point < timeline.size() && timeline[point].time_ns < windows[w].end) ++point;
+
     visit(w, first > 0 ? &timeline[first - 1] : nullptr, timeline.data() + first,
           timeline.data() + point);
   }
@@ -82,12 +83,14 @@ StepBytes highest_held(std::vector<Point> const& timeline, std::vector<Interval>
   auto const held = [&](Point const& point) {
     return has_reserve ? point.reserved_bytes : point.allocated_bytes;
   };
+
   for_each_window(timeline, windows,
                   [&](size_t w, Point const* before, Point const* first, Point const* last) {
                     if (before != nullptr) highest[w] = held(*before);
                     for (; first != last; ++first)
                       highest[w] = std::max(highest[w].value_or(0), held(*first));
                   });
+
   return highest;
 }
 
@@ -170,13 +173,16 @@ std::optional<double> batch_factor(std::array<uint64_t, 7> const& by_purpose_at_
   using model::MemoryPurpose;
   /// More of unknown purpose, and it decides the result.
   constexpr double kMostUnknown = 0.1;
+
   auto const bytes = [&](MemoryPurpose purpose) {
     return static_cast<double>(by_purpose_at_peak[static_cast<size_t>(purpose)]);
   };
+
   double all = 0;
   for (uint64_t const part : by_purpose_at_peak) all += static_cast<double>(part);
   if (bytes(MemoryPurpose::kActivations) == 0 || bytes(MemoryPurpose::kOther) > kMostUnknown * all)
     return std::nullopt;
+
   double const fixed = bytes(MemoryPurpose::kWeights) + bytes(MemoryPurpose::kGradients) +
                        bytes(MemoryPurpose::kOptimizer);
   double const room = kUsableShare * static_cast<double>(capacity_bytes) - fixed;

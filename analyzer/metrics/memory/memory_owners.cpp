@@ -65,9 +65,10 @@ class OwnerNames {
     Kind& known = kinds_[name.value];
     if (known == Kind::kNotAsked) {
       std::string_view const text = trace_.text(name);
-      known = is_allocator_name(text) ? Kind::kAllocator
-              : only_allocates(text)  ? Kind::kAllocates
-                                      : Kind::kOwner;
+      if (is_allocator_name(text))
+        known = Kind::kAllocator;
+      else
+        known = only_allocates(text) ? Kind::kAllocates : Kind::kOwner;
     }
     return known;
   }

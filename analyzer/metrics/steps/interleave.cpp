@@ -21,6 +21,7 @@ std::optional<int64_t> take_number(std::string_view& text) {
 std::optional<TurnFacts> turns_of(model::TraceInfo const& info) {
   for (auto const& [name, value] : info.facts) {
     if (name != kTurnsFact) continue;
+
     constexpr std::string_view kOf = " of ", kSteps = " steps";
     std::string_view text = value;
     auto const count = take_number(text);
@@ -28,6 +29,7 @@ std::optional<TurnFacts> turns_of(model::TraceInfo const& info) {
     text.remove_prefix(kOf.size());
     auto const steps = take_number(text);
     if (!steps || *steps < 2 || text != kSteps) return {};
+
     return TurnFacts{*count, *steps};
   }
   return {};

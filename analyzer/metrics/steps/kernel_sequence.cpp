@@ -38,12 +38,14 @@ model::TrackId main_stream(DeviceOps const& device) {
   for (model::TrackId const stream : device.streams) {
     int64_t total = 0;
     bool found = false;
+
     model::Trace::Rows const rows = trace.rows_of(stream);
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (trace.kind(row) != EventKind::kKernel) continue;
       found = true;
       add_saturated(total, trace.columns().dur[row]);
     }
+
     if (!found || total <= most) continue;
     most = total;
     best = stream;
@@ -103,6 +105,7 @@ std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& 
   result.reserve(last - first);
   int64_t busy_until = std::numeric_limits<int64_t>::max();
   size_t place = 0;
+
   for (uint32_t const row : device.ops) {
     if (place == last) break;
     int64_t const start = device.start(row);
@@ -114,6 +117,7 @@ std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& 
                      ? device.end(row)
                      : std::max(busy_until, device.end(row));
   }
+
   return result;
 }
 

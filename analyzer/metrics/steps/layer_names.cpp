@@ -58,10 +58,12 @@ LayerName layer_of(std::string_view path, std::string_view number) {
       layer.stem += path[i++];
       continue;
     }
+
     layer.stem += 'N';
     layer.numbers.push_back(end - i <= kMostDigits ? parse(path.substr(i, end - i)) : 0);
     i = end;
   }
+
   layer.numbers.push_back(parse(number));
   if (layer.stem.size() > kMostStem) layer.stem.erase(0, layer.stem.size() - kMostStem);
   return layer;

@@ -110,9 +110,11 @@ size_t count_slow_start(std::vector<Period> const& periods) {
 int64_t steady_limit(std::span<Period const> periods) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   if (periods.size() < kFewestSteps) return kNoLimit;
+
   std::vector<int64_t> lengths;
   for (Period const& period : periods) lengths.push_back(period.when.length());
   std::sort(lengths.begin(), lengths.end());
+
   auto const at = [&](size_t quarters) {
     return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]);
   };
@@ -151,6 +153,7 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.exposed_late_ns += time.exposed_late_ns;
   device.exposed_copy_ns += time.exposed_copy_ns;
   device.unhidden_comm_ns += time.unhidden_comm_ns;
+
   for (size_t c = 0; c < device.unhidden.size(); ++c)
     device.unhidden[c] += time.unhidden_by_cause[c];
 }

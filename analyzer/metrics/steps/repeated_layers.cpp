@@ -72,16 +72,19 @@ Launches first_launches(DeviceOps const& device, std::span<HostStep const> stret
   RowView const rows = device.rows();
   Launches launches(stretches.size());
   size_t at = 0;
+
   for (uint32_t const row : device.ops) {
     int64_t const start = rows.start(row);
     while (at < stretches.size() && stretches[at].when.end <= start) ++at;
     if (at == stretches.size()) break;
+
     if (start < stretches[at].when.begin || launches[at] ||
         trace.kind(row) != model::EventKind::kKernel)
       continue;
     if (model::EventId const launch = rows.link(row); launch.valid())
       launches[at] = {rows.track(launch.value).value, trace.start(launch.value)};
   }
+
   return launches;
 }
 
@@ -93,12 +96,14 @@ std::vector<Numbers const*> numbers_of(Launches const& launches,
     if (!launches[i]) continue;
     auto const thread = threads.find(launches[i]->first);
     if (thread == threads.end()) continue;
+
     auto const& ranges = thread->second;
     auto const after = std::partition_point(
         ranges.begin(), ranges.end(),
         [&](LayerRange const& range) { return range.begin <= launches[i]->second; });
     if (after != ranges.begin()) result[i] = std::prev(after)->numbers;
   }
+
   return result;
 }
 
@@ -137,6 +142,7 @@ Changes changes_of(std::vector<Numbers const*> const& numbers) {
     ++changes.known;
     if (i == 0 || numbers[i - 1] == nullptr) continue;
     ++changes.pairs;
+
     auto const by = difference(*numbers[i - 1], *numbers[i]);
     bool const is_up = *numbers[i] > *numbers[i - 1];
     if (by == 0)

@@ -35,6 +35,7 @@ std::vector<uint32_t> outline_rows(model::Trace const& trace) {
   std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
   std::vector<bool> is_wanted(trace.event_count());
   auto const& columns = trace.columns();
+
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     EventKind const kind = columns.kind[row];
     bool const is_kept = kind == EventKind::kCollective || kind == EventKind::kCollectiveCall ||
@@ -44,6 +45,7 @@ std::vector<uint32_t> outline_rows(model::Trace const& trace) {
     if (kind == EventKind::kCollective && columns.link[row].valid())
       is_wanted[columns.link[row].value] = true;
   }
+
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < is_wanted.size(); ++row)
     if (is_wanted[row]) rows.push_back(row);

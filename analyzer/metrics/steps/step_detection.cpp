@@ -64,12 +64,14 @@ class PeriodContexts {
       uint64_t const second = other < ids_.size() ? uint64_t{ids_[other]} + 1 : 0;
       pairs.emplace_back(uint64_t{ids_[i]} << 32 | second, i);
     }
+
     std::sort(pairs.begin(), pairs.end());
     kinds_ = 0;
     for (size_t i = 0; i < pairs.size(); ++i) {
       if (i > 0 && pairs[i].first != pairs[i - 1].first) ++kinds_;
       ids_[pairs[i].second] = kinds_;
     }
+
     ++kinds_;
     context_ *= 2;
   }
@@ -93,6 +95,7 @@ class PeriodSearch {
     std::span<uint32_t const> const names =
         std::span(sequence_.names).subspan(first_, last_ - first_);
     PeriodContexts contexts(names, static_cast<uint32_t>(sequence_.name_hashes.size()));
+
     std::optional<KernelPeriod> best;
     for (size_t const context : kContexts) {
       if (context > 1) contexts.widen();
@@ -102,6 +105,7 @@ class PeriodSearch {
           static_cast<double>(best->covered()) >= kSureEnough * static_cast<double>(last_ - first_))
         break;
     }
+
     return best;
   }
 
@@ -127,6 +131,7 @@ class PeriodSearch {
   void split_at(std::span<uint32_t const> places) {
     size_t const total = last_ - first_;
     if (places.size() < kFewestRepeats || places.size() > total / kFewestKernels) return;
+
     stretches_.clear();
     for (size_t i = 0; i < places.size(); ++i) {
       size_t const begin = first_ + places[i],
@@ -134,9 +139,11 @@ class PeriodSearch {
       stretches_.push_back({hashes_.unordered(begin, end), static_cast<uint32_t>(begin),
                             static_cast<uint32_t>(end - begin)});
     }
+
     std::sort(stretches_.begin(), stretches_.end(), [](Stretch const& a, Stretch const& b) {
       return a.kernels != b.kernels ? a.kernels < b.kernels : a.begin < b.begin;
     });
+
     for (size_t begin = 0, end = 0; begin < stretches_.size(); begin = end) {
       while (end < stretches_.size() && stretches_[end].kernels == stretches_[begin].kernels) ++end;
       offer(std::span(stretches_).subspan(begin, end - begin));
@@ -149,6 +156,7 @@ class PeriodSearch {
   void offer(std::span<Stretch const> alike) {
     size_t const length = alike.front().length;
     if (alike.size() < kFewestRepeats || length < kFewestKernels) return;
+
     begins_.clear();
     for (size_t i = 0; i < alike.size(); ++i) {
       bool const follows = i > 0 && alike[i - 1].begin + length == alike[i].begin;
@@ -156,10 +164,12 @@ class PeriodSearch {
           i + 1 < alike.size() && alike[i].begin + length == alike[i + 1].begin;
       if (follows || is_followed) begins_.push_back(alike[i].begin);
     }
+
     size_t const covered = begins_.size() * length;
     if (begins_.size() < kFewestRepeats ||
         static_cast<double>(covered) < kLeastAlike * static_cast<double>(last_ - first_))
       return;
+
     KernelPeriod& period = periods_[length];
     if (covered > period.covered()) period = {length, begins_};
   }
@@ -175,6 +185,7 @@ class PeriodSearch {
     Content result;
     result.count.resize(sequence_.name_hashes.size());
     result.time_ns.resize(sequence_.name_hashes.size());
+
     size_t const begin = period.begins[period.begins.size() / 2];
     for (size_t i = begin; i < begin + period.length; ++i) {
       uint32_t const name = sequence_.names[i];
@@ -184,6 +195,7 @@ class PeriodSearch {
       add_saturated(result.total_ns, dur);
       result.updates += sequence_.is_update[name] ? 1 : 0;
     }
+
     return result;
   }
 
@@ -192,11 +204,13 @@ class PeriodSearch {
     Content const whole = content(longer), part = content(shorter);
     uint64_t times = std::numeric_limits<uint64_t>::max();
     int64_t new_ns = 0;
+
     for (size_t name = 0; name < part.count.size(); ++name) {
       if (part.count[name] > 0)
         times = std::min<uint64_t>(times, whole.count[name] / part.count[name]);
       if (part.count[name] == 0) add_saturated(new_ns, whole.time_ns[name]);
     }
+
     // It does not hold the shorter one several times: they are two views of the same.
     if (times < 2) return longer.covered() >= shorter.covered();
     if (part.updates > 0) return 2 * (whole.updates - times * part.updates) >= part.updates;
@@ -210,10 +224,12 @@ class PeriodSearch {
     auto const covers_more = [](KernelPeriod const* a, KernelPeriod const* b) {
       return a->covered() != b->covered() ? a->covered() > b->covered() : a->length < b->length;
     };
+
     std::sort(all.begin(), all.end(), covers_more);
     if (all.size() > kMostPeriods) all.resize(kMostPeriods);
     std::sort(all.begin(), all.end(),
               [](KernelPeriod const* a, KernelPeriod const* b) { return a->length < b->length; });
+
     KernelPeriod const* best = nullptr;
     for (KernelPeriod const* period : all)
       if (best == nullptr || is_step_of(*period, *best)) best = period;
@@ -236,6 +252,7 @@ std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin
   for (size_t i = 0; i < length; ++i)
     if (sequence.is_update[sequence.names[begin + i]]) updates.push_back(i);
   if (updates.empty()) return std::nullopt;
+
   size_t best = 0, longest = 0;
   for (size_t i = 0; i < updates.size(); ++i) {
     size_t const next = i + 1 < updates.size() ? updates[i + 1] : updates[0] + length;
@@ -243,6 +260,7 @@ std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin
     longest = next - updates[i];
     best = updates[i] + 1;
   }
+
   return best % length;
 }
 
@@ -252,6 +270,7 @@ size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequenc
   size_t const first = period.begins.front(), last = period.begins.back() + period.length;
   std::vector<int64_t> const idle = idle_before(device, sequence, first, last);
   size_t const every = (period.begins.size() + kStepsForIdle - 1) / kStepsForIdle;
+
   size_t best = 0;
   int64_t longest = -1;
   std::vector<int64_t> of_steps;
@@ -264,6 +283,7 @@ size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequenc
     longest = steady;
     best = i;
   }
+
   return best;
 }
 
@@ -315,6 +335,7 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
   // A stretch from the middle: the first ones may be of the warm-up.
   size_t const begin = period.begins[period.begins.size() / 2], length = period.length;
   SequenceHashes const cycle(cycle_of(sequence, begin, length), sequence.name_hashes);
+
   std::vector<size_t> starts;
   auto const after_update = after_updates(sequence, begin, length);
   bool const has_updates = after_update.has_value();
@@ -323,6 +344,7 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
   starts.push_back((length - begin % length) %
                    length);  // as the recording begins: profilers are switched on between steps
   starts.push_back(0);
+
   std::optional<StepPattern> best;
   uint64_t most = 0;
   for (size_t const at : starts) {
@@ -331,6 +353,7 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
     StepPattern const pattern{cycle.ordered(at + length - context, at + length), context,
                               hashes.unordered(begin, begin + length), length, has_updates};
     uint64_t const alike = count_alike(hashes, pattern, boundaries(sequence, hashes, pattern));
+
     // A step more or less at the ends is no reason for the worse place, unless nothing is left
     // then.
     bool const is_better = alike >= most + 2 * length || (alike == sequence.size() && most < alike);
@@ -338,6 +361,7 @@ std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence co
     best = pattern;
     most = alike;
   }
+
   return best;
 }
 
@@ -350,12 +374,14 @@ bool most_copy_out(DeviceOps const& device, std::vector<HostStep> const& steps) 
     if (trace.kind(row) != model::EventKind::kMemcpy) continue;
     if (trace.detail<model::CopyDetail>(row).direction != model::CopyDirection::kDeviceToHost)
       continue;
+
     int64_t const start = device.start(row);
     while (next < steps.size() && steps[next].when.end <= start) ++next;
     if (next == steps.size() || start < steps[next].when.begin) continue;
     ++copying;
     ++next;
   }
+
   return 2 * copying > steps.size();
 }
 
@@ -370,11 +396,13 @@ bool is_cut_from_more(KernelSequence const& sequence, SequenceHashes const& hash
     for (size_t k = places[i]; k < places[i + 1]; ++k) known[sequence.names[k]] = true;
     break;
   }
+
   auto const are_known = [&](size_t first, size_t last) {
     return std::all_of(sequence.names.begin() + static_cast<ptrdiff_t>(first),
                        sequence.names.begin() + static_cast<ptrdiff_t>(last),
                        [&](uint32_t name) { return known[name]; });
   };
+
   return are_known(0, places.front()) || are_known(places.back(), sequence.size());
 }
 
@@ -383,15 +411,18 @@ DetectedSteps steps_at(DeviceOps const& device, KernelSequence const& sequence,
   DetectedSteps result;
   result.pattern = pattern;
   result.kernels = sequence.size();
+
   std::vector<size_t> const places = boundaries(sequence, hashes, pattern);
   if (places.size() < 2) return result;
   result.alike = count_alike(hashes, pattern, places);
   std::vector<int64_t> begins = work_begins(device, sequence, places);
   if (places.back() == sequence.size()) begins.push_back(op_window(device).end);
+
   for (size_t i = 0; i + 1 < begins.size(); ++i)
     result.steps.push_back({{begins[i], std::max(begins[i], begins[i + 1])},
                             static_cast<int64_t>(i),
                             static_cast<int64_t>(i)});
+
   result.is_loop = pattern.updates || most_copy_out(device, result.steps) ||
                    is_cut_from_more(sequence, hashes, pattern, places);
   return result;
@@ -446,11 +477,13 @@ DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern c
   DetectedSteps best;
   best.kernels = sequence.size();
   if (sequence.size() < kFewestKernels * kFewestRepeats) return best;
+
   SequenceHashes const hashes(sequence.names, sequence.name_hashes);
   for (StepPattern const& pattern : known) {
     DetectedSteps found = steps_at(device, sequence, hashes, pattern);
     if (found.alike > best.alike) best = std::move(found);
   }
+
   if (static_cast<double>(best.alike) >= kSureEnough * static_cast<double>(sequence.size()))
     return best;
   size_t const searched = std::min(sequence.size(), kMostKernels),
@@ -458,6 +491,7 @@ DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern c
   std::optional<KernelPeriod> const period =
       PeriodSearch(device, sequence, hashes, first, first + searched).find();
   if (!period) return best;
+
   if (auto const pattern = pattern_of(device, sequence, hashes, *period)) {
     DetectedSteps found = steps_at(device, sequence, hashes, *pattern);
     if (found.alike > best.alike) best = std::move(found);
@@ -491,8 +525,10 @@ void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
     bool const is_new = pattern && std::find(known.begin(), known.end(), *pattern) == known.end();
     if (is_new && known.size() < kMostKnownPatterns) known.push_back(*pattern);
   }
+
   std::optional<StepPattern> const common = common_pattern(found);
   if (!common) return;
+
   uint64_t kernels = 0, alike = 0;
   bool is_loop = false;
   for (size_t d = 0; d < devices.size(); ++d) {
@@ -506,10 +542,12 @@ void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
     alike += found[d].alike;
     is_loop = is_loop || found[d].is_loop;
   }
+
   double const confidence = static_cast<double>(alike) / static_cast<double>(kernels);
   if (confidence < kLeastConfidence) return;
   if (!common->updates && take_layers(devices, found, confidence, steps)) return;
   if (!is_loop) return;
+
   steps.source = StepSource::kDetected;
   steps.confidence = confidence;
   for (size_t d = 0; d < devices.size(); ++d)

@@ -78,6 +78,7 @@ void skip_epoch(std::string_view& name) {
 /// long it took (Paddle: "[2.868 ms]"), the end of a range of numbers ("[0,4)").
 bool is_harmless(std::string_view rest) {
   if (rest.empty()) return true;
+
   constexpr std::string_view kOf = " of ";
   bool const is_count = rest.starts_with(kOf);
   if (is_count || rest.front() == '/' || rest.front() == ',') {
@@ -85,6 +86,7 @@ bool is_harmless(std::string_view rest) {
     if (!leading_number(rest)) return false;
     return rest.empty() || rest == "]" || rest == ")";
   }
+
   if (rest == "]" || rest == ")") return true;
   return rest.front() == '[' &&
          (rest.ends_with("ms]") || rest.ends_with("us]") || rest.ends_with(" s]"));

@@ -97,6 +97,7 @@ struct Agreement {
 Agreement agree(Sequence const& other, Sequence const& sequence, int64_t shift) {
   Agreement result{shift};
   std::vector<int64_t> apart;
+
   for (size_t i = 0, k = 0; i < sequence.laps.size() && k < other.laps.size();) {
     LapStep const shifted{sequence.laps[i].lap + shift, sequence.laps[i].number};
     if (shifted == other.laps[k]) {
@@ -108,6 +109,7 @@ Agreement agree(Sequence const& other, Sequence const& sequence, int64_t shift) 
       ++k;
     }
   }
+
   result.count = apart.size();
   if (!apart.empty()) result.apart_ns = middle_of(apart);
   return result;

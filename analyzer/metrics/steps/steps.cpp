@@ -207,12 +207,14 @@ bool begins_in_steps(DeviceOps const& device, std::vector<HostStep> const& steps
   if (std::any_of(device.ops.begin(), device.ops.end(),
                   [&](uint32_t row) { return rows.link(row).valid(); }))
     return false;
+
   int32_t last = -1;
   auto const inside = std::count_if(device.ops.begin(), device.ops.end(), [&](uint32_t row) {
     int32_t const at = step_at(steps, rows.start(row), last);
     last = std::max(last, at);
     return at >= 0;
   });
+
   return 2 * static_cast<size_t>(inside) > device.ops.size();
 }
 

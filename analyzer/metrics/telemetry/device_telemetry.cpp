@@ -28,14 +28,17 @@ Curve curve_of(DeviceOps const& device, DeviceCounter const& source, int64_t end
   Curve curve;
   model::Trace const& trace = device.trace();
   model::Trace::Rows const rows = trace.rows_of(source.track);
+
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     if (trace.kind(row) != EventKind::kSample) continue;
     double const value = trace.detail<model::SampleDetail>(row).value * source.meaning.scale;
     if (!std::isfinite(value)) continue;
+
     int64_t const begin = device.start(row);
     if (!curve.empty()) curve.back().when.end = begin;
     curve.push_back({{begin, std::max(begin, end)}, value});
   }
+
   std::erase_if(curve, [](Held const& held) { return held.when.begin >= held.when.end; });
   return curve;
 }

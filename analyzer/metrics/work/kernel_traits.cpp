@@ -33,6 +33,7 @@ bool names_instruction(std::string_view name) {
       if (at == 0 || kTypes.find(name[at - 1]) == std::string_view::npos ||
           (end < name.size() && is_digit(name[end])))
         continue;
+
       if (at == 1 || (!is_letter(name[at - 2]) && !is_digit(name[at - 2]))) return true;
     }
   }
@@ -84,6 +85,7 @@ bool is_matrix_kernel_of_plain_cores(std::string_view name) {
                                                              "dgrad_engine",
                                                              "dgrad_alg1_engine",
                                                              "wgrad_alg1_nd_float"};
+
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return has_word_begin(name, word); }) ||
          has_any(name, kParts);
@@ -122,10 +124,12 @@ bool has_tensor_cores(std::string_view device) {
       "V100",  "V100S", "T4",  "A2",   "A10",  "A10G", "A16",   "A30",  "A40",  "A100",
       "A100X", "A800",  "H20", "H100", "H200", "H800", "GH200", "B100", "B200", "B300",
       "GB200", "GB300", "L4",  "L20",  "L40",  "L40S", "RTX",   "GB10"};
+
   for (size_t at = 0; at < device.size();) {
     auto const is_part = [](char c) { return is_letter(c) || is_digit(c); };
     size_t end = at;
     while (end < device.size() && is_part(device[end])) ++end;
+
     std::string_view const word = device.substr(at, end - at);
     if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
     at = end + 1;

@@ -172,14 +172,17 @@ class SerializedFinder {
     if (before.row == kNoRow || before.when.end > when.begin ||
         when.begin - before.when.end >= kStartsAtOnceNs)
       return std::nullopt;
+
     uint64_t const blocks = known_blocks(device_.trace(), row);
     if (blocks == 0 || blocks >= multiprocessors_) return std::nullopt;
     uint64_t const blocks_before = known_blocks(device_.trace(), before.row);
     if (blocks_before == 0 || blocks_before > multiprocessors_ - blocks) return std::nullopt;
+
     auto const launch = device_.launch_of(row);
     if (!launch) return std::nullopt;
     int64_t const ready = std::max({device_.end(*launch), own.end, before.when.begin});
     int64_t const length = std::min(before.when.end - ready, when.length());
+
     if (length <= 0 || follows_stream_wait(row) || !is_free_to_follow(row, own.last_row))
       return std::nullopt;
     return Interval{before.when.end - length, before.when.end};

@@ -1,7 +1,7 @@
 // apparent-bandwidth: large collectives take so long that links look slow, but some of their ranks
-// were not recorded. How long a rank waits for the missing ones is part of what it takes: so bytes
-// over time is a lower bound of what the links carry, and whether they are slow or the others late
-// cannot be told. No cost for the same reason.
+// were not recorded. The time includes waiting for the missing ranks, so bytes over time is a lower
+// bound of the bandwidth. The recording does not show whether the links are slow or the others
+// late. The finding has no cost for the same reason.
 #include <algorithm>
 
 #include "analyzer/metrics/communication/collectives.h"
@@ -27,7 +27,7 @@ struct ApparentBandwidth {
   std::vector<Finding::Evidence> evidence;
 };
 
-/// Over measured collectives of which a participant is missing and the size is known.
+/// Over measured collectives of known size with a missing participant.
 ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& device) {
   ApparentBandwidth seen;
   for (CollectiveStats const& collective : input.facts.collectives) {

@@ -1,6 +1,6 @@
 // exposed-communication: devices move data between each other while nothing computes. Cost: exposed
-// communication less the part in which the device only waited for its peers (rule straggler) and
-// what slow links cost (rule slow-link), per step, of the device that loses most.
+// communication per step, on the device that loses most. It excludes time in which the device only
+// waited for its peers (rule straggler), and the cost of slow links (rule slow-link).
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"

@@ -24,7 +24,7 @@ class ConnectedParts {
   }
 
   [[nodiscard]] uint32_t of(uint32_t node) const { return part_[node]; }
-  /// By part: whether no edge leaves it.
+  /// Whether no edge leaves a part, by part.
   [[nodiscard]] std::vector<bool> are_last() const {
     std::vector<bool> last(parts_, true);
     for (uint32_t node = 0; node < edges_.size(); ++node)
@@ -45,6 +45,7 @@ class ConnectedParts {
     path_.pop_back();
     if (!path_.empty()) lowest_[path_.back()] = std::min(lowest_[path_.back()], lowest_[node]);
     if (lowest_[node] != number_[node]) return;
+
     uint32_t member = kNone;
     do {
       member = open_.back();
@@ -61,6 +62,7 @@ class ConnectedParts {
         leave(node);
         continue;
       }
+
       uint32_t const to = edges_[node][next_[node]++];
       if (number_[to] == kNone) {
         enter(to);
@@ -77,7 +79,7 @@ class ConnectedParts {
   uint32_t count_ = 0, parts_ = 0;
 };
 
-/// Ranks of the job for which the others wait; empty when that cannot be told.
+/// Ranks of the job for which the others wait; empty if unknown.
 std::set<int32_t> culprits_of(model::Run const& run, Hung const& hung) {
   std::set<int32_t> culprits;
   auto const add = [&](std::vector<int32_t> const& indices) {
@@ -194,6 +196,7 @@ std::vector<Suspect> find_suspects(model::Run const& run) {
     for (int32_t const index : waiting_in(suspect.hung))
       suspect.waiting.insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
   }
+
   follow_culprits(suspects);
   find_crossed_calls(suspects);
   return suspects;

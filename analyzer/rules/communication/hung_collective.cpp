@@ -1,8 +1,8 @@
-// hung-collective: a collective that some ranks called had not ended when the recordings did. Of a
-// communicator only the lowest number is looked at that a rank had called and not completed: what
-// was called behind it waits for it, however far ahead each host was. Recordings also end while all
-// is well: a call hangs when it took much longer than calls took before. Of recordings that tell
-// how far calls came (CollectiveState). Several communicators hang when one rank does: a finding
+// hung-collective: a collective that some ranks called had not ended when the recordings did. For
+// each communicator only the lowest number counts that a rank called and did not complete. Later
+// calls wait for it, however far ahead each host was. Recordings also end while all is well: a call
+// hangs when it took much longer than calls took before. Only recordings that report how far calls
+// came are examined (CollectiveState). Several communicators hang when one rank does: a finding
 // names a set of culprits that wait for no other rank (hung_causes.h), with a collective in which
 // others wait for them.
 #include <algorithm>
@@ -39,6 +39,7 @@ std::string named_ranks(std::vector<int32_t> const& ranks) {
 /// empty when all do the same.
 std::string different_operations(model::Run const& run, Hung const& hung) {
   if (!hung.is_mixed) return {};
+
   std::map<std::pair<model::CollectiveOp, std::string>, std::vector<int32_t>> ranks_of;
   for (HungCall const& call : hung.calls) {
     std::string kind = model::to_string(call.detail.op);
@@ -49,6 +50,7 @@ std::string different_operations(model::Run const& run, Hung const& hung) {
     ranks_of[{call.detail.op, kind}].push_back(
         run.ranks[static_cast<size_t>(call.rank_index)].trace.info().rank);
   }
+
   std::string text;
   for (auto const& [kind, ranks] : ranks_of)
     text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", kind.second, named_ranks(ranks));
@@ -73,6 +75,7 @@ std::vector<Suspect> suspects_in_order(model::Run const& run) {
                       -std::ssize(suspect.causes), suspect.held.size(), suspect.hung.first_call(),
                       suspect.hung.key);
   };
+
   std::sort(suspects.begin(), suspects.end(),
             [&](Suspect const& a, Suspect const& b) { return order(a) < order(b); });
   return suspects;
@@ -84,12 +87,14 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
   for (Suspect const& suspect : suspects) {
     if (suspect.is_explained() || chosen.size() == kMostHungFindings) continue;
     if (!suspect.has_cause() && !chosen.empty()) continue;
+
     bool const is_told_already =
         std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
           return !suspect.hung.is_mixed && is_part_of(suspect.causes, other->causes);
         });
     if (!is_told_already) chosen.push_back(&suspect);
   }
+
   return chosen;
 }
 
@@ -97,6 +102,7 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
 std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& chosen) {
   std::string text;
   size_t named = 0, more = 0;
+
   for (bool const with_causes : {true, false}) {
     for (Suspect const& suspect : suspects) {
       bool const has_them = !suspect.causes.empty() && is_part_of(suspect.causes, chosen.causes);
@@ -108,10 +114,11 @@ std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& ch
       text += fmt::format("{}{}", named++ > 0 ? ", " : "", suspect.hung.group);
     }
   }
+
   return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
-/// The first rank's, but of those that most ranks made.
+/// The first rank's call among the calls that most ranks made.
 HungCall const& steady_call(Hung const& hung) {
   auto const found = std::find_if(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
     return !contains(hung.odd, call.rank_index);
@@ -137,6 +144,7 @@ Suspect const* find_suspect(std::vector<Suspect> const& suspects, HungKey key) {
 std::string places_of_held(std::vector<Suspect> const& suspects, Suspect const& suspect) {
   std::map<HungKey, std::vector<int32_t>> ranks_in;
   for (auto const& [rank, key] : suspect.held) ranks_in[key].push_back(rank);
+
   std::string text;
   size_t named = 0;
   for (auto const& [key, ranks] : ranks_in) {
@@ -155,6 +163,7 @@ std::string names_of_circle(std::vector<Suspect> const& suspects, Suspect const&
     Suspect const* const other = find_suspect(suspects, key);
     if (other == nullptr || named == kMostNamedGroups) continue;
     text += fmt::format("{}{}", named++ > 0 ? ", " : "", name_of(other->hung));
+
     std::vector<int32_t> const waiting(other->waiting.begin(), other->waiting.end());
     std::vector<int32_t> const causes(other->causes.begin(), other->causes.end());
     if (!causes.empty())

@@ -36,8 +36,7 @@ struct Recording {
 /// What a rank's recording has of a communicator.
 struct CallSpan {
   uint64_t last = 0,
-           completed =
-               0;  ///< the highest sequence numbers: of all calls, and of those that are completed
+           completed = 0;  ///< the highest sequence numbers: of all calls, and of completed ones
   int64_t last_call = INT64_MIN;  ///< when the last call was made
   int32_t rank = -1;              ///< in the communicator
 };
@@ -134,6 +133,7 @@ class HungCollectives {
     find_lowest();
     if (lowest_.empty()) return {};
     collect_calls();
+
     std::vector<Hung> found;
     for (auto& [communicator, pending] : lowest_) {
       Hung hung = examine({communicator, pending.lowest}, std::move(pending.calls));
@@ -159,6 +159,7 @@ class HungCollectives {
       model::RankTrace const& rank = run_.ranks[static_cast<size_t>(r)];
       for (uint32_t row = 0; row < rank.trace.event_count(); ++row) {
         if (rank.trace.kind(row) != EventKind::kCollectiveCall) continue;
+
         auto const& detail = rank.trace.detail<CollectiveDetail>(row);
         if (is_numbered(detail))
           visit(HungCall{
@@ -177,6 +178,7 @@ class HungCollectives {
       span.last = std::max(span.last, detail.sequence);
       span.last_call = std::max(span.last_call, call.when.begin);
       span.rank = detail.rank;
+
       Recording& recording = recordings_.at(call.rank_index);
       recording.begin = std::min(recording.begin, call.when.begin);
       if (!is_completed(detail)) return;
@@ -184,15 +186,16 @@ class HungCollectives {
       recording.longest_ns =
           std::max(recording.longest_ns.value_or(0), call.when.end - call.when.begin);
     });
+
     for (auto const& [communicator, spans] : spans_) {
       uint64_t& lowest = called_by_all_.try_emplace(communicator, UINT64_MAX).first->second;
       for (auto const& [rank, span] : spans) lowest = std::min(lowest, span.last);
     }
   }
 
-  /// A communicator's operations run one after the other: what lies before one that the rank
-  /// completed is over, whatever its entry says (PyTorch does not watch operations that a CUDA
-  /// graph launches). If no entry records an end, an operation that all ranks have called is over.
+  /// A communicator's operations run one after the other. A rank that completed one has finished
+  /// all before it, whatever their entries say (PyTorch does not watch operations that a CUDA graph
+  /// launches). If no entry records an end, an operation that all ranks have called is over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
     if (is_told(detail))
@@ -222,6 +225,7 @@ class HungCollectives {
     for_each_call([&](HungCall call) {
       auto const found = lowest_.find(call.detail.communicator);
       if (found == lowest_.end()) return;
+
       Pending& pending = found->second;
       if (call.detail.sequence == pending.lowest) {
         if (is_over(call)) call.detail.state = CollectiveState::kCompleted;
@@ -324,7 +328,7 @@ class HungCollectives {
         return counts->completed >= hung.key.second ? Place::kPast : Place::kOther;
 
     if (span != spans.end() || has_all) return Place::kMissing;
-    // Of others the calls of this group may have been overwritten.
+    // Other recordings may have overwritten the calls of this group.
     bool const knows_that_time = holds_active_alone || recording.begin <= hung.first_call();
     return is_member && knows_that_time ? Place::kMissing : Place::kOther;
   }
@@ -372,8 +376,8 @@ class HungCollectives {
       furthest_ns = std::max(furthest_ns, callers.end - callers.begin);
     return furthest_ns;
   }
-  /// Where nobody tells of ends: a rank made calls behind it for so long that it cannot have waited
-  /// in it.
+  /// Used where no recording reports ends: the rank made later calls for so long that it cannot
+  /// have waited in this one.
   [[nodiscard]] bool goes_on_untold(Hung const& hung) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
@@ -382,7 +386,7 @@ class HungCollectives {
     });
   }
 
-  /// By each recording's own end: recordings end at different times.
+  /// Compared with each recording's own end: recordings end at different times.
   [[nodiscard]] bool is_overdue(Hung const& hung) const {
     bool const waits = std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
       Recording const& own = recordings_.at(call.rank_index);
@@ -391,6 +395,7 @@ class HungCollectives {
       return is_told(call.detail) && !is_completed(call.detail) &&
              (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
     });
+
     if (waits) return true;
     // A rank that is missing: by how far ranks were behind each other before.
     int64_t const furthest_ns = furthest_apart(hung.key.first);

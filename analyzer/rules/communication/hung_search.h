@@ -42,7 +42,7 @@ struct Hung {
   std::vector<int32_t>
       past;  ///< rank indices that are known to have completed it, though their entry of it is gone
   std::set<int32_t>
-      without_record;  ///< ranks of the job, members of the communicator, of which nothing is known
+      without_record;  ///< ranks of the job, members of the communicator, without a recording
   size_t count_without_record = 0;  ///< with those whose number in the job is not known
   size_t numbers = 0;               ///< that are not completed
   std::string group;                ///< the communicator's name; empty where none is known
@@ -77,10 +77,10 @@ struct Hung {
     for (HungCall const& call : calls) first = std::min(first, call.when.begin);
     return first;
   }
-  /// Nothing when all may be well. A call that is not overdue may be under way, and one that went
-  /// on elsewhere has ended since: the recordings are of different times. A rank that is missing
-  /// where nothing went on is told nevertheless, as a warning: hosts that wait in a call that hangs
-  /// often do nothing more that would tell for how long.
+  /// Nothing when all may be well. A call that is not overdue may be under way. One that went on
+  /// elsewhere has ended since: the recordings are of different times. A missing rank is reported
+  /// as a warning even if nothing went on. Hosts that wait in a hanging call often do nothing more
+  /// that would show for how long.
   [[nodiscard]] std::optional<Severity> severity() const {
     if (differs() || (is_overdue && has_culprit_if_overdue())) return Severity::kCritical;
     bool const may_hang = is_overdue || ((has_culprit() || is_mixed) && !went_on);

@@ -1,8 +1,8 @@
 // load-imbalance: devices wait for each other because now this one has more to compute and now that
-// one. Cost: of the exposed waiting, what compute causes
-// (metrics/communication/wait_attribution.h), per step, as a mean over the devices: were the work
-// shared evenly, each synchronizing collective would come after the mean instead of the longest
-// compute, and that is what they would gain.
+// one. Cost: the exposed waiting that compute causes (metrics/communication/wait_attribution.h),
+// per step, as a mean over the devices. With work shared evenly, each synchronizing collective
+// would come after the mean compute instead of the longest, and the devices would gain the
+// difference.
 #include <algorithm>
 
 #include "analyzer/rules/host/host_costs.h"
@@ -11,8 +11,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Equal work on equal devices varies by a per cent or two, and the longest of some devices is a
-/// little longer still: below this share of a step there is no telling uneven work from chance.
+/// Equal work on equal devices varies by 1 to 2 %, and the longest of some devices is a little
+/// longer still. Below this share of a step, uneven work cannot be distinguished from chance.
 constexpr double kLeastImbalance = 0.05;
 
 /// Another rule tells where this waiting comes from.

@@ -6,7 +6,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// An op that begins so soon after the one before it on its stream was queued behind it; a device
+/// An op that begins so soon after the one before it on its stream was queued behind it. A device
 /// that computes nothing for less than this waits for no message, but launches.
 constexpr int64_t kQueuedBehindNs = 10'000;
 /// What a message is exposed for less than this share of its time are the gaps between kernels that
@@ -30,7 +30,7 @@ class DeviceReplay {
  public:
   explicit DeviceReplay(MeasuredDevice const& device) : device_(device) {}
 
-  /// By how much sooner the op begins.
+  /// How much sooner the op begins.
   int64_t begin(CollectiveStats::Participant const& op) {
     enter(op.when.begin);
     Stream const& stream = stream_of(op.track);
@@ -42,15 +42,18 @@ class DeviceReplay {
     enter(op.when.end - 1);
     Stream& stream = stream_of(op.track);
     if (op.when.end > stream.end) stream = {op.track, op.when.end, sooner};
+
     int64_t const exposed = op.exposed_late_ns + op.exposed_transfer_ns;
     int64_t const waited = exposed - waited_since(op.when.begin);
     auto const least = static_cast<int64_t>(kLeastWaited * static_cast<double>(op.when.length()));
     if (waited <= std::max(kQueuedBehindNs, least)) return;  // compute hid its end
+
     if (gaps_.empty() || op.when.end - waited > gaps_.back().when.end + kQueuedBehindNs) {
       int64_t const before = gaps_.empty() ? 0 : gaps_.back().sum;
       gaps_.push_back({{op.when.end - waited, op.when.end - waited}, before});
       ready_sooner_ = sooner_;
     }
+
     Gap& gap = gaps_.back();
     gap.sum += std::max<int64_t>(0, op.when.end - gap.when.end);
     gap.when.end = std::max(gap.when.end, op.when.end);
@@ -121,6 +124,7 @@ std::vector<ReplayEvent> replay_events(RuleInput const& input) {
     participants += collective.participants.size();
   if (participants > kMostReplayed) return {};
   events.reserve(2 * participants);
+
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
     auto const& all = input.facts.collectives[c].participants;
     for (uint32_t p = 0; p < all.size(); ++p) {
@@ -128,6 +132,7 @@ std::vector<ReplayEvent> replay_events(RuleInput const& input) {
       events.push_back({all[p].when.end, c, p & kPlaceBits, 0});
     }
   }
+
   std::sort(events.begin(), events.end(),
             [](ReplayEvent const& a, ReplayEvent const& b) { return a.key() < b.key(); });
   return events;
@@ -152,9 +157,9 @@ std::vector<int64_t> replay_with_shorter(RuleInput const& input,
                : &devices[static_cast<size_t>(at - input.measured.begin())];
   };
 
-  // By how much sooner each collective would end: as much as the last to come does, and as it is
-  // shorter. Who came earlier is the last one only when the others come earlier by more than it
-  // waited.
+  // How much sooner each collective would end: as much as its last participant comes, plus as much
+  // as it is shorter. An earlier participant becomes the last one only when the others come earlier
+  // by more than it waited.
   std::vector<int64_t> sooner(input.facts.collectives.size(), INT64_MAX);
 
   for (ReplayEvent const& event : events) {

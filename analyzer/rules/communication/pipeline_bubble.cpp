@@ -10,14 +10,14 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// With four micro-batches a stage the bubble of equal stages is below a fifth of the step, and
-/// twice as many, each half as large, lose about as much to their smaller kernels: no fault then.
+/// With four micro-batches a stage the bubble of equal stages is below a fifth of the step. Twice
+/// as many, each half as large, lose about as much to their smaller kernels: no fault then.
 constexpr uint32_t kMicroBatchesPerStage = 4;
 /// Stages are whole layers, messages take time: a bubble up to so many times the ideal one is that
 /// of its schedule.
 constexpr double kAboutIdeal = 1.5;
 /// A stage with so much more compute than the mean makes all others wait as long in every
-/// micro-batch; a tenth is about a layer of a stage of ten, and less cannot be moved.
+/// micro-batch. A tenth is about one layer of a stage of ten; less cannot be moved.
 constexpr double kUnequalStages = 1.1;
 
 MeasuredDevice const* stage_device(RuleInput const& input, DeviceRef ref) {
@@ -57,10 +57,10 @@ Severity bubble_severity(PipelineStats const& pipeline, double share) {
   return has_enough ? Severity::kInfo : Severity::kWarning;
 }
 
-/// What twice the micro-batches, and equal stages where they are unequal, save of the step. The
-/// schedule waits for (p - 1) / m of what a stage computes, so twice as many micro-batches halve
-/// that; beyond it a pipeline waits for its slowest stage, which can give no more than its excess
-/// over the mean.
+/// Share of the step that twice the micro-batches save, and equal stages where they are unequal.
+/// The schedule waits for (p - 1) / m of what a stage computes, so twice as many micro-batches
+/// halve that. Beyond it a pipeline waits for its slowest stage, which can give no more than its
+/// excess over the mean.
 double gain_of_remedies(PipelineStats const& pipeline, double bubble, bool is_unequal) {
   double const of_schedule = std::min(bubble, pipeline.ideal_share);
   double step = 1;

@@ -1,7 +1,8 @@
 // slow-link: messages of the same operation and size take clearly longer on one link (two devices,
-// or a communicator) than on the others, or than usual on one of several links now and then. Cost:
-// what a step would be shorter if they took as long as the others' (message_replay.h), on the
-// device that is exposed to them most, and no more than it is exposed to what they take longer.
+// or a communicator) than on the others. Or one of several links takes longer than usual now and
+// then. Cost: how much shorter a step would be if they took as long as the others'
+// (message_replay.h). It is taken on the device that is exposed to them most, and is at most what
+// their excess exposes there.
 #include <algorithm>
 #include <tuple>
 
@@ -16,7 +17,8 @@ namespace {
 /// Medians of equal links agree within some per cent; half as long again is another link, or a
 /// shared one.
 constexpr double kSlowLink = 1.5;
-/// Of two links alone there is no telling which of them is unusual, unless one has less than half.
+/// With two links alone it is unknown which one is unusual, unless one takes more than twice as
+/// long.
 constexpr double kSlowOfTwo = 2;
 /// A median of fewer messages is chance.
 constexpr size_t kFewestOfLink = 4;
@@ -54,8 +56,8 @@ MeasuredDevice const* link_device(RuleInput const& input, DeviceRef ref) {
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
-/// Whether a message is so small that its time is latency, by the line through those of its
-/// communicator and operation: then it says nothing of the link, but of whatever delayed its start.
+/// Whether a message is so small that its time is latency, by the line through the messages of its
+/// communicator and operation. Its time then shows only what delayed its start, not the link.
 bool is_latency(RuleInput const& input, CollectiveStats const& facts) {
   auto const fit =
       std::find_if(input.facts.links.begin(), input.facts.links.end(), [&](LinkFit const& line) {
@@ -65,8 +67,8 @@ bool is_latency(RuleInput const& input, CollectiveStats const& facts) {
          static_cast<double>(facts.bytes) < fit->half_bandwidth_bytes;
 }
 
-/// By kind, link, transfer: those that are whole and begin in measured time on all devices that are
-/// measured.
+/// Samples by kind, link and transfer: whole messages that begin in measured time on all measured
+/// devices.
 std::vector<LinkSample> link_samples(RuleInput const& input) {
   std::vector<LinkSample> samples;
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
@@ -137,8 +139,8 @@ int64_t median_of_others(std::vector<int64_t> const& sorted, int64_t own) {
   return sorted[middle] < own ? sorted[middle] : sorted[middle + 1];
 }
 
-/// Of links that carry the same kind of messages, those that are slower than the others, and those
-/// that are slow at times.
+/// Finds links that are slower than others with the same kind of messages, and links that are slow
+/// at times.
 void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) {
   std::vector<int64_t> medians;
   for (Link const& link : links)
@@ -169,6 +171,7 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
   std::vector<Slowness> slow;
   auto const kind = [](LinkSample const& s) { return s.kind(); };
   auto const link = [](LinkSample const& s) { return s.link(); };
+
   std::vector<Link> links;
   for_each_stretch(samples.data(), samples.data() + samples.size(), kind,
                    [&](LinkSample const* first, LinkSample const* last) {
@@ -179,6 +182,7 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
                                       });
                      compare_links(links, slow);
                    });
+
   return slow;
 }
 
@@ -242,14 +246,17 @@ int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow,
 void name_link(Finding& finding, RuleInput const& input, Link const& link) {
   CollectiveStats const& facts = input.facts.collectives[link.first->collective];
   finding.subjects.emplace_back("op", model::to_string(link.first->op));
+
   if (!model::is_point_to_point(facts.op)) {
     finding.subjects.emplace_back("communicator", fmt::format("{:#x}", facts.communicator));
     return;
   }
+
   auto const [a, b] = std::minmax(facts.participants[0].ref, facts.participants[1].ref);
   auto const rank = [&](DeviceRef ref) {
     return input.run.ranks[static_cast<size_t>(ref.rank_index)].trace.info().rank;
   };
+
   if (a.rank_index == b.rank_index) {
     finding.subjects.emplace_back("devices", fmt::format("{}, {}", a.device, b.device));
   } else {

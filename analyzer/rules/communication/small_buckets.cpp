@@ -1,7 +1,7 @@
 // small-buckets: collectives are so small that most of their time is latency. Cost: the latency
-// that would be saved if those of a step went as one, alpha × (count − 1), per step, and never more
-// than the communication that is exposed: hidden latency costs nothing. Still a ceiling: of the
-// exposed part, some is transfer.
+// saved if the collectives of a step went as one, alpha × (count − 1), per step. It is at most the
+// exposed communication: hidden latency costs nothing. Still a ceiling: some of the exposed part is
+// transfer.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -35,8 +35,8 @@ MeasuredDevice const* measured_device(RuleInput const& input, DeviceRef ref) {
   return nullptr;
 }
 
-/// Of communicators and operations without a fit: where small messages of very different sizes take
-/// no longer the larger they are, all of their time is latency.
+/// Lines for communicators and operations without a fit. If small messages of very different sizes
+/// take no longer the larger they are, all of their time is latency.
 std::vector<LinkFit> lines_of_latency(RuleInput const& input) {
   struct Group {
     std::vector<int64_t> transfers;

@@ -55,7 +55,7 @@ int64_t longest_wait(CollectiveStats const& collective) {
   return longest;
 }
 
-/// Of all measured collectives of the victim, and of those of each of its periods.
+/// Waits of the victim in its measured collectives: in all, and in each of its periods.
 struct Blames {
   Blame all;
   std::vector<Blame> by_period;
@@ -108,6 +108,7 @@ std::optional<double> compute_ratio(RuleInput const& input, DeviceRef straggler)
     } else {
       others.push_back(device.per_step(device.compute_ns));
     }
+
   if (others.empty()) return std::nullopt;
   double const median = lower_median(others);
   return median > 0 ? std::optional(own / median) : std::nullopt;
@@ -170,12 +171,15 @@ void add_cause(Finding& finding, std::vector<WaitStats> const& waits, DeviceRef 
   std::array<double, kStragglerCauses> by_cause{};
   for (WaitStats const& row : waits)
     if (row.ref == straggler) by_cause[cause_of_late(row)] += static_cast<double>(row.exposed_ns);
+
   auto const most =
       static_cast<size_t>(std::max_element(by_cause.begin(), by_cause.end()) - by_cause.begin());
   if (most == kByNothingKnown || by_cause[most] == 0) return;
+
   double const total = std::accumulate(by_cause.begin(), by_cause.end(), 0.0);
   finding.metrics.emplace_back("cause_share", by_cause[most] / total);
   finding.subjects.emplace_back("cause", kStragglerCauseNames[most]);
+
   if (most != kByHost && most != kByInput) return;
   for (WaitStats const& row : waits) {  // the row that costs most comes first
     if (row.ref != straggler || cause_of_late(row) != most || row.host_op.empty()) continue;
@@ -255,7 +259,7 @@ MeasuredDevice const* measured_device_of(RuleInput const& input, DeviceRef ref) 
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
-/// Of the stage of a pipeline that computes most, against the median of the others in the same
+/// The stage of a pipeline that computes most, compared with the median of the others in the same
 /// step.
 struct LongStage {
   MeasuredDevice const* device = nullptr;
@@ -275,6 +279,7 @@ std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineStats const& 
   for (size_t s = 0; s < pipeline.stages.size(); ++s) {
     DeviceRef const ref = pipeline.stages[s].ref;
     MeasuredDevice const* const device = measured_device_of(input, ref);
+
     auto const& steps = input.facts.steps;
     auto step = std::partition_point(steps.begin(), steps.end(),
                                      [&](StepStats const& f) { return f.ref < ref; });
@@ -282,6 +287,7 @@ std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineStats const& 
       if (!step->warmup && device->is_measured(step->window.begin))
         loads.push_back({step->step, s, step->time.compute_ns});
   }
+
   std::sort(loads.begin(), loads.end(), [](StageLoad const& a, StageLoad const& b) {
     return std::tie(a.step, a.stage) < std::tie(b.step, b.stage);
   });

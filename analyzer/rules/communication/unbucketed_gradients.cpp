@@ -26,19 +26,22 @@ struct Reductions {
   std::vector<Finding::Evidence> evidence;
 };
 
-/// The device's measured all-reduces of which the size is unknown.
+/// The device's measured all-reduces of unknown size.
 Reductions reductions_of(RuleInput const& input, MeasuredDevice const& device) {
   Reductions reductions;
   for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.op != model::CollectiveOp::kAllReduce || collective.bytes > 0) continue;
+
     for (auto const& own : collective.participants) {
       if (own.ref != device.ref || !device.is_measured(own.when.begin)) continue;
+
       int64_t const transfer = own.when.length() - own.wait_ns;
       reductions.transfers.push_back(transfer);
       if (transfer <= kShortReductionNs) reductions.short_ns += transfer;
       reductions.evidence.push_back({device.ref, own.when, own.track.value});
     }
   }
+
   return reductions;
 }
 

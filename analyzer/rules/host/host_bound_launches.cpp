@@ -1,8 +1,8 @@
 // host-bound-launches: devices are idle because the host launches too late, busy with something
-// else. Cost: idle time with cause `launch_starved`, without what follows a blocking sync (rule
-// blocking-sync), or is nothing but the cost of launching kernels that are too short (rule
-// launch-latency). Where few long gaps hold most of it, and in most of these the host was in one
-// range or call, that one is named: making launches cheaper would not help.
+// else. Cost: idle time with cause `launch_starved`. It excludes idle time after a blocking sync
+// (rule blocking-sync), and the mere cost of launching kernels that are too short (rule
+// launch-latency). The finding names the range or call in which the host was for most of the few
+// long gaps that hold most of it: cheaper launches would not help.
 #include <algorithm>
 #include <functional>
 
@@ -67,6 +67,7 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
   std::vector<std::vector<bool>> launch_cost;
   for (MeasuredDevice const& device : input.measured)
     launch_cost.push_back(launch_cost_gaps(input, device));
+
   auto const counts = [&](MeasuredDevice const& device, size_t place) {
     std::vector<bool> const& is_launch_cost =
         launch_cost[static_cast<size_t>(&device - input.measured.data())];
@@ -74,9 +75,11 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
     return device.gaps.cause(place) == IdleCause::kLaunchStarved &&
            !is_way_from_sync(device, place);
   };
+
   auto finding = find_idle_cost("host-bound-launches", input, kWarningShare,
                                 {IdleCause::kLaunchStarved}, counts);
   if (!finding) return;
+
   name_long_work(input, counts, *finding);
   findings.push_back(std::move(*finding));
 }

@@ -35,6 +35,7 @@ MeanStep steady_step(HostStats const& host) {
     add_saturated(mean.input_ns, step.input_ns);
     ++mean.steps;
   }
+
   if (mean.steps == 0) return mean;
   mean.step_ns /= static_cast<int64_t>(mean.steps);
   mean.input_ns /= static_cast<int64_t>(mean.steps);
@@ -47,17 +48,19 @@ Finding make_host_finding(char const* rule, HostStats const& host, MeanStep cons
   finding.rule = rule;
   finding.where = DeviceRef{host.rank_index, kHostDevice};
   finding.cost_ns_per_step = cost_ns;
+
   auto const step = static_cast<double>(mean.step_ns);
   auto const cost = static_cast<double>(cost_ns);
   if (cost < step) finding.gain_ceiling = step / (step - cost) - 1;
   double const share = step > 0 ? cost / step : 0;
   finding.severity = severity_of_share(share);
+
   finding.metrics = {
       {"share", share}, {"step_ns", step}, {"steps", static_cast<double>(mean.steps)}};
   return finding;
 }
 
-/// Of the ranges that are waits for data, the one with most time in steps.
+/// The range with most time in steps among the ranges that wait for data.
 HostRangeStats const* longest_wait(HostStats const& host) {
   HostRangeStats const* longest = nullptr;
   for (HostRangeStats const& range : host.ranges) {
@@ -87,6 +90,7 @@ std::string role_of(std::string_view name) {
     else if (role.empty() || role.back() != '#')
       role += '#';
   }
+
   bool const is_of_rank =
       role.find("rank #") != std::string::npos || role.find("rank#") != std::string::npos;
   return is_of_rank && role.find("compute") != std::string::npos ? role : std::string();
@@ -98,10 +102,12 @@ std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostStats>
     for (HostThreadStats const& thread : host.threads)
       if (std::string role = role_of(thread.name); !role.empty())
         roles[{std::move(role), thread.events}].push_back({&host, &thread});
+
   for (auto& [role, threads] : roles)
     std::stable_sort(threads.begin(), threads.end(), [](RankThread const& a, RankThread const& b) {
       return a.thread->busy_ns > b.thread->busy_ns;
     });
+
   return roles;
 }
 

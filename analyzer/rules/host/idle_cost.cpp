@@ -66,17 +66,20 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   MeasuredDevice const& device = *worst.device;
   Finding finding = make_cost_finding(rule, device, device.per_step(worst.total_ns));
   leave_out_lead_in(input, worst, finding);
+
   finding.metrics.emplace_back("gaps_per_step",
                                device.per_step(static_cast<int64_t>(worst.gaps.size())));
   finding.metrics.emplace_back("devices", devices);
   std::string name = busiest_host_op(input, device, worst.gaps);
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
+
   for (size_t const place : worst.gaps) {
     IdleGap const gap = device.gaps[place];
     finding.evidence.push_back(
         {device.ref, gap.when,
          gap.host_track.valid() ? std::optional(gap.host_track.value) : std::nullopt});
   }
+
   keep_longest(finding.evidence);
   return finding;
 }
@@ -87,10 +90,12 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
                             std::vector<size_t> const& gaps) {
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   std::map<model::StringId, int64_t> by_name;
+
   for (size_t const place : gaps) {
     IdleGap const gap = device.gaps[place];
     if (gap.host_name.valid()) by_name[gap.host_name] += gap.when.length();
   }
+
   auto const most =
       std::max_element(by_name.begin(), by_name.end(),
                        [](auto const& a, auto const& b) { return a.second < b.second; });
@@ -110,12 +115,14 @@ std::optional<Finding> judge_idle(char const* rule, RuleInput const& input, doub
     MeasuredDevice const& device = input.measured[d];
     if (!has_copies_only(input, device)) losses[d] = {&device, {}, lost_with(device, idle(device))};
   });
+
   Loss worst;
   int devices = 0;
   for (Loss const& loss : losses) {
     if (loss.share() >= least_share) ++devices;
     if (loss.share() > worst.share()) worst = loss;
   }
+
   if (worst.device == nullptr || worst.share() < least_share) return std::nullopt;
   for (size_t i = 0; i < worst.device->gaps.size(); ++i)
     if (counts(*worst.device, i)) worst.gaps.push_back(i);
@@ -137,6 +144,7 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
         idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps.when(i).length();
     return idle;
   };
+
   return judge_idle(rule, input, least_share, idle_of, counts);
 }
 
@@ -147,6 +155,7 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
     idle[static_cast<size_t>(cause)] = device.idle_of(cause);
     return idle;
   };
+
   return judge_idle(rule, input, least_share, idle_of,
                     [cause](MeasuredDevice const& device, size_t place) {
                       return device.gaps.cause(place) == cause;

@@ -10,11 +10,12 @@
 
 namespace stepscope::analyzer {
 
-/// Finds the device on which the gaps that `counts` (called with places in device.gaps, from
-/// several threads at once) take the largest share of a step. From `least_share` on, a finding with
-/// cost, evidence (longest first), the metrics "gaps_per_step" and "devices" (how many pass
-/// least_share), and the subject "host_op": the host op that was running for most of it. `causes`:
-/// of the gaps that may count; others are not asked for where these cannot reach least_share.
+/// Finds the device on which the gaps that `counts` accepts take the largest share of a step.
+/// `counts` gets places in device.gaps, from several threads at once. From `least_share` on,
+/// returns a finding with cost and evidence (longest first). Its metrics are "gaps_per_step" and
+/// "devices" (how many pass least_share). Its subject "host_op" is the host op that was running for
+/// most of it. The gaps that may count have one of `causes`; `counts` is not called on devices
+/// where these cannot reach least_share.
 std::optional<Finding> find_idle_cost(
     char const* rule, RuleInput const& input, double least_share,
     std::initializer_list<IdleCause> causes,
@@ -29,9 +30,9 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
 std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device,
                             std::vector<size_t> const& gaps);
 
-/// Whether this late time around a sync is what the step's syncs cost: no more in all than they
-/// blocked the host. Late time is not theirs where the host was mostly in a range of its own that
-/// began after the sync and was over before the launch: that is what kept it.
+/// Whether this late time around a sync is a cost of the step's syncs: no more in all than they
+/// blocked the host. It is not if the host was mostly in a range of its own, begun after the sync
+/// and over before the launch: that range kept it.
 bool is_way_from_sync(MeasuredDevice const& device, size_t place);
 
 }  // namespace stepscope::analyzer

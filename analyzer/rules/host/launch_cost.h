@@ -8,8 +8,8 @@
 
 namespace stepscope::analyzer {
 
-/// A call that launches a kernel takes the host 2 to 5 µs, an op of a framework 5 to 10 µs: with
-/// kernels that are shorter the device is done before the next is there.
+/// The host takes 2 to 5 µs for a call that launches a kernel, and 5 to 10 µs for an op of a
+/// framework. With shorter kernels the device is done before the next is there.
 inline constexpr int64_t kShortKernelNs = 10'000;
 /// Idle for longer between two ops, the host did more than to launch.
 inline constexpr int64_t kLongestLaunchNs = 10'000;

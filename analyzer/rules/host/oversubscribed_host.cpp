@@ -34,18 +34,20 @@ struct CoresOfMachine {
   uint64_t threads = 0, devices = 0, cores = 0;
 };
 
-/// By host.
+/// Cores, devices and threads of each machine, by host.
 std::map<std::string, CoresOfMachine> machines_of(RuleInput const& input) {
   std::map<std::string, CoresOfMachine> machines;
   for (model::RankTrace const& rank : input.run.ranks) {
     CoresOfMachine& machine = machines[rank.trace.info().host];
     machine.cores = std::max<uint64_t>(machine.cores, cores_of(rank.trace.info()));
+
     for (model::Device const& device : rank.trace.devices()) {
       if (!is_host_device(device.name)) continue;
       ++machine.devices;
       machine.threads += std::max<uint32_t>(device.threads, 1);
     }
   }
+
   return machines;
 }
 

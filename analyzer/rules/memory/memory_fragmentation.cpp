@@ -95,12 +95,14 @@ std::optional<double> pressure_of(MemoryStats const& memory) {
 void find_memory_fragmentation(RuleInput const& input, std::vector<Finding>& findings) {
   DeviceStats const* worst = nullptr;
   int devices = 0;
+
   for (DeviceStats const& device : input.facts.devices) {
     if (!grew_by_holes(device.memory) && !is_short_by_holes(device.memory)) continue;
     ++devices;
     if (worst == nullptr || excess_bytes(device.memory) > excess_bytes(worst->memory))
       worst = &device;
   }
+
   if (worst == nullptr) return;
   findings.push_back(make_holes_finding(*worst));
   findings.back().metrics.emplace_back("devices", devices);

@@ -9,15 +9,16 @@ namespace stepscope::analyzer {
 /// A sound cache holds a tenth more than was ever in use at once: it rounds sizes up, and its
 /// segments are not quite full.
 inline constexpr double kLeastExcess = 0.25;
-/// Of the excess, what was taken in measured steps although enough was free: else it may come from
-/// a time before them that needed more.
+/// Least share of the excess that was taken in measured steps although enough was free. Other
+/// excess may come from an earlier time that needed more.
 inline constexpr double kLeastFragmentedGrowth = 0.5;
 
 /// A run whose memory will be full within so many steps fails within a day's work.
 inline constexpr double kSoonSteps = 1000;
 
-/// The reserve is at least kLeastExcess larger than what was ever in use, and at least
-/// kLeastFragmentedGrowth of that was taken although as much as was asked for was free in total.
+/// The reserve is at least kLeastExcess larger than what was ever in use. At least
+/// kLeastFragmentedGrowth of the excess was taken although as much as was asked for was free in
+/// total.
 bool grew_by_holes(MemoryStats const& memory);
 
 /// Bytes that are reserved beyond what was ever allocated at once; 0 where one is not known.

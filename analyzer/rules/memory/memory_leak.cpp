@@ -14,7 +14,7 @@ constexpr double kLeastGrowthBytes = 64.0 * 1024;
 /// A leak rises in every step; some are hidden by a free that came late.
 constexpr double kLeastRisingShare = 0.8;
 
-/// Of the steps after the first, the share whose floor is above the one before.
+/// Share of the steps after the first whose floor is above the one before.
 double rising_share(StepBytes const& floors) {
   double rising = 0, all = 0;
   for (size_t i = 1; i < floors.size(); ++i) {
@@ -31,6 +31,7 @@ Finding make_leak_finding(DeviceStats const& device, double growth, Interval ste
   finding.where = device.ref;
   finding.severity = Severity::kWarning;
   finding.metrics = {{"bytes_per_step", growth}};
+
   if (auto const& forecast = device.memory.floor_forecast) {
     finding.metrics.emplace_back("steps_to_full", forecast->steps);
     finding.metrics.emplace_back("earliest_steps_to_full", forecast->earliest_steps);
@@ -39,6 +40,7 @@ Finding make_leak_finding(DeviceStats const& device, double growth, Interval ste
       finding.metrics.emplace_back("time_to_full_ns", static_cast<double>(*forecast->time_ns));
     if (forecast->steps < kSoonSteps) finding.severity = Severity::kCritical;
   }
+
   finding.evidence = {{device.ref, steps, std::nullopt}};
   return finding;
 }

@@ -76,14 +76,17 @@ void find_memory_pressure(RuleInput const& input, std::vector<Finding>& findings
   for (size_t d = 0; d < input.facts.devices.size(); ++d) {
     Pressure device;
     device.device = &input.facts.devices[d];
+
     MemoryStats const& memory = device.device->memory;
     device.pressure = pressure_of(memory).value_or(0);
     device.is_full = device.pressure > kUsableShare;
     device.retries = memory.retries.value_or(0) >= kFewestRetries;
     device.fills =
         input.measured[d].has_steps && fills_soon(memory, input.measured[d].periods.size());
+
     if (device.any() && (worst.device == nullptr || device.rank() > worst.rank())) worst = device;
   }
+
   if (worst.device != nullptr) findings.push_back(make_pressure_finding(worst));
 }
 

@@ -40,10 +40,12 @@ void add_grown_part(RuleInput const& input, MeasuredDevice const& steady,
   size_t const part = grown_part(steady, longer);
   finding.subjects.emplace_back("part", part_name(part));
   if (part < 3) return;
+
   auto const cause = static_cast<IdleCause>(part - 3);
   std::vector<size_t> gaps;
   for (size_t i = 0; i < longer.gaps.size(); ++i)
     if (longer.gaps.cause(i) == cause) gaps.push_back(i);
+
   std::string host = busiest_host_op(input, longer, gaps);
   if (!host.empty()) finding.subjects.emplace_back("host_op", std::move(host));
 }

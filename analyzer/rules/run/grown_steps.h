@@ -6,13 +6,13 @@
 
 namespace stepscope::analyzer {
 
-/// Adds the subject "part" (what grew most from the usual steps to the longer ones: "compute",
-/// "exposed_comm", "exposed_copy" or an idle cause) and, where that is idle time during which host
-/// ops ran, "host_op". Both of one device, with periods.
+/// Adds the subject "part": what grew most from the steady steps to the longer ones ("compute",
+/// "exposed_comm", "exposed_copy" or an idle cause). If host ops ran during that idle time, adds
+/// "host_op". Both are of one device, with periods.
 void add_grown_part(RuleInput const& input, MeasuredDevice const& steady,
                     MeasuredDevice const& longer, Finding& finding);
 
-/// Of at least one period, ns; of two in the middle the shorter.
+/// Median length of at least one period, ns; the shorter of two in the middle.
 int64_t median_length(std::vector<Interval> const& periods);
 
 }  // namespace stepscope::analyzer

@@ -58,12 +58,14 @@ class KernelMeans {
       if (kernel->kind != model::EventKind::kKernel || all == all_.end() ||
           all->second.count <= kernel->count)
         continue;
+
       auto const own = static_cast<double>(kernel->total_ns);
       own_ns += own;
       expected_ns += (all->second.total_ns - own) /
                      static_cast<double>(all->second.count - kernel->count) *
                      static_cast<double>(kernel->count);
     }
+
     return expected_ns > 0 ? own_ns / expected_ns : 1;
   }
 

@@ -6,7 +6,7 @@
 namespace stepscope::analyzer {
 
 /// Whether pageable and blocking copies are most of the device's exposed copy time and at least
-/// kWarningShare of its time: then pageable-copies says why copies are exposed, and
+/// kWarningShare of its time. Rule pageable-copies then says why copies are exposed, and
 /// serialized-copies is silent.
 bool is_about_pageable_copies(MeasuredDevice const& device, SlowTime const& slow);
 

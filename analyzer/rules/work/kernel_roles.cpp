@@ -68,6 +68,7 @@ bool is_matrix_product(std::string_view kernel) {
 bool is_misaligned_product(std::string_view kernel) {
   static constexpr std::string_view kAlign = "align";
   if (uses_tensor_cores(kernel) != std::optional(true)) return false;
+
   for (size_t at = kernel.find(kAlign); at != std::string_view::npos;
        at = kernel.find(kAlign, at + 1)) {
     size_t const digit = at + kAlign.size();

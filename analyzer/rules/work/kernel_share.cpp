@@ -12,7 +12,7 @@ struct StepTime {
   Interval window;
 };
 
-/// By how long the kernels take in it.
+/// Keeps the steps in which the kernels take longest.
 void keep_steps(DeviceRef ref, std::vector<StepTime>& steps,
                 std::vector<Finding::Evidence>& evidence) {
   std::stable_sort(steps.begin(), steps.end(),
@@ -81,6 +81,7 @@ KernelShare share_of(RuleInput const& input, MeasuredDevice const& device, Kerne
 KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShares least,
                               std::function<bool(KernelShare const&)> const& holds) {
   KernelShare worst;
+
   for (MeasuredDevice const& device : input.measured) {
     KernelShare share = share_of(input, device, role);
     if (share.op_share < least.of_ops || share.time_share < least.of_time ||
@@ -88,6 +89,7 @@ KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShar
       continue;
     if (holds(share)) worst = std::move(share);
   }
+
   return worst;
 }
 
@@ -96,11 +98,13 @@ Finding make_share_finding(char const* rule, KernelShare const& share) {
   finding.rule = rule;
   finding.where = share.device->ref;
   finding.severity = Severity::kWarning;
+
   finding.metrics = {{"op_share", share.op_share}, {"time_share", std::min(share.time_share, 1.0)}};
   if (share.device->has_steps) {
     finding.metrics.emplace_back("at_most_ns_per_step", share.ns_per_step);
     finding.metrics.emplace_back("calls_per_step", share.count_per_step);
   }
+
   finding.subjects.emplace_back("kernel", share.heaviest->name);
   finding.evidence = share.evidence;
   return finding;

@@ -28,8 +28,8 @@ struct LeastShares {
   double of_ops, of_time;
 };
 
-/// The device on which kernels with the role take the largest share of time, of those on which
-/// `holds` and both shares are reached; `device` is null where there is none.
+/// The device on which kernels with the role take the largest share of time, if `holds` and both
+/// shares are reached there. `device` is null where there is none.
 KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShares least,
                               std::function<bool(KernelShare const&)> const& holds);
 

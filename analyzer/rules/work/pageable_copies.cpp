@@ -20,14 +20,17 @@ void find_pageable_copies(RuleInput const& input, std::vector<Finding>& findings
       [](MeasuredDevice const&, SlowTime const& slow) { return slow.slow_copy_ns; },
       is_about_pageable_copies, SlowWork::kCopies);
   if (!finding) return;
+
   // The time was measured, and another kind of memory saves it.
   finding->severity = severity_of_share(finding->metrics.front().second);
+
   double pageable = 0, blocking = 0;
   for (CopyStats const& copies : input.facts.copies) {
     if (copies.ref != finding->where) continue;
     pageable += static_cast<double>(copies.pageable_count.value_or(0));
     blocking += static_cast<double>(copies.blocking_count);
   }
+
   finding->metrics.emplace_back("pageable_copies", pageable);
   finding->metrics.emplace_back("blocking_copies", blocking);
   if (are_all_pinned(input.facts.copies, *finding->where))

@@ -22,7 +22,7 @@ void add_serialized_evidence(Finding& finding, RuleInput const& input,
   keep_longest(finding.evidence);
 }
 
-/// What of a device's time one kind of copies takes.
+/// The part of a device's time that one kind of copies takes.
 struct ExposedCopies {
   int64_t ns = 0;
   double share = 0;
@@ -56,17 +56,21 @@ bool are_all_pinned(std::vector<CopyStats> const& copies, DeviceRef ref) {
 void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findings) {
   MeasuredDevice const* worst = nullptr;
   ExposedCopies most;
+
   for (MeasuredDevice const& device : input.measured) {
     ExposedCopies const copies = exposed_copies(device, measured_slow_time(input, device));
     if (copies.share <= most.share) continue;
     worst = &device;
     most = copies;
   }
+
   if (worst == nullptr || most.share < kWarningShare) return;
   Finding finding = make_cost_finding("serialized-copies", *worst, worst->per_step(most.ns));
+
   finding.subjects.emplace_back("copies", most.is_within_device ? "within_device" : "host");
   if (!most.is_within_device && are_all_pinned(input.facts.copies, worst->ref))
     finding.subjects.emplace_back("memory", "pinned");
+
   add_serialized_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }

@@ -31,15 +31,15 @@ double share_of_time(MeasuredDevice const& device, int64_t lost) {
   return device.total_ns > 0 ? static_cast<double>(lost) / static_cast<double>(device.total_ns) : 0;
 }
 
-/// Of what the device waits for late peers, and no compute hides (DEFINITIONS, "Waiting for
-/// peers"): what it would not wait if the late ones' compute took less by what they lose. ns per
-/// step.
+/// Waiting for late peers, hidden by no compute (DEFINITIONS, "Waiting for peers"), that would end
+/// without the peers' loss: their compute would take less by it. ns per step.
 double waiting_for_loss(RuleInput const& input, MeasuredDevice const& device,
                         SlowLoss const& loss) {
   double all = 0, lost = 0;
   for (WaitStats const& row : input.facts.waits) {
     auto const exposed = static_cast<double>(row.exposed_ns);
     all += exposed;
+
     if (row.cause != WaitCause::kCompute) continue;
     for (MeasuredDevice const& late : rows_of_device(input.measured, row.ref))
       if (late.compute_ns > 0)
@@ -48,6 +48,7 @@ double waiting_for_loss(RuleInput const& input, MeasuredDevice const& device,
                                      static_cast<double>(late.compute_ns),
                                  0.0, 1.0);
   }
+
   return all > 0 ? device.per_step(device.exposed_late_ns) * lost / all : 0;
 }
 
@@ -60,9 +61,11 @@ std::vector<Finding::Evidence> steps_that_lose(RuleInput const& input, MeasuredD
     if (int64_t const lost = loss(device, step.slow); lost > 0)
       losses.emplace_back(lost, step.window);
   }
+
   std::stable_sort(losses.begin(), losses.end(),
                    [](auto const& a, auto const& b) { return a.first > b.first; });
   if (losses.size() > kMaxEvidence) losses.resize(kMaxEvidence);
+
   std::vector<Finding::Evidence> evidence;
   for (auto const& [lost, when] : losses) evidence.push_back({device.ref, when, std::nullopt});
   if (!device.has_steps)

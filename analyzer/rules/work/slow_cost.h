@@ -14,7 +14,7 @@ namespace stepscope::analyzer {
 /// Over the measured steps of the device; over its whole window where it has none.
 SlowTime measured_slow_time(RuleInput const& input, MeasuredDevice const& device);
 
-/// What of a slow time of the device is lost, ns.
+/// The part of a device's slow time that is lost, ns.
 using SlowLoss = std::function<int64_t(MeasuredDevice const&, SlowTime const&)>;
 /// What the slow ops do. Compute that takes less is waited for less, by the devices that it comes
 /// late to.
@@ -22,10 +22,10 @@ enum class SlowWork : uint8_t { kCompute, kCopies };
 /// Whether the rule is about a device with this measured slow time.
 using SlowCondition = std::function<bool(MeasuredDevice const&, SlowTime const&)>;
 
-/// A finding about the device, of those that meet the condition, that loses the largest share of
-/// its measured time; none below `least_share`. Cost: what it loses and, of what it waits for
-/// others' compute, the part that is lost there. Evidence: the steps that lose most. At most a
-/// warning: what such ops would save is a ceiling that was not measured.
+/// A finding about the device that meets the condition and loses the largest share of its measured
+/// time; none below `least_share`. Cost: its loss and, in its waiting for others' compute, the part
+/// that is lost there. Evidence: the steps that lose most. At most a warning: what such ops would
+/// save is a ceiling that was not measured.
 std::optional<Finding> find_slow_cost(char const* rule, RuleInput const& input, double least_share,
                                       SlowLoss const& loss, SlowCondition const& applies,
                                       SlowWork work = SlowWork::kCompute);

@@ -1,7 +1,7 @@
 // small-grids: kernels have fewer blocks than the GPU has multiprocessors, and nothing else runs
 // beside them. Cost: their time beyond that of an empty kernel × the share of multiprocessors
-// without a block, per step; without what kernels wait for the default stream (serialized-streams):
-// those would run side by side.
+// without a block, per step. It excludes kernels that wait for the default stream
+// (serialized-streams): those would run side by side.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -23,11 +23,13 @@ void find_small_grids(RuleInput const& input, std::vector<Finding>& findings) {
       },
       [](MeasuredDevice const&, SlowTime const&) { return true; });
   if (!finding) return;
+
   for (MeasuredDevice const& device : input.measured)
     if (device.ref == finding->where)
       finding->metrics.emplace_back(
           "small_grid_ns_per_step",
           device.per_step(measured_slow_time(input, device).small_grid_ns));
+
   std::string kernel = heaviest_kernel(input, *finding->where, [](KernelStats const& facts) {
     return facts.small_grid_share.value_or(0) * static_cast<double>(facts.total_ns);
   });

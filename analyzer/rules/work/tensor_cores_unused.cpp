@@ -1,8 +1,8 @@
 // tensor-cores-unused: matrices are multiplied in single precision on the plain cores of a GPU that
-// has tensor cores. Cost: of the time in which such kernels are all that computes, per step, the
-// part that they would not take at the rate that other kernels of the device reach on tensor cores;
-// where the recording does not tell that, half: tensor cores are several times faster, but a kernel
-// also waits for its memory.
+// has tensor cores. Cost: the time in which only such kernels compute, per step, less what it would
+// take at the rate that other kernels reach on tensor cores. If the recording does not show that
+// rate, half of the time: tensor cores are several times faster, but a kernel also waits for its
+// memory.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -40,27 +40,32 @@ std::optional<double> tensor_core_rate(std::span<KernelStats const> kernels) {
   for (KernelStats const& kernel : kernels) {
     auto const ns = static_cast<double>(kernel.total_ns);
     if (is_simt_matrix(kernel)) without_ns += ns;
+
     if (kernel.tensor_cores != std::optional(true) || !kernel.flops_rate) continue;
     with_ns += ns;
     flops += *kernel.flops_rate / 1e9 * ns;
   }
+
   if (flops <= 0 || with_ns < kLeastReference * without_ns) return std::nullopt;
   return flops / with_ns;
 }
 
-/// What of their time the kernels without tensor cores would not take with them.
+/// Share of their time that kernels without tensor cores would save with them.
 double share_that_is_lost(std::span<KernelStats const> kernels) {
   std::optional<double> const rate = tensor_core_rate(kernels);
   double total = 0, left = 0;
   for (KernelStats const& kernel : kernels) {
     if (!is_simt_matrix(kernel)) continue;
     auto const ns = static_cast<double>(kernel.total_ns);
+
     double const empty = static_cast<double>(kEmptyKernelNs) * static_cast<double>(kernel.count);
     double const least = std::min(ns, std::max(empty, ns / kMostTensorCoreGain));
+
     total += ns;
     left += rate && kernel.flops_rate ? std::clamp(*kernel.flops_rate / 1e9 * ns / *rate, least, ns)
                                       : ns / kTensorCoreGain;
   }
+
   return total > 0 ? 1 - left / total : 1 - 1 / kTensorCoreGain;
 }
 

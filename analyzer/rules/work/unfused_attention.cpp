@@ -42,6 +42,7 @@ bool is_between_products(model::Trace const& trace, DeviceRef ref) {
   for (uint32_t t = 0; t < trace.tracks().size() && seen < kMostLookedAt; ++t) {
     model::Track const& track = trace.tracks()[t];
     if (track.kind != model::TrackKind::kStream || track.device != ref.device) continue;
+
     model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last && seen < kMostLookedAt; ++row) {
       if (trace.kind(row) != model::EventKind::kKernel || !is_softmax(trace.name(row))) continue;
@@ -50,6 +51,7 @@ bool is_between_products(model::Trace const& trace, DeviceRef ref) {
         ++between;
     }
   }
+
   return seen == 0 || static_cast<double>(between) >= kLeastBetween * static_cast<double>(seen);
 }
 
