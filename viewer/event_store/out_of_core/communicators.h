@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trace/model/summary/track_summary.h"
-#include "viewer/event_store/out_of_core/density.h"
+#include "viewer/event_store/out_of_core/grids/density.h"
 #include "viewer/scene/communicators.h"
 #include "viewer/scene/scene.h"
 

@@ -15,8 +15,8 @@
 #include "trace/import/open/trace_source.h"
 #include "trace/model/summary/track_pyramid.h"
 #include "viewer/event_store/out_of_core/communicators.h"
-#include "viewer/event_store/out_of_core/density.h"
-#include "viewer/event_store/out_of_core/gap_grid.h"
+#include "viewer/event_store/out_of_core/grids/density.h"
+#include "viewer/event_store/out_of_core/grids/gap_grid.h"
 #include "viewer/event_store/out_of_core/tiles.h"
 #include "viewer/scene/scene.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "trace/model/build/trace_builder.h"
-#include "viewer/event_store/out_of_core/density.h"
-#include "viewer/event_store/out_of_core/gap_grid.h"
+#include "viewer/event_store/out_of_core/grids/density.h"
+#include "viewer/event_store/out_of_core/grids/gap_grid.h"
 #include "viewer/scene/track_events.h"
 
 namespace stepscope::viewer {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analyzer/results/idle_gaps.h"
-#include "viewer/event_store/out_of_core/even_cells.h"
+#include "viewer/event_store/out_of_core/grids/even_cells.h"
 
 namespace stepscope::viewer {
 

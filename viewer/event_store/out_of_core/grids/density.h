@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trace/model/summary/track_summary.h"
-#include "viewer/event_store/out_of_core/even_cells.h"
+#include "viewer/event_store/out_of_core/grids/even_cells.h"
 
 namespace stepscope::viewer {
 

@@ -1,4 +1,4 @@
-#include "viewer/event_store/out_of_core/density.h"
+#include "viewer/event_store/out_of_core/grids/density.h"
 
 #include <algorithm>
 #include <bit>

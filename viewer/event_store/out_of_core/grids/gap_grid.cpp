@@ -1,4 +1,4 @@
-#include "viewer/event_store/out_of_core/gap_grid.h"
+#include "viewer/event_store/out_of_core/grids/gap_grid.h"
 
 #include <algorithm>
 #include <bit>
