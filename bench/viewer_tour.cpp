@@ -176,7 +176,7 @@ class Tour {
     state_.panels.path = true;
     double const asked = wall_ms();
     screen_.frame(scene_, state_, cache_);
-    cache_.path.finish();
+    cache_.finish();
     fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
     zoom_in_and_out("zoom, critical path");
     for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end)
