@@ -282,8 +282,8 @@ std::vector<Action> actions_with(std::span<Panel const> panels) {
 }
 
 std::span<Action const> all_actions() {
-  static std::vector<Action> const kActions = actions_with(all_panels());
-  return kActions;
+  static std::vector<Action> const all = actions_with(all_panels());
+  return all;
 }
 
 void run(Action const& action, ActionScope const& scope) {

@@ -251,7 +251,7 @@ std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin
   std::vector<size_t> updates;
   for (size_t i = 0; i < length; ++i)
     if (sequence.is_update[sequence.names[begin + i]]) updates.push_back(i);
-  if (updates.empty()) return std::nullopt;
+  if (updates.empty() || length == 0) return std::nullopt;
 
   size_t best = 0, longest = 0;
   for (size_t i = 0; i < updates.size(); ++i) {
