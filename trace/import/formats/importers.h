@@ -40,7 +40,7 @@ struct Importer {
 
   // Which files of a folder are tried.
 
-  /// Names beside the suffix. Gets the name without .gz and .zst.
+  /// Further names than those with the suffix. Gets the name without .gz and .zst.
   bool (*has_name)(std::string_view file_name) = nullptr;
   /// Whether a file that no importer knows by name is of this format. May read the file.
   bool (*is_renamed)(std::string const& path) = nullptr;
@@ -54,7 +54,7 @@ struct Importer {
 
   // Rules for folders.
 
-  /// A subfolder with the trace of a capture. The other files of the capture are not read.
+  /// The subfolder that holds a capture's trace. Stepscope ignores the other files of the capture.
   std::string_view output_folder;
   /// The newest capture in a folder for logs.
   std::optional<std::string> (*newest_capture)(std::string const& folder) = nullptr;

@@ -46,11 +46,11 @@ std::vector<int64_t> indices_of_steps(TraceSource const& source) {
 /// The collectives of all devices of the run, by the ranks' clocks as they are aligned so far.
 struct RunCollectives {
   std::vector<std::vector<model::RecordedCollective>> devices;
-  std::vector<model::DeviceRecording> recordings;  ///< beside the devices, as the next
-  std::vector<uint32_t> ranks;
+  std::vector<model::DeviceRecording> recordings;  ///< by device
+  std::vector<uint32_t> ranks;                     ///< by device
 };
 
-/// Processes that cannot be read have none; opening them says why.
+/// Processes that cannot be read have no collectives; opening them reports why.
 RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& clocks) {
   std::vector<std::vector<std::vector<model::RecordedCollective>>> of_ranks(run.ranks.size());
   std::vector<model::DeviceRecording> recordings(run.ranks.size());
@@ -65,6 +65,7 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
     recordings[r].clock = clocks[r];
     if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
   });
+
   RunCollectives all;
   std::vector<model::RecordedSpan> spans;
   for (uint32_t r = 0; r < of_ranks.size(); ++r) {
@@ -83,16 +84,18 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
   return all;
 }
 
-/// Those of one collective beside each other. `unsure`: gets processes with collectives of which it
-/// is not known which of others they are.
+/// The ends of all collectives, grouped by collective. `unsure` receives the processes with
+/// collectives that cannot be matched with certainty.
 std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks,
                                    std::set<uint32_t>& unsure) {
   RunCollectives const all = read_all(run, clocks);
   auto const matches = model::match_collectives(all.devices, all.recordings);
-  // A place for each: where those of its collective begin, moved on with each that is there.
+
+  // Counting sort: the place of a collective is where its next end goes.
   std::vector<uint32_t> places;
   for (model::CollectiveMatch const& match : matches)
     if (match.collective >= places.size()) places.resize(size_t{match.collective} + 1);
+
   auto const for_each_end = [&](auto const& handle) {
     size_t at = 0;
     for (size_t d = 0; d < all.devices.size(); ++d)
@@ -103,12 +106,14 @@ std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> 
           handle(CollectiveEnd{match.collective, clocks[all.ranks[d]], each.end_ns});
       }
   };
+
   uint32_t count = 0;
   for_each_end([&](CollectiveEnd const& end) {
     ++places[end.collective];
     ++count;
   });
   std::exclusive_scan(places.begin(), places.end(), places.begin(), uint32_t{0});
+
   std::vector<CollectiveEnd> ends;
   base::reserve_long(ends, count);
   ends.resize(count);
@@ -130,16 +135,18 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
   std::set<uint32_t> unsure;
   auto const ends = ends_of(run, clocks, unsure);
   for (uint32_t const r : unsure)
-    run.notes.push_back(
-        fmt::format("{}: has more or fewer collectives without sequence numbers than other "
-                    "processes, and clocks too different to tell which are "
-                    "one: these are not compared, record all processes in the same steps",
-                    run.ranks[r].file));
+    run.notes.push_back(fmt::format(
+        "{}: has more or fewer collectives without sequence numbers than other processes, and "
+        "clocks too different "
+        "to tell which are one: these are not compared, record all processes in the same steps",
+        run.ranks[r].file));
+
   auto const by_epoch = residuals(std::vector<ClockCorrection>(count), ends);
   if (!by_epoch) return;
   auto const corrections = fit_clocks(count, ends);
   auto const fitted = residuals(corrections, ends);
-  // Collectives that are matched wrongly do not end together however the clocks are set.
+
+  // Wrongly matched collectives do not end together, however the clocks are set.
   bool const is_better =
       fitted->median_ns < by_epoch->median_ns || fitted->p95_ns < by_epoch->p95_ns;
   ClockResiduals const& kept = is_better ? *fitted : *by_epoch;
@@ -147,6 +154,7 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
   run.clock.residual_p95_ns = kept.p95_ns;
   run.clock.collectives = kept.collectives;
   run.clock.method = is_better ? "collective ends" : run.clock.method;
+
   std::map<uint32_t, std::set<int32_t>> groups;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     ClockCorrection const& correction = corrections[clocks[r]];
@@ -158,7 +166,8 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
           run.ranks[r].file));
     is_comparable[r] = is_comparable[r] || (correction.is_fitted && correction.group == 0);
   }
-  // Other windows of the same ranks share none.
+
+  // Other windows of the same ranks share no collective.
   auto const is_window = [&](std::set<int32_t> const& ranks) {
     return std::includes(groups[0].begin(), groups[0].end(), ranks.begin(), ranks.end());
   };
@@ -169,7 +178,7 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
           fmt::join(ranks, ", "), *groups[0].begin()));
 }
 
-/// So that run time begins with the first of the traces.
+/// Makes run time begin with the first of the traces.
 void begin_at_zero(RunSources& run) {
   auto const first = std::min_element(
       run.ranks.begin(), run.ranks.end(),
@@ -186,11 +195,13 @@ void align_clocks(RunSources& run) {
   std::vector<bool> is_comparable;
   for (RankSource const& rank : run.ranks)
     is_comparable.push_back(model::has_origin(rank.source.info()));
+
   auto const clocks = clocks_of(run);
   if (std::any_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock > 0; })) {
     fit_to_collectives(run, clocks, is_comparable);
     begin_at_zero(run);
   }
+
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     if (is_comparable[r]) continue;
     run.notes.push_back(fmt::format(

@@ -18,27 +18,28 @@ namespace {
 
 using model::ClockDrift;
 
-/// What is fitted through: medians of so many parts of the time, so that outliers have little
-/// weight and all slopes can be compared.
+/// The line is fitted through the medians of this many parts of the time. Outliers then weigh
+/// little, and the slopes between all pairs are few enough to compare.
 constexpr size_t kMostParts = 32;
-/// Fewer tell an offset, no drift.
+/// Fewer parts give an offset but no drift.
 constexpr size_t kLeastPartsForDrift = 4;
-/// A drift is sure when, over the time in which there are collectives, it is so many standard
-/// errors of the slope long …
+/// A drift is sure if, over the time with collectives, it adds up to this many standard errors of
+/// the slope …
 constexpr double kSureErrors = 5;
-/// … and at least this: less changes no conclusion, and clocks of one host have none.
+/// … and to at least this: less changes no conclusion, and clocks of one host do not drift.
 constexpr double kLeastDriftNs = 1000;
-/// Once more after the first look: what was tied through a chain of others then follows all of its
-/// collectives.
+/// Repeats after the first fit: a clock that was tied through a chain of others then follows all of
+/// its collectives.
 constexpr int kRefinements = 2;
 
-/// The middle one, of an even number the lower of the two.
+/// The middle value; the lower of the two where the count is even.
 template <class Value>
 Value median(std::vector<Value>& values) {
   return base::nth_smallest(std::span(values), (values.size() - 1) / 2);
 }
 
-/// Of an even number between the two: so of two clocks neither is believed more.
+/// The middle value; the midpoint of the two where the count is even, so that no clock of two is
+/// preferred.
 int64_t middle_of(std::vector<int64_t>& values) {
   size_t const half = values.size() / 2;
   int64_t const upper = base::nth_smallest(std::span(values), half);
@@ -47,7 +48,7 @@ int64_t middle_of(std::vector<int64_t>& values) {
       *std::max_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(half)), upper);
 }
 
-/// By one clock it was `at`, in truth it was `at + ahead`.
+/// An instant that one clock recorded as `at` was `at + ahead` in true time.
 struct Tie {
   int64_t at = 0, ahead = 0;
 };
@@ -57,20 +58,21 @@ struct Point {
   double at = 0, ahead = 0;
 };
 
-/// Memory of a thread that is used again and again.
+/// Buffers that one thread reuses.
 struct FitRoom {
   std::vector<Tie> ties;  ///< by time
   std::vector<double> numbers;
   std::vector<int64_t> times;
 };
 
-/// Medians of parts with as many ties each. `from`: what all numbers count from.
+/// Medians of parts with equally many ties. `from`: the origin of all numbers.
 std::vector<Point> medians_of_parts(FitRoom& room, Tie from) {
   std::vector<Tie> const& ties = room.ties;
   size_t const parts = std::min(kMostParts, ties.size());
   std::vector<Point> points;
   for (size_t part = 0; part < parts; ++part) {
     size_t const first = part * ties.size() / parts, last = (part + 1) * ties.size() / parts;
+
     room.numbers.clear();
     for (size_t i = first; i < last; ++i)
       room.numbers.push_back(static_cast<double>(ties[i].ahead - from.ahead));
@@ -90,7 +92,7 @@ double slope_of(std::vector<Point> const& points) {
   return slopes.empty() ? 0 : median(slopes);
 }
 
-/// Whether the slope is more than chance makes of the scatter around it.
+/// Whether the slope is larger than the scatter around it gives by chance.
 bool is_sure(double slope, FitRoom& room, Tie from) {
   std::vector<Tie> const& ties = room.ties;
   std::vector<double>& around = room.numbers;
@@ -100,28 +102,31 @@ bool is_sure(double slope, FitRoom& room, Tie from) {
                      slope * static_cast<double>(tie.at - from.at));
   double const middle = median(around);
   for (double& each : around) each = std::fabs(each - middle);
-  // Three quarters lie nearer: about the standard deviation, whatever the last quarter does. Of few
-  // it is known less well.
+
+  // Three quarters of the distances are smaller: about the standard deviation, whatever the last
+  // quarter does. The factor allows for small samples.
   auto const count = static_cast<double>(ties.size());
   double const third = base::nth_smallest(std::span(around), around.size() * 3 / 4);
   double const scatter = third * (1 + 4 / count);
-  // Of a slope through n points that are spread evenly over a length of 1.
+  // The standard error of a slope through n points spread evenly over a length of 1.
   double const error = scatter * std::sqrt(12.0 / count);
   double const effect = std::fabs(slope) * static_cast<double>(ties.back().at - ties.front().at);
   return effect >= kLeastDriftNs && effect > kSureErrors * error;
 }
 
-/// By the ties of the room, of which there is one at least.
+/// The correction by the ties in `room`, at least one.
 ClockCorrection fit_one(FitRoom& room) {
   std::vector<Tie> const& ties = room.ties;
   Tie const from = ties[ties.size() / 2];
   ClockCorrection result{.drift = {.pivot_ns = from.at}, .is_fitted = true};
+
   auto const points = medians_of_parts(room, from);
   if (points.size() >= kLeastPartsForDrift) {
     double const slope = slope_of(points);
     if (std::fabs(slope) <= ClockDrift::kMostRate && is_sure(slope, room, from))
       result.drift.rate = slope;
   }
+
   room.times.clear();
   for (Tie const& tie : ties)
     room.times.push_back(tie.at + tie.ahead - result.drift.corrected(tie.at));
@@ -129,54 +134,55 @@ ClockCorrection fit_one(FitRoom& room) {
   return result;
 }
 
-/// A collective that ended on several clocks.
-using Meeting = std::span<CollectiveEnd const>;
+/// The ends of a collective that ended on several clocks.
+using SharedCollective = std::span<CollectiveEnd const>;
 
-std::vector<Meeting> meetings_of(std::span<CollectiveEnd const> ends) {
-  std::vector<Meeting> meetings;
+std::vector<SharedCollective> shared_collectives(std::span<CollectiveEnd const> ends) {
+  std::vector<SharedCollective> shared;
   for (size_t first = 0; first < ends.size();) {
     size_t last = first;
     bool are_several = false;
     for (; last < ends.size() && ends[last].collective == ends[first].collective; ++last)
       are_several = are_several || ends[last].clock != ends[first].clock;
-    if (are_several) meetings.push_back(ends.subspan(first, last - first));
+
+    if (are_several) shared.push_back(ends.subspan(first, last - first));
     first = last;
   }
-  return meetings;
+  return shared;
 }
 
-/// Calls handle(number of the meeting, room) for all, on all cores.
+/// Calls handle(number of the collective, buffer) for all, on all cores.
 template <class Handle>
-void for_all(std::vector<Meeting> const& meetings, Handle const& handle) {
-  tbb::parallel_for(tbb::blocked_range<size_t>(0, meetings.size()),
+void for_all(std::vector<SharedCollective> const& shared, Handle const& handle) {
+  tbb::parallel_for(tbb::blocked_range<size_t>(0, shared.size()),
                     [&](tbb::blocked_range<size_t> const& range) {
                       std::vector<int64_t> room;
                       for (size_t i = range.begin(); i < range.end(); ++i) handle(i, room);
                     });
 }
 
-/// When a clock took part in which meeting.
-struct Attendance {
+/// When a shared collective ended on one clock.
+struct EndOnClock {
   int64_t at = 0;
-  uint32_t meeting = 0;
+  uint32_t collective = 0;
 };
 
-/// By time. The processes of a host take part in the same order, but for the µs between them: few
-/// places are exchanged.
-void sort_by_time(std::vector<Attendance>& attended) {
-  auto const is_before = [](Attendance const& a, Attendance const& b) {
-    return a.at != b.at ? a.at < b.at : a.meeting < b.meeting;
+/// Sorts by time. Processes of a host end collectives in the same order up to some µs, so insertion
+/// moves few places.
+void sort_by_time(std::vector<EndOnClock>& ends) {
+  auto const is_before = [](EndOnClock const& a, EndOnClock const& b) {
+    return a.at != b.at ? a.at < b.at : a.collective < b.collective;
   };
-  // As many as a sort would compare.
-  size_t moves_left = attended.size() * 16;
-  for (size_t i = 1; i < attended.size(); ++i) {
-    Attendance const moved = attended[i];
+
+  // About as many moves as a sort makes comparisons; then sorting is cheaper.
+  size_t moves_left = ends.size() * 16;
+  for (size_t i = 1; i < ends.size(); ++i) {
+    EndOnClock const moved = ends[i];
     size_t place = i;
-    for (; place > 0 && is_before(moved, attended[place - 1]) && moves_left > 0;
-         --place, --moves_left)
-      attended[place] = attended[place - 1];
-    attended[place] = moved;
-    if (moves_left == 0) return std::sort(attended.begin(), attended.end(), is_before);
+    for (; place > 0 && is_before(moved, ends[place - 1]) && moves_left > 0; --place, --moves_left)
+      ends[place] = ends[place - 1];
+    ends[place] = moved;
+    if (moves_left == 0) return std::sort(ends.begin(), ends.end(), is_before);
   }
 }
 
@@ -184,29 +190,34 @@ class ClockFitter {
  public:
   ClockFitter(uint32_t clocks, std::span<CollectiveEnd const> ends)
       : clocks_(clocks),
-        meetings_(meetings_of(ends)),
-        attended_(clocks),
-        truths_(meetings_.size()) {
+        shared_(shared_collectives(ends)),
+        ends_of_clocks_(clocks),
+        truths_(shared_.size()) {
     std::vector<size_t> counts(clocks);
-    for (Meeting const& meeting : meetings_)
-      for (CollectiveEnd const& end : meeting) ++counts[end.clock];
+    for (SharedCollective const& collective : shared_)
+      for (CollectiveEnd const& end : collective) ++counts[end.clock];
+
     for (uint32_t clock = 0; clock < clocks; ++clock)
-      base::reserve_long(attended_[clock], counts[clock]);
-    for (uint32_t i = 0; i < meetings_.size(); ++i)
-      for (CollectiveEnd const& end : meetings_[i]) attended_[end.clock].push_back({end.end_ns, i});
-    tbb::parallel_for(uint32_t{0}, clocks, [&](uint32_t clock) { sort_by_time(attended_[clock]); });
+      base::reserve_long(ends_of_clocks_[clock], counts[clock]);
+    for (uint32_t i = 0; i < shared_.size(); ++i)
+      for (CollectiveEnd const& end : shared_[i])
+        ends_of_clocks_[end.clock].push_back({end.end_ns, i});
+    tbb::parallel_for(uint32_t{0}, clocks,
+                      [&](uint32_t clock) { sort_by_time(ends_of_clocks_[clock]); });
   }
 
   std::vector<ClockCorrection> fit() {
     std::vector<bool> is_reference(clocks_.size());
     uint32_t group = 0;
     for (uint32_t reference = 0; reference < clocks_.size(); ++reference) {
-      if (attended_[reference].empty() || clocks_[reference].is_fitted) continue;
+      if (ends_of_clocks_[reference].empty() || clocks_[reference].is_fitted) continue;
       is_reference[reference] = clocks_[reference].is_fitted = true;
       clocks_[reference].group = group;
-      // First the neighbours of the reference, then theirs.
+
+      // First the neighbours of the reference, then their neighbours.
       while (tie([&](uint32_t clock) { return !clocks_[clock].is_fitted; }, group)) {
       }
+
       auto const follows = [&](uint32_t clock) {
         return !is_reference[clock] && clocks_[clock].is_fitted && clocks_[clock].group == group;
       };
@@ -219,24 +230,25 @@ class ClockFitter {
  private:
   static constexpr int64_t kNoTruth = INT64_MIN;
 
-  /// Fits the clocks that are wanted to those that are fitted, as members of the group; false when
-  /// there was none.
+  /// Fits the wanted clocks to the fitted ones, as members of the group. False if no clock was
+  /// fitted.
   template <class IsWanted>
   bool tie(IsWanted const& is_wanted, uint32_t group) {
     std::vector<uint32_t> wanted;
     for (uint32_t clock = 0; clock < clocks_.size(); ++clock)
-      if (!attended_[clock].empty() && is_wanted(clock)) wanted.push_back(clock);
+      if (!ends_of_clocks_[clock].empty() && is_wanted(clock)) wanted.push_back(clock);
     if (wanted.empty()) return false;
-    for_all(meetings_, [&](size_t i, std::vector<int64_t>& room) {
-      truths_[i] = true_end(meetings_[i], room);
-    });
+
+    for_all(shared_,
+            [&](size_t i, std::vector<int64_t>& room) { truths_[i] = true_end(shared_[i], room); });
     std::atomic<bool> any = false;
     tbb::parallel_for(size_t{0}, wanted.size(), [&](size_t i) {
       FitRoom& room = rooms_.local();
       room.ties.clear();
-      for (Attendance const& attended : attended_[wanted[i]])
-        if (int64_t const truth = truths_[attended.meeting]; truth != kNoTruth)
-          room.ties.push_back({attended.at, truth - attended.at});
+      for (EndOnClock const& end : ends_of_clocks_[wanted[i]])
+        if (int64_t const truth = truths_[end.collective]; truth != kNoTruth)
+          room.ties.push_back({end.at, truth - end.at});
+
       if (room.ties.empty()) return;
       clocks_[wanted[i]] = fit_one(room);
       clocks_[wanted[i]].group = group;
@@ -245,18 +257,19 @@ class ClockFitter {
     return any;
   }
 
-  /// Where the fitted clocks say that a collective ended.
-  [[nodiscard]] int64_t true_end(Meeting const& meeting, std::vector<int64_t>& room) const {
+  /// When a collective ended by the clocks that are fitted already.
+  [[nodiscard]] int64_t true_end(SharedCollective const& collective,
+                                 std::vector<int64_t>& room) const {
     room.clear();
-    for (CollectiveEnd const& end : meeting)
+    for (CollectiveEnd const& end : collective)
       if (clocks_[end.clock].is_fitted) room.push_back(clocks_[end.clock](end.end_ns));
     return room.empty() ? kNoTruth : middle_of(room);
   }
 
   std::vector<ClockCorrection> clocks_;
-  std::vector<Meeting> meetings_;
-  std::vector<std::vector<Attendance>> attended_;  ///< by clock
-  std::vector<int64_t> truths_;                    ///< by meeting
+  std::vector<SharedCollective> shared_;
+  std::vector<std::vector<EndOnClock>> ends_of_clocks_;  ///< by clock
+  std::vector<int64_t> truths_;                          ///< by shared collective
   tbb::enumerable_thread_specific<FitRoom> rooms_;
 };
 
@@ -268,22 +281,24 @@ std::vector<ClockCorrection> fit_clocks(uint32_t clocks, std::span<CollectiveEnd
 
 std::optional<ClockResiduals> residuals(std::span<ClockCorrection const> clocks,
                                         std::span<CollectiveEnd const> ends) {
-  std::vector<Meeting> const meetings = meetings_of(ends);
-  if (meetings.empty()) return std::nullopt;
-  std::vector<size_t> first(meetings.size() + 1);
-  for (size_t i = 0; i < meetings.size(); ++i) first[i + 1] = first[i] + meetings[i].size();
+  std::vector<SharedCollective> const shared = shared_collectives(ends);
+  if (shared.empty()) return std::nullopt;
+
+  std::vector<size_t> first(shared.size() + 1);
+  for (size_t i = 0; i < shared.size(); ++i) first[i + 1] = first[i] + shared[i].size();
   std::vector<int64_t> all(first.back());
-  for_all(meetings, [&](size_t i, std::vector<int64_t>& room) {
-    std::span<int64_t> const distances = std::span(all).subspan(first[i], meetings[i].size());
+  for_all(shared, [&](size_t i, std::vector<int64_t>& room) {
+    std::span<int64_t> const distances = std::span(all).subspan(first[i], shared[i].size());
     for (size_t k = 0; k < distances.size(); ++k)
-      distances[k] = clocks[meetings[i][k].clock](meetings[i][k].end_ns);
+      distances[k] = clocks[shared[i][k].clock](shared[i][k].end_ns);
     room.assign(distances.begin(), distances.end());
     int64_t const middle = middle_of(room);
     for (int64_t& end : distances) end = std::abs(end - middle);
   });
+
   int64_t const median_ns = median(all);
   return ClockResiduals{median_ns, base::nth_smallest(std::span(all), (all.size() - 1) * 95 / 100),
-                        meetings.size()};
+                        shared.size()};
 }
 
 }  // namespace stepscope::import

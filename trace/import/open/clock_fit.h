@@ -1,5 +1,5 @@
-// How far the clocks of different hosts are apart (DEFINITIONS, "Clocks"): found from collectives,
-// which end on all participants at about the same time, whenever they began.
+// How far the clocks of different hosts are apart (DEFINITIONS, "Clocks"). A collective ends on all
+// participants at about the same time, whenever each began: its ends tie clocks together.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct ClockCorrection {
   int64_t offset_ns = 0;
   model::ClockDrift drift;
   bool is_fitted = false;  ///< false: no collective ties it to another clock; nothing is corrected
-  uint32_t group = 0;      ///< of clocks that collectives tie together, by their first clock; only
-                           ///< within one ends are comparable
+  /// Clocks that collectives tie together share a number, in the order of each group's first clock.
+  /// Ends are comparable within a group only.
+  uint32_t group = 0;
 
   [[nodiscard]] int64_t operator()(int64_t instant) const {
     return drift.corrected(instant) + offset_ns;
@@ -40,13 +41,13 @@ struct ClockResiduals {
   uint64_t collectives = 0;  ///< that ended on several clocks
 };
 
-/// Corrections of `clocks` clocks, by which collectives end together; the first clock of each group
-/// stays as it is. Robust: a quarter of wrong ends, or an end that is late by seconds, changes
-/// little. A clock's drift is corrected where it is sure: well above what the ends scatter by.
-/// `ends`: grouped by collective. O(n log n).
+/// Corrections of `clocks` clocks, by which collectives end together. The first clock of each group
+/// keeps its time. Robust: a quarter of wrong ends, or an end that is late by seconds, changes
+/// little. A drift is corrected only if it is well above the scatter of the ends. `ends`: grouped
+/// by collective. O(n log n).
 std::vector<ClockCorrection> fit_clocks(uint32_t clocks, std::span<CollectiveEnd const> ends);
 
-/// Of these corrections; nothing when no collective ended on several clocks.
+/// The residuals of these corrections; nothing when no collective ended on several clocks.
 std::optional<ClockResiduals> residuals(std::span<ClockCorrection const> clocks,
                                         std::span<CollectiveEnd const> ends);
 

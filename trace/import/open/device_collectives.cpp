@@ -25,7 +25,7 @@ bool has_kind(std::vector<uint64_t> const& kinds, EventKind kind) {
                      [&](uint64_t of_track) { return (of_track & file::kind_bit(kind)) != 0; });
 }
 
-/// Those of one device, on one or several tracks.
+/// The collectives of one device, on one or several tracks.
 struct DeviceTracks {
   std::vector<RecordedCollective> collectives;
   std::vector<int64_t> starts;
@@ -36,6 +36,7 @@ struct DeviceTracks {
   }
   std::vector<RecordedCollective> in_order() && {
     if (std::is_sorted(starts.begin(), starts.end())) return std::move(collectives);
+
     std::vector<uint32_t> order(starts.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
@@ -63,7 +64,7 @@ Collectives collectives_of(model::Trace const& trace) {
   return in_order(std::move(devices));
 }
 
-/// Of a file whose tracks are in order, as all are that we write.
+/// Reads a file whose tracks are in order, as they are in all files that Stepscope writes.
 class CollectiveBlocks {
  public:
   explicit CollectiveBlocks(file::TraceFile const& file) : file_(file) {
@@ -71,13 +72,14 @@ class CollectiveBlocks {
     columns_.tables = kCollectiveTable;
   }
 
-  /// Nothing where a track is not in order, or a time is none: to be repaired as reading does.
+  /// Nothing where a track is not in order or a time is invalid: TraceSource::read() repairs both.
   std::optional<Collectives> read() {
     std::vector<file::IndexEntry> blocks;
     for (file::IndexEntry const& entry : file_.blocks())
       if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
           (entry.header.kinds & kCollectiveBit) != 0 && entry.header.track < file_.tracks().size())
         blocks.push_back(entry);
+
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](auto const& a, auto const& b) { return a.header.track < b.header.track; });
     for (file::IndexEntry const& block : blocks)
@@ -87,20 +89,23 @@ class CollectiveBlocks {
 
  private:
   bool add(file::IndexEntry const& block) {
-    if (!file_.decode_block(block, columns_, decoder_, batch_))
-      return true;  // damaged ones are left out
+    bool const is_damaged = !file_.decode_block(block, columns_, decoder_, batch_);
+    if (is_damaged) return true;
     if (!model::are_in_order(batch_.start, batch_.dur) || !follows_last(block.header.track))
       return false;
+
     DeviceTracks& device = devices_[file_.tracks()[block.header.track].device];
     auto const& details = std::get<model::DetailColumn<CollectiveDetail>>(batch_.details);
     auto detail = details.begin();
     for (size_t row = 0; row < batch_.size(); ++row) {
       if (model::kind_info(batch_.kind[row]).table != model::DetailTable::kCollectives) continue;
-      if (batch_.kind[row] != EventKind::kCollective) return false;  // a call: headers may lie
+      // The block's header claims that there are no calls, but a header may be wrong.
+      if (batch_.kind[row] != EventKind::kCollective) return false;
       device.add(batch_.start[row], batch_.start[row] + batch_.dur[row], *detail++);
     }
     return true;
   }
+
   bool follows_last(uint32_t track) {
     if (batch_.empty()) return true;
     bool const follows =
@@ -127,10 +132,12 @@ base::Expected<Collectives> read_collectives(TraceSource const& source) {
   auto const kinds = source.kinds();
   if (!has_kind(kinds, EventKind::kCollective) && !has_kind(kinds, EventKind::kCollectiveCall))
     return Collectives();
-  // Which kernels carry collectives is known when the calls are read, too (collective_merge.h).
+
+  // Where there are calls, only they tell which kernels carry collectives (collective_merge.h).
   bool const is_merged = !has_kind(kinds, EventKind::kCollectiveCall);
   if (is_merged && source.file() != nullptr && source.drift().is_none())
     if (auto collectives = CollectiveBlocks(*source.file()).read()) return std::move(*collectives);
+
   file::Selection selection{.columns = {.depth = false}};
   if (is_merged) {
     selection.columns = {
@@ -139,6 +146,7 @@ base::Expected<Collectives> read_collectives(TraceSource const& source) {
     for (uint32_t track = 0; track < kinds.size(); ++track)
       if ((kinds[track] & kCollectiveBit) != 0) selection.tracks->push_back(model::TrackId{track});
   }
+
   auto const trace = source.read(selection);
   if (!trace) return base::fail_with(trace);
   return collectives_of(**trace);

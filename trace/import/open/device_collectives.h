@@ -10,9 +10,9 @@
 
 namespace stepscope::import {
 
-/// Of each device that has some, by the devices' numbers: its collectives in the order in which
-/// they began, with ends in trace time. Of a file nothing else is decoded than these and what
-/// shares a block with them, and nothing else is kept. Errors: those of TraceSource::read().
+/// The collectives of each device that has some, by the devices' numbers. They come in the order in
+/// which they began, with ends in trace time. Decodes only the blocks of a file that hold
+/// collectives, and keeps nothing else. Errors: those of TraceSource::read().
 base::Expected<std::vector<std::vector<model::RecordedCollective>>> read_collectives(
     TraceSource const& source);
 

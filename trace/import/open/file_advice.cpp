@@ -27,7 +27,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// What packs whole files and is not unpacked here.
+/// Compressed files and archives that Stepscope does not unpack.
 Advice advice_for_archive(std::string_view head, std::string const& name) {
   constexpr size_t kTarMagicAt = 257;
   if (head.starts_with("BZh"))
@@ -45,6 +45,7 @@ Advice advice_for_archive(std::string_view head, std::string const& name) {
   if (name.ends_with(".br"))
     return may_be_trace(
         fmt::format("is packed with brotli, run brotli -d {} and name what it leaves", name));
+
   if (head.starts_with("7z\xBC\xAF\x27\x1C"sv))
     return may_be_trace(fmt::format("is a 7z archive, run 7z x {} and name the trace in it", name));
   if (head.starts_with("Rar!\x1A\x07"sv))
@@ -59,6 +60,7 @@ Advice advice_for_archive(std::string_view head, std::string const& name) {
     return may_be_trace(
         fmt::format("is a zip archive, run unzip {} and name the trace in it", name));
   }
+
   bool const is_tar = head.size() > kTarMagicAt && head.substr(kTarMagicAt).starts_with("ustar");
   if (is_tar || name.ends_with(".tar"))
     return may_be_trace(fmt::format(
@@ -74,6 +76,7 @@ Advice advice_for_text_encoding(std::string_view head, std::string const& name) 
   if (is_wide)
     return may_be_trace(fmt::format(
         "is text in UTF-32: run iconv -f UTF-32 -t UTF-8 {} > trace.json and name that", name));
+
   bool const has_mark = head.starts_with("\xFF\xFE"sv) || head.starts_with("\xFE\xFF"sv);
   bool const is_wide_ascii = head.size() >= 8 &&
                              (head[0] == '{' || head[0] == '[' || head[0] == 0) &&
@@ -87,7 +90,7 @@ Advice advice_for_text_encoding(std::string_view head, std::string const& name) 
                   name));
 }
 
-/// What stands where the file itself should.
+/// Files in the place of the real one: pointers of Git LFS, pages of errors.
 Advice advice_for_stand_in(std::string_view head) {
   if (head.starts_with("version https://git-lfs") || head.starts_with("version https://hawser"))
     return may_be_trace(
@@ -96,6 +99,7 @@ Advice advice_for_stand_in(std::string_view head) {
       (head.size() < 4096 && holds(head, ".git/annex/objects")))
     return may_be_trace(
         "is a pointer of git-annex in place of the file, run git annex get in its repository");
+
   size_t const first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   std::string const begin = lower(head.substr(std::min(first, head.size()), 64));
   if (begin.starts_with("<!doctype html") || begin.starts_with("<html") ||
@@ -151,6 +155,7 @@ Advice advice_for_table(std::string_view head, std::string const& name) {
                        holds("{[", line.substr(line.find_first_not_of(" \t\r"), 1));
   bool const is_named = name.ends_with(".csv") || name.ends_with(".tsv");
   if (is_json || holds(head, "\0"sv) || (!has_separators && !is_named)) return std::nullopt;
+
   struct Tool {
     std::string_view column, tool, advice;
   };
@@ -175,6 +180,7 @@ Advice advice_for_table(std::string_view head, std::string const& name) {
       {"Op Name", "msprof wrote", "name trace_view.json of the same recording"},
       {"start_ns", "stepscope export wrote", "name the run that it is of"},
   }};
+
   for (Tool const& tool : kTools)
     if (holds(line, tool.column))
       return no_trace(
@@ -209,6 +215,7 @@ Advice advice_for_binary(std::string_view head) {
       {"GGUF"sv, "holds the weights of a model, no trace: name a trace"},
       {"{\\rtf"sv, "is a text document, no trace: name a trace"},
   }};
+
   constexpr size_t kElfType = 16;
   if (head.starts_with("\x7F"
                        "ELF"sv) &&
@@ -218,6 +225,7 @@ Advice advice_for_binary(std::string_view head) {
   if (head.find_first_not_of('\0') == std::string_view::npos && !head.empty())
     return no_trace(
         "holds nothing but zeros, as after a full disk or a broken copy: copy or record it again");
+
   for (Magic const& magic : kMagics)
     if (head.starts_with(magic.bytes)) return no_trace(std::string(magic.what));
   if (head.size() > 8 && head.substr(4, 4) == "ftyp")
@@ -225,7 +233,7 @@ Advice advice_for_binary(std::string_view head) {
   return std::nullopt;
 }
 
-/// "[W1126 …", "[rank0]:[E1126 …", "[2026-11-26 …", "[INFO] …": lines that programs log.
+/// Lines that programs log: "[W1126 …", "[rank0]:[E1126 …", "[2026-11-26 …", "[INFO] …".
 bool is_log(std::string_view text) {
   if (!text.starts_with('[') || text.size() < 3) return false;
   std::string_view const line = text.substr(0, text.find('\n'));
@@ -233,6 +241,7 @@ bool is_log(std::string_view text) {
   if (close == std::string_view::npos)
     return text.size() > 2 && std::string_view("WEIF").find(text[1]) != std::string_view::npos &&
            std::isdigit(static_cast<unsigned char>(text[2])) != 0;
+
   std::string_view const inside = line.substr(1, close - 1), behind = line.substr(close + 1);
   bool const is_value = inside.find_first_of("{\"") != std::string_view::npos;
   bool const goes_on = behind.find_first_not_of(" \t\r,]}") != std::string_view::npos;
@@ -252,6 +261,7 @@ Advice advice_for_json(Input const& input) {
     return no_trace(
         "is a log, no trace: name the trace that the run wrote, or record one with stepscope "
         "record");
+
   std::string content;
   for (char const c : head.substr(first, 16))
     if (std::isspace(static_cast<unsigned char>(c)) == 0) content += c;
@@ -261,6 +271,7 @@ Advice advice_for_json(Input const& input) {
         "again");
   if (content == "[]" || content == "{}")
     return no_trace("is JSON that holds no events, record the run again");
+
   if (holds(head, "\"rocprofiler-sdk-tool\""))
     return may_be_trace(
         "is JSON of rocprofv3, which Stepscope does not read: run rocprofv3 again with "
@@ -268,6 +279,7 @@ Advice advice_for_json(Input const& input) {
   if (holds(head, "\"device_traces\""))
     return no_trace(
         "is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
+
   std::string_view const begin = head.substr(first, 64);
   if (holds(begin, "\"schema\"") &&
       (holds(begin, "\"run\"") || holds(begin, "\"kind\"") || holds(head, "\"findings\"")))
@@ -294,9 +306,11 @@ Advice advice_for_file(Input const& input) {
     return may_be_trace(fmt::format("is packed twice: run {} {} once and name what it leaves",
                                     input.compression() == Compression::kGzip ? "gunzip" : "unzstd",
                                     name));
+
   std::string const packed_name = name;
   for (std::string_view const packed : {".gz", ".zst"})
     if (is_packed && name.ends_with(packed)) name.resize(name.size() - packed.size());
+
   if (auto advice = advice_for_archive(head, packed_name)) return advice;
   if (auto advice = advice_for_text_encoding(head, packed_name)) return advice;
   if (auto advice = advice_for_stand_in(head)) return advice;
@@ -304,9 +318,11 @@ Advice advice_for_file(Input const& input) {
   if (auto advice = advice_for_safetensors(head)) return advice;
   if (auto advice = advice_of_importers(head, name)) return advice;
   if (auto advice = advice_for_binary(head)) return advice;
+
   if (input.head_damage()) return std::nullopt;
   if (auto advice = advice_for_json(input)) return advice;
   if (auto advice = advice_for_table(head, name)) return advice;
+
   bool const is_text = !head.empty() && std::none_of(head.begin(), head.end(), [](unsigned char c) {
     return c < 0x20 && std::isspace(c) == 0 && c != 0x1B;
   });

@@ -63,7 +63,7 @@ bool is_other_text(Input const& input, std::string_view name) {
   return !cursor.failed();
 }
 
-/// Files that Stepscope writes beside the traces of a run. The truth file of a synthetic run is as
+/// Files that Stepscope writes into the folder of a run. The truth file of a synthetic run is as
 /// long as its traces, so only the head is looked at.
 bool is_our_file(Input const& input, std::string const& name) {
   size_t const first = input.head().find_first_not_of(" \t\r\n");
@@ -113,12 +113,14 @@ bool is_other_file(std::string const& path) {
 
 std::optional<std::string> advice_for_folder(std::vector<std::string> const& files) {
   constexpr size_t kMostFiles = 64;
+
   std::optional<std::string> other;
   for (size_t i = 0; i < files.size() && i < kMostFiles; ++i) {
     auto const mapped = base::MappedFile::open(files[i]);
     if (!mapped || mapped->bytes().empty()) continue;
     Input const input(mapped->bytes(), files[i]);
     if (find_importer(input) != nullptr) continue;
+
     auto const advice = advice_for_file(input);
     if (!advice) continue;
     std::string sentence = files[i] + ": " + advice->sentence;

@@ -47,7 +47,7 @@ void pack_all(std::vector<TraceSource>& sources) {
   for (TraceSource& source : sources) source = packed(std::move(source));
 }
 
-/// What one core alone does of a file is done beside the next.
+/// Opens files in parallel, because parts of each file are read by a single core.
 std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& files,
                                                 MemoryLimit in_memory) {
   std::vector<std::optional<OpenedFile>> opened(files.size());
@@ -60,8 +60,9 @@ std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& 
     if (file) events += events_in_memory(*file);
     if (file && is_too_much()) pack_all(*file);
   };
-  // Isolated: while a thread waits for others at its file it begins no further one, so that no more
-  // are unpacked than threads work.
+
+  // Isolated: a thread that waits for others at its file must not begin another file. Otherwise
+  // more files than threads would be unpacked at a time.
   tbb::parallel_for(size_t{0}, files.size(),
                     [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
   if (is_too_much())
@@ -70,7 +71,8 @@ std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& 
   return opened;
 }
 
-/// Where no trace says a rank the names of all files together tell the ranks, if they do.
+/// Where no trace states a rank, takes the ranks from the names of all files together, if they
+/// tell.
 void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) {
   if (unnumbered.size() < run.ranks.size()) return;
   std::vector<std::string> paths;
@@ -79,6 +81,7 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
     paths.push_back(rank->file);
     world_size = std::max(world_size, rank->source.info().world_size);
   }
+
   NamedRanks const named = ranks_of_names(paths, world_size);
   if (named.ranks.empty()) return;
   for (size_t i = 0; i < named.ranks.size(); ++i) unnumbered[i]->source.assume_rank(named.ranks[i]);
@@ -88,19 +91,20 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
   unnumbered.clear();
 }
 
-/// Traces that do not say which rank they are have that of their names, or take the ranks that are
-/// free, in the order of the files, those with devices first.
+/// Gives ranks to traces that do not state theirs: by their names, else the free ranks in the order
+/// of the files. Traces with devices come first.
 void number_ranks(RunSources& run) {
   std::vector<RankSource*> unnumbered;
   for (RankSource& rank : run.ranks)
     if (rank.source.info().rank < 0 || rank.source.is_rank_by_name()) unnumbered.push_back(&rank);
   take_ranks_of_names(run, unnumbered);
   std::erase_if(unnumbered, [](RankSource const* rank) { return rank->source.info().rank >= 0; });
+
   std::set<int32_t> said;
   for (RankSource const& rank : run.ranks)
     if (rank.source.info().rank >= 0) said.insert(rank.source.info().rank);
 
-  // Helpers of a program are no workers: they take what these leave.
+  // Helper processes are no workers: they take the ranks that workers leave.
   std::stable_partition(unnumbered.begin(), unnumbered.end(),
                         [](RankSource const* rank) { return !rank->source.devices().empty(); });
   LaterWindows const windows(unnumbered);
@@ -112,12 +116,13 @@ void number_ranks(RunSources& run) {
     for (RankSource* const window : windows.of(unnumbered[i]))
       window->source.assume_rank(numbers[i]);
   }
+
   if (run.ranks.size() < 2) return;
   for (std::string& note : notes_of_free_ranks(numbered)) run.notes.push_back(std::move(note));
 }
 
-/// A report of one host knows its own processes, another the launcher's environment: the job is as
-/// large as any of them says.
+/// Takes the largest world size that any trace states. The report of one host may know its own
+/// processes only, that of another the launcher's environment.
 void share_world_size(RunSources& run) {
   int32_t largest = 0;
   for (RankSource const& rank : run.ranks)
@@ -126,8 +131,8 @@ void share_world_size(RunSources& run) {
     if (rank.source.info().world_size < largest) rank.source.assume_world_size(largest);
 }
 
-/// Two recordings of one rank: they are no two participants. But a dump of its collectives tells of
-/// the same window.
+/// Adds notes about two recordings of one rank, which would count as two participants. A dump of
+/// its collectives is no second recording: it covers the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::vector<std::string>> files_of;
   std::map<int32_t, std::vector<RankSource const*>> sources_of;
@@ -138,6 +143,7 @@ void note_doubled_ranks(RunSources& run) {
     if (std::find(files.begin(), files.end(), rank.file) == files.end()) files.push_back(rank.file);
     sources_of[rank.source.info().rank].push_back(&rank);
   }
+
   size_t windows = 0, ranks_with_windows = 0;
   for (auto const& [rank, files] : files_of) {
     if (files.size() < 2) continue;
@@ -146,6 +152,7 @@ void note_doubled_ranks(RunSources& run) {
       ++ranks_with_windows;
       continue;
     }
+
     bool const are_two = files.size() == 2;
     std::string const others =
         are_two ? fmt::format("both say that they are rank {}", rank)
@@ -155,6 +162,7 @@ void note_doubled_ranks(RunSources& run) {
         "together",
         files[0], files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
   }
+
   if (ranks_with_windows > 0)
     run.notes.push_back(fmt::format(
         "{} recorded in up to {} windows, one after the other: each window is analyzed as a "
@@ -198,6 +206,7 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
     entry->second.lowest = std::min(entry->second.lowest, process.rank);
     entry->second.highest = std::max(entry->second.highest, process.rank);
   }
+
   std::vector<std::string> notes;
   for (std::string_view const file : files) {
     OfFile const& of = of_files.at(file);
@@ -220,6 +229,7 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
+
   std::vector<std::string> files;
   for (std::string const& path : paths) {
     auto const of_path = find_run_files(path);
@@ -227,6 +237,7 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
     files.insert(files.end(), of_path->files.begin(), of_path->files.end());
     run.notes.insert(run.notes.end(), of_path->notes.begin(), of_path->notes.end());
   }
+
   size_t const notes_of_folders = run.notes.size();
   std::vector<std::optional<OpenedFile>> opened = open_all(files, in_memory);
   for (size_t i = 0; i < files.size(); ++i) {
@@ -236,10 +247,12 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
       for (TraceSource& source : **opened[i]) run.ranks.push_back({std::move(source), 0, files[i]});
   }
   if (run.ranks.empty()) return fail("{}", run.notes[notes_of_folders]);
+
   if (!paths_are_one_run) {
     if (auto const separated = separate_captures(run, paths.size() > 1); !separated)
       return base::fail_with(separated);
   }
+
   number_ranks(run);
   share_world_size(run);
   note_doubled_ranks(run);
@@ -248,12 +261,14 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
                      return std::tuple(a.source.info().rank, a.source.info().process_id) <
                             std::tuple(b.source.info().rank, b.source.info().process_id);
                    });
+
   align_clocks(run);
   return run;
 }
 
 Expected<model::Run> load_run(RunSources sources) {
   model::Run run{std::move(sources.name), {}, std::move(sources.clock), std::move(sources.notes)};
+
   std::string first_error;
   for (RankSource& rank : sources.ranks) {
     auto trace = std::move(rank.source).load();

@@ -15,37 +15,35 @@
 
 namespace stepscope::import {
 
-/// The ranks of traces that do not say theirs, in the order of their files: those that no other one
-/// says.
+/// The lowest `count` ranks that no trace states, for traces that do not state theirs.
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
-/// That ranks are guessed by numbers in the names of files (name_numbers.h), for people: one note a
-/// file.
+/// Notes for users about ranks guessed from numbers in file names (numbers.h): one note per file.
 std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files,
                                               std::span<int32_t const> ranks);
-/// A process that did not say its rank.
+/// A process that does not state its rank.
 struct NumberedProcess {
   std::string file;
-  int32_t rank = 0;  ///< that it was given
+  int32_t rank = 0;  ///< the rank that Stepscope assumed
 };
-/// That ranks were given so, for people: one note a file.
+/// Notes for users about such ranks: one note per file.
 std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> processes);
 
-/// How much of traces that are in memory as soon as they are open stays there. Of a run of more
-/// files and more events all of them are packed (packed_source.h).
+/// How much of the traces without an index stays in memory. A run with more files and more events
+/// has all of them packed (spilled_source.h).
 struct MemoryLimit {
   size_t files = SIZE_MAX;
   uint64_t events = UINT64_MAX;
 };
 
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no
-/// events. Errors: nothing there, or nothing readable, or paths that were recorded at different
-/// times (separate_captures.h) unless `paths_are_one_run`. A file that cannot be opened beside
-/// others that can is told in RunSources::notes.
+/// events. RunSources::notes names each file that cannot be opened while others can. Errors:
+/// nothing there or nothing readable; paths that were recorded at different times
+/// (separate_captures.h) unless `paths_are_one_run`.
 base::Expected<RunSources> open_sources(std::span<std::string const> paths,
                                         MemoryLimit in_memory = {}, bool paths_are_one_run = false);
 
-/// All events of what is open. A process that cannot be read beside others that can is told in
-/// Run::notes. Errors: none can be.
+/// All events of the open sources. Run::notes names each process that cannot be read while others
+/// can. Errors: no process can be read.
 base::Expected<model::Run> load_run(RunSources sources);
 
 /// open_sources() and load_run().

@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// Clocks of hosts that nobody sets differ by seconds, and ranks of one job are not all captured in
-/// one instant.
+/// Unsynchronized clocks of hosts differ by seconds, and the ranks of one job are not all captured
+/// in one instant.
 constexpr int64_t kLeastGapNs = 60'000'000'000;
 constexpr size_t kMostNamedFiles = 8;
 
-/// Since the epoch; nothing where that is not known, or where a recording ends when its rank does
-/// (dumps).
+/// The time of a recording since the epoch. Nothing where it is not known, or where a recording
+/// ends when its rank does (dumps).
 std::optional<model::Interval> span_of(RankSource const& rank) {
   model::TraceInfo const& info = rank.source.info();
   if (has_coarse_times(info) || is_dump(info) || !model::has_origin(info)) return std::nullopt;
@@ -51,7 +51,7 @@ std::string process_of_file(std::string const& path) {
   return name;
 }
 
-/// Which process of which host a trace is of, as far as it says.
+/// The process and host of a trace, as far as it states them.
 using Process = std::tuple<std::string, std::string, int64_t, int32_t>;
 Process process_of(RankSource const& rank) {
   model::TraceInfo const& info = rank.source.info();
@@ -63,7 +63,7 @@ bool is_known(Process const& process) { return std::get<2>(process) > 0; }
 struct Capture {
   model::Interval span;
   std::vector<size_t> members;  ///< of RunSources::ranks
-  std::set<int32_t> ranks;      ///< that are said and have devices
+  std::set<int32_t> ranks;      ///< that traces with devices state
   std::set<Process> processes;
 
   void add(RankSource const& rank, size_t number, model::Interval own) {
@@ -85,7 +85,7 @@ struct Capture {
     return std::any_of(ranks.begin(), ranks.end(),
                        [&](int32_t rank) { return other.ranks.contains(rank); });
   }
-  /// Whether one has no process that the other has not.
+  /// Whether all processes of this capture are known and are in the other one.
   [[nodiscard]] bool is_window_of(Capture const& other) const {
     auto const is_there = [&](Process const& process) {
       return is_known(process) && other.processes.contains(process);
@@ -94,7 +94,7 @@ struct Capture {
   }
 };
 
-/// Traces that overlap, by time.
+/// Groups of overlapping traces, by time.
 std::vector<Capture> overlapping(RunSources const& run) {
   std::vector<std::pair<model::Interval, size_t>> spans;
   for (size_t r = 0; r < run.ranks.size(); ++r)
@@ -121,6 +121,7 @@ std::vector<Capture> find_captures(RunSources const& run) {
           group.span.begin - before.span.end > kLeastGapNs || group.shares_rank(before);
       is_new = is_apart && !group.is_window_of(before) && !before.is_window_of(group);
     }
+
     if (is_new)
       captures.push_back(std::move(group));
     else
@@ -135,8 +136,8 @@ bool are_all_self_describing(RunSources const& run) {
                      [](RankSource const& rank) { return is_self_describing(rank.file); });
 }
 
-/// Stages of a server that SGLang profiles one after the other, in this order: "ID-TP-0-EXTEND",
-/// "ID-TP-0-DECODE". −1 = none.
+/// The stage of a server, from 0, that SGLang puts into a file's name: "ID-TP-0-EXTEND",
+/// "ID-TP-0-DECODE". It profiles stages one after the other. −1 = no stage.
 int stage_of(std::string const& path) {
   std::string const name = "-" + name_without_extensions(fs::path(path).filename().string()) + "-";
   constexpr std::array<std::string_view, 3> kStages = {"-extend-", "-prefill-", "-decode-"};
@@ -145,7 +146,7 @@ int stage_of(std::string const& path) {
   return -1;
 }
 
-/// The time at the begin of a file's name; empty where none is.
+/// The time that a file's name begins with; else empty.
 std::string time_of_name(std::string const& path) {
   std::string const name = name_without_extensions(fs::path(path).filename().string());
   auto const numbers = numbers_in(name);
@@ -154,23 +155,26 @@ std::string time_of_name(std::string const& path) {
                   : std::string();
 }
 
-/// Stages as captures, the newest last; none where the files are not all of stages, or of one.
+/// Stages as captures, the newest last. Empty if a file names no stage.
 std::vector<Capture> find_stages(RunSources const& run) {
   using Order = std::tuple<int64_t, std::string, int>;  // by clock, by name, by stage
   std::map<int, std::pair<Order, Capture>> stages;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int const stage = stage_of(run.ranks[r].file);
     if (stage < 0) return {};
+
     auto const span = span_of(run.ranks[r]);
     Order const order{span ? span->begin : 0, time_of_name(run.ranks[r].file), stage};
     auto& [latest, capture] = stages[stage];
     latest = std::max(latest, order);
     capture.add(run.ranks[r], r, span.value_or(model::Interval{}));
   }
+
   std::vector<std::pair<Order, Capture>> in_order;
   for (auto& [stage, capture] : stages) in_order.push_back(std::move(capture));
   std::sort(in_order.begin(), in_order.end(),
             [](auto const& a, auto const& b) { return a.first < b.first; });
+
   std::vector<Capture> captures;
   for (auto& [order, capture] : in_order) captures.push_back(std::move(capture));
   return captures;
@@ -211,6 +215,7 @@ Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
         "--one-run to read all files as one run",
         first, last);
   }
+
   std::set<size_t> left_out;
   for (size_t c = 0; c + 1 < captures.size(); ++c)
     left_out.insert(captures[c].members.begin(), captures[c].members.end());
@@ -255,10 +260,12 @@ LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {
     auto& windows = of_process.second;
     std::sort(windows.begin(), windows.end(),
               [](auto const& a, auto const& b) { return a.first.begin < b.first.begin; });
-    // Two that overlap are of two processes: hosts that are not named may use the same number.
+
+    // Windows that overlap are of two processes: unnamed hosts may use the same process id.
     auto const overlap = [](auto const& a, auto const& b) { return a.first.end >= b.first.begin; };
     if (std::adjacent_find(windows.begin(), windows.end(), overlap) != windows.end()) continue;
-    // The first by the order of the files stands for all.
+
+    // The first window in the order of the files stands for all.
     RankSource* const first =
         *std::find_if(sources.begin(), sources.end(), [&](RankSource* const source) {
           return std::any_of(windows.begin(), windows.end(),

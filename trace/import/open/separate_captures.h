@@ -1,5 +1,5 @@
-// Recordings of different times are no ranks of one run. Windows that a profiler took of the same
-// processes are: each process then has several traces.
+// Recordings of different times are no ranks of one run. Windows that a profiler recorded of the
+// same processes belong to one run: each process then has several traces.
 #pragma once
 
 #include <map>
@@ -10,23 +10,24 @@
 
 namespace stepscope::import {
 
-/// Keeps the newest capture of a folder, with a note that names the others. Only traces that say
-/// when they began are judged, by the epoch's clock: two groups of them are two captures if a
-/// minute or more lies between them, or if they do not overlap and one rank is in both, unless the
-/// same processes recorded both. So are files of different stages of a server, by their names. Of
-/// Stepscope's own recordings in one folder nothing is taken away: the programs of one recording
-/// may follow each other. Errors: `are_several_paths` and they are captures of different times; the
-/// message says what to do.
+/// Keeps the newest capture of a folder, with a note that names the others. Only traces that state
+/// their begin by the epoch's clock are compared. Two groups of them are two captures if
+/// - a minute or more lies between them, or
+/// - they do not overlap and one rank is in both,
+/// unless the same processes recorded both. Files of different stages of a server are captures,
+/// too, by their names. Self-describing recordings in one folder all stay: the programs of one
+/// recording may follow each other. Errors: `are_several_paths` and they are captures of different
+/// times.
 base::Expected<void> separate_captures(RunSources& run, bool are_several_paths);
 
-/// Whether these were recorded one after the other, as windows of one profiler are; false where
-/// that is not known.
+/// Whether these were recorded one after the other, like the windows of one profiler. False where
+/// their times are not known.
 bool follow_each_other(std::vector<RankSource const*> const& sources);
 
-/// Traces that do not say their rank and are later windows of a process that one before them is of.
+/// Later windows: traces without a rank whose process has an earlier trace.
 class LaterWindows {
  public:
-  /// Takes them out of `sources`.
+  /// Removes the later windows from `sources`.
   explicit LaterWindows(std::vector<RankSource*>& sources);
   /// The later windows of this trace's process.
   [[nodiscard]] std::vector<RankSource*> const& of(RankSource const* first) const;

@@ -13,7 +13,7 @@ using model::Interval;
 using model::SliceWindow;
 using model::Trace;
 
-/// Read around instants, too: a few launches at least.
+/// Time that is read around an instant: long enough for a few launches.
 constexpr int64_t kLeastMarginNs = 10'000'000;
 
 bool touches(Trace const& trace, uint32_t row, Interval window) {
@@ -22,7 +22,7 @@ bool touches(Trace const& trace, uint32_t row, Interval window) {
 }
 
 /// Whether each device that works in the window is seen to work before it, and each op in it has
-/// its launch, if the trace has it at all.
+/// its launch, if the trace has one.
 bool is_complete_before(Trace const& trace, SliceWindow const& window) {
   std::map<int32_t, bool> works_before, works_within;
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
@@ -31,6 +31,7 @@ bool is_complete_before(Trace const& trace, SliceWindow const& window) {
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (!model::is_device_op(trace.kind(row))) continue;
       launch_seen = launch_seen || trace.columns().link[row].valid();
+
       int32_t const device = trace.tracks()[track].device;
       if (trace.start(row) < window.device.begin) works_before[device] = true;
       if (!touches(trace, row, window.device)) continue;
@@ -38,12 +39,13 @@ bool is_complete_before(Trace const& trace, SliceWindow const& window) {
       if (trace.columns().correlation[row] != 0 && !launch_seen) return false;
     }
   }
+
   return std::all_of(works_within.begin(), works_within.end(),
                      [&](auto const& device) { return works_before[device.first]; });
 }
 
-/// Whether each launch in the window has its ops: all have one, or every stream that works in the
-/// window goes on with later ones.
+/// Whether each launch in the window has its ops: all launches are linked, or every stream that
+/// works in the window goes on with ops of later launches.
 bool is_complete_after(Trace const& trace, SliceWindow const& window) {
   bool all_linked = true;
   bool all_go_on = true;
@@ -56,6 +58,7 @@ bool is_complete_after(Trace const& trace, SliceWindow const& window) {
       if (trace.kind(row) == EventKind::kLaunch && trace.columns().correlation[row] != 0 &&
           touches(trace, row, window.host))
         all_linked = all_linked && link.valid();
+
       if (!model::is_device_op(trace.kind(row))) continue;
       works = works || touches(trace, row, window.device);
       goes_on = goes_on || (link.valid() && trace.start(link.value) >= window.host.end);
@@ -65,29 +68,35 @@ bool is_complete_after(Trace const& trace, SliceWindow const& window) {
   return all_linked || all_go_on;
 }
 
-/// Whether the ops that come next on each stream behind the window are there, or are none that are
-/// wanted.
+/// Whether the next ops on each stream after the window are there, or are not wanted.
 bool has_next_ops(Trace const& trace, SliceWindow const& window, int64_t read_until) {
   if (!window.with_next_ops || read_until > model::last_begin_of_next(window.device)) return true;
   return model::next_ops(trace, window.device).are_all_there;
 }
 
-/// The margin of the next try. One damaged time can make a run of a second 73 years long: after
-/// some tries it grows faster.
+/// Whether a trace that was read until `read_until` has all that the window needs after it.
+bool has_end(Trace const& trace, SliceWindow const& window, int64_t read_until) {
+  return window.device.end < read_until && is_complete_after(trace, window) &&
+         has_next_ops(trace, window, read_until);
+}
+
+/// The margin of the next try. One damaged time can make a run of a second 73 years long, so the
+/// margin grows faster after some tries.
 int64_t wider(int64_t margin, int tries, int64_t most) {
   constexpr int kTriesOfDouble = 8;
   int64_t const factor = tries <= kTriesOfDouble ? 2 : 64;
   return margin > most / factor ? most : margin * factor;
 }
 
-/// Reads around `wanted`, wider and wider, until what is there is what the whole trace has.
+/// Reads around `wanted`, wider and wider, until the slice equals the slice of the whole trace.
 Expected<Trace> slice_around(TraceSource const& source, Interval wanted,
                              model::WholeSteps const& whole,
                              std::function<SliceWindow(Trace const&)> const& window_of) {
   Interval range = source.time_range();
-  ++range.end;  // an instant may lie at the end
+  ++range.end;  // so that an instant at the end lies inside
   Interval const inside{std::clamp(wanted.begin, range.begin, range.end),
                         std::clamp(wanted.end, range.begin, range.end)};
+
   int64_t const most = range.length();
   int64_t margin = std::max(inside.length(), kLeastMarginNs);
   for (int tries = 1;; ++tries, margin = wider(margin, tries, most)) {
@@ -98,10 +107,10 @@ Expected<Trace> slice_around(TraceSource const& source, Interval wanted,
     auto const trace = source.read(
         {.window = {around.begin, around.end}, .before = file::kind_bit(EventKind::kMemory)});
     if (!trace) return base::fail_with(trace);
+
     SliceWindow const window = window_of(**trace);
-    if ((from_begin || is_complete_before(**trace, window)) &&
-        (to_end || (window.device.end < around.end && is_complete_after(**trace, window) &&
-                    has_next_ops(**trace, window, around.end))))
+    bool const has_begin = from_begin || is_complete_before(**trace, window);
+    if (has_begin && (to_end || has_end(**trace, window, around.end)))
       return model::slice(**trace, window, whole);
   }
 }

@@ -1,5 +1,5 @@
-// The part of a process that model::slice() keeps of its whole trace, read from no more of the file
-// than lies around it: runs larger than memory can be sliced.
+// The part of a process that model::slice() keeps of its whole trace. Only the surroundings of the
+// part are read, so runs larger than memory can be sliced.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,9 @@
 namespace stepscope::import {
 
 /// slice(trace, window_of_steps(trace, steps)) of the whole trace. `steps` must not be empty. Reads
-/// as much time around the steps as they take, and twice as much until it is sure that the rest of
-/// the file has nothing to do with them: streams run in the order in which they are launched, so
-/// where an op of an earlier launch is seen, all later launches are. Errors: the part does not fit
-/// into memory.
+/// as much time around the steps as they take, and doubles it until the rest of the file cannot
+/// matter. Streams run in launch order: where an op of an earlier launch is seen, so are all later
+/// launches. Errors: the part does not fit into memory.
 base::Expected<model::Trace> slice_of_steps(TraceSource const& source,
                                             std::vector<model::ThreadSteps> const& steps,
                                             model::WholeSteps const& whole);

@@ -1,14 +1,14 @@
-// Traces of formats without an index are whole in memory when they are open. Of a run of many that
-// is more than there is: packed they are a tenth of it, and are read in parts as our own files are.
+// Traces of formats without an index are whole in memory while they are open. Many of them together
+// exceed the memory. Packed in Stepscope's format they take a tenth, and are read in parts.
 #pragma once
 
 #include "trace/import/open/trace_source.h"
 
 namespace stepscope::import {
 
-/// The same events in our own format, in a temporary file that nobody else sees and that is gone
-/// with the source. Where it cannot be written, and where it is no trace in memory, the source as
-/// it was.
+/// The same events in Stepscope's format, in an unlinked temporary file that vanishes with the
+/// source. Returns the source unchanged if the file cannot be written or the trace is not in
+/// memory.
 TraceSource packed(TraceSource source);
 
 }  // namespace stepscope::import

@@ -22,7 +22,7 @@ using file::TraceFile;
 using model::Trace;
 using InMemory = std::shared_ptr<Trace>;
 
-/// By the clock that recorded it; a little wider, so that rounding leaves nothing out.
+/// The window by the clock that recorded it, widened so that rounding excludes nothing.
 file::TimeWindow recorded_window(file::TimeWindow window, model::ClockDrift const& drift) {
   if (drift.is_none()) return window;
   constexpr int64_t kRoundingNs = 8;
@@ -99,6 +99,7 @@ model::ImportLog TraceSource::log() const {
 
 std::vector<uint64_t> TraceSource::event_counts() const {
   std::vector<uint64_t> counts(tracks().size());
+
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
     for (file::IndexEntry const& block : file->blocks())
       if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
@@ -123,6 +124,7 @@ Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
   if (file == nullptr) return file::steps_of(*std::get<InMemory>(of_));
   auto steps = file->steps();
   if (!steps || drift_.is_none()) return steps;
+
   for (file::StepSpan& step : *steps) {
     int64_t const end = drift_.corrected(step.start + step.dur);
     step.start = drift_.corrected(step.start);
@@ -133,6 +135,7 @@ Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
 
 std::vector<uint64_t> TraceSource::kinds() const {
   std::vector<uint64_t> kinds(tracks().size());
+
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
     for (file::IndexEntry const& block : file->blocks())
       if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
@@ -159,7 +162,7 @@ Expected<model::Trace> TraceSource::copy(file::Selection const& selection) const
   STEPSCOPE_CHECK(!is_in_memory());
   file::Selection recorded = selection;
   recorded.window = recorded_window(selection.window, drift_);
-  // A clock is corrected event by event, with all that an event has.
+  // A clock is corrected event by event, which needs all columns.
   if (!drift_.is_none()) recorded.columns = {};
   auto trace = std::get<TraceFile>(of_).read(recorded);
   if (!trace) return base::fail_with(trace);
@@ -174,7 +177,7 @@ std::optional<model::Trace> TraceSource::read_kinds(uint64_t kinds) const {
 
 Expected<model::Trace> TraceSource::load() && {
   if (auto* const file = std::get_if<TraceFile>(&of_)) {
-    auto trace = TraceFile(std::move(*file)).read();  // and closes it
+    auto trace = TraceFile(std::move(*file)).read();  // closes the file at the end of the statement
     return trace ? as_assumed(std::move(*trace)) : Expected<Trace>(base::fail_with(trace));
   }
   InMemory const trace = std::move(std::get<InMemory>(of_));
@@ -183,7 +186,7 @@ Expected<model::Trace> TraceSource::load() && {
 }
 
 Trace TraceSource::as_assumed(Trace trace) const {
-  // A file that lost blocks meanwhile tells of it itself.
+  // The log of a file that lost blocks meanwhile is the better one.
   if (head_ && trace.log().lost_blocks == head_->log.lost_blocks)
     model::replace_head(trace, *head_);
   if (assumed_info_) {
@@ -204,7 +207,7 @@ void TraceSource::assume_world_size(int32_t world_size) {
   to_assume().world_size = world_size;
 }
 
-/// Of a file.
+/// The description of a file, to be changed.
 model::TraceInfo& TraceSource::to_assume() {
   if (!assumed_info_) assumed_info_ = info();
   return *assumed_info_;
