@@ -9,10 +9,13 @@
 #include "analyzer/metrics/communication/negotiations.h"
 #include "analyzer/metrics/host/host_ops.h"
 #include "analyzer/metrics/host/host_time.h"
+#include "analyzer/metrics/host/long_gaps.h"
+#include "analyzer/metrics/host/python_frames.h"
 #include "analyzer/metrics/memory/memory.h"
 #include "analyzer/metrics/telemetry/device_telemetry.h"
 #include "analyzer/metrics/time/phases.h"
 #include "analyzer/metrics/time/readiness.h"
+#include "analyzer/metrics/work/attention_shape.h"
 #include "analyzer/metrics/work/device_work.h"
 
 namespace stepscope::analyzer {
@@ -133,6 +136,7 @@ class ProcessObserver {
               input.host_steps.threads[static_cast<size_t>(devices.front().ref.rank_index)]),
         memory_(memory_of_process(*input.rank)),
         phases_(devices),
+        python_frames_(*input.rank),
         launch_places_(launch_places(*input.rank)) {}
 
   /// Appends the numbers of a device to `results`. `place`: of the device in its process.
@@ -160,6 +164,10 @@ class ProcessObserver {
     stats.window = selection.window;
     stats.all_ops = window;
     stats.are_steps_by_time = assigned.are_by_time;
+    stats.is_softmax_between_products =
+        is_softmax_between_products(input_.rank->trace, device.ref.device);
+    stats.other_work_in_long_gaps = other_work_in_long_gaps(*input_.rank, gaps);
+    python_frames_.count(stats, selection.steps);
     stats.memory = memory_of(device, selection.steps);
     stats.telemetry =
         telemetry_of(device, work.sets, selection.window, selection.steps, devices_.size() == 1);
@@ -237,6 +245,7 @@ class ProcessObserver {
   HostActivity host_;
   ProcessMemory memory_;
   ProcessPhases phases_;
+  PythonFrames python_frames_;
   std::vector<LaunchPlace> launch_places_;
 };
 

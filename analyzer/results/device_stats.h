@@ -10,6 +10,7 @@
 #include "analyzer/results/memory_stats.h"
 #include "analyzer/results/telemetry_stats.h"
 #include "analyzer/results/time_split.h"
+#include "trace/model/ids.h"
 
 namespace stepscope::analyzer {
 
@@ -36,6 +37,16 @@ struct DeviceStats {
     uint32_t track;  ///< of the process
   };
   std::vector<Copy> longest_copies;
+  uint64_t python_frames = 0;  ///< calls of Python functions recorded in `window`
+  /// Where softmax kernels stand, for attention without a fused kernel
+  /// (metrics/work/attention_shape.h).
+  bool is_softmax_between_products = true;
+  /// What the host did in long gaps beside what explains them (metrics/host/long_gaps.h).
+  struct HostWork {
+    Interval when;
+    model::StringId name;  ///< of the process's trace
+  };
+  std::vector<HostWork> other_work_in_long_gaps;
 };
 
 }  // namespace stepscope::analyzer

@@ -44,6 +44,8 @@ struct StepStats {
   std::vector<StepKernel> kernels;  ///< kernels and memsets, by place
   uint64_t copied_in_bytes = 0;     ///< by copies from host to device that began in the window
   StepBefore before = StepBefore::kByNumber;
+  /// Calls of Python functions recorded in the window, and between it and the window before it.
+  uint64_t python_frames = 0, python_frames_before = 0;
 };
 /// Where steps came from.
 enum class StepSource : uint8_t { kNone, kAnnotation, kNvtxPattern, kDetected };

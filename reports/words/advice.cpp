@@ -155,6 +155,10 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
            "prepare the next batch in worker processes or a prefetching thread while the device "
            "computes. Or do the work less often, or make it faster. "
            "Cheaper launches would not help.";
+  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "before_first_op"))
+    return "Record three steps or more, to see whether the host does this work in every step. "
+           "If it does, prepare the next batch in worker processes or a prefetching thread "
+           "while the device computes. Cheaper launches would not help.";
   if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
     return "Avoid these copies: "
            "keep tensors in the layout that the next operation needs, write results in place, "

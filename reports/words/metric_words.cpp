@@ -59,6 +59,7 @@ constexpr std::array kLabels = {
     LabelOf{"busy_share", "device busy"},
     LabelOf{"share_of_waits", "of the exposed waiting"},
     LabelOf{"before_first_op_ns_per_step", "before the first recorded operation per step"},
+    LabelOf{"other_host_op_ns_per_step", "other work of the host per step"},
     LabelOf{"long_gaps_ns_per_step", "gaps longer than a millisecond per step"},
     LabelOf{"queued_ns_per_step", "while operations are queued per step"},
     LabelOf{"queued_ops", "operations queued"},

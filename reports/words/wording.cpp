@@ -28,6 +28,9 @@ std::string describe_idle(FindingContext const& seen) {
   if (!text.empty()) text += tr(".");
   std::string const op = seen.subject("host_op");
   if (!op.empty()) text += tr(" Meanwhile the host spent most time in {}.", op);
+  if (seen.metric("other_host_op_ns_per_step"))
+    text += tr(" A further {} of it went to {}.", seen.text("other_host_op_ns_per_step"),
+               seen.subject("other_host_op"));
   if (seen.metric("long_gaps_ns_per_step"))
     text +=
         tr(" Gaps longer than a millisecond make up {} of it.", seen.text("long_gaps_ns_per_step"));

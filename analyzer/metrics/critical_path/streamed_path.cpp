@@ -20,6 +20,15 @@ struct PathPart {
   std::vector<StepStats> steps;      ///< by (ref, step)
 };
 
+/// All that the path asks of a device's facts: its window and the delay that is its own.
+DeviceStats facts_for_path(DeviceStats const& device, Interval window) {
+  DeviceStats facts;
+  facts.ref = device.ref;
+  facts.window = window;
+  facts.launch.latency_limit_ns = device.launch.latency_limit_ns;
+  return facts;
+}
+
 /// By process: whether a device of it was asked for. The path looks into no other.
 std::vector<bool> chosen_processes(model::Run const& outline, Analysis const& facts) {
   std::vector<bool> is_chosen(outline.ranks.size());
@@ -61,9 +70,7 @@ PathPart choose_part(Analysis const& facts, double part) {
       chosen.steps.push_back(step);
 
   for (DeviceStats const& device : facts.devices) {
-    DeviceStats of_part;  // of all its facts the path asks for the window
-    of_part.ref = device.ref;
-    of_part.window = device.window;
+    DeviceStats of_part = facts_for_path(device, device.window);
 
     int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
     for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
@@ -231,9 +238,7 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
     Interval const inside{std::max(device.window.begin, stretch.begin),
                           std::min(device.window.end, stretch.end + around)};
     if (inside.begin >= inside.end) continue;
-    DeviceStats& of_part = part.devices.emplace_back();
-    of_part.ref = device.ref;
-    of_part.window = inside;
+    part.devices.push_back(facts_for_path(device, inside));
   }
 
   if (part.devices.empty()) return found;

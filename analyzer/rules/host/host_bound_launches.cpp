@@ -5,7 +5,9 @@
 // long gaps that hold most of it: cheaper launches would not help.
 #include <algorithm>
 #include <functional>
+#include <map>
 
+#include "analyzer/metrics/host/long_gaps.h"
 #include "analyzer/metrics/steps/step_names.h"
 #include "analyzer/rules/host/idle_cost.h"
 #include "analyzer/rules/host/launch_cost.h"
@@ -15,10 +17,9 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Late for longer, the host did not only launch: an op of a framework takes it up to some tens of
-/// µs.
-constexpr int64_t kLongGapNs = 1'000'000;
 constexpr double kMost = 0.5;
+/// Work that takes a smaller part of the loss is not worth a second name.
+constexpr double kLeastOther = 0.1;
 
 /// Gives the finding the subject {"gaps", "long"} where that is so, and the host op of these gaps.
 /// What the host did before the recording's first op may belong to the start of the program.
@@ -61,6 +62,42 @@ void name_long_work(RuleInput const& input,
   finding.metrics.emplace_back("long_gaps_ns_per_step", device->per_step(of_name));
 }
 
+/// Names the second piece of work of the finding's gaps: subject "other_host_op", metric
+/// "other_host_op_ns_per_step".
+void name_other_work(RuleInput const& input, Finding& finding) {
+  auto const stats = rows_of_device(input.facts.devices, *finding.where);
+  auto const device = rows_of_device(input.measured, *finding.where);
+  if (stats.empty() || device.empty() || !finding.cost_ns_per_step) return;
+
+  std::map<model::StringId, int64_t> by_name;
+  for (DeviceStats::HostWork const& work : stats.front().other_work_in_long_gaps)
+    if (device.front().is_measured(work.when.begin)) by_name[work.name] += work.when.length();
+  auto const most =
+      std::max_element(by_name.begin(), by_name.end(),
+                       [](auto const& a, auto const& b) { return a.second < b.second; });
+  if (most == by_name.end()) return;
+
+  double const ns = device.front().per_step(most->second);
+  if (ns < kLeastOther * static_cast<double>(*finding.cost_ns_per_step)) return;
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(finding.where->rank_index)].trace;
+  finding.subjects.emplace_back("other_host_op", trace.text(most->first));
+  finding.metrics.emplace_back("other_host_op_ns_per_step", ns);
+}
+
+/// Gives the finding the subject {"gaps", "before_first_op"} where most of the loss comes before
+/// the recording's first op, and no other subject of that role.
+void mark_lead_in(Finding& finding) {
+  auto const is_gaps = [](auto const& subject) { return subject.first == "gaps"; };
+  if (std::any_of(finding.subjects.begin(), finding.subjects.end(), is_gaps)) return;
+
+  for (auto const& [key, value] : finding.metrics)
+    if (key == "before_first_op_ns_per_step" && finding.cost_ns_per_step &&
+        value >= kMost * static_cast<double>(*finding.cost_ns_per_step)) {
+      finding.subjects.emplace_back("gaps", "before_first_op");
+      return;
+    }
+}
+
 }  // namespace
 
 void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& findings) {
@@ -81,6 +118,8 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
   if (!finding) return;
 
   name_long_work(input, counts, *finding);
+  name_other_work(input, *finding);
+  mark_lead_in(*finding);
   findings.push_back(std::move(*finding));
 }
 

@@ -18,47 +18,26 @@ constexpr double kLeastHostShare = kWarningShare;
 /// Fewer frames a step are ranges that a program names like functions.
 constexpr double kFewestFrames = 100;
 
-/// "torch/nn/modules/module.py(1501): _call_impl", "<built-in method linear>", "nn.Module:
-/// Linear_3": as Kineto names frames.
-bool is_python_frame(std::string_view name) {
-  size_t const at = name.find(".py(");
-  if (at != std::string_view::npos) {
-    size_t const close = name.find("): ", at);
-    std::string_view const line =
-        name.substr(at + 4, close == std::string_view::npos ? 0 : close - at - 4);
-    return !line.empty() &&
-           std::all_of(line.begin(), line.end(), [](char c) { return c >= '0' && c <= '9'; });
-  }
-  return name.starts_with("<built-in ") || name.starts_with("nn.Module: ");
-}
-
 bool is_told(model::TraceInfo const& info, std::string_view option) {
   return std::any_of(info.facts.begin(), info.facts.end(), [&](auto const& fact) {
     return fact.first == option && (fact.second == "1" || fact.second == "true");
   });
 }
 
-/// Frames that begin in the device's measured time, on the thread with most of them: it is the one
-/// that runs the model. Outlines of long recordings hold none.
-uint64_t count_frames(model::RankTrace const& rank, MeasuredDevice const& device) {
-  model::Trace const& trace = rank.trace;
-  std::vector<bool> is_frame(trace.strings().size());
-  for (uint32_t id = 1; id < is_frame.size(); ++id)
-    is_frame[id] = is_python_frame(trace.text(model::StringId{id}));
-  if (std::find(is_frame.begin(), is_frame.end(), true) == is_frame.end()) return 0;
-
-  uint64_t most = 0;
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    if (trace.tracks()[t].kind != model::TrackKind::kThread) continue;
-    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
-    uint64_t frames = 0;
-    for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (is_frame[trace.columns().name[row].value] &&
-          device.is_measured(trace.start(row) + rank.offset_ns))
-        ++frames;
-    most = std::max(most, frames);
+/// Frames that begin in the device's measured time: in its steps, and in what leads to them.
+uint64_t count_frames(RuleInput const& input, MeasuredDevice const& device) {
+  if (!device.has_steps) {
+    auto const stats = rows_of_device(input.facts.devices, device.ref);
+    return stats.empty() ? 0 : stats.front().python_frames;
   }
-  return most;
+
+  uint64_t frames = 0;
+  for (StepStats const& step : rows_of_device(input.facts.steps, device.ref)) {
+    if (!device.is_measured(step.window.begin)) continue;
+    frames += step.python_frames;
+    if (device.is_measured(step.window.begin - 1)) frames += step.python_frames_before;
+  }
+  return frames;
 }
 
 /// What else the profiler was asked to record of each operation.
@@ -85,8 +64,7 @@ void find_profiler_overhead(RuleInput const& input, std::vector<Finding>& findin
     if (host_share(device) < kLeastHostShare ||
         (worst != nullptr && host_share(device) <= host_share(*worst)))
       continue;
-    model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(device.ref.rank_index)];
-    uint64_t const frames = count_frames(rank, device);
+    uint64_t const frames = count_frames(input, device);
     if (device.per_step(static_cast<int64_t>(frames)) < kFewestFrames) continue;
     worst = &device;
     frames_of_worst = frames;

@@ -1,8 +1,8 @@
 // elementwise-dominated: operations on single elements, each a kernel that reads and writes whole
 // tensors, take more time than all other work together. No cost: what stays after fusion depends on
 // the model.
+#include "analyzer/metrics/work/kernel_roles.h"
 #include "analyzer/rules/rules.h"
-#include "analyzer/rules/work/kernel_roles.h"
 #include "analyzer/rules/work/kernel_share.h"
 
 namespace stepscope::analyzer {

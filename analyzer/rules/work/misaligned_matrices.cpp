@@ -1,8 +1,8 @@
 // misaligned-matrices: products run in kernels for rows that begin at odd addresses, since a size
 // is no multiple of 8 (16 bytes in half precision). They load one or two elements at once. No cost:
 // what aligned kernels would take is not known.
+#include "analyzer/metrics/work/kernel_roles.h"
 #include "analyzer/rules/rules.h"
-#include "analyzer/rules/work/kernel_roles.h"
 #include "analyzer/rules/work/kernel_share.h"
 
 namespace stepscope::analyzer {

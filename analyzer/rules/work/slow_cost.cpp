@@ -5,15 +5,6 @@
 namespace stepscope::analyzer {
 namespace {
 
-template <class Row>
-std::span<Row const> rows_of_device(std::vector<Row> const& rows, DeviceRef ref) {
-  auto const first =
-      std::partition_point(rows.begin(), rows.end(), [&](Row const& row) { return row.ref < ref; });
-  auto const last =
-      std::partition_point(first, rows.end(), [&](Row const& row) { return row.ref <= ref; });
-  return {first, last};
-}
-
 bool is_measured_step(MeasuredDevice const& device, StepStats const& step) {
   return device.is_measured(step.window.begin);
 }

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
+#include "analyzer/metrics/work/kernel_roles.h"
 #include "analyzer/rules/rule.h"
-#include "analyzer/rules/work/kernel_roles.h"
 #include "tests/unit/analyzer/made_ranks.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 

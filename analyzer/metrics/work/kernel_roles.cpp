@@ -1,4 +1,4 @@
-#include "analyzer/rules/work/kernel_roles.h"
+#include "analyzer/metrics/work/kernel_roles.h"
 
 #include <algorithm>
 #include <array>
