@@ -116,27 +116,9 @@ void visit_fields(Row const& row, Visit&& visit) {
 /// The same of an event of a trace, whatever it is. A sample's value is no such thing.
 template <class Visit>
 void visit_details(model::Trace const& trace, uint32_t row, Visit&& visit) {
-  switch (model::kind_info(trace.kind(row)).table) {
-    case model::DetailTable::kNone:
-    case model::DetailTable::kSamples:
-      return;
-    case model::DetailTable::kSteps:
-      return visit_fields(trace.detail<model::StepDetail>(row), visit);
-    case model::DetailTable::kKernels:
-      return visit_fields(trace.detail<model::KernelDetail>(row), visit);
-    case model::DetailTable::kCopies:
-      return visit_fields(trace.detail<model::CopyDetail>(row), visit);
-    case model::DetailTable::kCollectives:
-      return visit_fields(trace.detail<model::CollectiveDetail>(row), visit);
-    case model::DetailTable::kStreamWaits:
-      return visit_fields(trace.detail<model::StreamWaitDetail>(row), visit);
-    case model::DetailTable::kSyncs:
-      return visit_fields(trace.detail<model::SyncDetail>(row), visit);
-    case model::DetailTable::kMemory:
-      return visit_fields(trace.detail<model::MemoryDetail>(row), visit);
-    case model::DetailTable::kRanges:
-      return visit_fields(trace.detail<model::RangeDetail>(row), visit);
-  }
+  trace.visit_detail(row, [&]<class Row>(Row const& detail) {
+    if constexpr (!std::is_same_v<Row, model::SampleDetail>) visit_fields(detail, visit);
+  });
 }
 
 /// Whether a launch and a device op are each other's: a launch of many ops is linked to its first.

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 
 #include "trace/base/column.h"
 #include "trace/model/collective_ops.h"
+#include "trace/model/kinds.h"
 
 namespace stepscope::model {
 
@@ -263,6 +265,18 @@ using DetailTables =
                DetailColumn<CollectiveDetail>, DetailColumn<StreamWaitDetail>,
                DetailColumn<SyncDetail>, DetailColumn<MemoryDetail>, DetailColumn<SampleDetail>,
                DetailColumn<RangeDetail>>;
+
+/// Calls visit(std::type_identity<Row>()) with the row type of a table; does nothing for kNone.
+template <class Visit, class... Rows>
+void with_detail_type(DetailTable table, Visit&& visit,
+                      std::tuple<DetailColumn<Rows>...> const* /*tables*/) {
+  int8_t number = 0;
+  ((number++ == static_cast<int8_t>(table) ? visit(std::type_identity<Rows>()) : void()), ...);
+}
+template <class Visit>
+void with_detail_type(DetailTable table, Visit&& visit) {
+  with_detail_type(table, visit, static_cast<DetailTables const*>(nullptr));
+}
 
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);

@@ -12,19 +12,21 @@
 namespace stepscope::model {
 
 struct DetailTableNames {
+  std::string_view in_files;  ///< as files call it: it may not change
   std::string_view name, meaning;
 };
 /// Index = DetailTable.
 inline constexpr std::array<DetailTableNames, kDetailTableCount> kDetailTableNames = {{
-    {"step_marks", "training steps as the host annotated them"},
-    {"kernels", "device ops that compute"},
-    {"copies", "memcpys and memsets of devices"},
-    {"collectives", "device ops that communicate, and the calls that enqueued them (kind tells)"},
-    {"stream_waits", "streams that are held by an event"},
-    {"syncs", "calls that block until device work is over"},
-    {"allocations", "calls that allocate or free device memory"},
-    {"samples", "values of counters (track_name), each valid until the next"},
-    {"ranges", "host ranges and marks that say more than their name"},
+    {"steps", "step_marks", "training steps as the host annotated them"},
+    {"kernels", "kernels", "device ops that compute"},
+    {"copies", "copies", "memcpys and memsets of devices"},
+    {"collectives", "collectives",
+     "device ops that communicate, and the calls that enqueued them (kind tells)"},
+    {"stream_waits", "stream_waits", "streams that are held by an event"},
+    {"syncs", "syncs", "calls that block until device work is over"},
+    {"memory", "allocations", "calls that allocate or free device memory"},
+    {"samples", "samples", "values of counters (track_name), each valid until the next"},
+    {"ranges", "ranges", "host ranges and marks that say more than their name"},
 }};
 
 /// Which values are NULL.

@@ -152,6 +152,13 @@ class Trace {
     STEPSCOPE_CHECK(kind_info(columns_.kind[row]).table == DetailTableOf<Row>::value);
     return std::get<DetailColumn<Row>>(details_)[columns_.detail[row]];
   }
+  /// Calls visit(detail) with the detail of a row, whatever its type; does nothing where the row's
+  /// kind has none.
+  template <class Visit>
+  void visit_detail(uint32_t row, Visit&& visit) const {
+    with_detail_type(kind_info(columns_.kind[row]).table,
+                     [&]<class Row>(std::type_identity<Row>) { visit(detail<Row>(row)); });
+  }
   template <class Row>
   [[nodiscard]] std::span<Row const> details() const {
     return std::get<DetailColumn<Row>>(details_);

@@ -101,13 +101,16 @@ void append_device_op(model::Trace const& trace, uint32_t row, JsonMembers& to) 
     }
     case EventKind::kCollective:
       return append_collective(trace.detail<model::CollectiveDetail>(row), to);
-    default: {
+    case EventKind::kStreamWait: {
       auto const& wait = trace.detail<model::StreamWaitDetail>(row);
       to.text("cuda_sync_kind", "Stream Wait Event");
       if (wait.source_stream >= 0) to.number("wait_on_stream", int64_t{wait.source_stream});
       if (wait.source_correlation != 0)
         to.number("wait_on_cuda_event_record_corr_id", wait.source_correlation);
+      return;
     }
+    default:
+      visit_details(trace, row, ArgumentWriter(to));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <type_traits>
 
+#include "trace/model/table_fields.h"
+
 namespace stepscope::file {
 namespace {
 
@@ -83,10 +85,7 @@ std::span<uint64_t> as_unsigned(std::span<int64_t> values) {
 }  // namespace
 
 std::string_view detail_table_name(int table) {
-  static constexpr std::array<std::string_view, model::kDetailTableCount> kNames = {
-      "steps", "kernels", "copies",  "collectives", "stream_waits",
-      "syncs", "memory",  "samples", "ranges"};
-  return kNames[static_cast<size_t>(table)];
+  return model::kDetailTableNames[static_cast<size_t>(table)].in_files;
 }
 
 ColumnNames const& current_columns() {
