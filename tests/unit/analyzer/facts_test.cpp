@@ -33,10 +33,12 @@ Run run_of(TraceBuilder&& builder, int64_t offset = 0) {
 TEST(Edges, NoRanksNoEventsNoDevices) {
   EXPECT_TRUE(analyze({}).devices.empty());
   EXPECT_TRUE(analyze(run_of(TraceBuilder())).devices.empty());
+
   TraceBuilder builder;
   builder.add_device({0, "idle", 0, 0, 0});
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.devices.size(), 1U);
+
   EXPECT_EQ(analysis.devices[0].time.window_ns, 0);
   EXPECT_FALSE(analysis.devices[0].time.utilization());
   EXPECT_FALSE(analysis.devices[0].time.overlap());
@@ -108,11 +110,12 @@ TEST(Trap, TheLaunchLatencyLimitIsInNanoseconds) {
                                KernelDetail{});
     return analyze(run_of(std::move(builder))).gaps[0].cause;
   };
+
   EXPECT_EQ(gap_cause(9'999), IdleCause::kLaunchLatency);
   EXPECT_EQ(gap_cause(10'000), IdleCause::kUnexplained);
 }
 
-TEST(IdleCauses, OfAHostDeviceWhatIsLaunchedWaitsForItsThreadHoweverLong) {
+TEST(IdleCauses, LaunchedOpsOfAHostDeviceWaitForItsThreadHoweverLong) {
   auto const gap_cause = [](char const* device, bool is_launched) {
     TraceBuilder builder;
     builder.add_device({0, device, 0, 1, 0});
@@ -126,6 +129,7 @@ TEST(IdleCauses, OfAHostDeviceWhatIsLaunchedWaitsForItsThreadHoweverLong) {
                                KernelDetail{});
     return analyze(run_of(std::move(builder))).gaps[0].cause;
   };
+
   EXPECT_EQ(gap_cause("host:0", true), IdleCause::kLaunchLatency);
   EXPECT_EQ(gap_cause("host:0", false), IdleCause::kUnexplained);
   EXPECT_EQ(gap_cause("GPU", true), IdleCause::kUnexplained);
@@ -135,10 +139,12 @@ TEST(IdleCauses, LaterNodesOfAGraphLaunchAreTheGraphs) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track()),
                 stream = builder.add_track(stream_track());
+
   builder.events(thread).add(EventKind::kLaunch, 0, 10, builder.intern("cudaGraphLaunch"), 1);
   builder.events(stream).add(EventKind::kKernel, 20, 10, builder.intern("node"), 1, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 100, 10, builder.intern("node"), 1,
                              KernelDetail{});
+
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.gaps.size(), 1U);
   EXPECT_EQ(analysis.gaps[0].cause, IdleCause::kGraph);
@@ -164,6 +170,7 @@ TEST(Steps, NamesWithAStepPattern) {
   EXPECT_EQ(step_number("step 5 of 8"), 5);
   EXPECT_EQ(step_number("[epoch 1] step 5"), 5);
   EXPECT_EQ(step_number("ProfilerStep*"), 0);
+
   for (std::string_view const name :
        {"", "step", "step 1 of the loader", "step 0.5 s", "optimizer.step 4", "steps 4", "12",
         "stepper 3", "step 99999999999999999999"})
@@ -174,13 +181,16 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track()),
                 stream = builder.add_track(stream_track());
+
   for (int64_t step = 0; step < 3; ++step)
     builder.events(thread).add(EventKind::kStep, 1000 * step, 1000, builder.intern("step"), 0,
                                StepDetail{step});
+
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 900, 300, builder.intern("b"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 2100, 500, builder.intern("c"), 0, KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
+
   ASSERT_EQ(analysis.steps.size(), 2U);
   EXPECT_EQ(analysis.steps[0].window.end, 1200);
   EXPECT_EQ(analysis.steps[1].step, 2);
@@ -195,9 +205,11 @@ TEST(Steps, AStepInsideAStepIsNotAnother) {
                 stream = builder.add_track(stream_track());
   builder.events(thread).add(EventKind::kStep, 0, 1000, builder.intern("step"), 0, StepDetail{4});
   builder.events(thread).add(EventKind::kStep, 100, 200, builder.intern("step"), 0, StepDetail{0});
+
   builder.events(thread).add(EventKind::kLaunch, 150, 10, builder.intern("launch"), 1);
   builder.events(stream).add(EventKind::kKernel, 170, 500, builder.intern("k"), 1, KernelDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
+
   ASSERT_EQ(analysis.steps.size(), 1U);
   EXPECT_EQ(analysis.steps[0].step, 4);
   EXPECT_EQ(analysis.steps[0].window, (Interval{0, 670}));
@@ -208,11 +220,13 @@ TEST(Steps, AHelperThreadsLaunchesBelongToTheProcesssStep) {
   TrackId const trainer = builder.add_track(thread_track()),
                 helper = builder.add_track(thread_track()),
                 stream = builder.add_track(stream_track());
+
   builder.events(trainer).add(EventKind::kStep, 0, 1000, builder.intern("step"), 0, StepDetail{0});
   builder.events(trainer).add(EventKind::kStep, 1000, 1000, builder.intern("step"), 0,
                               StepDetail{1});
   builder.events(helper).add(EventKind::kLaunch, 1100, 10, builder.intern("launch"), 1);
   builder.events(stream).add(EventKind::kKernel, 1200, 100, builder.intern("k"), 1, KernelDetail{});
+
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.steps.size(), 1U);
   EXPECT_EQ(analysis.steps[0].step, 1);
@@ -226,6 +240,7 @@ TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
                 stream = builder.add_track(stream_track());
   TrackId const other =
       builder.add_track({TrackKind::kStream, "stream", 0, 1, StreamKind::kCompute, 0});
+
   builder.events(own).add(EventKind::kStep, 0, 100, builder.intern("1"), 0, StepDetail{1});
   builder.events(own).add(EventKind::kStep, 100, 100, builder.intern("2"), 0, StepDetail{2});
   builder.events(thread).add(EventKind::kLaunch, 10, 5, builder.intern("launch"),
@@ -233,6 +248,7 @@ TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   builder.events(stream).add(EventKind::kKernel, 90, 30, builder.intern("k"), 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 130, 20, builder.intern("k"), 1, KernelDetail{});
   builder.events(other).add(EventKind::kKernel, 130, 20, builder.intern("k"), 0, KernelDetail{});
+
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.steps.size(), 2U);
   EXPECT_EQ(analysis.steps[0].ref.device, 0);
@@ -240,7 +256,7 @@ TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   EXPECT_EQ(analysis.steps[1].window, (Interval{120, 150}));
 }
 
-TEST(TraceIntegrity, WhatHasNoCountOfItsOwnIsSaid) {
+TEST(TraceIntegrity, FaultsWithoutACountOfTheirOwnAreNotes) {
   TraceBuilder builder;
   builder.log().negative_durations = 1;
   TrackId const stream = builder.add_track(stream_track());
@@ -268,6 +284,7 @@ TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
   events.add(EventKind::kMemcpy, at, 50, builder.intern("copy"), 0, CopyDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.kernels.size(), 2U);
+
   KernelStats const& k = analysis.kernels[0];
   EXPECT_EQ(k.count, 100U);
   EXPECT_EQ(k.total_ns, 5050);
@@ -287,10 +304,12 @@ TEST(Memory, FollowsCallsOfAllThreadsByTheirEnd) {
   auto const call = [&](TrackId thread, int64_t start, int64_t dur, MemoryDetail const& detail) {
     builder.events(thread).add(EventKind::kMemory, start, dur, builder.intern("m"), 0, detail);
   };
+
   call(b, 15, 10, {0x2, 50, 150, 256, 0, MemoryOp::kAllocate, MemoryPurpose::kActivations});
   call(a, 10, 10, {0x1, 100, 100, 256, 0, MemoryOp::kAllocate, MemoryPurpose::kWeights});
   call(a, 30, 10, {0x2, 0, 100, 256, 0, MemoryOp::kFree, MemoryPurpose::kOther});
   MemoryStats const memory = analyze(run_of(std::move(builder))).devices[0].memory;
+
   ASSERT_EQ(memory.timeline.size(), 3U);
   EXPECT_EQ(memory.timeline[0].time_ns, 20);
   EXPECT_EQ(memory.timeline[1].by_purpose[static_cast<size_t>(MemoryPurpose::kActivations)], 50U);
@@ -331,37 +350,40 @@ TEST(Memory, GrowthNeedsFiveSteps) {
 }
 
 TEST(TraceIntegrity, ScoresFaultsAndNamesMissingRanks) {
-  model::Run run;
   TraceBuilder builder;
   builder.info().rank = 1;
   builder.info().world_size = 3;
   builder.log().truncated = true;
   builder.log().notes = {"cut off"};
+
   Track lossy = thread_track();
   lossy.dropped = 10;
   TrackId const track = builder.add_track(lossy);
   for (int i = 0; i < 90; ++i)
     builder.events(track).add(EventKind::kMark, i, 0, builder.intern("m"));
-  run = run_of(std::move(builder));
+  model::Run const run = run_of(std::move(builder));
+
   TraceIntegrity const integrity = analyze(run).integrity;
   EXPECT_EQ(integrity.dropped, 10U);
   EXPECT_TRUE(integrity.truncated);
   EXPECT_THAT(integrity.missing_ranks, testing::ElementsAre(0, 2));
   EXPECT_EQ(integrity.score, 100 - 10 - 5 - 20);
   EXPECT_THAT(integrity.notes, testing::ElementsAre("cut off"));
+
   auto const findings = analyze(run).findings;
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "trace-quality");
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
 }
 
-/// One trace a rank, which does not say how many there are; on each device one op of `detail`.
+/// One trace a rank, without a world size; on each device one op of `detail`.
 model::Run run_of_ranks(std::vector<int32_t> const& ranks, CollectiveDetail detail,
                         int32_t devices = 1) {
   model::Run run;
   for (int32_t const rank : ranks) {
     TraceBuilder builder;
     builder.info().rank = rank;
+
     for (int32_t device = 0; device < devices; ++device) {
       TrackId const stream = builder.add_track(
           {TrackKind::kStream, "comm", 20, device, StreamKind::kCommunication, 0});
@@ -375,14 +397,16 @@ CollectiveDetail of_four(CollectiveOp op) {
   return {.bytes = 64, .communicator = 5, .sequence = 1, .op = op, .participants = 4};
 }
 
-TEST(TraceIntegrity, RanksThatOnlyCollectivesTellOfAreMissing) {
+TEST(TraceIntegrity, RanksKnownOnlyFromCollectivesAreMissing) {
   using testing::ElementsAre;
   auto const missing = [](std::vector<int32_t> const& ranks) {
     return judge_quality(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce))).missing_ranks;
   };
+
   EXPECT_THAT(missing({0, 2, 3}), ElementsAre(1));
   EXPECT_THAT(missing({0, 1}), ElementsAre(2, 3));
   EXPECT_THAT(missing({0, 1, 2, 3}), ElementsAre());
+
   model::Run const run = run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce));
   EXPECT_EQ(job_size(run).ranks, 4);
   EXPECT_EQ(job_size(run).source, JobSize::Source::kCollectives);
@@ -394,7 +418,7 @@ TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
   EXPECT_EQ(job_size(run).source, JobSize::Source::kHighestRank);
 }
 
-TEST(TraceIntegrity, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
+TEST(TraceIntegrity, RunsWithMessagesOrSeveralDevicesARankLackNoRank) {
   EXPECT_TRUE(
       judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
   EXPECT_TRUE(

@@ -23,6 +23,7 @@ class MadeRanks {
       rank.builder.info().rank = r;
       rank.builder.info().world_size = ranks;
       rank.builder.add_device({0, "gpu", 0, 1, 0});
+
       rank.thread =
           rank.builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
       rank.compute =
@@ -63,8 +64,8 @@ class MadeRanks {
         .add(model::EventKind::kCollective, begin, end - begin, to.builder.intern("collective"),
              launch(to, launched), detail);
   }
-  /// The stream of collectives was held by an event of the other one.
-  void held(int32_t rank, int64_t begin, int64_t end, size_t stream = 0) {
+  /// The stream of collectives waited for an event of the compute stream.
+  void stream_wait(int32_t rank, int64_t begin, int64_t end, size_t stream = 0) {
     Rank& to = at(rank);
     to.builder.events(to.comm[stream])
         .add(model::EventKind::kStreamWait, begin, end - begin, to.builder.intern("wait"), 0,
@@ -111,10 +112,12 @@ inline MadeRanks made_steps(int32_t ranks, int64_t steps,
                             int64_t transfer_ns = 1000) {
   MadeRanks made(ranks);
   int64_t begin = 1'000'000;
+
   for (int64_t step = 0; step < steps; ++step) {
     int64_t last = 0;
     for (int32_t r = 0; r < ranks; ++r) last = std::max(last, begin + work(r, step));
     int64_t const end = last + transfer_ns;
+
     for (int32_t r = 0; r < ranks; ++r) {
       int64_t const arrival = begin + work(r, step);
       made.step(r, begin, end, step);

@@ -48,7 +48,7 @@ struct Naive {
         return true;
     return false;
   }
-  bool held(uint32_t track, bool by_this_device, int64_t ns) const {
+  bool is_in_stream_wait(uint32_t track, bool by_this_device, int64_t ns) const {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
       if (trace.kind(row) == EventKind::kStreamWait && trace.columns().track[row].value == track &&
           covers(row, ns) &&
@@ -60,10 +60,11 @@ struct Naive {
     auto const link = trace.columns().link[row];
     return link.valid() ? std::optional(link.value) : std::nullopt;
   }
-  /// Of the ops that start at the first busy ns from `ns` on, the one launched first.
+  /// The op that was launched first among those that start at the first busy ns from `ns` on.
   std::optional<uint32_t> next_op(int64_t ns, int64_t range_end) const {
     while (ns < range_end && !busy(ns)) ++ns;
     std::optional<uint32_t> best;
+
     for (bool const with_launch : {true, false}) {
       for (uint32_t const row : ops) {
         if (start(row) != ns || end(row) == ns || launch(row).has_value() != with_launch) continue;
@@ -88,6 +89,7 @@ struct Naive {
   IdleCause cause(int64_t ns, std::optional<uint32_t> next) const {
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
       if (any(EventKind::kOverhead, track, ns)) return IdleCause::kProfiler;
+
     if (!next) return IdleCause::kUnexplained;
     auto const call = launch(*next);
     bool const launched = !call || ns >= end(*call);
@@ -100,10 +102,12 @@ struct Naive {
       if (!launched && thread != 0 && any(EventKind::kInputWait, 0, ns))
         return IdleCause::kInput;  // only thread 0 has steps
     }
+
     if (!call && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;
-    if (launched && held(trace.columns().track[*next].value, true, ns))
+    if (launched && is_in_stream_wait(trace.columns().track[*next].value, true, ns))
       return IdleCause::kDependency;
-    if (launched && held(trace.columns().track[*next].value, false, ns)) return IdleCause::kPeer;
+    if (launched && is_in_stream_wait(trace.columns().track[*next].value, false, ns))
+      return IdleCause::kPeer;
     if (!launched) return IdleCause::kLaunchStarved;
     return call ? IdleCause::kLaunchLatency : IdleCause::kUnexplained;
   }
@@ -119,6 +123,7 @@ AnalyzeOptions options() {
 
 void expect_split(TimeSplit const& time, Interval window, Naive const& naive) {
   TimeSplit expected;
+
   for (int64_t ns = window.begin; ns < window.end; ++ns) {
     bool const compute = naive.any_op(OpClass::kCompute, ns),
                comm = naive.any_op(OpClass::kComm, ns), copy = naive.any_op(OpClass::kCopy, ns);
@@ -131,6 +136,7 @@ void expect_split(TimeSplit const& time, Interval window, Naive const& naive) {
     expected.exposed_comm_ns += comm && !compute ? 1 : 0;
     expected.exposed_copy_ns += copy && !compute && !comm ? 1 : 0;
   }
+
   EXPECT_EQ(time.window_ns, expected.window_ns);
   EXPECT_EQ(time.busy_ns, expected.busy_ns);
   EXPECT_EQ(time.idle_ns, expected.idle_ns);
@@ -139,6 +145,7 @@ void expect_split(TimeSplit const& time, Interval window, Naive const& naive) {
   EXPECT_EQ(time.copy_ns, expected.copy_ns);
   EXPECT_EQ(time.exposed_comm_ns, expected.exposed_comm_ns);
   EXPECT_EQ(time.exposed_copy_ns, expected.exposed_copy_ns);
+
   int64_t idle = 0;
   for (int64_t const part : time.idle_by_cause) idle += part;
   EXPECT_EQ(time.compute_ns + time.exposed_comm_ns + time.exposed_copy_ns + idle, time.window_ns);
@@ -160,13 +167,16 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
   for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     model::Run const run = random_run(seed);
     Analysis const analysis = analyze(run, options());
+
     Naive const naive(run);
     Interval range = analysis.devices[0].window;
     for (StepStats const& step : analysis.steps)
       range = {std::min(range.begin, step.window.begin), std::max(range.end, step.window.end)};
+
     std::map<int64_t, IdleCause> causes;
     for (int64_t ns = range.begin; ns < range.end; ++ns)
       if (!naive.busy(ns)) causes[ns] = naive.cause(ns, naive.next_op(ns, range.end));
+
     // Runs of launch latency that are too long are unexplained, but of host devices.
     bool const is_host = analysis.devices[0].name == "host:0";
     for (auto at = causes.begin(); at != causes.end();) {
@@ -179,6 +189,7 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
           long_one->second = IdleCause::kUnexplained;
       at = end;
     }
+
     std::map<int64_t, IdleCause> found;
     for (IdleGap const gap : analysis.gaps)
       for (int64_t ns = gap.when.begin; ns < gap.when.end; ++ns)
@@ -192,6 +203,7 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
     model::Run const run = random_run(seed);
     Analysis const analysis = analyze(run, options());
     Naive const naive(run);
+
     std::map<uint32_t, int64_t> last_end;  // step row → last end of its ops
     uint64_t outside = 0;
     bool const has_launches = std::any_of(naive.ops.begin(), naive.ops.end(), [&](uint32_t row) {
@@ -203,9 +215,11 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
           return true;
       return false;
     };
+
     auto const inside =
         static_cast<size_t>(std::count_if(naive.ops.begin(), naive.ops.end(), is_in_a_step));
     bool const by_launch = has_launches || 2 * inside <= naive.ops.size();
+
     for (uint32_t const row : naive.ops) {
       uint32_t const decides = by_launch ? naive.launch(row).value_or(UINT32_MAX) : row;
       std::optional<uint32_t> step;
@@ -219,8 +233,10 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
             std::max(last_end[*step], naive.end(row));
       }
     }
+
     EXPECT_EQ(analysis.ops_outside_steps, outside);
     ASSERT_EQ(analysis.steps.size(), last_end.size());
+
     size_t i = 0;
     int64_t previous_end = INT64_MIN;
     for (auto const& [row, end] : last_end) {
@@ -241,12 +257,14 @@ TEST(RandomRuns, ShiftedInTimeGiveTheSameFacts) {
     Analysis const base = analyze(run, options());
     run.ranks[0].offset_ns += kShift;
     Analysis const shifted = analyze(run, options());
+
     ASSERT_EQ(base.gaps.size(), shifted.gaps.size());
     for (size_t i = 0; i < base.gaps.size(); ++i) {
       ASSERT_EQ(base.gaps[i].when.begin + kShift, shifted.gaps[i].when.begin);
       ASSERT_EQ(base.gaps[i].cause, shifted.gaps[i].cause);
       ASSERT_EQ(base.gaps[i].host_row, shifted.gaps[i].host_row);
     }
+
     ASSERT_EQ(base.steps.size(), shifted.steps.size());
     for (size_t i = 0; i < base.steps.size(); ++i)
       ASSERT_EQ(base.steps[i].time.idle_by_cause, shifted.steps[i].time.idle_by_cause);
@@ -261,15 +279,54 @@ TEST(RandomRuns, OrderOfRanksChangesNothingButTheirIndex) {
       run.ranks.push_back(std::move(random_run(second).ranks[0]));
       return analyze(run, options());
     };
+
     Analysis const ab = two(seed, seed + 1), ba = two(seed + 1, seed);
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(ab.devices[i].window, ba.devices[1 - i].window);
       EXPECT_EQ(ab.devices[i].time.idle_by_cause, ba.devices[1 - i].time.idle_by_cause);
       EXPECT_EQ(ab.devices[i].time.exposed_wait_ns, ba.devices[1 - i].time.exposed_wait_ns);
     }
+
     EXPECT_EQ(ab.collectives.size(), ba.collectives.size());
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
+}
+
+/// Properly nested ranges in 0 … 200: each lies within the gap between two neighbours of its
+/// parent.
+void add_nested_ranges(model::TraceBuilder& builder, model::TrackId thread, std::mt19937& random) {
+  std::vector<std::pair<int64_t, int64_t>> spaces = {{0, 200}};
+  for (int i = 0; i < 8 && !spaces.empty(); ++i) {
+    auto const at = static_cast<size_t>(random() % spaces.size());
+    auto const [begin, end] = spaces[at];
+    if (end - begin < 4) continue;
+
+    int64_t const first =
+        begin + static_cast<int64_t>(random() % static_cast<uint64_t>(end - begin - 2));
+    int64_t const last =
+        first + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - first - 1));
+    builder.events(thread).add(EventKind::kRange, first, last - first,
+                               builder.intern(std::to_string(i)));
+
+    spaces[at] = {begin, first};
+    spaces.emplace_back(first, last);
+    spaces.emplace_back(last, end);
+  }
+}
+
+/// For each host event the ns of `gap` in which it is the innermost one.
+std::map<uint32_t, int64_t> innermost_ns(Naive const& naive, Interval gap) {
+  std::map<uint32_t, int64_t> innermost;
+  for (int64_t ns = gap.begin; ns < gap.end; ++ns) {
+    std::optional<uint32_t> best;
+    for (uint32_t row = 0; row < naive.trace.event_count(); ++row)
+      if (naive.trace.track(row).kind == model::TrackKind::kThread && naive.covers(row, ns) &&
+          (!best || naive.trace.columns().depth[row] > naive.trace.columns().depth[*best]))
+        best = row;
+
+    if (best) ++innermost[*best];
+  }
+  return innermost;
 }
 
 TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
@@ -280,23 +337,9 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
         builder.add_track({model::TrackKind::kThread, "t", 1, -1, model::StreamKind::kCompute, 0});
     model::TrackId const stream =
         builder.add_track({model::TrackKind::kStream, "s", 0, 0, model::StreamKind::kCompute, 0});
-    // Properly nested ranges: each lies within the gap between two neighbours of its parent.
-    std::vector<std::pair<int64_t, int64_t>> spaces = {{0, 200}};
-    for (int i = 0; i < 8 && !spaces.empty(); ++i) {
-      auto const at = static_cast<size_t>(random() % spaces.size());
-      auto const [begin, end] = spaces[at];
-      if (end - begin < 4) continue;
-      int64_t const first =
-          begin + static_cast<int64_t>(random() % static_cast<uint64_t>(end - begin - 2));
-      int64_t const last =
-          first + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - first - 1));
-      builder.events(thread).add(EventKind::kRange, first, last - first,
-                                 builder.intern(std::to_string(i)));
-      spaces[at] = {begin, first};
-      spaces.emplace_back(first, last);
-      spaces.emplace_back(last, end);
-    }
-    // Two kernels with an idle time between, the second launched at its end.
+    add_nested_ranges(builder, thread, random);
+
+    // Two kernels with an idle time between; the second is launched at the end of that time.
     int64_t const first_end = 10 + static_cast<int64_t>(random() % 90);
     builder.events(stream).add(EventKind::kKernel, 0, first_end, builder.intern("k"), 0,
                                model::KernelDetail{});
@@ -305,24 +348,19 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
                                model::KernelDetail{});
     model::Run run;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
+
     Analysis const analysis = analyze(run);
     Naive const naive(run);
-    std::map<uint32_t, int64_t> innermost;
-    for (int64_t ns = first_end; ns < 205; ++ns) {
-      std::optional<uint32_t> best;
-      for (uint32_t row = 0; row < naive.trace.event_count(); ++row)
-        if (naive.trace.track(row).kind == model::TrackKind::kThread && naive.covers(row, ns) &&
-            (!best || naive.trace.columns().depth[row] > naive.trace.columns().depth[*best]))
-          best = row;
-      if (best) ++innermost[*best];
-    }
+    std::map<uint32_t, int64_t> innermost = innermost_ns(naive, {first_end, 205});
     int64_t longest = 0;
     for (auto const& [row, length] : innermost) longest = std::max(longest, length);
+
     ASSERT_EQ(analysis.gaps.size(), 1U);
     ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchStarved);
     ASSERT_TRUE(analysis.gaps[0].host_row.valid());
-    // Where none was for half of the time, the innermost that was open for more than half, if one
-    // was.
+
+    // If no op was innermost for half of the time, it is the innermost one that was open for more
+    // than half.
     uint32_t const found = analysis.gaps[0].host_row.value;
     int64_t const idle = 205 - first_end;
     int64_t const open =

@@ -25,10 +25,12 @@ class RandomRun {
     for (int t = 0; t < 2; ++t)
       threads_.push_back(
           builder_.add_track({TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}));
+
     builder_.add_device({0, on_host_ ? "host:0" : "GPU", 0, 1, 0});
     int const streams = pick(0, 4);
     for (int s = 0; s < streams; ++s) add_stream(s);
     for (TrackId const thread : threads_) add_host_events(thread);
+
     Run run;
     run.ranks.push_back({std::move(builder_).finish(), pick(-50, 50), "random"});
     return run;
@@ -42,6 +44,7 @@ class RandomRun {
     using namespace model;
     TrackId const stream =
         builder_.add_track({TrackKind::kStream, "stream", number, 0, StreamKind::kCompute, 0});
+
     int64_t at = pick(50, 150);
     for (int i = pick(0, 12); i-- > 0;) {
       at += chance(40) ? 0 : pick(0, 40);
@@ -62,6 +65,7 @@ class RandomRun {
     if (correlation != 0)
       builder_.events(threads_[chance(70) ? 0 : 1])
           .add(EventKind::kLaunch, at - pick(0, 60), pick(0, 30), name(), correlation);
+
     switch (pick(0, 3)) {
       case 0:
         builder_.events(stream).add(EventKind::kMemcpy, at, dur, name(), correlation, CopyDetail{});
@@ -98,6 +102,7 @@ class RandomRun {
           builder_.events(thread).add(EventKind::kRange, at, dur, name());
       }
     }
+
     int64_t at = pick(0, 100);
     for (int step = 0; thread == threads_[0] && step < 4; ++step) {
       int64_t const dur = pick(1, 90);

@@ -1,6 +1,6 @@
-// A small training with random times on two devices, as their streams would run it: copies, compute
-// and all-reduces on streams of their own, waits between them, a host that is late, waits for data,
-// waits for the device or runs ahead of it.
+// A small training with random times on two devices. Copies, compute and all-reduces run on streams
+// of their own, with waits between the streams. The host is late, waits for data, waits for the
+// device or runs ahead of it.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class RandomTraining {
  private:
   struct Stream {
     model::TrackId track;
-    int64_t free = 0;  ///< when all that was launched is over
-    int64_t held = 0;  ///< what is launched next waits until then
+    int64_t free = 0;           ///< end of the last op that was launched
+    int64_t blocked_until = 0;  ///< end of the stream waits; the next launch starts after it
   };
   enum Kind : size_t { kCompute, kComm, kCopy };
 
@@ -69,7 +69,7 @@ class RandomTraining {
     builder_.events(thread_).add(model::EventKind::kLaunch, now_, 2000, builder_.intern("launch"),
                                  ++correlation_);
     now_ += 2000;
-    return std::max({now_ + us(0, 3), on.free, on.held});
+    return std::max({now_ + us(0, 3), on.free, on.blocked_until});
   }
   template <class Detail>
   void run(Stream& on, model::EventKind kind, int64_t begin, int64_t end, std::string_view name,
@@ -95,7 +95,7 @@ class RandomTraining {
   void wait_for(size_t device, Kind waiting, Kind source) {
     Stream& on = stream(device, waiting);
     int64_t const until = stream(device, source).free, begin = std::max(now_, on.free);
-    on.held = std::max(on.held, until);
+    on.blocked_until = std::max(on.blocked_until, until);
     model::StreamWaitDetail const detail{static_cast<int32_t>(device), static_cast<int32_t>(source),
                                          0};
     builder_.events(on.track).add(model::EventKind::kStreamWait, begin,
@@ -112,6 +112,7 @@ class RandomTraining {
       begins[device] = launch(stream(device, kComm));
       correlations[device] = correlation_;
     }
+
     int64_t const end = std::max(begins[0], begins[1]) + us(5, 100);
     ++sequence_;
     for (size_t device = 0; device < 2; ++device)
@@ -122,22 +123,24 @@ class RandomTraining {
   }
 
   void sync() {
-    // Without any wait each all-reduce would follow the last one at once, and what delays one would
-    // delay all that follow.
+    // Without waits, each all-reduce would follow the last one at once, and a delay of one would
+    // delay all later ones.
     if (waits_ && chance(20)) return;
+
     bool const for_copies = chance(50);
     int64_t until = 0;
     for (size_t device = 0; device < 2; ++device)
       until = std::max(
           {until, stream(device, kComm).free, for_copies ? stream(device, kCopy).free : 0});
+
     int64_t const length = std::max<int64_t>(1000, until - now_ + us(0, 3));
     builder_.events(thread_).add(model::EventKind::kSync, now_, length, builder_.intern("sync"), 0,
                                  model::SyncDetail{});
     now_ += length;
   }
 
-  /// The host is a step ahead at most, as a slice keeps one step before those that were asked for:
-  /// a wait of an older one could tell since when a collective was ready.
+  /// Keeps the host at most one step ahead, as a slice keeps only one step before the requested
+  /// ones. A wait of an older step could determine since when a collective was ready.
   void wait_for_step_before_last() {
     now_ = std::max(now_, last_ends_);
     for (auto const& device : streams_)
@@ -148,16 +151,19 @@ class RandomTraining {
     wait_for_step_before_last();
     int64_t const begin = now_;
     if (chance(40)) host_event(model::EventKind::kInputWait, us(1, 80), "next batch");
+
     for (size_t device = 0; device < 2; ++device) copy(device, "batch");
     for (int64_t layer = pick(1, 3); layer > 0; --layer) {
       for (size_t device = 0; device < 2; ++device) compute(device, "layer");
       all_reduce();
     }
+
     for (size_t device = 0; device < 2; ++device) {
       if (waits_) wait_for(device, kCompute, kComm);
       compute(device, "update");
       if (copies_last_) copy(device, "loss");
     }
+
     if (syncs_ && sync_in_step_) sync();
     builder_.events(thread_).add(model::EventKind::kStep, begin, now_ - begin,
                                  builder_.intern("step"), 0, model::StepDetail{step});

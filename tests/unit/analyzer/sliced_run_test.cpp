@@ -20,6 +20,7 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
   model::Run part;
   part.name = run.name;
   part.clock = run.clock;
+
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     model::RankTrace const& rank = run.ranks[r];
     auto const steps = steps_between(host.threads[r], wanted, rank.offset_ns);
@@ -32,7 +33,7 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
   return part;
 }
 
-/// Everything that is said of the steps; where the run begins and ends is not.
+/// All results of the steps. Begin and end of the run differ in a slice and are left out.
 nlohmann::json analysis_of(model::Run const& run, std::pair<int64_t, int64_t> steps) {
   AnalyzeOptions options;
   options.steps = steps;
@@ -51,12 +52,14 @@ class SlicedRun : public testing::TestWithParam<std::tuple<bool, bool>> {
     options.rank_clock_offset_ns = 3'000'000;
     return options;
   }
+
   static void expect_slice_agrees(SyntheticOptions const& options) {
     model::Run const run = make_synthetic_run(options);
     for (std::pair<int64_t, int64_t> const steps : {std::pair{5, 7}, {0, 3}, {1, 6}}) {
       model::Run const part = slice_of_steps(run, steps);
       for (size_t r = 0; r < run.ranks.size(); ++r)
         EXPECT_LT(part.ranks[r].trace.event_count(), run.ranks[r].trace.event_count() * 3 / 4);
+
       auto const difference =
           nlohmann::json::diff(analysis_of(run, steps), analysis_of(part, steps));
       EXPECT_TRUE(difference.empty())
@@ -88,7 +91,7 @@ TEST_P(SlicedRun, AgreeWhereTheHostIsLateAndAllocates) {
   expect_slice_agrees(slow);
 }
 
-/// As `stepscope slice` does: the step before them is kept, too.
+/// The slice keeps the step before `steps`, too, as `stepscope slice` does.
 nlohmann::json difference_of_slice(model::Run const& run, std::pair<int64_t, int64_t> steps) {
   model::Run const part =
       slice_of_steps(run, {std::max<int64_t>(0, steps.first - 1), steps.second});
@@ -108,6 +111,7 @@ TEST(SlicedTraining, AgreesWhateverItsTimesAre) {
                       << difference.dump(1).substr(0, 800);
     }
   }
+
   EXPECT_EQ(differing, 0);
 }
 

@@ -1,4 +1,4 @@
-// What analyze() says of made runs whose faults and their costs are known.
+// Results of analyze() for synthetic runs whose faults and their costs are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +59,7 @@ TEST(HealthyRun, CountsEveryOpOfEveryStep) {
   SyntheticOptions options;
   options.devices = 3;
   Analysis const analysis = analyze(make_synthetic_run(options));
+
   ASSERT_EQ(analysis.devices.size(), 3U);
   auto const ops = static_cast<uint64_t>(options.steps * support::synthetic_ops_per_step(options));
   for (DeviceStats const& device : analysis.devices) {
@@ -67,6 +68,7 @@ TEST(HealthyRun, CountsEveryOpOfEveryStep) {
     EXPECT_EQ(device.copies, static_cast<uint64_t>(options.steps));
     EXPECT_EQ(device.collectives, static_cast<uint64_t>(options.steps * 3));
   }
+
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
   EXPECT_EQ(analysis.steps.size(), static_cast<size_t>(3 * options.steps));
   EXPECT_EQ(analysis.collectives.size(), static_cast<size_t>(3 * options.steps));
@@ -94,6 +96,7 @@ TEST(Parts, SumToTheWindowWhateverIsWrongWithTheRun) {
   variants[7].sync_each_step = false;
   variants[8].process_per_device = true;
   variants[8].rank_clock_offset_ns = 123'456'789;
+
   for (SyntheticOptions const& options : variants)
     expect_parts_sum(analyze(make_synthetic_run(options)));
 }
@@ -103,6 +106,7 @@ TEST(SlowInput, IsTheFirstFindingAndCostsWhatWasInjected) {
   options.steps = 10;
   options.input_delay_ns = 50'000'000;
   Analysis const analysis = analyze(make_synthetic_run(options));
+
   ASSERT_FALSE(analysis.findings.empty());
   Finding const& first = analysis.findings.front();
   EXPECT_EQ(first.rule, "input-bound");
@@ -114,6 +118,7 @@ TEST(SlowInput, IsTheFirstFindingAndCostsWhatWasInjected) {
   EXPECT_THAT(first.subjects,
               testing::Contains(std::pair<std::string, std::string>{"host_op", "wait for batch"}));
   EXPECT_EQ(first.evidence.size(), 9U);  // one a step, without the warm-up
+
   for (StepStats const& step : analysis.steps)
     EXPECT_GE(step.time.idle_by_cause[static_cast<size_t>(IdleCause::kInput)], 50'000'000);
 }
@@ -147,9 +152,11 @@ TEST(SyncEveryOp, IsBlamedOnTheSync) {
   options.forward_ns = options.backward_ns = 60'000;
   options.layers_per_bucket = 20;
   options.sync_every_op = true;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
   ASSERT_FALSE(analysis.findings.empty());
   EXPECT_EQ(analysis.findings.front().rule, "blocking-sync");
+
   options.sync_every_op = false;
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "blocking-sync"), nullptr);
 }
@@ -159,11 +166,12 @@ TEST(AllocationInStep, IsFoundWhereItDelaysTheDevice) {
   options.steps = 10;
   options.forward_ns = 100'000;  // shorter than an allocation, so that the host cannot run ahead
   options.allocate_in_step = true;
-  Finding const* finding = nullptr;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
-  finding = find(analysis, "allocation-in-step");
+  Finding const* const finding = find(analysis, "allocation-in-step");
   ASSERT_NE(finding, nullptr);
   EXPECT_GE(finding->severity, Severity::kWarning);
+
   options.allocate_in_step = false;
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "allocation-in-step"), nullptr);
 }
@@ -173,11 +181,13 @@ TEST(Straggler, IsNamedAndItsVictimsWaitIsTheCost) {
   options.devices = 4;
   options.steps = 10;
   options.straggler_device = 2;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
   Finding const* finding = find(analysis, "straggler");
   ASSERT_NE(finding, nullptr);
   ASSERT_TRUE(finding->where);
   EXPECT_EQ(finding->where->device, 2);
+
   // 6 layers of 3 ms take 1.5 times as long; the others wait for it, part of it hidden behind their
   // own work.
   EXPECT_NEAR(static_cast<double>(*finding->cost_ns_per_step), 9 * kMs, 1 * kMs);
@@ -211,11 +221,13 @@ TEST(Straggler, IsNotNoiseThatMakesNowOneDeviceLateAndNowAnother) {
   options.jitter = 0.6;
   options.layers = 2;  // few kernels, so that the noise does not average out
   Analysis const analysis = analyze(make_synthetic_run(options));
+
   int64_t waiting = 0, total = 0;
   for (StepStats const& step : analysis.steps) {
     waiting += step.time.exposed_wait_ns;
     total += step.time.window_ns;
   }
+
   EXPECT_GT(static_cast<double>(waiting),
             0.05 * static_cast<double>(total));  // there is waiting enough for a finding
   EXPECT_EQ(find(analysis, "straggler"), nullptr);
@@ -229,6 +241,7 @@ TEST(NoOverlap, ShowsAsExposedCommunication) {
   Analysis const analysis = analyze(make_synthetic_run(options));
   ASSERT_FALSE(analysis.findings.empty());
   EXPECT_EQ(analysis.findings.front().rule, "exposed-communication");
+
   options.overlap = true;
   options.bucket_bytes = 4U << 20;
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "exposed-communication"), nullptr);
@@ -240,8 +253,10 @@ SyntheticOptions many_small_buckets() {
   options.layers = 40;
   options.capacity_bytes = 0;  // unlimited
   options.layers_per_bucket = 1;
+
   options.forward_ns = 100'000;
   options.backward_ns = 200'000;
+
   options.bucket_bytes = 64U << 10;
   options.link_alpha_ns = 100'000;
   return options;
@@ -255,9 +270,11 @@ TEST(SmallBuckets, AreFoundByTheFittedLatency) {
   EXPECT_NEAR(analysis.links[0].alpha_us, 100, 1);
   EXPECT_NEAR(analysis.links[0].beta_gbps, 10, 0.1);
   EXPECT_NEAR(analysis.links[0].half_bandwidth_bytes, 1e6, 2e4);
+
   Finding const* const found = find(analysis, "small-buckets");
   ASSERT_NE(found, nullptr);
   EXPECT_NEAR(static_cast<double>(found->cost_ns_per_step.value_or(0)), 39 * 100'000, 1e5);
+
   options.link_alpha_ns = 2'000;  // half bandwidth at 20 kB: the same buckets are large enough
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "small-buckets"), nullptr);
 }
@@ -283,16 +300,19 @@ TEST(Memory, PeakPurposeAndPressure) {
   uint64_t const layer = 8U << 20;
   uint64_t const expected = layer * 6 * 4 + (16U << 20) + (4U << 20);
   options.capacity_bytes = expected * 10 / 8;
+
   Analysis analysis = analyze(make_synthetic_run(options));
   MemoryStats const& memory = analysis.devices[0].memory;
   EXPECT_EQ(memory.peak_allocated_bytes, expected);
   EXPECT_EQ(memory.by_purpose_at_peak[static_cast<size_t>(model::MemoryPurpose::kWeights)],
             layer * 6);
   EXPECT_EQ(find(analysis, "memory-pressure"), nullptr);
+
   options.capacity_bytes = expected * 100 / 92;
   analysis = analyze(make_synthetic_run(options));
   ASSERT_NE(find(analysis, "memory-pressure"), nullptr);
   EXPECT_EQ(find(analysis, "memory-pressure")->severity, Severity::kWarning);
+
   options.capacity_bytes = expected * 100 / 99;
   analysis = analyze(make_synthetic_run(options));
   EXPECT_EQ(find(analysis, "memory-pressure")->severity, Severity::kCritical);
@@ -302,11 +322,13 @@ TEST(Memory, LeakIsMeasuredInBytesPerStep) {
   SyntheticOptions options;
   options.steps = 12;
   options.leak_bytes_per_step = 1U << 20;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
   Finding const* leak = find(analysis, "memory-leak");
   ASSERT_NE(leak, nullptr);
   EXPECT_EQ(leak->metrics[0].first, "bytes_per_step");
   EXPECT_NEAR(leak->metrics[0].second, 1 << 20, 1);
+
   options.leak_bytes_per_step = 4096;
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "memory-leak"), nullptr);
 }
@@ -315,12 +337,14 @@ TEST(StepOutliers, NameThePartThatGrew) {
   SyntheticOptions options;
   options.steps = 12;
   options.slow_step = 7;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
   Finding const* finding = find(analysis, "step-outliers");
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->subjects,
               testing::Contains(std::pair<std::string, std::string>{"part", "launch_starved"}));
   ASSERT_EQ(finding->evidence.size(), 1U);
+
   options.slow_step_ns = 5'000'000;  // a quarter longer
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "step-outliers"), nullptr);
 }
@@ -337,6 +361,7 @@ TEST(OversubscribedHost, NeedsMoreThreadsThanCores) {
 TEST(Marks, RangeNamesGiveTheSameStepsAsAnnotations) {
   SyntheticOptions options;
   Analysis const annotated = analyze(make_synthetic_run(options));
+
   for (StepMarks const marks :
        {StepMarks::kRangeName, StepMarks::kColouredRange, StepMarks::kProfilerStep}) {
     options.marks = marks;
@@ -355,6 +380,7 @@ TEST(Marks, WithoutStepsFindingsGiveNoCostPerStep) {
   options.marks = StepMarks::kNone;
   options.steps = 2;  // too few to be detected
   options.input_delay_ns = 50'000'000;
+
   Analysis const analysis = analyze(make_synthetic_run(options));
   EXPECT_EQ(analysis.step_source, StepSource::kNone);
   EXPECT_TRUE(analysis.steps.empty());
@@ -381,21 +407,25 @@ TEST(Properties, TimeShiftAndTrackOrderChangeNothing) {
   options.input_delay_ns = 3'000'000;
   options.sync_every_op = true;
   Analysis const base = analyze(make_synthetic_run(options));
+
   SyntheticOptions changed = options;
   constexpr int64_t kShift = 987'654'321;
   changed.origin_ns += kShift;
   changed.reverse_tracks = true;
   Analysis const other = analyze(make_synthetic_run(changed));
+
   ASSERT_EQ(base.gaps.size(), other.gaps.size());
   for (size_t i = 0; i < base.gaps.size(); ++i) {
     EXPECT_EQ(base.gaps[i].when.begin + kShift, other.gaps[i].when.begin);
     EXPECT_EQ(base.gaps[i].cause, other.gaps[i].cause);
   }
+
   ASSERT_EQ(base.steps.size(), other.steps.size());
   for (size_t i = 0; i < base.steps.size(); ++i) {
     EXPECT_EQ(base.steps[i].time.idle_by_cause, other.steps[i].time.idle_by_cause);
     EXPECT_EQ(base.steps[i].time.exposed_wait_ns, other.steps[i].time.exposed_wait_ns);
   }
+
   ASSERT_EQ(base.findings.size(), other.findings.size());
   for (size_t i = 0; i < base.findings.size(); ++i)
     EXPECT_EQ(base.findings[i].cost_ns_per_step, other.findings[i].cost_ns_per_step);
@@ -405,14 +435,17 @@ TEST(Properties, AProcessADeviceGivesTheSameTimesAsOneProcess) {
   SyntheticOptions options;
   options.straggler_device = 0;
   Analysis const together = analyze(make_synthetic_run(options));
+
   options.process_per_device = true;
   options.rank_clock_offset_ns = 5'000'000;
   Analysis const apart = analyze(make_synthetic_run(options));
+
   ASSERT_EQ(together.devices.size(), apart.devices.size());
   for (size_t i = 0; i < apart.devices.size(); ++i) {
     EXPECT_EQ(together.devices[i].window, apart.devices[i].window);
     EXPECT_EQ(together.devices[i].time.idle_by_cause, apart.devices[i].time.idle_by_cause);
   }
+
   ASSERT_EQ(together.collectives.size(), apart.collectives.size());
   for (size_t i = 0; i < apart.collectives.size(); ++i)
     EXPECT_EQ(together.collectives[i].skew_ns, apart.collectives[i].skew_ns);
@@ -423,10 +456,12 @@ TEST(Options, StepsAndRankLeaveOnlyWhatWasAskedFor) {
   options.devices = 2;
   options.process_per_device = true;
   model::Run const run = make_synthetic_run(options);
+
   AnalyzeOptions choice;
   choice.steps = {3, 4};
   choice.rank = 1;
   Analysis const analysis = analyze(run, choice);
+
   ASSERT_EQ(analysis.devices.size(), 1U);
   EXPECT_EQ(analysis.devices[0].ref.rank_index, 1);
   ASSERT_EQ(analysis.steps.size(), 2U);
@@ -434,6 +469,7 @@ TEST(Options, StepsAndRankLeaveOnlyWhatWasAskedFor) {
   EXPECT_EQ(analysis.devices[0].window,
             (Interval{analysis.steps[0].window.begin, analysis.steps[1].window.end}));
   EXPECT_EQ(analysis.devices[0].copies, 2U);
+
   EXPECT_EQ(analysis.collectives.size(), 6U);
   for (CollectiveStats const& collective : analysis.collectives)
     EXPECT_EQ(collective.participants.size(), 2U);

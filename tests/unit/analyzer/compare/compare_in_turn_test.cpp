@@ -1,5 +1,5 @@
-// What pairs of runs made in turn tell where neighbours take cores for a while: steps that are hit
-// take twice as long, and which are hit is each program's own luck.
+// Verdicts of interleaved pairs of runs on a machine whose neighbours take cores for a while. A
+// step that is hit takes twice as long; chance decides for each program which steps are hit.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -43,6 +43,7 @@ class Neighbourhood {
       steps.push_back(kTurnStepNs * process * speed * (is_hit ? 2 : 1) *
                       (1 + 0.02 * std::abs(normal_(random_))));
     }
+
     std::sort(steps.begin(), steps.end());
     steps.resize(
         static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(steps.size()))));
@@ -87,6 +88,7 @@ TEST(CompareInTurn, UnchangedProgramsAreNeverFarApart) {
       ASSERT_TRUE(apart);
       alarms += judge(*apart, apart->p, 0.02 * kTurnStepNs) == Verdict::kUnclear ? 0 : 1;
     }
+
   EXPECT_LE(alarms, 5);
 }
 

@@ -25,6 +25,7 @@ Side made_side(std::mt19937& random, size_t runs, size_t steps, double mean,
                JudgedNoise const& noise) {
   std::normal_distribution<double> normal;
   Side side(runs);
+
   for (auto& run : side) {
     double const of_run = 1 + noise.run * normal(random);
     double state = normal(random);
@@ -34,6 +35,7 @@ Side made_side(std::mt19937& random, size_t runs, size_t steps, double mean,
       state = noise.alike * state + std::sqrt(1 - noise.alike * noise.alike) * normal(random);
     }
   }
+
   return side;
 }
 
@@ -45,11 +47,13 @@ Verdict judged(Side const& base, Side const& candidate, RankSums& sums) {
 struct JudgedPairs {
   int less = 0, more = 0, same = 0;
 };
+
 JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown,
                         JudgedNoise const& noise) {
   std::mt19937 random(20'24);
   RankSums sums;
   JudgedPairs counted;
+
   for (int i = 0; i < pairs; ++i) {
     Side const base = made_side(random, runs, steps, 100, noise);
     Verdict const verdict =
@@ -58,6 +62,7 @@ JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown,
     counted.more += verdict == Verdict::kMore ? 1 : 0;
     counted.same += verdict == Verdict::kSame ? 1 : 0;
   }
+
   return counted;
 }
 
@@ -84,7 +89,8 @@ TEST(CompareJudgement, NorAreTheyWhereStepsFollowEachOther) {
     EXPECT_LE(pairs.less + pairs.more, 5)
         << "correlation " << known.alike << ", steps " << known.steps;
   }
-  // 20 steps are as many as it takes for one such wave: hardly anything tells it from a change.
+
+  // One such wave lasts about 20 steps: hardly anything distinguishes it from a change.
   JudgedPairs const waves = judge_pairs(kJudgedPairs, 1, 20, 0, {.step = 0.03, .alike = 0.9});
   EXPECT_LE(waves.less + waves.more, 25);
 }
@@ -159,6 +165,7 @@ TEST(CompareJudgement, OfSeveralRunsARunIsOneValue) {
   EXPECT_EQ(few.method, CompareMethod::kStudent);
   EXPECT_EQ(few.base_values, 3U);
   EXPECT_EQ(few.candidate_values, 1U);
+
   Change const many =
       measure_change(made_side(random, 7, 9, 100, {}), made_side(random, 8, 9, 100, {}), sums);
   EXPECT_EQ(many.method, CompareMethod::kMannWhitney);
@@ -172,7 +179,7 @@ TEST(CompareJudgement, RunsWithoutValuesDoNotCount) {
   EXPECT_EQ(judge(change, change.p, 0.1), Verdict::kMore);
 }
 
-TEST(CompareJudgement, OfFewerThanFiveStepsNothingIsSaid) {
+TEST(CompareJudgement, FewerThanFiveStepsHaveNoVerdict) {
   RankSums sums;
   Change const change = measure_change(Side{{1, 1, 1, 1}}, Side{{2, 2, 2, 2, 2, 2}}, sums);
   EXPECT_EQ(change.method, CompareMethod::kNone);
@@ -197,10 +204,12 @@ TEST(CompareJudgement, TellsHowManyRunsWouldSettleAChange) {
     for (double const mean : means) side.emplace_back(std::vector<double>(3, mean));
     return side;
   };
-  // Two against two that are a third as long: no chance, but two values a side do not tell that.
+
+  // Two against two that are a third as long are no chance, but two values a side cannot show it.
   Change const change = measure_change(runs_of({100, 115}), runs_of({33, 48}), sums);
   ASSERT_EQ(judge(change, change.p, 2), Verdict::kUnclear);
   EXPECT_EQ(needed_runs(change, 2), 3U);
+
   // As many values that vary alike do settle it.
   Change const more = measure_change(runs_of({100, 115, 107}), runs_of({33, 48, 40}), sums);
   EXPECT_EQ(judge(more, more.p, 2), Verdict::kLess);

@@ -1,219 +1,34 @@
-// What changed between made runs, and why: every part against what was put in, and all parts
-// against the whole.
+// What changed between synthetic runs, and why. Every part is compared with what was put in, and
+// the sum of all parts with the whole.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
-#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/analyze.h"
 #include "analyzer/compare/change_parts.h"
 #include "analyzer/compare/comparison.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/analyzer/rules/work/work_run.h"
+#include "tests/unit/analyzer/compare/comparison_samples.h"
 
 namespace stepscope::analyzer {
 namespace {
 
+using compare_testing::expect_parts_sum_up;
+using compare_testing::has_caveat;
+using compare_testing::idle_of;
+using compare_testing::metric_of;
+using compare_testing::part_of;
+using compare_testing::plain_sample;
+using compare_testing::sample_of;
+using compare_testing::steady_job;
+using compare_testing::steps_about;
 using support::SyntheticOptions;
-using testing_support::WorkRun;
-
-RunMeasurements sample_of(SyntheticOptions options, uint32_t seed = 1) {
-  options.seed = seed;
-  model::Run const run = support::make_synthetic_run(options);
-  RunMeasurements sample = sample_run(run, analyze(run));
-  sample.name = "made";
-  return sample;
-}
-
-SyntheticOptions steady_job() {
-  SyntheticOptions options;
-  options.steps = 24;
-  return options;
-}
-
-int64_t part_of(Comparison const& comparison, ChangePart part) {
-  return comparison.parts_ns[static_cast<size_t>(part)];
-}
-int64_t idle_of(Comparison const& comparison, IdleCause cause) {
-  return comparison
-      .parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(cause)];
-}
-Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::string_view name) {
-  for (Metric const& metric : comparison.metrics)
-    if (metric.family == family && metric.name == name) return metric;
-  ADD_FAILURE() << "no metric " << name;
-  return comparison.metrics.front();
-}
-bool has_caveat(Comparison const& comparison, Caveat caveat) {
-  for (CaveatFacts const& facts : comparison.caveats)
-    if (facts.caveat == caveat) return true;
-  return false;
-}
-
-/// To the ns, and each part is what its metric says: rounding hides nothing.
-void expect_parts_sum_up(Comparison const& comparison) {
-  EXPECT_EQ(std::accumulate(comparison.parts_ns.begin(), comparison.parts_ns.end(), int64_t{0}),
-            comparison.candidate.mean_ns - comparison.base.mean_ns);
-  std::map<std::string, double> changed;
-  for (Metric const& metric : comparison.metrics)
-    if (metric.family == MetricFamily::kPart)
-      changed[metric.name] = metric.change.candidate_mean - metric.change.base_mean;
-  double of_compute = 0;
-  for (size_t i = 0; i < kChangePartCount; ++i) {
-    auto const part = static_cast<ChangePart>(i);
-    auto const ns = static_cast<double>(comparison.parts_ns[i]);
-    if (part <= ChangePart::kKernelOverlap)
-      of_compute += ns;
-    else
-      EXPECT_NEAR(ns, changed[to_string(part)], 1.5) << to_string(part);
-  }
-  EXPECT_NEAR(of_compute, changed["compute"], 6);
-}
-
-/// A sample of one device that computes for `compute` of `step` ns and waits for input for the
-/// rest; one kernel.
-RunMeasurements plain_sample(std::vector<double> const& step_ns, double compute, double calls = 10,
-                             std::string const& kernel = "gemm") {
-  RunMeasurements sample;
-  sample.name = "plain";
-  sample.devices = sample.processes = 1;
-  sample.step_ns = step_ns;
-  sample.parts_ns.assign(kStepPartCount, std::vector<double>(step_ns.size(), 0));
-  RunMeasurements::Kernel of_steps{kernel, {}, {}};
-  for (size_t s = 0; s < step_ns.size(); ++s) {
-    sample.steps.push_back(static_cast<int64_t>(s));
-    sample.parts_ns[static_cast<size_t>(StepPart::kCompute)][s] = compute;
-    sample.parts_ns[static_cast<size_t>(idle_part(IdleCause::kInput))][s] = step_ns[s] - compute;
-    of_steps.ns.push_back(compute);
-    of_steps.calls.push_back(calls);
-  }
-  sample.kernels.push_back(of_steps);
-  sample.kernel_names.insert(kernel);
-  double const mean = std::accumulate(step_ns.begin(), step_ns.end(), 0.0) /
-                      static_cast<double>(std::max<size_t>(step_ns.size(), 1));
-  sample.all_steps_ns = sample.steady_steps_ns = mean;
-  return sample;
-}
-std::vector<double> steps_about(double mean, uint32_t seed, size_t count = 20) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> noise(mean, mean / 100);
-  std::vector<double> steps(count);
-  for (double& step : steps) step = std::round(noise(random));
-  return steps;
-}
-
-TEST(StepKernels, AKernelIsOfTheStepInWhoseWindowItBegins) {
-  WorkRun run;
-  run.step(0, 100, 0).step(100, 100, 1);
-  run.kernel(10, 20, run.launch(1, 1), "a")
-      .kernel(40, 10, run.launch(2, 1), "b")
-      .kernel(60, 5, run.launch(3, 1), "a");
-  run.copy(70, 20, run.launch(4, 1), "in",
-           {1000, model::CopyDirection::kHostToDevice, -1, 0, 0, 0});
-  run.kernel(110, 30, run.launch(101, 1), "b");
-  run.copy(150, 20, run.launch(104, 1), "out",
-           {500, model::CopyDirection::kDeviceToHost, -1, 0, 0, 0});
-  Analysis const analysis = analyze(run.finish());
-  ASSERT_EQ(analysis.steps.size(), 2U);
-  auto const kernels_of = [&](StepStats const& step) {
-    std::vector<std::tuple<std::string, uint32_t, int64_t>> rows;
-    for (StepKernel const& row : step.kernels)
-      rows.emplace_back(analysis.kernels.at(row.kernel).name, row.count, row.total_ns);
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  };
-  using Rows = std::vector<std::tuple<std::string, uint32_t, int64_t>>;
-  EXPECT_EQ(kernels_of(analysis.steps[0]), (Rows{{"a", 2, 25}, {"b", 1, 10}}));
-  EXPECT_EQ(kernels_of(analysis.steps[1]), (Rows{{"b", 1, 30}}));
-  EXPECT_EQ(analysis.steps[0].copied_in_bytes, 1000U);
-  EXPECT_EQ(analysis.steps[1].copied_in_bytes, 0U);
-}
-
-TEST(StepKernels, KernelsOfLessTimeAreTakenTogether) {
-  WorkRun run;
-  run.step(0, 100'000, 0);
-  constexpr int kNames = 100;
-  for (int i = 0; i < kNames; ++i)
-    run.kernel(1000 * i, 900 - i, run.launch(i, 1), "kernel " + std::to_string(i));
-  Analysis const analysis = analyze(run.finish());
-  std::vector<StepKernel> const& kernels = analysis.steps.at(0).kernels;
-  ASSERT_EQ(kernels.size(), 65U);
-  EXPECT_EQ(kernels.back().kernel, StepKernel::kOthers);
-  EXPECT_EQ(kernels.back().count, 36U);
-}
-
-TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
-  SyntheticOptions options = steady_job();
-  options.devices = 3;
-  options.straggler_device = 1;
-  options.input_delay_ns = 2'000'000;
-  model::Run const run = support::make_synthetic_run(options);
-  Analysis const analysis = analyze(run);
-  RunMeasurements const sample = sample_run(run, analysis);
-  EXPECT_EQ(sample.devices, 3U);
-  ASSERT_EQ(sample.steps.size(), 23U);
-  EXPECT_EQ(sample.steps.front(), 1);
-  EXPECT_EQ(sample.warmup_steps, 1U);
-  std::vector<double> mean_compute(sample.steps.size(), 0);
-  for (StepStats const& step : analysis.steps)
-    if (step.step > 0)
-      mean_compute[static_cast<size_t>(step.step - 1)] +=
-          static_cast<double>(step.time.compute_ns) / 3;
-  for (size_t s = 0; s < sample.steps.size(); ++s) {
-    double sum = 0, of_kernels = 0;
-    for (auto const& part : sample.parts_ns) sum += part[s];
-    for (auto const& kernel : sample.kernels) of_kernels += kernel.ns[s];
-    EXPECT_NEAR(sum, sample.step_ns[s], 1e-3);
-    EXPECT_NEAR(sample.parts_ns[0][s], mean_compute[s], 1e-3);
-    EXPECT_NEAR(of_kernels, mean_compute[s], 1e-3);
-  }
-  EXPECT_EQ(sample.allocated_bytes.size(), sample.steps.size());
-  EXPECT_FALSE(sample.collectives.empty());
-}
-
-/// Steps of 100 ns and their number, one after the other; behind each turn of 4 the program was
-/// held for 5000 ns.
-model::Run run_in_turn(std::string const& turns) {
-  WorkRun run;
-  int64_t at = 0;
-  for (int64_t i = 0; i < 20; ++i) {
-    if (i % 4 == 0) at += 5000;
-    run.step(at, 100 + i, i).kernel(at + 2, 98 + i, run.launch(at, 1));
-    at += 100 + i;
-  }
-  run.builder().info().facts.emplace_back("turns", turns);
-  return run.finish();
-}
-
-TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
-  model::Run const run = run_in_turn("4 of 4 steps");
-  Analysis const analysis = analyze(run);
-  std::vector<int64_t> held;
-  for (StepStats const& step : analysis.steps)
-    if (step.held) held.push_back(step.step);
-  EXPECT_EQ(held, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first behind the last turn, too";
-  RunMeasurements const sample = sample_run(run, analysis);
-  EXPECT_EQ(sample.steps_in_turn, 15U);
-  EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 5}));
-  EXPECT_EQ(sample.step_ns, (std::vector<double>{101, 102, 103, 105}));
-  EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held";
-  EXPECT_EQ(sample.warmup_steps, 0U);
-  EXPECT_TRUE(sample.facts.empty()) << "how many turns there were is no difference";
-}
-
-TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {
-  for (char const* text : {"", "4", "0 of 4 steps", "4 of 1 steps", "-1 of 4 steps",
-                           "4 of 4 stepsx", "99999999999999999999 of 4 steps"}) {
-    model::Run const run = run_in_turn(text);
-    EXPECT_EQ(sample_run(run, analyze(run)).steps_in_turn, 0U) << text;
-  }
-}
 
 RunMeasurements in_turn(RunMeasurements sample, double all_steps_ns) {
   sample.steps_in_turn = 4 * sample.steps.size();
@@ -221,7 +36,8 @@ RunMeasurements in_turn(RunMeasurements sample, double all_steps_ns) {
   return sample;
 }
 
-/// Four pairs whose fast steps are the same; all steps of the new runs take so much longer.
+/// Four pairs with the same fast steps. The mean of all steps of a candidate is longer by
+/// `slower_ns`.
 Comparison compare_in_turn(double slower_ns) {
   std::vector<RunMeasurements> base, candidate;
   for (uint32_t i = 0; i < 4; ++i) {
@@ -237,7 +53,7 @@ TEST(CompareRuns, RunsInTurnAreComparedByPairs) {
   Comparison const comparison = compare_in_turn(0);
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
   EXPECT_TRUE(has_caveat(comparison, Caveat::kInTurn));
-  EXPECT_FALSE(has_caveat(comparison, Caveat::kOutliers)) << "slow steps are of the machine";
+  EXPECT_FALSE(has_caveat(comparison, Caveat::kOutliers)) << "the machine causes the slow steps";
   EXPECT_NEAR(comparison.caveats.front().ns, 1.5, 1e-9);
 }
 
@@ -294,7 +110,7 @@ TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
       << "equal programs may differ by as much";
 }
 
-TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
+TEST(CompareRuns, RunsInTurnAreNotComparedWithOthers) {
   RunMeasurements const alone = plain_sample(steps_about(2000, 1), 1000);
   RunMeasurements const turn = in_turn(alone, 2000);
   EXPECT_EQ(compare_runs({alone, alone}, {turn, turn}).refusal, Refusal::kOneSideInTurn);
@@ -325,6 +141,7 @@ TEST(CompareRuns, PartsSumToTheChangeWhateverChanged) {
   jobs[7].sync_every_op = true;
   jobs[8].process_per_device = true;
   jobs[8].copy_ns *= 10;
+
   for (size_t i = 0; i < jobs.size(); ++i)
     for (size_t j = 0; j < jobs.size(); ++j) {
       SCOPED_TRACE(testing::Message() << i << " against " << j);
@@ -337,12 +154,14 @@ TEST(CompareRuns, SlowerKernelsAreNamed) {
   SyntheticOptions slower = steady_job();
   slower.backward_ns = slower.backward_ns * 11 / 10;
   Comparison const comparison = compare_runs({sample_of(steady_job())}, {sample_of(slower, 2)});
+
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
   int64_t const expected = steady_job().layers * steady_job().backward_ns / 10;
   EXPECT_NEAR(static_cast<double>(part_of(comparison, ChangePart::kKernelSpeed)),
               static_cast<double>(expected), 0.1 * static_cast<double>(expected));
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 0);
   EXPECT_EQ(metric_of(comparison, MetricFamily::kPart, "compute").verdict, Verdict::kMore);
+
   size_t slower_kernels = 0;
   for (Metric const& metric : comparison.metrics)
     slower_kernels +=
@@ -355,6 +174,7 @@ TEST(CompareRuns, TimeOfAKernelIsItsCallsAndTheirSpeed) {
   Comparison const comparison =
       compare_runs({plain_sample(std::vector<double>(20, 2000), 1000, 10)},
                    {plain_sample(std::vector<double>(20, 2200), 1200, 15)});
+
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), -250);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 450);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), 0);
@@ -367,13 +187,13 @@ TEST(CompareRuns, TimeOfAKernelIsItsCallsAndTheirSpeed) {
 TEST(CompareRuns, WhatRunsSideBySideIsAPartOfItsOwn) {
   RunMeasurements const base = plain_sample(std::vector<double>(20, 2000), 1000);
   RunMeasurements candidate = plain_sample(std::vector<double>(20, 2000), 1000);
-  for (double& ns : candidate.kernels[0].ns) ns = 1500;  // 500 ns of it beside itself
+  for (double& ns : candidate.kernels[0].ns) ns = 1500;  // 500 ns overlap other calls of it
   Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 500);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), -500);
 }
 
-TEST(CompareRuns, NewAndVanishedKernelsAreTold) {
+TEST(CompareRuns, NewAndVanishedKernelsAreReported) {
   RunMeasurements base = plain_sample(std::vector<double>(20, 2000), 1000),
                   candidate = plain_sample(std::vector<double>(20, 2300), 1300);
   for (auto* sample : {&base, &candidate})
@@ -382,6 +202,7 @@ TEST(CompareRuns, NewAndVanishedKernelsAreTold) {
   base.kernel_names.insert("old");
   candidate.kernels.push_back({"fresh", std::vector<double>(20, 700), std::vector<double>(20, 1)});
   candidate.kernel_names.insert("fresh");
+
   Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(part_of(comparison, ChangePart::kNewKernels), 700);
   EXPECT_EQ(part_of(comparison, ChangePart::kVanishedKernels), -400);
@@ -402,11 +223,12 @@ TEST(CompareRuns, AKernelThatOneSideHasAmongTheRestIsNeitherNewNorGone) {
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 20);
 }
 
-TEST(CompareRuns, WaitingIsChargedToWhoIsLate) {
+TEST(CompareRuns, WaitingIsAttributedToTheLateRank) {
   SyntheticOptions base = steady_job(), candidate = base;
   base.process_per_device = candidate.process_per_device = true;
   candidate.straggler_device = 1;
   candidate.straggler_factor = 1.3;
+
   Comparison const comparison = compare_runs({sample_of(base)}, {sample_of(candidate)});
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
   EXPECT_GT(part_of(comparison, ChangePart::kWaiting), 1'000'000);
@@ -424,7 +246,7 @@ TEST(CompareRuns, IdleTimeIsNamedByCauseAndHost) {
   EXPECT_EQ(comparison.host_ops[0].cause, IdleCause::kInput);
 }
 
-TEST(CompareRuns, MoreMemoryIsToldThoughTheStepIsTheSame) {
+TEST(CompareRuns, MoreMemoryIsReportedThoughTheStepIsTheSame) {
   RunMeasurements base = plain_sample(steps_about(2000, 1), 1000),
                   candidate = plain_sample(steps_about(2000, 2), 1000);
   base.allocated_bytes.assign(20, 1e9);
@@ -459,9 +281,11 @@ TEST(CompareRuns, SeveralRunsASideTellRunsApart) {
   auto const run = [](double mean, uint32_t seed) {
     return plain_sample(steps_about(mean, seed, 100), 1000);
   };
+
   Comparison const one = compare_runs({run(2000, 1)}, {run(2060, 2)});
   EXPECT_EQ(one.verdict, Verdict::kMore);
   EXPECT_TRUE(has_caveat(one, Caveat::kOneRun));
+
   Comparison const several = compare_runs({run(2000, 1), run(2060, 3), run(1940, 4)},
                                           {run(2060, 2), run(1950, 5), run(2010, 6)});
   EXPECT_NE(several.verdict, Verdict::kMore);
@@ -501,7 +325,7 @@ TEST(CompareRuns, FewStepsGetMeansAndNoVerdict) {
   expect_parts_sum_up(comparison);
 }
 
-TEST(CompareRuns, OtherConditionsAreToldFirst) {
+TEST(CompareRuns, OtherConditionsAreReportedFirst) {
   RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = base;
   base.device_names = {"A100"};
   candidate.device_names = {"H100"};
@@ -513,12 +337,14 @@ TEST(CompareRuns, OtherConditionsAreToldFirst) {
   candidate.copied_in_bytes = 2e6;
   for (double& ns : candidate.kernels[0].ns) ns *= 2;
   for (int64_t& number : candidate.steps) number += 100;
+
   std::vector<std::string> found;
   for (Difference const& difference : compare_runs({base}, {candidate}).differences)
     found.push_back(to_string(difference.condition) +
                     (difference.name.empty() ? "" : ":" + difference.name));
   EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes",
                                           "steps"));
+
   candidate.busy_clock_mhz = 1975;
   EXPECT_EQ(compare_runs({base}, {candidate}).differences.size(), 4U);
 }
@@ -541,19 +367,22 @@ TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
     double sum = 0;
     for (double& value : values) sum += value = any(random);
     int64_t const total = std::llround(sum);
+
     std::array<int64_t, kChangePartCount> const rounded = round_to_sum(values, total);
     EXPECT_EQ(std::accumulate(rounded.begin(), rounded.end(), int64_t{0}), total);
     for (size_t i = 0; i < values.size(); ++i)
       EXPECT_NEAR(static_cast<double>(rounded[i]), values[i], 2);
   }
+
   std::array<double, kChangePartCount> zero{};
   zero[3] = -1e-12;
   EXPECT_EQ(round_to_sum(zero, 0), (std::array<int64_t, kChangePartCount>{}));
 }
 
-TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
+TEST(CompareRuns, UnchangedPairsOfSyntheticJobsRaiseNoAlarm) {
   std::vector<RunMeasurements> samples;
   for (uint32_t seed = 1; seed <= 12; ++seed) samples.push_back(sample_of(steady_job(), seed));
+
   size_t alarms = 0, metrics = 0;
   for (size_t i = 0; i < samples.size(); ++i)
     for (size_t j = 0; j < i; ++j)
@@ -561,18 +390,20 @@ TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
         ++metrics;
         alarms += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
       }
+
   EXPECT_GT(metrics, 500U);
   EXPECT_EQ(alarms, 0U);
 }
 
-/// A job whose parts, kernels and collectives vary by `noise`, each for itself; steps follow each
-/// other a little.
+/// A job whose parts, kernels and collectives vary by `noise`, independently. Successive steps are
+/// slightly correlated.
 RunMeasurements noisy_sample(std::mt19937& random, double noise) {
   std::normal_distribution<double> normal;
   constexpr size_t kSteps = 20;
   auto const varied = [&](double mean) {
     return std::max(1.0, mean * (1 + noise * normal(random)));
   };
+
   RunMeasurements sample = plain_sample(std::vector<double>(kSteps, 0), 0);
   sample.kernels.clear();
   double wave = normal(random);
@@ -585,6 +416,7 @@ RunMeasurements noisy_sample(std::mt19937& random, double noise) {
       kernel.ns.push_back(varied(3e6));
     }
   }
+
   sample.collectives.push_back({model::CollectiveOp::kAllReduce, 1 << 20, {}, 1, 0});
   for (size_t s = 0; s < kSteps; ++s) {
     wave = 0.3 * wave + std::sqrt(1 - 0.3 * 0.3) * normal(random);
@@ -608,6 +440,7 @@ TEST(CompareRuns, FiveOf1000UnchangedPairsAtMostAreTakenForChangedByAnyMetric) {
         alarms[metric.name] +=
             metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
     }
+
     EXPECT_EQ(alarms.size(), 1 + kStepPartCount + 1 + 3 + 1);
     for (auto const& [name, count] : alarms)
       EXPECT_LE(count, 5) << name << " at a noise of " << noise;

@@ -55,9 +55,11 @@ TEST(CompareStatistics, MannWhitneyCorrectsTheNormalDistributionForTiesAndContin
   EXPECT_FALSE(ties.exact);
   EXPECT_EQ(ties.u, 16.5);
   expect_near_relative(ties.p, 0.06231804810873879);
+
   RankTest const constant = mann_whitney(Values(6, 4), Values(6, 5), sums);
   EXPECT_EQ(constant.u, 0);
   expect_near_relative(constant.p, 0.0012619447673879731);
+
   auto const [x, y] = many_values();
   RankTest const large = mann_whitney(x, y, sums);
   EXPECT_FALSE(large.exact);
@@ -102,6 +104,7 @@ TEST(CompareStatistics, QuantilesOfTheExactDistributionAreThoseOfR) {
     size_t n, m, quantile;
     double cumulative;
   };
+
   for (Known const known :
        {Known{5, 5, 3, 0.027777777777777776}, Known{6, 7, 7, 0.02564102564102564},
         Known{20, 20, 128, 0.02619976093642486}, Known{49, 49, 925, 0.025206438557472031}}) {
@@ -116,6 +119,7 @@ TEST(CompareStatistics, TheExactDistributionIsTheCountOfAllOrders) {
     std::vector<double> orders(n * m + 1, 0);
     std::vector<int> of_x(n + m, 0);
     std::fill(of_x.end() - static_cast<std::ptrdiff_t>(n), of_x.end(), 1);
+
     double all = 0;
     do {
       size_t u = 0, smaller_of_y = 0;
@@ -123,6 +127,7 @@ TEST(CompareStatistics, TheExactDistributionIsTheCountOfAllOrders) {
       ++orders[u];
       ++all;
     } while (std::next_permutation(of_x.begin(), of_x.end()));
+
     RankSumDistribution const distribution(n, m);
     double sum = 0;
     for (size_t u = 0; u < orders.size(); ++u)
@@ -134,9 +139,11 @@ TEST(CompareStatistics, StudentIsThatOfROfEqualVariances) {
   MeanTest const small = student(kSmallX, kSmallY, 0.95);
   expect_shift(small.shift, 3.3809523809523796, 1.7165818846166074, 5.045322877288152);
   expect_near_relative(small.p, 0.00094530871786060588, 1e-10);
+
   MeanTest const ties = student(kTiesX, kTiesY, 0.95);
   expect_shift(ties.shift, 1.4722222222222214, 0.030763429737498724, 2.9136810147069445);
   expect_near_relative(ties.p, 0.045867484821755622, 1e-10);
+
   auto const [x, y] = many_values();
   MeanTest const large = student(x, y, 0.95);
   expect_shift(large.shift, 6.9204761904761867, -3.3996524007453672, 17.240604781697741);
@@ -159,11 +166,13 @@ TEST(CompareStatistics, TailsAndQuantilesAreThoseOfSciPyAndR) {
   expect_near_relative(student_quantile(0.005, 4), 5.5975683670754579);
   expect_near_relative(student_quantile(0.05, 38), 2.0243941639119698);
   expect_near_relative(student_quantile(1e-6, 3), 130.154589558357911, 1e-10);
+
   expect_near_relative(student_two_sided(0.5, 1), 0.7048327646991336);
   expect_near_relative(student_two_sided(2, 4), 0.1161165235168155);
   expect_near_relative(student_two_sided(-3.5, 10), 0.0057265054298852106);
   expect_near_relative(student_two_sided(40, 6), 1.631836093054247e-08);
   expect_near_relative(student_two_sided(1e-3, 200), 0.9992031123011389);
+
   expect_near_relative(normal_quantile(0.025), -1.9599639845400545);
   EXPECT_NEAR(normal_quantile(0.5), 0, 1e-15);
   expect_near_relative(normal_quantile(0.9), 1.2815515655446004);
@@ -184,6 +193,7 @@ TEST(CompareStatistics, CorrelationOfSuccessiveValuesIsSeenThroughTheMeansOfShor
   std::normal_distribution<double> noise;
   double independent = 0, alike = 0;
   constexpr int kRuns = 400;
+
   for (int r = 0; r < kRuns; ++r) {
     std::vector<Values> free(2), tied(2);
     for (Values& run : free)
@@ -194,6 +204,7 @@ TEST(CompareStatistics, CorrelationOfSuccessiveValuesIsSeenThroughTheMeansOfShor
     independent += lag_one_correlation(free) / kRuns;
     alike += lag_one_correlation(tied) / kRuns;
   }
+
   EXPECT_NEAR(independent, 0, 0.02);
   EXPECT_GT(alike, 0.45);
   EXPECT_EQ(lag_one_correlation(std::vector<Values>{Values(9, 3)}), 0);

@@ -23,6 +23,7 @@ using testing::Not;
 model::Run host_loop(int64_t work, int64_t wait = 30, int64_t slow_step = -1) {
   HostProgram program;
   int64_t now = 0;
+
   for (int64_t number = 0; number < 20; ++number) {
     int64_t const jitter = number * 7 % 5 * 100 + (number == slow_step ? 2000 * kMicrosecond : 0);
     int64_t const length = (wait + work + 20) * kMicrosecond + jitter;
@@ -31,6 +32,7 @@ model::Run host_loop(int64_t work, int64_t wait = 30, int64_t slow_step = -1) {
     program.range(now + wait * kMicrosecond, now + (wait + work) * kMicrosecond, "augment");
     now += length + 10 * kMicrosecond;
   }
+
   return std::move(program).run();
 }
 
@@ -52,10 +54,12 @@ TEST(HostSample, StepsAreThoseOfTheAnalysis) {
   model::Run const run = host_loop(50);
   Analysis const analysis = analyze(run);
   RunMeasurements const sample = sample_run(run, analysis);
+
   ASSERT_TRUE(sample.of_hosts);
   EXPECT_EQ(sample.steps.size(), 19U);
   EXPECT_EQ(sample.warmup_steps, 1U);
   EXPECT_EQ(sample.outlier_steps, 0U);
+
   EXPECT_NEAR(sample.all_steps_ns, static_cast<double>(*analysis.hosts[0].mean_ns), 1);
   EXPECT_EQ(sample.p95_ns, static_cast<double>(*analysis.hosts[0].p95_ns));
   EXPECT_EQ(part_of_sample(sample, idle_part(IdleCause::kInput)), 30.0 * kMicrosecond);
@@ -94,6 +98,7 @@ TEST(HostSample, ThreadsWithTheSameStepsAreOneStepOfTheJob) {
     program.step(number, 400 * number, 400 * number + 100);
     if (number > 0) program.step_on(second, number, 400 * number, 400 * number + 300);
   }
+
   RunMeasurements const sample = sample_of_host(std::move(program).run());
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(sample.incomplete_steps, 1U);
@@ -133,11 +138,12 @@ TEST(HostSample, MoreWaitingForDataIsNoWork) {
             Verdict::kSame);
 }
 
-TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
+TEST(HostSample, StepsAfterAPauseCountNowhereAndTheFastestQuarterIsCompared) {
   model::TraceBuilder builder;
   builder.info().facts.emplace_back("turns", "4 of 5 steps");
   model::TrackId const thread =
       builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+
   int64_t now = 0;
   for (int64_t number = 0; number < 20; ++number) {
     now += number % 5 == 0 ? 130 : 0;  // the other program's turn
@@ -145,13 +151,15 @@ TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
                                0, model::StepDetail{number});
     now += 100 + number;
   }
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   RunMeasurements const sample = sample_of_host(run);
+
   EXPECT_EQ(sample.steps_in_turn, 16U);
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(sample.all_steps_ns, 110)
-      << "of all that were not held: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
+      << "mean of the steps that follow no pause: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
   EXPECT_TRUE(sample.ranges.empty()) << "they are of the whole recording";
 }
 
@@ -169,6 +177,7 @@ TEST(HostSample, BudgetsOfItsStepAreCheckedOthersAreUnclear) {
   EXPECT_EQ(check_host(run, "step_p95_ms", 0.1).verdict, GateVerdict::kFailed);
   EXPECT_EQ(check_host(run, "idle_input_share", 0.2).verdict, GateVerdict::kFailed);
   EXPECT_EQ(check_host(run, "compute_ms", 0.1).verdict, GateVerdict::kPassed);
+
   for (char const* const fact :
        {"exposed_comm_share", "idle_sync_ms", "peak_memory_gb", "kernel_calls"}) {
     EXPECT_EQ(check_host(run, fact, 1000).verdict, GateVerdict::kUnclear) << fact;

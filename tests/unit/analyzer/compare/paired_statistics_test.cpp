@@ -51,6 +51,7 @@ TEST(PairedStatistics, TheNormalDistributionIsCorrectedForTiesZerosAndContinuity
   EXPECT_EQ(tied.v, 38);
   EXPECT_NEAR(tied.p, 0.07351020172662155, 1e-14);
   expect_interval(tied.shift, 1.5, 0, 3);
+
   SignedRankTest const many = signed_rank(sixty_differences(), 0.95);
   EXPECT_FALSE(many.exact);
   EXPECT_EQ(many.v, 1086);
@@ -76,16 +77,19 @@ TEST(PairedStatistics, EverySignWasCounted) {
     Differences sizes = differences;
     std::sort(sizes.begin(), sizes.end(),
               [](double a, double b) { return std::abs(a) < std::abs(b); });
+
     double positive = 0;
     for (size_t i = 0; i < n; ++i) positive += sizes[i] > 0 ? static_cast<double>(i + 1) : 0;
     double const all = static_cast<double>(n * (n + 1)) / 2,
                  nearer = std::min(positive, all - positive);
+
     size_t as_far = 0;
     for (size_t signs = 0; signs < size_t{1} << n; ++signs) {
       double sum = 0;
       for (size_t i = 0; i < n; ++i) sum += (signs >> i & 1U) != 0 ? static_cast<double>(i + 1) : 0;
       as_far += sum <= nearer ? 1 : 0;
     }
+
     SignedRankTest const test = signed_rank(differences, 0.95);
     EXPECT_EQ(test.v, positive);
     EXPECT_NEAR(test.p, std::min(1.0, 2 * static_cast<double>(as_far) / std::pow(2, n)), 1e-14);
@@ -117,13 +121,14 @@ struct PairVerdicts {
   int less = 0, more = 0, same = 0, unclear = 0;
 };
 
-/// `count` times `pairs` of runs of five steps of about 100, which the machine makes longer and
-/// shorter.
+/// Judges `count` times `pairs` of runs of five steps of about 100, which the machine makes longer
+/// and shorter.
 PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNoise const& noise,
                               bool as_pairs = true) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   PairVerdicts found;
+
   for (int i = 0; i < count; ++i) {
     std::vector<std::vector<double>> base, candidate;
     for (size_t k = 0; k < pairs; ++k) {
@@ -132,9 +137,11 @@ PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNois
       candidate.emplace_back(
           5, 100 * (1 + slowdown) * machine * std::exp(noise.apart * normal(random)));
     }
+
     RankSums sums;
     Change const change =
         as_pairs ? measure_pairs(base, candidate) : measure_change(base, candidate, sums);
+
     switch (judge(change, change.p, 0.02 * change.base_mean)) {
       case Verdict::kLess:
         ++found.less;
@@ -171,7 +178,7 @@ TEST(PairedJudgement, WhatTheMachineDoesToBothIsNoNoise) {
       << "runs that vary by 12 % are not the same within 2 % when each side stands alone";
 }
 
-TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
+TEST(PairedJudgement, ADetectableChangeIsDetected9TimesOf10) {
   for (size_t const pairs : {4U, 10U, 11U, 17U, 30U}) {
     PairNoise const noise{.machine = 0.05, .apart = 0.05};
     std::mt19937 random(13);
@@ -186,7 +193,8 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
       }
       detectable_change += noise_of(measure_pairs(base, candidate), 2)->detectable_change / kAsked;
     }
-    int told = 0;
+
+    int detected = 0;
     for (int i = 0; i < kAsked; ++i) {
       std::vector<std::vector<double>> base, candidate;
       for (size_t k = 0; k < pairs; ++k) {
@@ -194,9 +202,9 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
         candidate.push_back({100 + detectable_change + 100 * noise.apart * normal(random)});
       }
       Change const change = measure_pairs(base, candidate);
-      told += judge(change, change.p, 2) == Verdict::kMore ? 1 : 0;
+      detected += judge(change, change.p, 2) == Verdict::kMore ? 1 : 0;
     }
-    EXPECT_GE(told, kAsked * 75 / 100) << pairs << " pairs";
+    EXPECT_GE(detected, kAsked * 75 / 100) << pairs << " pairs";
   }
 }
 
@@ -248,7 +256,7 @@ TEST(PairedJudgement, WhatIs0InARunIsComparedByDifferences) {
   EXPECT_FALSE(change.agreement);
 }
 
-TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {
+TEST(PairedJudgement, ReportsHowManyMorePairsWouldSettleIt) {
   std::mt19937 random(11);
   std::normal_distribution<double> normal;
   std::vector<std::vector<double>> base, candidate;
@@ -256,6 +264,7 @@ TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {
     base.push_back({100});
     candidate.push_back({100 + apart});
   }
+
   Change const few = measure_pairs(base, candidate);
   ASSERT_EQ(judge(few, few.p, 2), Verdict::kUnclear);
   auto const more = values_to_settle(few, 2);
@@ -264,9 +273,11 @@ TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {
   EXPECT_TRUE(more->on_both_sides);
   EXPECT_GT(more->count, 5U);
   EXPECT_LE(more->count, kMostMoreRuns);
+
   auto const noise = noise_of(few, 2);
   ASSERT_TRUE(noise);
   EXPECT_NEAR(noise->deviation, 3.8, 0.1);
+
   for (int i = 0; i < 200; ++i) {
     base.push_back({100});
     candidate.push_back({100 + 4 * normal(random)});

@@ -44,12 +44,15 @@ TEST(ChangePoints, TheBestSplitIsThatOfTheDefinition) {
       value = static_cast<double>(random() % (round % 2 == 0 ? 4 : 1000));
     if (round % 3 == 0)
       for (size_t i = values.size() / 2; i < values.size(); ++i) values[i] += 500;
+
     auto const split = best_split(values);
     ASSERT_TRUE(split.has_value());
+
     double most = -1e300;
     for (size_t at = kFewestOfLevel; at + kFewestOfLevel <= values.size(); ++at)
       for (size_t end = at + kFewestOfLevel; end <= values.size(); ++end)
         most = std::max(most, naive_q(values, at, end));
+
     EXPECT_NEAR(split->q, most, 1e-9 * std::max(1.0, std::abs(most)));
     EXPECT_NEAR(naive_q(values, split->at, split->end), most, 1e-9 * std::max(1.0, std::abs(most)));
   }
@@ -81,11 +84,13 @@ TEST(ChangePoints, AShiftIsFoundWhereItWasPutIn) {
     Series series = noisy(10e6, 1e5, 20, random);
     Series const after = noisy(10.5e6, 1e5, 12, random);
     series.insert(series.end(), after.begin(), after.end());
+
     auto const changes = find_changes(series);
     ASSERT_FALSE(changes.empty());
     exact += changes[0].at == 20 ? 1 : 0;
     EXPECT_LE(changes[0].p, kChangePointError);
   }
+
   EXPECT_GE(exact, 36);
 }
 
@@ -123,6 +128,7 @@ TEST(History, SaysSinceWhichRunByHowMuchAndWhichPart) {
     points.push_back(history_run(step, 1e6, "old"));
   for (double const step : noisy(10.6e6, 5e4, 10, random))
     points.push_back(history_run(step, 1.6e6, "new"));
+
   HistoryFacts const facts = analyze_history(points, 0.02);
   ASSERT_EQ(facts.changes.size(), 1U);
   LevelChange const& change = facts.changes[0];

@@ -1,4 +1,4 @@
-// Made samples of runs, for tests of the gate.
+// Measurements of runs written step by step, for tests of the gate.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace stepscope::analyzer::gate_testing {
 /// A run of one device that computes for nine tenths of each step in one kernel and waits for its
 /// input for the rest.
 inline RunMeasurements made_run(std::vector<double> const& step_ns,
-                                std::string const& name = "made") {
+                                    std::string const& name = "made") {
   RunMeasurements run;
   run.name = name;
   run.command = "python3 train.py";
@@ -23,6 +23,7 @@ inline RunMeasurements made_run(std::vector<double> const& step_ns,
   run.step_source = StepSource::kAnnotation;
   run.step_ns = step_ns;
   run.parts_ns.assign(kStepPartCount, std::vector<double>(step_ns.size(), 0));
+
   RunMeasurements::Kernel kernel{"gemm", {}, {}};
   for (size_t s = 0; s < step_ns.size(); ++s) {
     run.steps.push_back(static_cast<int64_t>(s));
@@ -32,6 +33,7 @@ inline RunMeasurements made_run(std::vector<double> const& step_ns,
     kernel.ns.push_back(compute);
     kernel.calls.push_back(10);
   }
+
   run.kernels = {kernel};
   run.kernel_names = {"gemm"};
   run.kernel_calls = 10;

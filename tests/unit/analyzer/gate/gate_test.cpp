@@ -1,5 +1,5 @@
-// What the gate says of made runs: what is worse beyond doubt fails, what cannot be told is
-// unclear, nothing else does not pass.
+// Verdicts of the gate on hand-made measurements: a run that is worse beyond doubt fails, a change
+// that cannot be distinguished from noise is unclear, every other run passes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +50,7 @@ TEST(Gate, ASlowdownFailsAndASpeedupPasses) {
 TEST(Gate, UnchangedRunsHardlyEverFailAndSlowOnesNearlyAlwaysDo) {
   int false_alarms = 0, found = 0;
   constexpr int kPairs = 300;
+
   for (int i = 0; i < kPairs; ++i) {
     auto const seed = static_cast<uint64_t>(i) * 7 + 1;
     auto const base = gate_side(kStep, 0.01 * kStep, seed, 1, 20);
@@ -62,6 +63,7 @@ TEST(Gate, UnchangedRunsHardlyEverFailAndSlowOnesNearlyAlwaysDo) {
                  ? 1
                  : 0;
   }
+
   EXPECT_LE(false_alarms, 2);  // 0.2 % a pair
   EXPECT_GE(found, kPairs * 99 / 100);
 }
@@ -83,13 +85,15 @@ TEST(Gate, MoreMemoryBeyondDoubtFails) {
   EXPECT_EQ(result.answers[1].verdict, GateVerdict::kFailed);
 }
 
-TEST(Gate, ABaselineOfAnotherMachineSaysNothing) {
+TEST(Gate, ABaselineOfAnotherMachineGivesNoVerdict) {
   auto const base = gate_side(kStep, 1e5, 1);
   auto candidate = gate_side(2 * kStep, 1e5, 2);
   candidate[0].device_names = {"NVIDIA L4"};
+
   GateResult const result = check_runs(base, candidate, {});
   EXPECT_TRUE(result.is_other_machine);
   EXPECT_EQ(result.verdict, GateVerdict::kUnclear);
+
   // The processor counts where it is the device.
   auto hosts = base, other_hosts = base;
   hosts[0].device_names = other_hosts[0].device_names = {"host:0"};
@@ -203,10 +207,11 @@ TEST(GateMean, IntervalHoldsTheMeanAsOftenAsItSays) {
   EXPECT_NEAR(holds, 950, 25);
 }
 
-TEST(GateMean, StepsThatAreAlikeTellLess) {
+TEST(GateMean, CorrelatedStepsWidenTheInterval) {
   std::mt19937_64 random(5);
   int holds = 0;
   constexpr int kTrials = 400;
+
   for (int i = 0; i < kTrials; ++i) {
     std::normal_distribution<double> noise(0, 1e4);
     std::vector<std::vector<double>> run(1);
@@ -217,17 +222,20 @@ TEST(GateMean, StepsThatAreAlikeTellLess) {
     EXPECT_LT(mean.independent, 100);
     holds += mean.low <= 1e6 && mean.high >= 1e6 ? 1 : 0;
   }
+
   EXPECT_GE(holds, kTrials * 90 / 100);
 }
 
 TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
   // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus
   // as many.
-  std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
+  std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}),
+                                             made_run({9e6, 9e6, 9e6})};
   BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
   ASSERT_TRUE(time.interval);
   EXPECT_EQ(time.interval->low, 0);
   EXPECT_GT(time.interval->high, 50);
+
   std::vector<RunMeasurements> other = runs;
   other[0].parts_ns[0] = {0, 0, 0};
   BudgetCheck const share = checked("compute_share", Bound::kAtLeast, 0.2, other);
@@ -236,7 +244,7 @@ TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
   EXPECT_EQ(share.interval->high, 1);
 }
 
-TEST(GateBaseline, HasItsRunsAndWhatAsManyNewOnesWouldTell) {
+TEST(GateBaseline, HasItsRunsAndTheChangeThatAsManyNewOnesWouldDetect) {
   auto const runs = gate_side(kStep, 0.01 * kStep, 1, 4);
   KeptBaseline const kept = describe_baseline(runs, 0.02);
   ASSERT_EQ(kept.runs.size(), 4U);
@@ -245,19 +253,21 @@ TEST(GateBaseline, HasItsRunsAndWhatAsManyNewOnesWouldTell) {
   EXPECT_DOUBLE_EQ(kept.runs[3].step_ns, runs[3].steady_steps_ns);
   EXPECT_EQ(kept.runs[3].peak_allocated_bytes, 3e9);
   EXPECT_NEAR(kept.step_ns, kStep, 0.01 * kStep);
+
   ASSERT_TRUE(kept.noise);
   EXPECT_EQ(kept.unit, CompareUnit::kRun);
-  // A change of the least that counts is the least that could be told.
+  // Four runs detect no change as small as the least that counts.
   EXPECT_GT(kept.noise->detectable_change, 0.02 * kStep);
   EXPECT_LT(kept.noise->detectable_change, 0.06 * kStep);
-  // Runs that vary more tell less.
+
+  // Runs that vary more detect larger changes only.
   auto apart = runs;
   for (double& ns : apart[0].step_ns) ns *= 1.3;
   EXPECT_GT(describe_baseline(apart, 0.02).noise.value().detectable_change,
             2 * kept.noise->detectable_change);
 }
 
-TEST(GateBaseline, OfASingleRunItsStepsTellAndOfASingleStepNothing) {
+TEST(GateBaseline, ASingleRunIsJudgedByItsStepsAndASingleStepNotAtAll) {
   EXPECT_EQ(describe_baseline(gate_side(kStep, 0.01 * kStep, 1), 0.02).unit, CompareUnit::kStep);
   KeptBaseline const least = describe_baseline({made_run({kStep})}, 0.02);
   EXPECT_EQ(least.step_ns, kStep);
