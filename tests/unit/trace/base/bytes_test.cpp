@@ -10,6 +10,7 @@ TEST(Bytes, ReadsBackWhatWasWritten) {
   out.put(uint32_t{7});
   out.put_string("conv1");
   out.put(int64_t{-5});
+
   ByteReader in(out.span());
   EXPECT_EQ(in.get<uint32_t>(), 7U);
   EXPECT_EQ(in.get_string(), "conv1");

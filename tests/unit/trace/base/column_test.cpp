@@ -1,4 +1,4 @@
-// A column does what a vector does, but for the places that nobody has filled.
+// A column behaves like a vector, but new rows stay uninitialised until the caller fills them.
 #include "trace/base/column.h"
 
 #include <algorithm>
@@ -30,9 +30,11 @@ TEST(Column, FillsWhatItIsGiven) {
   EXPECT_EQ(std::count(column.begin(), column.end(), Row{}), 100);
   column.assign(300, Row{7, 8});
   EXPECT_EQ(std::count(column.begin(), column.end(), Row{7, 8}), 300);
+
   column.emplace_back();
   column.back() = {1, 2};
   for (int32_t i = 0; i < 1000; ++i) column.push_back({i, 3});
+
   EXPECT_EQ(column[0], (Row{7, 8}));
   EXPECT_EQ(column[300], (Row{1, 2}));
   EXPECT_EQ(column[1300], (Row{999, 3}));

@@ -80,18 +80,22 @@ TEST(Format, SentencesAboutOneThingAreSingular) {
             "2 ranges never end; they are shown until the end");
   EXPECT_EQ(count_sentence(1, "ranges never end; they are shown until the end"),
             "1 range never ends; it is shown until the end");
+
   EXPECT_EQ(count_sentence(1, "ends of ranges have no begin and were left out"),
             "1 end of ranges has no begin and was left out");
   EXPECT_EQ(count_sentence(1, "entries are there twice and were left out"),
             "1 entry is there twice and was left out");
+
   EXPECT_EQ(count_sentence(1, "rows do not tell their process: they are shown in the first"),
             "1 row does not tell its process: it is shown in the first");
   EXPECT_EQ(count_sentence(1, "events lie more than a day from all others: such times cannot be"),
             "1 event lies more than a day from all others: such times cannot be");
+
   EXPECT_EQ(count_sentence(1, "names are given to ids that have one"),
             "1 name is given to ids that have one");
   EXPECT_EQ(count_sentence(1, "events refer to names that were lost and were left out"),
             "1 event refers to names that were lost and was left out");
+
   EXPECT_EQ(count_sentence(0, "names were cut"), "0 names were cut");
 }
 

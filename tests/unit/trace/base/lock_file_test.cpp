@@ -29,11 +29,13 @@ TEST_F(LockFileTest, TheSecondIsToldWhoHasIt) {
     if (lock) wait();
   });
   ASSERT_TRUE(child.is_there());
+
   auto const second = take();
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message,
               AllOf(HasSubstr("x: process " + std::to_string(child.pid()) + " on "),
                     HasSubstr("wait until it ends")));
+
   child.kill(SIGKILL);
   EXPECT_TRUE(take());
   EXPECT_THAT(names(), IsEmpty()) << "it goes with the last";
@@ -42,12 +44,15 @@ TEST_F(LockFileTest, TheSecondIsToldWhoHasIt) {
 TEST_F(LockFileTest, IsSharedOnlyByThoseThatSaySo) {
   auto first = take(Share::kTogether);
   ASSERT_TRUE(first);
+
   {
     auto const second = take(Share::kTogether);
     EXPECT_TRUE(second);
     EXPECT_FALSE(take());
   }
+
   EXPECT_FALSE(take()) << "the first is still there";
+
   first = base::fail("gone");
   EXPECT_TRUE(take());
 }
@@ -59,12 +64,14 @@ TEST_F(LockFileTest, APlantedOneIsRefusedAndNothingWrittenThere) {
     EXPECT_EQ(text_of("outside.txt"), "precious") << why;
     std::filesystem::remove(out(".x.lock"));
   };
+
   std::filesystem::create_symlink(path("outside.txt"), out(".x.lock"));
   refused("a link");
   std::filesystem::create_hard_link(path("outside.txt"), out(".x.lock"));
   refused("a second name");
   ASSERT_EQ(::mkfifo(out(".x.lock").c_str(), 0600), 0);
   refused("a pipe");
+
   EXPECT_TRUE(take());
 }
 

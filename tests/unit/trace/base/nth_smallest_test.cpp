@@ -16,11 +16,13 @@ template <class Value>
 void expect_as_sorted(std::vector<Value> values, size_t n) {
   std::vector<Value> sorted = values;
   std::sort(sorted.begin(), sorted.end());
+
   std::vector<Value> moved = values;
   EXPECT_EQ(nth_smallest(std::span(moved), n), sorted[n]);
   EXPECT_EQ(moved[n], sorted[n]);
   for (size_t i = 0; i < n; ++i) EXPECT_LE(moved[i], moved[n]);
   for (size_t i = n; i < moved.size(); ++i) EXPECT_GE(moved[i], moved[n]);
+
   std::sort(moved.begin(), moved.end());
   EXPECT_EQ(moved, sorted) << "none is lost";
 }
@@ -45,10 +47,12 @@ TEST(NthSmallest, IsThatOfSortedNumbers) {
                          static_cast<int64_t>(different / 2));
         doubles.push_back(static_cast<double>(values.back()) / 7);
       }
+
       SCOPED_TRACE(size);
       SCOPED_TRACE(different);
       expect_as_sorted_at_many_places(values);
       expect_as_sorted_at_many_places(doubles);
+
       std::sort(values.begin(), values.end());
       expect_as_sorted_at_many_places(values);
       std::sort(values.begin(), values.end(), std::greater<>());

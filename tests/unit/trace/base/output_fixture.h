@@ -24,7 +24,7 @@ class OutputFixture : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  /// Of the test's folder: "outside.txt", and "out" for the output.
+  /// A path in the folder of this test: "outside.txt", or "out" for the output.
   [[nodiscard]] std::string path(std::string const& name) const {
     return (folder_ / name).string();
   }

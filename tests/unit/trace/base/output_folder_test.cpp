@@ -29,6 +29,7 @@ TEST_F(OutputFolderTest, FilesAreThereOnlyWhenAllAreWhole) {
   put("out/rank-0.stepscope", "old");
   put("out/rank-7.stepscope", "old");
   put("out/notes.txt", "mine");
+
   {
     auto folder = take_run_folder(out(), true);
     ASSERT_TRUE(folder) << folder.error().message;
@@ -38,19 +39,23 @@ TEST_F(OutputFolderTest, FilesAreThereOnlyWhenAllAreWhole) {
     EXPECT_EQ(text_of("out/rank-1.stepscope"), "");
     ASSERT_TRUE(folder->publish(old_run_files(out())));
   }
+
   EXPECT_THAT(names(), ElementsAre("notes.txt", "rank-0.stepscope", "rank-1.stepscope"));
   EXPECT_EQ(text_of("out/rank-0.stepscope"), "new");
 }
 
 TEST_F(OutputFolderTest, OneThatIsNotFinishedLeavesWhatWasThere) {
   put("out/rank-0.stepscope", "old");
+
   {
     auto folder = take_run_folder(out(), true);
     ASSERT_TRUE(folder);
     stage(*folder, "rank-0.stepscope", "new");
   }
+
   EXPECT_THAT(names(), ElementsAre("rank-0.stepscope"));
   EXPECT_EQ(text_of("out/rank-0.stepscope"), "old");
+
   { auto const made = OutputFolder::take(out("a/b/c")); }
   EXPECT_THAT(names(), ElementsAre("rank-0.stepscope")) << "folders made for it go, too";
 }
@@ -87,6 +92,7 @@ TEST_F(OutputFolderTest, LinksOfTheNamesOfRunFilesAreReplacedAndNotFollowed) {
 TEST_F(OutputFolderTest, AFolderThatHasTheNameOfAFileIsAnErrorAndNothingChanges) {
   put("out/rank-0.stepscope", "old");
   std::filesystem::create_directories(out("rank-1.stepscope"));
+
   {
     auto folder = take_run_folder(out(), true);
     ASSERT_TRUE(folder);
@@ -96,6 +102,7 @@ TEST_F(OutputFolderTest, AFolderThatHasTheNameOfAFileIsAnErrorAndNothingChanges)
     ASSERT_FALSE(published);
     EXPECT_THAT(published.error().message, HasSubstr("rank-1.stepscope: is a folder"));
   }
+
   EXPECT_EQ(text_of("out/rank-0.stepscope"), "old");
 }
 
@@ -110,12 +117,14 @@ TEST_F(OutputFolderTest, PermissionsAreThoseThatTheUmaskLeaves) {
        {std::tuple(0022U, 0755U, 0644U), std::tuple(0077U, 0700U, 0600U),
         std::tuple(0002U, 0775U, 0664U)}) {
     ::umask(mask);
+
     {
       auto folder = take_run_folder(out("run"), false);
       ASSERT_TRUE(folder);
       stage(*folder, "rank-0.stepscope", "new");
       ASSERT_TRUE(folder->publish());
     }
+
     EXPECT_EQ(mode_of(out("run")), folder_mode);
     EXPECT_EQ(mode_of(out("run/rank-0.stepscope")), file_mode);
     std::filesystem::remove_all(out("run"));

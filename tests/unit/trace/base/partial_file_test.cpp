@@ -43,11 +43,14 @@ class PartialFileTest : public ::testing::Test {
 TEST_F(PartialFileTest, IsThereOnlyWhenItIsWhole) {
   std::ofstream(path("a")) << "old";
   auto file = PartialFile::create(path("a"));
+
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_TRUE(file->write("new "));
   ASSERT_TRUE(file->write("content"));
+
   EXPECT_EQ(content("a"), "old");
   EXPECT_EQ(file->bytes_written(), 11U);
+
   ASSERT_TRUE(file->finish());
   EXPECT_EQ(content("a"), "new content");
   EXPECT_EQ(files(), 1);
@@ -101,14 +104,17 @@ TEST_F(PartialFileTest, ADeviceOrAPipeIsWrittenAndNotReplaced) {
 TEST_F(PartialFileTest, AnOpenDescriptorIsWrittenWhereItStands) {
   int const open = ::open(path("a").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(::write(open, "before ", 7), 7);
+
   for (std::string const folder : {"/dev/fd/", "/proc/self/fd/"}) {
     auto file = PartialFile::create(folder + std::to_string(open));
     ASSERT_TRUE(file) << file.error().message;
     ASSERT_TRUE(file->write("new "));
     ASSERT_TRUE(file->finish());
   }
+
   ASSERT_EQ(::write(open, "after", 5), 5);
   ::close(open);
+
   EXPECT_EQ(content("a"), "before new new after");
   EXPECT_FALSE(PartialFile::create("/dev/fd/" + std::to_string(open)));
 }
@@ -117,10 +123,12 @@ TEST_F(PartialFileTest, ALinkStaysAndWhatItLeadsToIsReplaced) {
   std::filesystem::create_directories(path("folder"));
   std::ofstream(path("folder/a")) << "old";
   std::filesystem::create_symlink("folder/a", path("link"));
+
   auto file = PartialFile::create(path("link"));
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_TRUE(file->write("new"));
   ASSERT_TRUE(file->finish());
+
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
   EXPECT_EQ(content("folder/a"), "new");
   EXPECT_EQ(files(), 2);
@@ -160,6 +168,7 @@ TEST_P(PartialFileWays, PermissionsAreThoseThatTheUmaskLeavesNewOrReplaced) {
   for (auto const& [mask, mode] :
        {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
     ::umask(mask);
+
     for (char const* const text : {"first", "second"}) {
       write(out("a"), text);
       EXPECT_EQ(mode_of(out("a")), mode) << text;
@@ -167,6 +176,7 @@ TEST_P(PartialFileWays, PermissionsAreThoseThatTheUmaskLeavesNewOrReplaced) {
     }
     std::filesystem::remove(out("a"));
   }
+
   EXPECT_THAT(names(), testing::IsEmpty());
 }
 

@@ -28,13 +28,17 @@ TEST(ProtobufReader, ReadsTheFieldsOfAllWireTypes) {
       "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
   auto const fields = fields_of(message, End::kWhole);
   ASSERT_EQ(fields.size(), 4U);
+
   EXPECT_TRUE(fields[0].is_varint(1));
   EXPECT_EQ(fields[0].value, 150U);
+
   EXPECT_TRUE(fields[1].is_bytes(2));
   EXPECT_EQ(fields[1].bytes, "testing");
   EXPECT_EQ(fields[1].bytes.data(), message.data() + 5) << "is a view";
+
   EXPECT_EQ(fields[2].number, 3U);
   EXPECT_EQ(fields[2].real_value(), 1.0);
+
   EXPECT_EQ(fields[3].number, 4U);
   EXPECT_EQ(fields[3].value, 0x12345678U);
 }
@@ -51,15 +55,18 @@ TEST(ProtobufReader, ReadsNegativeNumbersAndLargeOnes) {
 TEST(ProtobufReader, AMessageThatIsCutAnywhereGivesWhatIsWhole) {
   std::string const message =
       "\x08\x96\x01\x12\x07testing\x19\x00\x00\x00\x00\x00\x00\xF0\x3F\x25\x78\x56\x34\x12"s;
+
   for (size_t size = 0; size < message.size(); ++size) {
     ProtobufReader reader(std::string_view(message).substr(0, size));
     ProtobufField field;
     size_t whole = 0;
     while (reader.next(field)) whole += field.is_cut ? 0 : 1;
+
     size_t const ends[] = {3, 12, 21};
     size_t expected = 0;
     for (size_t const end : ends) expected += size >= end ? 1 : 0;
     EXPECT_EQ(whole, expected) << size;
+
     bool const between = size == 0 || size == 3 || size == 12 || size == 21;
     EXPECT_EQ(reader.end(), between ? End::kWhole : End::kCut) << size;
   }

@@ -23,9 +23,11 @@ std::vector<std::string> read_by(std::string const& shell, std::vector<std::stri
   int const made = ::mkstemp(script.data());
   EXPECT_GE(made, 0);
   ::close(made);
+
   std::ofstream out(script, std::ios::binary);
   for (std::string const& word : words) out << "printf '%s\\0' " << word << '\n';
   out.close();
+
   FILE* const pipe = ::popen((shell + " " + script + " 2>&1").c_str(), "r");
   EXPECT_NE(pipe, nullptr);
   std::string all;
@@ -34,6 +36,7 @@ std::vector<std::string> read_by(std::string const& shell, std::vector<std::stri
     all.append(part.data(), got = std::fread(part.data(), 1, part.size(), pipe));
   EXPECT_EQ(::pclose(pipe), 0);
   std::filesystem::remove(script);
+
   std::vector<std::string> read;
   for (size_t at = 0, end = 0; (end = all.find('\0', at)) != std::string::npos; at = end + 1)
     read.push_back(all.substr(at, end - at));
@@ -75,6 +78,7 @@ TEST(ShellWord, IsReadBackByBashWhateverItHolds) {
     words.push_back(shell_word(each));
     EXPECT_EQ(printable(words.back()), words.back());
   }
+
   EXPECT_EQ(read_by("bash", words), texts);
 }
 

@@ -99,6 +99,7 @@ TEST_F(UnfinishedNames, SeveralRenamesInARowAreNotBrokenOff) {
     auto run = OutputFolder::take(out());
     std::string const staging = *run->staging();
     for (char const* const name : {"a", "b"}) std::ofstream(staging + "/" + name) << name;
+
     // The signal comes while the old files are removed: before the first rename.
     [[maybe_unused]] auto const published = run->publish([](std::string_view) {
       ::raise(SIGTERM);
@@ -106,6 +107,7 @@ TEST_F(UnfinishedNames, SeveralRenamesInARowAreNotBrokenOff) {
     });
     wait();  // not reached
   });
+
   EXPECT_FALSE(child.is_there());
   int const status = child.kill(0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
@@ -121,6 +123,7 @@ TEST_F(UnfinishedNames, AForkThatIsKilledRemovesNothing) {
       wait();
     });
   });
+
   ASSERT_TRUE(child.is_there());
   EXPECT_THAT(names(), SizeIs(3));
 }
@@ -128,6 +131,7 @@ TEST_F(UnfinishedNames, AForkThatIsKilledRemovesNothing) {
 TEST_F(UnfinishedNames, LinksInAFolderAreRemovedAndNotFollowed) {
   std::filesystem::create_directories(path("outside"));
   put("outside/file", "precious");
+
   {
     auto const folder = TemporaryFolder::create(out());
     ASSERT_TRUE(folder);
@@ -135,6 +139,7 @@ TEST_F(UnfinishedNames, LinksInAFolderAreRemovedAndNotFollowed) {
     std::filesystem::create_symlink(path("outside/file"), folder->path_of("file"));
     std::filesystem::create_directories(folder->path_of("deep/deeper"));
   }
+
   EXPECT_THAT(names(), IsEmpty());
   EXPECT_EQ(text_of("outside/file"), "precious");
 }

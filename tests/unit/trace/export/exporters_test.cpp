@@ -10,13 +10,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "tests/unit/trace/export/made_traces.h"
+#include "tests/unit/trace/export/synthetic_traces.h"
 #include "tests/unit/workloads/temporary_folder.h"
 
 namespace stepscope::exporting {
 namespace {
 
-using testing::made_trace;
+using testing::synthetic_trace;
 using workloads::testing::TemporaryFolder;
 
 int64_t files_in(std::string const& folder) {
@@ -34,7 +34,7 @@ TEST_P(EveryFormat, IsThereOnlyWhenItIsFinished) {
   {
     auto exporter = format().open(path_);
     ASSERT_TRUE(exporter) << exporter.error().message;
-    ASSERT_TRUE((*exporter)->add(made_trace(0), 0));
+    ASSERT_TRUE((*exporter)->add(synthetic_trace(0), 0));
     EXPECT_FALSE(std::filesystem::exists(path_));
   }
   EXPECT_EQ(files_in(folder_.path()), 0);
@@ -44,7 +44,7 @@ TEST_P(EveryFormat, IsThereOnlyWhenItIsFinished) {
 
 TEST_P(EveryFormat, TheSameRunGivesTheSameBytes) {
   std::vector<model::Trace> traces;
-  for (int32_t const rank : {0, 1}) traces.push_back(made_trace(rank));
+  for (int32_t const rank : {0, 1}) traces.push_back(synthetic_trace(rank));
   std::string const again = folder_.file("again" + std::string(format().file_suffix));
   testing::write(format(), path_, traces, {0, 1000});
   testing::write(format(), again, traces, {0, 1000});
@@ -78,13 +78,15 @@ TEST_P(EveryFormat, AFullDiskIsAnErrorThatNamesTheFileAndLeavesNothing) {
     FullDisk const full(most);
     auto exporter = format().open(path_);
     std::string message = exporter ? "" : exporter.error().message;
+
     if (exporter) {
-      auto const added = (*exporter)->add(made_trace(0), 0);
+      auto const added = (*exporter)->add(synthetic_trace(0), 0);
       auto const finished = added ? (*exporter)->finish() : added;
       ASSERT_FALSE(finished) << most;
       message = finished.error().message;
       exporter->reset();
     }
+
     EXPECT_NE(message.find(path_), std::string::npos) << message;
     EXPECT_EQ(files_in(folder_.path()), 0) << most;
   }

@@ -1,4 +1,4 @@
-// Slices on lanes, held against what every reader of begins and ends does: a stack a lane.
+// Slices on lanes, compared with what every reader of begins and ends does: a stack a lane.
 #include "trace/export/lanes.h"
 
 #include <algorithm>
@@ -22,9 +22,11 @@ std::vector<LaneSlice> as_read(std::vector<LaneSlice> slices, uint32_t* lanes_us
   std::sort(slices.begin(), slices.end(), [](LaneSlice const& a, LaneSlice const& b) {
     return std::pair(a.start, -a.end) < std::pair(b.start, -b.end);
   });
+
   std::map<uint32_t, std::vector<int64_t>> open;
   std::map<uint32_t, int64_t> last;
   std::vector<LaneSlice> read;
+
   auto const at = [&](uint32_t lane, int64_t time) {
     auto const [place, is_new] = last.try_emplace(lane, time);
     EXPECT_LE(place->second, time);
@@ -36,6 +38,7 @@ std::vector<LaneSlice> as_read(std::vector<LaneSlice> slices, uint32_t* lanes_us
     read.push_back({open[lane].back(), time});
     open[lane].pop_back();
   };
+
   Lanes lanes;
   for (LaneSlice const& slice : slices) {
     uint32_t const lane = lanes.open(slice.start, slice.end, ended);
@@ -43,8 +46,10 @@ std::vector<LaneSlice> as_read(std::vector<LaneSlice> slices, uint32_t* lanes_us
     open[lane].push_back(slice.start);
     if (lanes_used != nullptr) *lanes_used = std::max(*lanes_used, lane + 1);
   }
+
   lanes.close_all(ended);
   for (auto const& [lane, starts] : open) EXPECT_TRUE(starts.empty()) << lane;
+
   std::sort(read.begin(), read.end());
   std::sort(slices.begin(), slices.end());
   EXPECT_EQ(read.size(), slices.size());
@@ -87,6 +92,7 @@ TEST(Lanes, AnySlicesAreReadBackAsTheyWere) {
       int64_t const begin = start(random);
       slices.push_back({begin, begin + length(random)});
     }
+
     lanes_of(slices);
   }
 }

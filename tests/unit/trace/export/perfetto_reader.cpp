@@ -33,6 +33,7 @@ class Reader {
   void add(perfetto_packets::TracePacket const& packet) {
     ASSERT_NE(packet.trusted_packet_sequence_id(), 0U);
     Sequence& sequence = sequences_[packet.trusted_packet_sequence_id()];
+
     EXPECT_EQ(packet.first_packet_on_sequence(), !sequence.is_begun);
     if ((packet.sequence_flags() & 1U) != 0) sequence = {true, {}, {}, {}};
     for (auto const& entry : packet.interned_data().event_categories())
@@ -40,6 +41,7 @@ class Reader {
     for (auto const& entry : packet.interned_data().event_names()) intern(sequence.names, entry);
     for (auto const& entry : packet.interned_data().debug_annotation_names())
       intern(sequence.annotations, entry);
+
     for (auto const& clock : packet.clock_snapshot().clocks())
       read_.clocks[clock.clock_id()] = static_cast<int64_t>(clock.timestamp());
     if (packet.has_track_descriptor()) describe(packet.track_descriptor());
@@ -61,6 +63,7 @@ class Reader {
     ReadTrack track;
     track.name = descriptor.has_thread() ? descriptor.thread().thread_name() : descriptor.name();
     track.parent = descriptor.parent_uuid();
+
     if (descriptor.has_process()) {
       EXPECT_TRUE(pids_.emplace(descriptor.process().pid(), descriptor.uuid()).second)
           << "two processes of one id";
@@ -69,6 +72,7 @@ class Reader {
                       descriptor.process().process_labels().end()};
       EXPECT_EQ(descriptor.process().process_name(), track.name);
     }
+
     if (descriptor.has_thread()) {
       EXPECT_TRUE(threads_.emplace(descriptor.thread().pid(), descriptor.thread().tid()).second)
           << "two threads of one id";
@@ -76,8 +80,10 @@ class Reader {
       ASSERT_TRUE(pids_.contains(descriptor.thread().pid()));
       track.parent = pids_[descriptor.thread().pid()];
     }
+
     track.is_counter = descriptor.has_counter();
     track.unit = descriptor.counter().unit();
+
     EXPECT_TRUE(track.parent == 0 || read_.tracks.contains(track.parent)) << track.name;
     EXPECT_NE(descriptor.uuid(), 0U);
     EXPECT_TRUE(read_.tracks.emplace(descriptor.uuid(), std::move(track)).second)
@@ -98,15 +104,19 @@ class Reader {
     EXPECT_NE(packet.sequence_flags() & 2U, 0U);
     ASSERT_TRUE(read_.tracks.contains(event.track_uuid()));
     ASSERT_TRUE(packet.has_timestamp());
+
     auto const time = static_cast<int64_t>(packet.timestamp());
     EXPECT_GE(time, 0);
+
     ReadTrack& track = read_.tracks[event.track_uuid()];
     EXPECT_EQ(track.is_counter, event.type() == TrackEvent::TYPE_COUNTER) << track.name;
     if (event.type() == TrackEvent::TYPE_COUNTER)
       return void(track.samples.emplace_back(time, event.double_counter_value()));
+
     auto const [last, is_new] = last_.try_emplace(event.track_uuid(), time);
     EXPECT_LE(last->second, time) << track.name;
     last->second = time;
+
     std::vector<ReadEvent>& open = open_[event.track_uuid()];
     if (event.type() == TrackEvent::TYPE_SLICE_END) {
       ASSERT_FALSE(open.empty()) << track.name << ": an end without a begin";
@@ -114,6 +124,7 @@ class Reader {
       track.slices.push_back(std::move(open.back()));
       return open.pop_back();
     }
+
     ReadEvent read;
     read.start = time;
     read.sequence = packet.trusted_packet_sequence_id();
@@ -124,6 +135,7 @@ class Reader {
     for (auto const& annotation : event.debug_annotations())
       read.details[known(sequence.annotations, annotation.name_iid())] = value_of(annotation);
     read.flows = {event.flow_ids().begin(), event.flow_ids().end()};
+
     if (event.type() == TrackEvent::TYPE_INSTANT) return track.instants.push_back(std::move(read));
     ASSERT_EQ(event.type(), TrackEvent::TYPE_SLICE_BEGIN);
     open.push_back(std::move(read));

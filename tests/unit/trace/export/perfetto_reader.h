@@ -1,6 +1,6 @@
-// Reads a Perfetto trace with protobuf's own library, and checks on the way what readers rely on:
-// names are known before they are used, tracks are described once and before their events, times of
-// a track go forward, begins and ends nest.
+// Reads a Perfetto trace with protobuf's own library, and checks on the way what readers rely on.
+// The writer interns names before it uses them, and describes each track once, before its events.
+// The times of a track go forward; begins and ends nest.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/trace/export/made_traces.h"
+#include "tests/unit/trace/export/synthetic_traces.h"
 #include "tests/unit/workloads/temporary_folder.h"
 #include "trace/import/open/open_run.h"
 #include "trace/model/build/trace_builder.h"
@@ -48,6 +48,7 @@ void expect_same_tracks(model::Trace const& a, model::Trace const& b) {
     EXPECT_EQ(before.stream_kind, after.stream_kind);
     EXPECT_EQ(before.dropped, after.dropped);
   }
+
   ASSERT_EQ(a.devices().size(), b.devices().size());
   for (size_t i = 0; i < a.devices().size(); ++i) {
     EXPECT_EQ(a.devices()[i].name, b.devices()[i].name);
@@ -58,6 +59,7 @@ void expect_same_tracks(model::Trace const& a, model::Trace const& b) {
 
 void expect_same(model::Trace const& a, model::Trace const& b) {
   expect_same_tracks(a, b);
+
   EXPECT_EQ(a.info().rank, b.info().rank);
   EXPECT_EQ(a.info().host, b.info().host);
   EXPECT_EQ(a.info().process_id, b.info().process_id);
@@ -66,6 +68,7 @@ void expect_same(model::Trace const& a, model::Trace const& b) {
   EXPECT_EQ(a.info().facts, b.info().facts);
   EXPECT_EQ(a.log().dropped, b.log().dropped);
   EXPECT_EQ(a.log().notes, b.log().notes);
+
   ASSERT_EQ(a.event_count(), b.event_count());
   for (uint32_t row = 0; row < a.event_count() && !::testing::Test::HasFailure(); ++row) {
     EXPECT_EQ(a.start(row), b.start(row));
@@ -76,6 +79,7 @@ void expect_same(model::Trace const& a, model::Trace const& b) {
     EXPECT_EQ(a.columns().link[row].value, b.columns().link[row].value);
     EXPECT_EQ(a.columns().track[row].value, b.columns().track[row].value);
   }
+
   expect_same_table<model::StepDetail>(a, b);
   expect_same_table<model::KernelDetail>(a, b);
   expect_same_table<model::CopyDetail>(a, b);
@@ -91,8 +95,10 @@ std::vector<model::Trace> write_and_open(std::vector<model::Trace> const& traces
                                          std::vector<int64_t> const& offsets) {
   TemporaryFolder const folder;
   testing::write(testing::format_named("perfetto"), folder.file("run.pftrace"), traces, offsets);
+
   auto sources = import::TraceSource::open(folder.file("run.pftrace"));
   EXPECT_TRUE(sources) << sources.error().message;
+
   std::vector<model::Trace> opened;
   if (!sources) return opened;
   for (import::TraceSource& source : *sources)
@@ -119,8 +125,10 @@ TEST(PerfettoRoundTrip, SyntheticRunsComeBackWhole) {
     options.rank_clock_offset_ns = 5000;
     expect_round_trip(support::make_synthetic_run(options));
   }
+
   for (char const* const pattern : {"dp", "pipeline", "moe"}) {
     SCOPED_TRACE(pattern);
+
     TemporaryFolder const folder;
     synth::SynthOptions options;
     options.pattern = synth::find_pattern(pattern);
@@ -135,7 +143,7 @@ TEST(PerfettoRoundTrip, SyntheticRunsComeBackWhole) {
 
 TEST(PerfettoRoundTrip, OneOfEverythingComesBackWhole) {
   std::vector<model::Trace> traces;
-  for (int32_t rank = 0; rank < 2; ++rank) traces.push_back(testing::made_trace(rank));
+  for (int32_t rank = 0; rank < 2; ++rank) traces.push_back(testing::synthetic_trace(rank));
   auto const opened = write_and_open(traces, {0, 1'000'000'000});
   ASSERT_EQ(opened.size(), 2);
   for (size_t i = 0; i < 2; ++i) {
@@ -154,8 +162,10 @@ TEST(PerfettoRoundTrip, PayloadsKeepTheirTypesAlsoWhereTheyAreZero) {
                           model::NumberType::kSigned, model::NumberType::kReal})
     builder.events(thread).add(model::EventKind::kAnnotatedMark, time += 10, 0,
                                builder.intern("note"), 0, model::RangeDetail{1, 2, type, 0, 0, 0});
+
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
+
   auto const opened = write_and_open(traces, {0});
   ASSERT_EQ(opened.size(), 1);
   expect_same(traces[0], opened[0]);
@@ -165,6 +175,7 @@ TEST(PerfettoRoundTrip, RealTracesComeBackWhole) {
   char const* const named = std::getenv("STEPSCOPE_TRACES");
   std::string const folder = named != nullptr ? named : support::source_path("../shared/traces");
   if (!std::filesystem::exists(folder + "/kineto/dlrm-8ranks"))
+
     GTEST_SKIP() << "no traces of other tools in " << folder;
   for (char const* const name : {"kineto/dlrm-8ranks", "kineto/v100-ddp-memory-rank1of2.json.gz",
                                  "xplane/jax-conv-8gpu.xplane.pb"}) {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/trace/export/made_traces.h"
 #include "tests/unit/trace/export/perfetto_reader.h"
+#include "tests/unit/trace/export/synthetic_traces.h"
 #include "tests/unit/workloads/temporary_folder.h"
 #include "trace/import/open/open_run.h"
 #include "trace/model/build/trace_builder.h"
@@ -23,11 +23,11 @@ namespace {
 using model::EventKind;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using testing::made_trace;
 using ::testing::Pair;
 using testing::ReadEvent;
 using testing::ReadTrace;
 using testing::ReadTrack;
+using testing::synthetic_trace;
 using ::testing::UnorderedElementsAre;
 using workloads::testing::TemporaryFolder;
 
@@ -76,9 +76,11 @@ Content content_of(std::vector<model::Trace> const& traces, std::vector<int64_t>
       } else {
         content.slices.push_back(std::move(slice));
       }
+
       if (kind == EventKind::kLaunch && trace.columns().link[row].valid()) ++content.launch_flows;
     }
   }
+
   std::sort(content.slices.begin(), content.slices.end());
   std::sort(content.instants.begin(), content.instants.end());
   std::sort(content.samples.begin(), content.samples.end());
@@ -90,6 +92,7 @@ bool is_memory(ReadTrack const& track) { return track.is_counter && track.unit =
 Content content_of(ReadTrace const& read, int64_t shift) {
   Content content;
   std::map<uint64_t, int> ends_of_flow;
+
   for (auto const& [uuid, track] : read.tracks) {
     std::string const path = read.path_of(uuid);
     for (ReadEvent const& event : track.slices) {
@@ -98,15 +101,18 @@ Content content_of(ReadTrace const& read, int64_t shift) {
     }
     for (ReadEvent const& event : track.instants)
       content.instants.emplace_back(path, event.category, event.name, event.start - shift, 0);
+
     if (is_memory(track)) continue;
     for (auto const& [time, value] : track.samples)
       content.samples.emplace_back(path, time - shift, value);
   }
+
   for (auto const& [flow, ends] : ends_of_flow) {
     if (flow >> 63U != 0) continue;  // of a collective
     EXPECT_EQ(ends, 2);
     ++content.launch_flows;
   }
+
   std::sort(content.slices.begin(), content.slices.end());
   std::sort(content.instants.begin(), content.instants.end());
   std::sort(content.samples.begin(), content.samples.end());
@@ -122,6 +128,7 @@ void expect_read_back(std::vector<model::Trace> const& traces,
   int64_t const shift =
       read.clocks.contains(kBootTime) ? read.clocks.at(kBootTime) : 60'000'000'000;
   Content const found = content_of(read, shift);
+
   EXPECT_EQ(found.slices.size(), expected.slices.size());
   EXPECT_TRUE(found.slices == expected.slices);
   EXPECT_TRUE(found.instants == expected.instants);
@@ -148,9 +155,9 @@ ReadEvent const& event_named(ReadTrace const& read, std::string_view name) {
   return none;
 }
 
-std::vector<model::Trace> made_traces(int32_t count) {
+std::vector<model::Trace> synthetic_traces(int32_t count) {
   std::vector<model::Trace> traces;
-  for (int32_t rank = 0; rank < count; ++rank) traces.push_back(made_trace(rank));
+  for (int32_t rank = 0; rank < count; ++rank) traces.push_back(synthetic_trace(rank));
   return traces;
 }
 
@@ -162,14 +169,17 @@ TEST(Perfetto, EveryEventOfMadeRunsIsReadBackWhereAndWhenItWas) {
     auto const [traces, offsets] = traces_of(support::make_synthetic_run(options));
     expect_read_back(traces, offsets);
   }
+
   for (char const* const pattern : {"dp", "pipeline", "moe"}) {
     SCOPED_TRACE(pattern);
+
     TemporaryFolder const folder;
     synth::SynthOptions options;
     options.pattern = synth::find_pattern(pattern);
     options.ranks = 2;
     options.events_per_rank = 4000;
     ASSERT_TRUE(synth::make_run(options, folder.path()));
+
     auto run = import::open_run(folder.path());
     ASSERT_TRUE(run);
     auto const [traces, offsets] = traces_of(std::move(*run));
@@ -178,7 +188,7 @@ TEST(Perfetto, EveryEventOfMadeRunsIsReadBackWhereAndWhenItWas) {
 }
 
 TEST(Perfetto, ProcessesAreRanksEvenWhereTheirSystemsCallThemTheSame) {
-  ReadTrace const read = write_and_read(made_traces(2), {0, 1'000'000'000});
+  ReadTrace const read = write_and_read(synthetic_traces(2), {0, 1'000'000'000});
   std::vector<std::string> names;
   for (auto const& [uuid, track] : read.tracks)
     if (track.pid) names.push_back(track.name + " " + track.labels[0]);
@@ -188,9 +198,10 @@ TEST(Perfetto, ProcessesAreRanksEvenWhereTheirSystemsCallThemTheSame) {
 
 TEST(Perfetto, ThreadsHaveTheirIdsAndTracksOfTheSameNameAreApart) {
   std::set<std::string> tracks;
-  ReadTrace const read = write_and_read(made_traces(1), {0});
+  ReadTrace const read = write_and_read(synthetic_traces(1), {0});
   for (auto const& [uuid, track] : read.tracks)
     tracks.insert(read.path_of(uuid) + (track.tid ? fmt::format(" #{}", *track.tid) : ""));
+
   EXPECT_THAT(tracks, UnorderedElementsAre("rank 0", "rank 0 / main #4100", "rank 0 / main",
                                            "rank 0 / idle #4101", "rank 0 / device 0: NVIDIA H100",
                                            "rank 0 / device 0: NVIDIA H100 / stream 7",
@@ -201,8 +212,9 @@ TEST(Perfetto, ThreadsHaveTheirIdsAndTracksOfTheSameNameAreApart) {
 }
 
 TEST(Perfetto, OverlapsTouchingEndsAndInstantsKeepTheirTimes) {
-  ReadTrace const read = write_and_read(made_traces(1), {0});
+  ReadTrace const read = write_and_read(synthetic_traces(1), {0});
   int64_t const shift = read.clocks.at(kBootTime);
+
   std::map<std::string, std::vector<std::tuple<std::string, int64_t, int64_t>>> of_track;
   int lanes_of_stream = 0;
   for (auto const& [uuid, track] : read.tracks) {
@@ -210,6 +222,7 @@ TEST(Perfetto, OverlapsTouchingEndsAndInstantsKeepTheirTimes) {
     for (ReadEvent const& slice : track.slices)
       of_track[read.path_of(uuid)].emplace_back(slice.name, slice.start - shift, slice.dur);
   }
+
   EXPECT_EQ(lanes_of_stream, 2);
   EXPECT_THAT(of_track["rank 0 / device 0: NVIDIA H100 / stream 7"],
               UnorderedElementsAre(
@@ -217,12 +230,14 @@ TEST(Perfetto, OverlapsTouchingEndsAndInstantsKeepTheirTimes) {
                   std::tuple("within both", 360, 10), std::tuple("Memset (Device)", 450, 10),
                   std::tuple("wait for event", 460, 40),
                   std::tuple("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 500, 300)));
+
   EXPECT_EQ(event_named(read, "begins before").start - shift, -500);
   EXPECT_EQ(event_named(read, "mark").start - shift, 400);
 }
 
 TEST(Perfetto, DetailsAreAnnotations) {
-  ReadTrace const read = write_and_read(made_traces(1), {0});
+  ReadTrace const read = write_and_read(synthetic_traces(1), {0});
+
   EXPECT_THAT(
       event_named(read, "gemm<float, 4>").details,
       UnorderedElementsAre(Pair("grid_x", "8"), Pair("grid_y", "1"), Pair("grid_z", "1"),
@@ -230,13 +245,16 @@ TEST(Perfetto, DetailsAreAnnotations) {
                            Pair("registers_per_thread", "40"), Pair("shared_memory_bytes", "512"),
                            Pair("occupancy_percent", "75"), Pair("flops", "1500000000"),
                            Pair("correlation", "11")));
+
   EXPECT_THAT(event_named(read, "copy batch").details,
               UnorderedElementsAre(Pair("bytes", "1048576"), Pair("direction", "host to device"),
                                    Pair("pinned", "1"), Pair("correlation", "13")));
+
   EXPECT_THAT(event_named(read, "step").details, UnorderedElementsAre(Pair("index", "0")));
   EXPECT_THAT(event_named(read, "annotated").details, Contains(Pair("payload", "0.25")));
   EXPECT_THAT(event_named(read, "annotated mark").details, Contains(Pair("payload", "-7")));
   EXPECT_THAT(event_named(read, "cudaMalloc").details, Contains(Pair("op", "allocate")));
+
   auto const& collective = event_named(read, "ncclDevKernel_AllReduce_Sum_f32_RING_LL").details;
   EXPECT_THAT(collective, Contains(Pair("op", "all_reduce")));
   EXPECT_THAT(collective, Contains(Pair("communicator", "99")));
@@ -244,7 +262,7 @@ TEST(Perfetto, DetailsAreAnnotations) {
 }
 
 TEST(Perfetto, MemoryIsACounterOfItsDeviceInBytes) {
-  ReadTrace const read = write_and_read(made_traces(1), {0});
+  ReadTrace const read = write_and_read(synthetic_traces(1), {0});
   int64_t const shift = read.clocks.at(kBootTime);
   std::map<std::string, std::vector<std::pair<int64_t, double>>> samples;
   for (auto const& [uuid, track] : read.tracks)
@@ -263,33 +281,40 @@ TEST(Perfetto, MemoryThatTheTraceDoesNotKnowIsNoCurve) {
         model::EventKind::kMemory, time, 0, builder.intern("m"), 0,
         model::MemoryDetail{4096, 64, allocated, reserved, device, model::MemoryOp::kAllocate});
   };
+
   change(10, 0, 64, 0);
   change(20, 0, 0, 0);
   change(30, 1, 0, 128);
   change(40, 2, 0, 0);
+
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
   ReadTrace const read = write_and_read(traces, {0});
+
   std::map<std::string, std::vector<double>> curves;
   for (auto const& [uuid, track] : read.tracks)
     for (auto const& [time, value] : track.samples) curves[read.path_of(uuid)].push_back(value);
+
   EXPECT_THAT(curves,
               UnorderedElementsAre(Pair("rank 0 / device 0 / memory allocated", ElementsAre(64, 0)),
                                    Pair("rank 0 / device 1 / memory reserved", ElementsAre(128))));
 }
 
 TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
-  ReadTrace const read = write_and_read(made_traces(2), {0, 1000});
+  ReadTrace const read = write_and_read(synthetic_traces(2), {0, 1000});
+
   std::map<uint64_t, std::vector<std::string>> flows;
   for (auto const& [uuid, track] : read.tracks)
     for (ReadEvent const& event : track.slices)
       for (uint64_t const flow : event.flows)
         flows[flow].push_back(fmt::format("{} {}", event.sequence, event.name));
+
   std::vector<std::vector<std::string>> ends;
   for (auto& [flow, events] : flows) {
     std::sort(events.begin(), events.end());
     ends.push_back(events);
   }
+
   std::string const collective = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
   std::vector<std::vector<std::string>> expected = {{"1 " + collective, "2 " + collective}};
   for (char const* const rank : {"1 ", "2 "}) {
@@ -300,12 +325,13 @@ TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
     expected.push_back({std::string(rank) + "copy batch", std::string(rank) + "cudaMemcpyAsync"});
     expected.push_back({std::string(rank) + "cudaLaunchKernelExC", std::string(rank) + collective});
   }
+
   for (auto& pair : expected) std::sort(pair.begin(), pair.end());
   EXPECT_THAT(ends, ::testing::UnorderedElementsAreArray(expected));
 }
 
 TEST(Perfetto, TimesAreOnOneClockThatTellsTheTimeOfDay) {
-  ReadTrace const read = write_and_read(made_traces(2), {0, 1'000'000'000});
+  ReadTrace const read = write_and_read(synthetic_traces(2), {0, 1'000'000'000});
   EXPECT_EQ(read.clocks.at(kRealTime), 1'700'000'000'000'000'000);
   std::vector<int64_t> starts;
   for (auto const& [uuid, track] : read.tracks)
@@ -321,25 +347,29 @@ TEST(Perfetto, NamesThatAreNoTextOrEndlessAreRepairedAndCut) {
   builder.events(thread).add_range(0, 10, builder.intern("a\xFF"));
   builder.events(thread).add_range(20, 10, builder.intern(std::string(10'000'000, 'x')));
   builder.info().command = std::string(100'000, 'c');
+
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
+
   ReadTrace const read = write_and_read(traces, {0});
   EXPECT_EQ(event_named(read, "a\xEF\xBF\xBD").dur, 10);
   EXPECT_EQ(event_named(read, std::string(16'000, 'x') + "…").dur, 10);
 }
 
 TEST(Perfetto, ImpossibleTimesAreMovedAndCounted) {
-  std::vector<model::Trace> traces = made_traces(1);
+  std::vector<model::Trace> traces = synthetic_traces(1);
   model::TraceBuilder builder;
   model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "t", 1, -1, {}, 0});
   builder.events(thread).add_range(-model::kMaxTime, 10, builder.intern("long before"));
   builder.events(thread).add_range(5, 10, builder.intern("now"));
   traces.push_back(std::move(builder).finish());
+
   ReadTrace const read = write_and_read(traces, {0, 0});
   EXPECT_EQ(event_named(read, "long before").start, 0);
   EXPECT_EQ(event_named(read, "now").start - read.clocks.at(kBootTime), 5);
   EXPECT_EQ(event_named(read, "2 times outside of what a trace can hold: moved to its border").dur,
             0);
+
   // As the first they are the begin of the trace.
   std::reverse(traces.begin(), traces.end());
   ReadTrace const first = write_and_read(traces, {0, 0});
@@ -349,7 +379,7 @@ TEST(Perfetto, ImpossibleTimesAreMovedAndCounted) {
 
 TEST(Perfetto, ImpossibleOffsetsAreNoOverflow) {
   for (int64_t const offset : {INT64_MIN, -model::kMaxTime, model::kMaxTime, INT64_MAX}) {
-    std::vector<model::Trace> traces = made_traces(2);
+    std::vector<model::Trace> traces = synthetic_traces(2);
     EXPECT_EQ(event_named(write_and_read(traces, {offset, offset}), "gemm<float, 4>").category,
               "kernel");
     EXPECT_EQ(event_named(write_and_read(traces, {0, offset}), "gemm<float, 4>").category,
@@ -362,11 +392,14 @@ TEST(Perfetto, ManyTracksOfOneNameAreToldApart) {
   constexpr int kTracks = 20'000;
   for (int i = 0; i < kTracks; ++i)
     builder.add_track({model::TrackKind::kStream, i == 7 ? "s (3)" : "s", i, 0, {}, 0});
+
   std::vector<model::Trace> traces;
   traces.push_back(std::move(builder).finish());
+
   ReadTrace const read = write_and_read(traces, {0});
   std::set<std::string> names;
   for (auto const& [uuid, track] : read.tracks) names.insert(track.name);
+
   EXPECT_EQ(names.size(), kTracks + 2U);
 }
 

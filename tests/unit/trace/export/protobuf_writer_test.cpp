@@ -23,6 +23,7 @@ TEST(ProtobufWriter, NumbersAndTextsAreThoseOfTheDocumentation) {
   out.varint(1, 150);
   out.text(2, "testing");
   EXPECT_EQ(hex(out.bytes()), "0896011207" + hex("testing"));
+
   out.clear();
   out.varint(16, 0);
   out.varint(1, UINT64_MAX);
@@ -31,6 +32,7 @@ TEST(ProtobufWriter, NumbersAndTextsAreThoseOfTheDocumentation) {
             "800100"
             "08ffffffffffffffffff01"
             "08feffffffffffffffff01");
+
   out.clear();
   out.fixed64(1, 0x0102030405060708);
   out.real(3, 1.0);
@@ -52,11 +54,13 @@ TEST(ProtobufWriter, MessagesOfAnyLengthHaveTheShortestLength) {
     out.end(inner);
     out.varint(4, 1);
     out.end(outer);
+
     auto const varint = [](size_t value) {
       std::string bytes;
       for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
       return bytes + static_cast<char>(value);
     };
+
     std::string const field = "\x1a" + varint(length) + text;
     std::string const middle = "\x12" + varint(field.size()) + field + "\x20\x01";
     EXPECT_EQ(out.bytes(), "\x0a" + varint(middle.size()) + middle) << length;

@@ -1,6 +1,6 @@
 // Traces that PyTorch wrote on real machines, written as Chrome trace events and read again: every
-// fact is the same. They are in no repository: without the folder of traces (../shared/traces
-// beside the source tree, or STEPSCOPE_TRACES) this is skipped.
+// fact is the same. They are in no repository: the test is skipped without the folder of traces
+// (../shared/traces next to the source tree, or STEPSCOPE_TRACES).
 #include <cstdlib>
 #include <filesystem>
 
@@ -9,7 +9,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
-#include "tests/unit/trace/export/made_traces.h"
+#include "tests/unit/trace/export/synthetic_traces.h"
 #include "tests/unit/workloads/temporary_folder.h"
 #include "trace/import/open/open_run.h"
 
@@ -27,17 +27,20 @@ TEST(RealTracesExport, OpenAgainWithTheSameFacts) {
     auto run = import::open_run(folder + "/kineto/" + name);
     ASSERT_TRUE(run) << run.error().message;
     analyzer::Analysis const before = analyzer::analyze(*run);
+
     std::vector<model::Trace> traces;
     std::vector<int64_t> offsets;
     for (model::RankTrace& rank : run->ranks) {
       traces.push_back(std::move(rank.trace));
       offsets.push_back(rank.offset_ns);
     }
+
     workloads::testing::TemporaryFolder const target;
     testing::write(testing::format_named("chrome"), target.path(), traces, offsets);
     auto const again = import::open_run(target.path());
     ASSERT_TRUE(again) << again.error().message;
     analyzer::Analysis const after = analyzer::analyze(*again);
+
     ASSERT_EQ(before.devices.size(), after.devices.size());
     for (size_t i = 0; i < before.devices.size(); ++i) {
       EXPECT_EQ(before.devices[i].time.window_ns, after.devices[i].time.window_ns);
@@ -48,6 +51,7 @@ TEST(RealTracesExport, OpenAgainWithTheSameFacts) {
       EXPECT_EQ(before.devices[i].kernels, after.devices[i].kernels);
       EXPECT_EQ(before.devices[i].launches, after.devices[i].launches);
     }
+
     EXPECT_EQ(before.steps.size(), after.steps.size());
     ASSERT_EQ(before.collectives.size(), after.collectives.size());
     for (size_t i = 0; i < before.collectives.size(); ++i)

@@ -55,34 +55,46 @@ size_t expect_times_round_trip(std::vector<int64_t> const& start, std::vector<in
 void expect_marks(ColumnEncoder const& encoder, size_t rows, std::vector<char> const& wanted) {
   base::ByteWriter const payload = payload_of(encoder);
   std::vector<uint64_t> const values = decoded(payload.span(), rows);
+
   ColumnTable columns;
   ASSERT_TRUE(columns.parse(payload.span()));
   std::vector<uint8_t> marks(rows, 77);
   size_t count = 99;
   ASSERT_TRUE(columns.mark(kScope, 0, wanted, marks, count));
+
   size_t expected = 0;
   for (uint64_t const value : values)
     expected += wanted[std::min<size_t>(value, wanted.size() - 1)] != 0 ? 1 : 0;
   EXPECT_EQ(count, expected);
   if (expected == 0) return;
+
   for (size_t row = 0; row < rows; ++row)
     EXPECT_EQ(marks[row], wanted[std::min<size_t>(values[row], wanted.size() - 1)]);
 }
 
+/// Request 0 wants no name, 1 all but the last, 2 and 3 about one of 20; 3 wants the last one, too.
+std::vector<char> requested_names(int request, std::mt19937_64& random) {
+  std::vector<char> wanted(300, request == 1 ? 1 : 0);
+  if (request >= 2)
+    for (char& each : wanted) each = random() % 20 == 0 ? 1 : 0;
+  wanted.back() = request == 3 ? 1 : 0;
+  return wanted;
+}
+
 TEST(ColumnCodec, MarksTheRowsWhoseValuesAreWanted) {
   std::mt19937_64 random(11);
-  // One value, few, more than a byte tells, and more than there are names.
+  // One value, few, more than a byte holds, and more than there are names.
   for (uint64_t const different : std::initializer_list<uint64_t>{1, 2, 100, 256, 257, 3000}) {
-    for (int wish = 0; wish < 4; ++wish) {
+    for (int request = 0; request < 4; ++request) {
       std::vector<uint32_t> ids;
       for (int i = 0; i < 5000; ++i) ids.push_back(static_cast<uint32_t>(random() % different));
-      std::vector<char> wanted(300);
-      for (char& each : wanted) each = wish == 0 ? 0 : wish == 1 ? 1 : random() % 20 == 0 ? 1 : 0;
-      wanted.back() = wish == 3 ? 1 : 0;
-      SCOPED_TRACE(fmt::format("{} values, wish {}", different, wish));
+      std::vector<char> const wanted = requested_names(request, random);
+      SCOPED_TRACE(fmt::format("{} values, request {}", different, request));
+
       ColumnEncoder encoder;
       encoder.put_dictionary(kScope, 0, ids);
       expect_marks(encoder, ids.size(), wanted);
+
       encoder.clear();
       encoder.put(kScope, 0, std::vector<uint64_t>(ids.begin(), ids.end()));
       expect_marks(encoder, ids.size(), wanted);
@@ -103,6 +115,7 @@ TEST(ColumnCodec, ARowThatStandsForNoEntryOfTheDictionaryIsDamage) {
     // Entries 5 and 6; the rows say 0, 1 and 2.
     ColumnHead head{kScope, 0, ColumnCoding::kDictionary, width, 2};
     head.dictionary_bytes = 2;
+
     base::ByteWriter data;
     data.put_varint(5);
     data.put_varint(6);
@@ -110,14 +123,30 @@ TEST(ColumnCodec, ARowThatStandsForNoEntryOfTheDictionaryIsDamage) {
       head.planes[plane] = {PlaneCoding::kRaw, 3};
       for (uint8_t row = 0; row < 3; ++row) data.put(static_cast<uint8_t>(plane == 0 ? row : 0));
     }
+
     ColumnDecoder decoder;
     std::vector<uint8_t> marks(3);
     size_t count = 0;
     EXPECT_FALSE(
         decoder.mark(head, data.span(), std::vector<char>{0, 0, 0, 0, 0, 0, 1, 0}, marks, count));
+
     EXPECT_TRUE(decoder.mark(head, data.span(), std::vector<char>{1, 0}, marks, count))
         << "nothing of it is wanted";
     EXPECT_EQ(count, 0U);
+  }
+}
+
+/// Shape 0 is small numbers, 1 negative ones, 2 growing ones, 3 growing ones among zeros.
+uint64_t shaped_value(int shape, int index, uint64_t small, uint64_t sum) {
+  switch (shape) {
+    case 0:
+      return small;
+    case 1:
+      return 0 - small;
+    case 2:
+      return sum;
+    default:
+      return index % 3 == 0 ? sum : 0;
   }
 }
 
@@ -130,11 +159,9 @@ TEST(ColumnCodec, RoundTripsEveryWidthAndSign) {
       for (int i = 0; i < 100 + bits; ++i) {
         uint64_t const small = bits == 0 ? 0 : random() >> (64 - bits);
         sum += small;
-        values.push_back(shape == 0                 ? small
-                         : shape == 1               ? 0 - small
-                         : shape == 2 || i % 3 == 0 ? sum
-                                                    : 0);
+        values.push_back(shaped_value(shape, i, small, sum));
       }
+
       SCOPED_TRACE(fmt::format("{} bits, shape {}", bits, shape));
       expect_round_trip(values);
     }
@@ -172,6 +199,7 @@ TEST(ColumnCodec, OpsThatFollowEachOtherAreStoredAsGaps) {
     dur.push_back(static_cast<int64_t>(random() % 60'000));
     time += dur.back() + 900;
   }
+
   EXPECT_LE(expect_times_round_trip(start, dur),
             10'000U * 2 + 100);  // the durations' two noisy bytes, nothing for the starts
 }
@@ -186,6 +214,7 @@ TEST(ColumnCodec, TimesInMicrosecondsLoseTheirZeros) {
     dur.push_back(static_cast<int64_t>(random() % 200) * 1000);
     time += static_cast<int64_t>(random() % 200) * 1000;
   }
+
   EXPECT_LE(expect_times_round_trip(start, dur), 10'000U * 2 + 200);
   dur.back() += 1;  // one exception: still exact
   expect_times_round_trip(start, dur);
@@ -194,13 +223,15 @@ TEST(ColumnCodec, TimesInMicrosecondsLoseTheirZeros) {
 TEST(ColumnCodec, NamesAreStoredByFirstUse) {
   std::vector<uint32_t> names;
   for (uint32_t i = 0; i < 5000; ++i) names.push_back(1'000'000 + i % 7 * 1000);
+
   ColumnEncoder encoder;
-  for (int repeat = 0; repeat < 2;
-       ++repeat) {  // what one block leaves behind must not be seen by the next
+  // The second block must not see what the first one left in the encoder.
+  for (int repeat = 0; repeat < 2; ++repeat) {
     encoder.clear();
     encoder.put_dictionary(kScope, 0, names);
     encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{4, 4});
     encoder.put_dictionary(kScope, 2, {});
+
     base::ByteWriter const payload = payload_of(encoder);
     EXPECT_EQ(decoded(payload.span(), names.size()),
               std::vector<uint64_t>(names.begin(), names.end()));
@@ -219,13 +250,16 @@ TEST(ColumnCodec, AColumnThatIsNotThereIsZero) {
 TEST(ColumnCodec, DamagedBytesAreRefused) {
   std::vector<uint64_t> values;
   for (uint64_t i = 0; i < 300; ++i) values.push_back(i * i % 1000);
+
   ColumnEncoder encoder;
   encoder.put(kScope, 0, values);
   encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{1, 2, 1});
   base::ByteWriter const payload = payload_of(encoder);
+
   ColumnTable columns;
   for (size_t cut = 0; cut < payload.size(); ++cut)
     EXPECT_FALSE(columns.parse(payload.span().first(cut))) << cut;
+
   ASSERT_TRUE(columns.parse(payload.span()));
   std::vector<uint64_t> other_size(values.size() + 1);
   EXPECT_FALSE(columns.decode(kScope, 0, other_size));
@@ -241,14 +275,17 @@ void expect_small_alike(base::ByteSpan payload, size_t rows) {
     std::vector<uint8_t> bytes(rows), expected_bytes(rows);
     bool const good = columns.decode(kScope, number, values);
     ASSERT_EQ(columns.decode_ids(kScope, number, ids), good);
+
     bool const are_bytes = std::all_of(values.begin(), values.end(),
                                        [](uint64_t value) { return value <= UINT8_MAX; });
     ASSERT_EQ(columns.decode_bytes(kScope, number, bytes), good && are_bytes);
+
     if (!good) continue;
     for (size_t i = 0; i < rows; ++i) {
       expected_ids[i] = static_cast<uint32_t>(values[i]);
       expected_bytes[i] = static_cast<uint8_t>(values[i]);
     }
+
     ASSERT_EQ(ids, expected_ids);
     if (are_bytes) {
       ASSERT_EQ(bytes, expected_bytes);
@@ -267,11 +304,13 @@ TEST(ColumnCodec, SmallNumbersAreThoseOfDecodingWhole) {
         values[i] = random() % different;
         names[i] = static_cast<uint32_t>(values[i] % 100'000);
       }
+
       ColumnEncoder encoder;
       encoder.put(kScope, 0, values);
       encoder.put_dictionary(kScope, 1, names);
       base::ByteWriter const payload = payload_of(encoder);
       expect_small_alike(payload.span(), rows);
+
       std::vector<std::byte> damaged(payload.span().begin(), payload.span().end());
       for (size_t at = 0; at < damaged.size(); at += 1 + damaged.size() / 50) {
         damaged[at] ^= std::byte{0x15};

@@ -46,12 +46,14 @@ TEST_F(CutFile, HasNoBlocksBehindItsNewEnd) {
   ASSERT_TRUE(file);
   static_cast<void>(file->texts());
   cut_to(0.01);
+
   EventDecoder decoder;
   model::EventBatch batch;
   size_t read = 0;
   for (IndexEntry const& block : file->blocks())
     if (block.header.type == static_cast<uint16_t>(BlockType::kEvents))
       read += file->decode_block(block, {}, decoder, batch) ? 1 : 0;
+
   EXPECT_EQ(read, 0U);
   EXPECT_FALSE(file->steps());
 }
@@ -60,6 +62,7 @@ TEST_F(CutFile, KeepsWhatLiesBeforeItsNewEnd) {
   auto const file = TraceFile::open(file_.path());
   ASSERT_TRUE(file);
   static_cast<void>(file->texts());
+
   // The first block of events alone is left.
   uint64_t end = 0;
   IndexEntry first;
@@ -68,6 +71,7 @@ TEST_F(CutFile, KeepsWhatLiesBeforeItsNewEnd) {
       end = block.offset + block.size;
       first = block;
     }
+
   std::filesystem::resize_file(file_.path(), end);
   EventDecoder decoder;
   model::EventBatch batch;
@@ -85,9 +89,10 @@ IndexEntry largest_block(TraceFile const& file) {
   return largest;
 }
 
-/// Of all details, in their order.
+/// Depends on every detail row and on their order.
 uint64_t hash_of(model::DetailTables const& tables) {
   uint64_t hash = 0;
+
   auto const add = [&](auto value) {
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof(value));
@@ -98,12 +103,13 @@ uint64_t hash_of(model::DetailTables const& tables) {
       std::apply([&](auto const&... field) { (add(row.*field.member), ...); },
                  model::detail_fields<Row>);
   };
+
   std::apply([&](auto const&... table) { (add_table(table), ...); }, tables);
   return hash;
 }
 
-// Sound when it was checked, without its last bytes when they were decoded: most of so many cuts
-// hit that.
+// Most of these cuts fall between the check of the block, when it is still whole, and its decoding,
+// when its last bytes are missing.
 TEST_F(CutFile, GivesABlockAsItWasOrNotAtAllWhileItIsCut) {
   std::string const copy = file_.path() + ".copy";
   for (int cut = 0; cut < 30; ++cut) {
@@ -112,10 +118,12 @@ TEST_F(CutFile, GivesABlockAsItWasOrNotAtAllWhileItIsCut) {
     auto const file = TraceFile::open(copy);
     ASSERT_TRUE(file);
     IndexEntry const block = largest_block(*file);
+
     EventDecoder decoder;
     model::EventBatch batch;
     ASSERT_TRUE(file->decode_block(block, {}, decoder, batch));
     uint64_t const whole = hash_of(batch.details);
+
     std::latch begun{1};
     std::jthread const cutter([&] {
       begun.wait();
@@ -124,6 +132,7 @@ TEST_F(CutFile, GivesABlockAsItWasOrNotAtAllWhileItIsCut) {
     begun.count_down();
     while (file->decode_block(block, {}, decoder, batch)) ASSERT_EQ(hash_of(batch.details), whole);
   }
+
   std::filesystem::remove(copy);
 }
 

@@ -38,11 +38,13 @@ class RecordedFile {
   RecordedFile(uint64_t seed, Fault fault) : random_(seed), fault_(fault) {
     auto writer = TraceWriter::create(file_.path());
     EXPECT_TRUE(writer);
+
     std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce",
                                                  "other"};
     EXPECT_TRUE(writer->write_strings(1, texts));
     model::Device const device{.id = 0, .name = "d"};
     EXPECT_TRUE(writer->write_description({.tool = "t", .rank = 1}, {&device, 1}, {}));
+
     std::vector<model::Track> tracks;
     size_t const count = 1 + random_() % 5;
     for (size_t t = 0; t < count; ++t)
@@ -51,6 +53,7 @@ class RecordedFile {
                         .device = t % 2 == 0 ? -1 : 0,
                         .dropped = t});
     EXPECT_TRUE(writer->write_tracks(model::TrackId{0}, tracks));
+
     std::vector<int64_t> now(count, 0);
     for (size_t block = 0; block < 3 * count; ++block) {
       size_t const track = random_() % count;
@@ -59,6 +62,7 @@ class RecordedFile {
         EXPECT_TRUE(writer->write_events(model::TrackId{static_cast<uint32_t>(track)}, batch));
       }
     }
+
     EXPECT_TRUE(writer->finish());
     std::stringstream content;
     content << std::ifstream(file_.path(), std::ios::binary).rdbuf();
@@ -73,22 +77,26 @@ class RecordedFile {
     if (has(fault_, Fault::kBlocksOutOfOrder) && random_() % 3 == 0)
       now -= static_cast<int64_t>(random_() % 5000);
     if (has(fault_, Fault::kRowsOverlapBlocks) && random_() % 3 == 0) now -= 150;
+
     model::EventBatch batch;
     size_t const rows = random_() % 60;
     for (size_t row = 0; row < rows; ++row) {
       auto kind = static_cast<EventKind>(random_() % model::kKindCount);
       if (kind == EventKind::kCollectiveCall && !has(fault_, Fault::kCalls))
         kind = EventKind::kLaunch;
+
       int64_t start = now, dur = static_cast<int64_t>(random_() % 300);
       if (has(fault_, Fault::kNegativeDurations) && random_() % 20 == 0) dur = -dur;
       if (has(fault_, Fault::kImpossibleTimes) && random_() % 40 == 0) start += model::kMaxTime;
       if (has(fault_, Fault::kImpossibleTimes) && random_() % 40 == 0)
         dur = std::numeric_limits<int64_t>::max();
+
       uint32_t const names = has(fault_, Fault::kUnknownNames) ? 9 : 5;
       model::StringId const name{static_cast<uint32_t>(random_() % names)};
       add_random(batch, kind, start, dur, name, random_() % 30, random_);
       now += static_cast<int64_t>(random_() % 200);
     }
+
     return batch;
   }
 
@@ -123,12 +131,14 @@ void expect_same(std::string const& bytes) {
     auto const in_place = file->read({.columns = columns}),
                batches = file->read({.window = kAllThroughBatches, .columns = columns});
     ASSERT_TRUE(in_place && batches);
+
     EXPECT_EQ(rows_of(*in_place), rows_of(*batches));
     EXPECT_EQ(log_of(*in_place), log_of(*batches));
     EXPECT_EQ(in_place->time_range(), batches->time_range());
     EXPECT_EQ(in_place->info().tool, batches->info().tool);
     EXPECT_EQ(in_place->devices().size(), batches->devices().size());
     EXPECT_EQ(in_place->tracks().size(), batches->tracks().size());
+
     for (uint32_t track = 0; track < in_place->tracks().size(); ++track)
       EXPECT_EQ(in_place->rows_of(model::TrackId{track}).last,
                 batches->rows_of(model::TrackId{track}).last);
@@ -174,6 +184,7 @@ TEST(InOrderReader, WhatIsNotAsExpectedIsReadAsBefore) {
       not_in_order += is_read_in_order(file.bytes()) ? 0 : 1;
       expect_same(file.bytes());
     }
+
     EXPECT_GT(not_in_order, 0) << static_cast<int>(fault);
   }
 }
@@ -194,6 +205,7 @@ TEST(InOrderReader, TracksLongerThanABlockAreJoined) {
   model::TraceBuilder builder;
   model::TrackId const thread = builder.add_track({}),
                        stream = builder.add_track({.kind = model::TrackKind::kStream, .device = 0});
+
   std::mt19937_64 random(5);
   for (int64_t i = 0; i < static_cast<int64_t>(kMaxBlockRows) + 1000; ++i) {
     auto const id = static_cast<uint64_t>(i) + 1;
@@ -201,13 +213,16 @@ TEST(InOrderReader, TracksLongerThanABlockAreJoined) {
     add_random(builder.events(stream), random() % 2 == 0 ? EventKind::kKernel : EventKind::kMemcpy,
                100 * i + 20, 90, builder.intern("k"), id, random);
   }
+
   model::Trace const trace = std::move(builder).finish();
   TemporaryFile const file;
   ASSERT_TRUE(write_trace(trace, file.path()));
+
   auto const opened = TraceFile::open(file.path());
   ASSERT_TRUE(opened);
   auto const read = opened->read();
   ASSERT_TRUE(read);
+
   EXPECT_EQ(rows_of(*read), rows_of(trace));
 }
 
@@ -216,6 +231,7 @@ bool may_have_graphs(uint32_t of_kernels, uint32_t of_last_copy) {
   model::TraceBuilder builder;
   model::TrackId const stream = builder.add_track({.kind = model::TrackKind::kStream, .device = 0});
   model::StringId const name = builder.intern("op");
+
   constexpr int64_t kOps = static_cast<int64_t>(kMaxBlockRows) + 10;
   for (int64_t i = 0; i < kOps; ++i) {
     if (i % 2 == 0)
@@ -225,8 +241,10 @@ bool may_have_graphs(uint32_t of_kernels, uint32_t of_last_copy) {
       builder.events(stream).add(EventKind::kMemcpy, 10 * i, 5, name, 0,
                                  model::CopyDetail{.graph = i + 1 == kOps ? of_last_copy : 0});
   }
+
   TemporaryFile const file;
   EXPECT_TRUE(write_trace(std::move(builder).finish(), file.path()));
+
   auto const opened = TraceFile::open(file.path());
   EXPECT_TRUE(opened);
   return opened->read()->may_have_graphs();

@@ -46,33 +46,38 @@ TEST(Recovery, AFileCutAnywhereOpensOrSaysWhyAndNeverHoldsMoreThanBefore) {
   std::string const whole = bytes_of_sample();
   uint32_t const all = read(whole)->event_count();
   uint32_t previous = 0;
+
   for (size_t size = 0; size < whole.size(); size += 61) {
     auto const trace = read(whole.substr(0, size));
     if (size < kFileHeaderSize) {
       EXPECT_FALSE(trace) << size;
       continue;
     }
+
     ASSERT_TRUE(trace) << size << ": " << trace.error().message;
     EXPECT_TRUE(trace->log().truncated || trace->event_count() == all) << size;
     EXPECT_GE(trace->event_count(), previous) << size;
     EXPECT_LE(trace->event_count(), all);
     previous = trace->event_count();
   }
+
   EXPECT_EQ(previous, all);  // only the index was missing
 }
 
 TEST(Recovery, OneFlippedByteLosesAtMostTheBlockItIsIn) {
   std::string const whole = bytes_of_sample();
   uint32_t const all = read(whole)->event_count();
+
   for (size_t at = kFileHeaderSize; at < whole.size(); at += 97) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
     auto const trace = read(damaged);
     ASSERT_TRUE(trace) << at;
     // Four tracks of 500 events are four blocks.
+
     EXPECT_GE(trace->event_count() + 500, all) << at;
-    bool const told = trace->log().lost_blocks > 0 || trace->log().truncated;
-    EXPECT_TRUE(told || trace->event_count() == all) << at;
+    bool const is_reported = trace->log().lost_blocks > 0 || trace->log().truncated;
+    EXPECT_TRUE(is_reported || trace->event_count() == all) << at;
   }
 }
 
@@ -81,22 +86,28 @@ class AppendedFile : public ::testing::Test {
  protected:
   void SetUp() override {
     model::Trace const trace = sample_trace(5, 4, 500);
+
     {
       auto writer = TraceWriter::create(file_.path());
       ASSERT_TRUE(writer);
+
       std::vector<std::string_view> texts;
       for (uint32_t id = 1; id < trace.strings().size(); ++id)
         texts.push_back(trace.strings().text(model::StringId{id}));
       ASSERT_TRUE(writer->write_strings(1, texts));
       ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), {}));
       ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
+
       for (uint32_t track = 0; track < 4; ++track)
         ASSERT_TRUE(writer->write_sorted_events(model::TrackId{track},
                                                 trace.events_of(model::TrackId{track})));
+
       ASSERT_TRUE(writer->finish());
       recorded_bytes_ = writer->bytes_written();
     }
+
     ASSERT_TRUE(add_summaries(file_.path()));
+
     std::stringstream bytes;
     bytes << std::ifstream(file_.path(), std::ios::binary).rdbuf();
     whole_ = bytes.str();
@@ -114,14 +125,18 @@ class AppendedFile : public ::testing::Test {
 
 TEST_F(AppendedFile, CutBehindWhatWasRecordedHasLostNothingRecordedAndSaysWhereItIsCut) {
   ASSERT_GT(whole_.size(), recorded_bytes_ + 500);
+
   for (size_t size = recorded_bytes_; size < whole_.size(); size += support::kSanitized ? 7 : 1) {
     std::string const cut = whole_.substr(0, size);
     auto const file = open(cut);
     ASSERT_TRUE(file);
+
     ASSERT_TRUE(file->is_finished()) << size;
     ASSERT_EQ(file->event_count(), events_) << size;
+
     auto const trace = file->read();
     ASSERT_TRUE(trace && !trace->log().truncated && trace->log().lost_blocks == 0) << size;
+
     for (DamagedPlace const& place : file->find_damage()) {
       EXPECT_TRUE(place.is_derived && place.is_end) << size;
       EXPECT_GE(place.offset, recorded_bytes_) << size;
@@ -143,6 +158,7 @@ TEST_F(AppendedFile, EveryChangedByteIsFound) {
        at += (at < recorded_bytes_ ? 13 : 3) * (support::kSanitized ? 7 : 1)) {
     std::string damaged = whole_;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+
     auto const file = open(damaged);
     ASSERT_TRUE(file) << at;
     auto const damage = file->find_damage();
@@ -157,17 +173,20 @@ TEST(Recovery, NoFileCostsMoreMemoryThanItsSizeAllows) {
   std::vector<std::byte> const zeros(kMaxPayloadBytes);
   base::ByteWriter frame;
   ASSERT_GT(Compressor().compress(zeros, frame), 0U);
+
   BlockHeader header;
   header.type = static_cast<uint16_t>(BlockType::kStrings);
   header.compressed = 1;
   header.raw_size = kMaxPayloadBytes;
   header.stored_size = static_cast<uint32_t>(frame.size());
+
   base::ByteWriter bytes = only_a_header();
   constexpr int kBombs = 40;  // of 64 MB each
   for (int i = 0; i < kBombs; ++i) {
     bytes.put_bytes(encode_block_header(header, frame.span()).span());
     bytes.put_bytes(frame.span());
   }
+
   auto const file = TraceFile::open(bytes.span(), "test");
   ASSERT_TRUE(file);
   EXPECT_GE(file->find_damage().size(), 36U) << "four fit into 256 MB";
@@ -178,6 +197,7 @@ TEST(Recovery, IdsOfNamesThatNoBlockGivesAreBounded) {
   BlockHeader header;
   header.type = static_cast<uint16_t>(BlockType::kStrings);
   header.raw_size = header.stored_size = 3 * sizeof(uint32_t);
+
   for (uint32_t i = 1; i <= 40; ++i) {
     base::ByteWriter payload;
     payload.put(i << 22);  // 4 M further each time
@@ -186,6 +206,7 @@ TEST(Recovery, IdsOfNamesThatNoBlockGivesAreBounded) {
     bytes.put_bytes(encode_block_header(header, payload.span()).span());
     bytes.put_bytes(payload.span());
   }
+
   auto const file = TraceFile::open(bytes.span(), "test");
   ASSERT_TRUE(file);
   EXPECT_LE(file->texts().size(), 1U << 23);
@@ -193,9 +214,10 @@ TEST(Recovery, IdsOfNamesThatNoBlockGivesAreBounded) {
 }
 
 TEST(Recovery, AWalkTakesTimeThatGrowsWithTheFileWhateverItClaims) {
-  // Blocks that each claim the rest of the file: 200,000 times 64 bytes, of which a walk that
+  // Each block claims the rest of the file, which is up to 200,000 times 64 bytes. A walk that
   // believed them would read 1.3 TB.
   constexpr int kBlocks = 200'000;
+
   base::ByteWriter bytes = only_a_header();
   for (int i = 0; i < kBlocks; ++i) {
     BlockHeader header;
@@ -204,6 +226,7 @@ TEST(Recovery, AWalkTakesTimeThatGrowsWithTheFileWhateverItClaims) {
         static_cast<uint32_t>((kBlocks - i - 1) * kBlockHeaderSize);
     bytes.put_bytes(encode_block_header(header, {}).span());
   }
+
   auto const file = TraceFile::open(bytes.span(), "test");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->find_damage().size(), 1U);
@@ -230,10 +253,12 @@ TEST(Recovery, AnUnfinishedFileKeepsEveryWrittenBlock) {
     model::Track const track{.name = "stream"};
     ASSERT_TRUE(writer->write_description({.tool = "t"}, {}, {}));
     ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, {&track, 1}));
+
     model::EventBatch batch;
     batch.add(model::EventKind::kRange, 5, 6, model::StringId{1});
     ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
   }  // killed here: no finish()
+
   auto const trace = read_trace_file(file.path());
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->event_count(), 1U);
@@ -244,29 +269,36 @@ TEST(Recovery, AnUnfinishedFileKeepsEveryWrittenBlock) {
 
 TEST(Recovery, AWriteThatFailsLeavesAReadableFileAndStaysFailed) {
   TemporaryFile const file;
+
   auto writer = TraceWriter::create(file.path());
   ASSERT_TRUE(writer);
+
   model::Track const track{.name = "stream"};
   ASSERT_TRUE(writer->write_description({}, {}, {}));
   ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, {&track, 1}));
+
   std::mt19937_64 random(5);
   model::EventBatch batch;
   for (int i = 0; i < 2000; ++i)
     batch.add(model::EventKind::kRange, static_cast<int64_t>(random() >> 8), 1, model::StringId{0},
               random());
   ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
+
   // A file that may not grow past the next half block behaves as a full disk does.
   auto* const old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   rlimit const limit{writer->bytes_written() + 5000, old_limit.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+
   auto const failed = writer->write_events(model::TrackId{0}, batch);
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   std::signal(SIGXFSZ, old_handler);
+
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("free disk space"), std::string::npos);
   EXPECT_FALSE(writer->write_events(model::TrackId{0}, batch));
+
   auto const trace = read_trace_file(file.path());
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->event_count(), 2000U);
@@ -289,11 +321,13 @@ TEST(Recovery, AHeaderThatClaimsGigabytesCostsNoMemory) {
   header.compressed = 1;
   header.raw_size = kMaxPayloadBytes;
   header.stored_size = 4;
+
   std::string bytes = bytes_of_sample().substr(0, kFileHeaderSize);
   std::string const payload = "xxxx";
   auto const block = encode_block_header(header, std::as_bytes(std::span(payload)));
   bytes.append(reinterpret_cast<char const*>(block.span().data()), block.size());
   bytes += payload;
+
   auto const trace = read(bytes);
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->log().lost_blocks, 1U);

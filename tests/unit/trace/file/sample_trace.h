@@ -32,6 +32,7 @@ Row random_row(std::mt19937_64& random) {
         (set(row.*field.member), ...);
       },
       model::detail_fields<Row>);
+
   return row;
 }
 
@@ -61,6 +62,7 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
                     .facts = {{"cpu", "x"}, {"cores", "2"}}};
   builder.add_device(
       {.id = 1, .name = "host:1", .capacity_bytes = 1 << 30, .threads = 2, .peak_flops = 1e12});
+
   for (int t = 0; t < tracks; ++t) {
     model::TrackId const track = builder.add_track(
         {.kind = t % 2 == 0 ? model::TrackKind::kThread : model::TrackKind::kStream,
@@ -69,6 +71,7 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
          .device = t % 2 == 0 ? -1 : 1,
          .stream_kind = model::StreamKind::kCopy,
          .dropped = static_cast<uint64_t>(t)});
+
     int64_t time = static_cast<int64_t>(random() % 1000) - 500;
     for (int i = 0; i < events_per_track; ++i) {
       auto const kind = static_cast<model::EventKind>(random() % model::kKindCount);
@@ -79,6 +82,7 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
       time += static_cast<int64_t>(random() % 2000);
     }
   }
+
   return std::move(builder).finish();
 }
 
@@ -92,6 +96,7 @@ inline std::vector<std::string> rows_of(model::Trace const& trace) {
                     columns.track[row].value, columns.start[row], columns.dur[row], trace.name(row),
                     model::kind_info(columns.kind[row]).name, columns.correlation[row],
                     columns.depth[row], columns.link[row].value);
+
     int index = 0;
     auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
     auto const describe = [&]<class Row>(model::DetailColumn<Row> const&) {
@@ -108,10 +113,12 @@ inline std::vector<std::string> rows_of(model::Trace const& trace) {
           },
           model::detail_fields<Row>);
     };
+
     std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); },
                model::DetailTables{});
     rows.push_back(std::move(text));
   }
+
   return rows;
 }
 

@@ -54,36 +54,43 @@ TEST_F(TraceFileTest, MarksTheRowsOfABlockWhoseNamesAreWanted) {
   std::vector<uint8_t> marks;
   std::vector<char> wanted(open_->texts().size() + 1);
   for (size_t id = 0; id < wanted.size(); id += 3) wanted[id] = 1;
+
   size_t all = 0;
   for (IndexEntry const& block : open_->blocks()) {
     if (block.header.type != static_cast<uint16_t>(BlockType::kEvents)) continue;
     auto const count = open_->mark_names(block, wanted, decoder, marks);
     ASSERT_TRUE(count);
     ASSERT_TRUE(open_->decode_block(block, {}, decoder, batch));
+
     size_t expected = 0;
     for (model::StringId const name : batch.name)
       expected += wanted[std::min<size_t>(name.value, wanted.size() - 1)] != 0 ? 1 : 0;
     EXPECT_EQ(*count, expected);
+
     ASSERT_EQ(marks.size(), batch.size());
     for (size_t row = 0; row < marks.size() && expected > 0; ++row)
       EXPECT_EQ(marks[row], wanted[std::min<size_t>(batch.name[row].value, wanted.size() - 1)]);
     all += expected;
+
     IndexEntry elsewhere = block;
     elsewhere.offset += 1;
     EXPECT_FALSE(open_->mark_names(elsewhere, wanted, decoder, marks));
   }
+
   EXPECT_GT(all, 1000U);
 }
 
 TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
   auto const [first, last] = trace_.time_range();
   auto const all = rows_of(trace_);
+
   for (TimeWindow const window :
        {TimeWindow{first + (last - first) / 3, first + (last - first) / 3 + 4000},
         TimeWindow{first, first + 1}, TimeWindow{last - 10, last + 10},
         TimeWindow{last + 1, last + 2}}) {
     auto const part = open_->read({.window = window});
     ASSERT_TRUE(part) << part.error().message;
+
     std::multiset<std::string> expected;
     for (uint32_t row = 0; row < trace_.event_count(); ++row) {
       bool const starts_inside =
@@ -94,6 +101,7 @@ TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
       size_t const depth = text.find(" depth ");
       expected.insert(text.erase(depth, text.find(':', depth) - depth));
     }
+
     EXPECT_EQ(own_rows(*part), expected);
   }
 }
@@ -103,12 +111,14 @@ TEST_F(TraceFileTest, OfWantedKindsAllThatBeginsBeforeTheWindowIsReadToo) {
   TimeWindow const window{first + (last - first) / 2, first + (last - first) / 2 + 4000};
   auto const part = open_->read({.window = window, .before = kind_bit(model::EventKind::kMemory)});
   ASSERT_TRUE(part) << part.error().message;
+
   uint64_t expected = 0;
   for (uint32_t row = 0; row < trace_.event_count(); ++row) {
     bool const before = trace_.start(row) < window.begin;
     bool const touches = before ? trace_.end(row) > window.begin : trace_.start(row) < window.end;
     if (touches || (before && trace_.kind(row) == model::EventKind::kMemory)) ++expected;
   }
+
   EXPECT_EQ(part->event_count(), expected);
   EXPECT_GT(expected, open_->read({.window = window})->event_count()) << "there are such events";
 }
@@ -161,6 +171,7 @@ void expect_same(TraceFile const& file, model::TrackSummary const& read, model::
   EXPECT_EQ(read.longest, made.longest);
   EXPECT_EQ(read.low, made.low);
   EXPECT_EQ(read.high, made.high);
+
   for (size_t bin = 0; bin < made.size(); ++bin)
     ASSERT_EQ(file.texts()[read.longest_name[bin].value], trace.text(made.longest_name[bin]));
 }
@@ -176,10 +187,12 @@ TEST_F(TraceFileTest, SummariesAndStepsComeFromTheFile) {
 TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
   TemporaryFile const file;
   model::Trace const trace = sample_trace(9, 3, 3000);
+
   auto writer = TraceWriter::create(file.path());
   std::vector<std::string_view> texts;
   for (uint32_t id = 1; id < trace.strings().size(); ++id)
     texts.push_back(trace.text(model::StringId{id}));
+
   ASSERT_TRUE(writer->write_strings(1, texts));
   ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), trace.log()));
   ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
@@ -187,6 +200,7 @@ TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
     ASSERT_TRUE(
         writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})));
   ASSERT_TRUE(writer->finish());
+
   {
     auto const bare = TraceFile::open(file.path());
     EXPECT_FALSE(bare->has_summaries());
@@ -194,8 +208,10 @@ TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
     expect_same(*bare, *bare->summary(model::TrackId{1}), trace,
                 summary_of(trace, model::TrackId{1}));
   }
+
   ASSERT_TRUE(add_summaries(file.path()));
   ASSERT_TRUE(add_summaries(file.path())) << "a second time does nothing";
+
   auto const full = TraceFile::open(file.path());
   ASSERT_TRUE(full->is_finished() && full->has_summaries());
   EXPECT_EQ(full->steps(), steps_of(trace));

@@ -22,6 +22,7 @@ TEST(ClockDrift, NeverGoesBackwardsAndIsUndone) {
   std::mt19937_64 random(1);
   for (double const rate : {-9e-3, -1e-6, 3e-5, 9e-3}) {
     ClockDrift const drift{rate, 12'345};
+
     for (int i = 0; i < 20'000; ++i) {
       auto const instant = static_cast<int64_t>(random() % 2'000'000'000'000) - 1'000'000'000'000;
       ASSERT_LE(drift.corrected(instant), drift.corrected(instant + 1));
@@ -39,6 +40,7 @@ TEST(ClockDrift, OfATraceMapsStartsAndEndsAndKeepsTheRest) {
   TrackId const stream =
       builder.add_track({TrackKind::kStream, "7", 7, 0, StreamKind::kCompute, 2});
   StringId const name = builder.intern("k");
+
   for (int64_t i = 0; i < 1000; ++i) {
     builder.events(thread).add(EventKind::kLaunch, i * 1000, 3, builder.intern("cudaLaunchKernel"),
                                static_cast<uint64_t>(i + 1));
@@ -46,12 +48,14 @@ TEST(ClockDrift, OfATraceMapsStartsAndEndsAndKeepsTheRest) {
                                static_cast<uint64_t>(i + 1), KernelDetail{.grid_x = 9});
   }
   Trace const trace = std::move(builder).finish();
+
   ClockDrift const drift{-2e-3, 0};
   Trace const corrected = correct_drift(trace, drift);
   ASSERT_EQ(corrected.event_count(), trace.event_count());
   EXPECT_EQ(corrected.info().rank, 3);
   EXPECT_EQ(corrected.log().dropped, trace.log().dropped);
   EXPECT_EQ(corrected.log().unmatched_launches, 0U);
+
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     ASSERT_EQ(corrected.start(row), drift.corrected(trace.start(row)));
     ASSERT_EQ(corrected.end(row), drift.corrected(trace.end(row)));

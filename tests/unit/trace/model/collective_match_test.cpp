@@ -24,13 +24,16 @@ std::vector<uint32_t> matches_of(std::vector<std::vector<CollectiveDetail>> cons
   std::vector<DeviceCollective> all;
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (CollectiveDetail const& detail : devices[d]) all.push_back({d, &detail});
+
   std::vector<std::vector<RecordedCollective>> by_device(devices.size());
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (CollectiveDetail const& detail : devices[d]) by_device[d].push_back({identity_of(detail)});
+
   std::vector<uint32_t> numbers, numbers_by_device;
   for (CollectiveMatch const& match : match_collectives(all)) numbers.push_back(match.collective);
   for (CollectiveMatch const& match : match_collectives(by_device))
     numbers_by_device.push_back(match.collective);
+
   EXPECT_EQ(numbers, numbers_by_device);
   return numbers;
 }
@@ -175,6 +178,7 @@ TEST(CollectiveMatch, AgreesWithATwinThatComparesEveryPair) {
   for (uint32_t seed = 0; seed < 500; ++seed) {
     std::mt19937 random(seed);
     std::vector<std::vector<CollectiveDetail>> devices(4);
+
     for (auto& device : devices) {
       for (uint64_t i = 0; i < 12; ++i) {
         uint64_t const communicator = 1 + random() % 2;  // 1: without numbers, 2: with
@@ -185,19 +189,23 @@ TEST(CollectiveMatch, AgreesWithATwinThatComparesEveryPair) {
       }
     }
     std::vector<uint32_t> const found = matches_of(devices);
+
     std::vector<std::pair<size_t, size_t>> places;
     for (size_t d = 0; d < devices.size(); ++d)
       for (size_t i = 0; i < devices[d].size(); ++i) places.emplace_back(d, i);
+
     for (size_t a = 0; a < places.size(); ++a) {
       for (size_t b = 0; b < places.size(); ++b) {
         CollectiveDetail const& one = devices[places[a].first][places[a].second];
         CollectiveDetail const& other = devices[places[b].first][places[b].second];
+
         bool const numbered = one.communicator == 2;
         bool const agree = numbered ? one.sequence == other.sequence
                                     : one.op == other.op && one.bytes == other.bytes;
         bool const same = one.communicator == other.communicator && agree &&
                           order_of(devices[places[a].first], places[a].second, numbered) ==
                               order_of(devices[places[b].first], places[b].second, numbered);
+
         ASSERT_EQ(found[a] == found[b], same) << "seed " << seed << ": " << a << " and " << b;
       }
     }

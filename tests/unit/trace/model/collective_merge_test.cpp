@@ -19,6 +19,7 @@ CollectiveDetail all_reduce(uint64_t sequence, uint64_t plan, uint64_t bytes = 1
   detail.sequence = sequence;
   detail.participants = 4;
   detail.rank = 1;
+
   detail.bytes = bytes;
   detail.channels = 8;
   detail.plan = plan;
@@ -103,6 +104,7 @@ TEST_F(CollectiveMerge, keeps_the_details_of_all_other_rows_in_their_places) {
     if (i % 2 == 1)
       call(100 * i + 10, all_reduce(static_cast<uint64_t>(i), static_cast<uint64_t>(70 + i)));
   }
+
   EXPECT_THAT(merge(), ElementsAre(2, 4, 6));
   auto const rows = trace_.rows_of(stream_);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
@@ -112,6 +114,7 @@ TEST_F(CollectiveMerge, keeps_the_details_of_all_other_rows_in_their_places) {
     else
       EXPECT_EQ(trace_.detail<CollectiveDetail>(row).sequence, number);
   }
+
   EXPECT_THAT(std::get<1>(trace_.events_of(stream_).details), SizeIs(3));
 }
 
@@ -153,6 +156,7 @@ TEST_F(CollectiveMerge, kernels_that_cannot_carry_it_stay_kernels) {
   replayed.graph = 5;
   launch(300, 3, replayed);
   call(310, all_reduce(3, 72));
+
   EXPECT_THAT(merge(), SizeIs(0));
   EXPECT_EQ(trace_.columns().correlation[trace_.rows_of(thread_).first + 1], 0U);
 }
@@ -162,10 +166,12 @@ TEST_F(CollectiveMerge, a_launch_inside_of_its_call_is_known) {
   detail.launch = CallLaunch::kInside;
   call(thread_, 95, 10, detail);  // the launch is from 100 to 105
   launch(100, 1);
+
   CollectiveDetail second = all_reduce(2, 70);
   second.launch = CallLaunch::kInside;
   call(thread_, 105, 1, second);
   launch(200, 2);
+
   EXPECT_THAT(merge(), ElementsAre(1));
   EXPECT_EQ(collective(1).bytes, 200U) << "both calls of the plan";
   EXPECT_EQ(collective(1).launch, CallLaunch::kBefore) << "says something of calls only";
@@ -195,13 +201,16 @@ TEST_F(CollectiveMerge, a_call_without_a_launch_takes_no_other_kernel) {
 TEST_F(CollectiveMerge, kernels_of_nccl_without_a_call_are_told) {
   launch(100, 1);
   call(110, all_reduce(1, 70));
+
   auto const nccl =
       builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
   for (int64_t const start : {300, 400})
     builder_.events(stream_).add(EventKind::kKernel, start, 10, nccl, static_cast<uint64_t>(start),
                                  grid(8));
+
   builder_.log().notes = {
       "9 kernels of NCCL are shown as computation: the calls that they run are not known", "else"};
+
   EXPECT_THAT(merge(), ElementsAre(1));
   EXPECT_THAT(
       trace_.log().notes,
@@ -223,6 +232,7 @@ TEST_F(CollectiveMerge, what_was_merged_before_stays_as_it_is) {
   launch(100, 1);
   call(110, all_reduce(1, 70));
   merge();
+
   TraceBuilder again;
   for (Track const& track : trace_.tracks()) again.add_track(track);
   auto const rows = trace_.rows_of(stream_);
@@ -231,6 +241,7 @@ TEST_F(CollectiveMerge, what_was_merged_before_stays_as_it_is) {
   again.events(thread_).add(EventKind::kLaunch, 100, 5, StringId{0}, 1);
   again.events(thread_).add(EventKind::kCollectiveCall, 110, 1, StringId{0}, 1, all_reduce(1, 70));
   trace_ = std::move(again).finish();
+
   EXPECT_EQ(collective(1).sequence, 1U);
   EXPECT_THAT(trace_.details<CollectiveDetail>(), SizeIs(2));
 }
@@ -245,9 +256,11 @@ TEST(CollectiveMergeCombine, sends_to_and_receives_from_all_are_an_all_to_all) {
     detail.op = CollectiveOp::kReceive;
     calls.push_back(detail);
   }
+
   EXPECT_EQ(combine(calls).op, CollectiveOp::kAllToAll);
   EXPECT_EQ(combine(calls).bytes, 100U) << "what is sent, once";
   EXPECT_EQ(combine(calls).peer, -1);
+
   calls.pop_back();
   EXPECT_EQ(combine(calls).op, CollectiveOp::kUnknown) << "a send without its receive";
 }
@@ -258,6 +271,7 @@ TEST(CollectiveMergeCombine, what_calls_do_not_agree_in_is_unknown) {
   calls[1].op = CollectiveOp::kBroadcast;
   calls[1].channels = 16;
   calls[1].algorithm = CollectiveAlgorithm::kRing;
+
   CollectiveDetail const both = combine(calls);
   EXPECT_EQ(both.op, CollectiveOp::kUnknown);
   EXPECT_EQ(both.algorithm, CollectiveAlgorithm::kUnknown);

@@ -46,6 +46,7 @@ TEST(Intervals, AgreeWithABitPerNanosecond) {
     std::vector<Interval> const raw_a = random_intervals(random), raw_b = random_intervals(random);
     IntervalSet const a = unite(raw_a), b = unite(raw_b);
     Bits const bits_a = bits(raw_a), bits_b = bits(raw_b);
+
     for (auto const& [set, expected] : {std::pair{a, bits_a},
                                         {unite(a, b), bits_a | bits_b},
                                         {intersect(a, b), bits_a & bits_b},
@@ -54,6 +55,7 @@ TEST(Intervals, AgreeWithABitPerNanosecond) {
       ASSERT_EQ(bits(set), expected);
       ASSERT_EQ(measure(set), static_cast<int64_t>(expected.count()));
     }
+
     auto const begin = static_cast<int64_t>(random() % kWorld);
     Interval const window{
         begin, begin + static_cast<int64_t>(random() % (kWorld - static_cast<size_t>(begin)))};
@@ -73,6 +75,7 @@ IntervalSet subtract_one_by_one(IntervalSet set, IntervalSet const& b) {
     }
     set = std::move(left);
   }
+
   return set;
 }
 
@@ -88,6 +91,7 @@ TEST(Intervals, FewAreSubtractedFromManyAndManyFromFew) {
     }
     return set;
   };
+
   for (int i = 0; i < 200; ++i) {
     IntervalSet const few = some(random() % 6, 400), many = some(random() % 600, 3);
     ASSERT_EQ(subtract(few, many), subtract_one_by_one(few, many));

@@ -26,14 +26,17 @@ std::vector<Row> rows_of(std::vector<EventBatch> const& batches) {
     for (uint32_t i = 0; i < batch.size(); ++i) {
       Row row = {batch.start[i], batch.dur[i],         batch.name[i].value,
                  batch.kind[i],  batch.correlation[i], 0};
+
       if (row.kind == EventKind::kStep)
         row.detail = static_cast<uint64_t>(
             std::get<model::DetailColumn<StepDetail>>(batch.details).at(details[i]).index);
       if (row.kind == EventKind::kMemcpy)
         row.detail = std::get<model::DetailColumn<CopyDetail>>(batch.details).at(details[i]).bytes;
+
       rows.push_back(row);
     }
   }
+
   return rows;
 }
 
@@ -73,6 +76,7 @@ class Batches {
   void add(EventBatch& batch, int64_t start) {
     StringId const name{came_++};
     int64_t const dur = below(3);
+
     switch (random_() % 3) {
       case 0:
         return batch.add(EventKind::kStep, start, dur, name, random_() % 9,
@@ -93,6 +97,7 @@ class Batches {
 void expect_like_naive(std::vector<std::vector<EventBatch>> tracks) {
   std::vector<std::vector<Row>> expected;
   for (auto const& batches : tracks) expected.push_back(naive_order(batches));
+
   order_batches(tracks);
   ASSERT_EQ(tracks.size(), expected.size());
   for (size_t track = 0; track < tracks.size(); ++track) {

@@ -1,4 +1,4 @@
-// What several processes of a run say about their files is told once.
+// Stepscope reports a note that several processes of a run have in common once.
 #include "trace/model/derive/shared_notes.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@ namespace stepscope::model {
 namespace {
 
 std::vector<SharedNote> share(
-    std::vector<std::pair<int32_t, std::vector<std::string>>> const& said) {
+    std::vector<std::pair<int32_t, std::vector<std::string>>> const& notes_by_rank) {
   std::vector<ProcessNotes> processes;
-  for (auto const& [rank, notes] : said) processes.push_back({rank, &notes});
+  for (auto const& [rank, notes] : notes_by_rank) processes.push_back({rank, &notes});
   return share_notes(processes);
 }
 

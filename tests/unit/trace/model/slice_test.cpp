@@ -41,6 +41,7 @@ class Made {
     thread_ = builder_.add_track({TrackKind::kThread, "secret thread", 77, -1, {}, 0});
     stream_ = builder_.add_track({TrackKind::kStream, "secret stream", 7, 0, {}, 3});
     builder_.add_device({0, "secret device", 1000, 1, 1});
+
     builder_.info().tool = "secret tool";
     builder_.info().host = "secret host";
     builder_.info().command = "secret command";
@@ -49,6 +50,7 @@ class Made {
     builder_.info().world_size = 4;
     builder_.info().origin_epoch_ns = 5'000;
     builder_.info().facts = {{"cores", "8"}, {"secret key", "secret value"}};
+
     builder_.log().unknown_events = 5;
     builder_.log().notes = {"secret note"};
   }
@@ -105,6 +107,7 @@ TEST(Slice, KeepsWholeWhatTouchesTheWindow) {
   made.host(EventKind::kRange, 199, 300, "over the end");
   made.host(EventKind::kMark, 200, 200, "instant at the end");
   made.host(EventKind::kRange, 200, 210, "after");
+
   Trace const part = slice(made.finish(), {{100, 200}, {100, 200}});
   EXPECT_THAT(names_of(part),
               ElementsAre("over the begin", "instant at the begin", "inside", "over the end"));
@@ -122,6 +125,7 @@ TEST(Slice, KeepsLaunchAndOpTogetherAndWhatEnclosesTheLaunch) {
   made.step(2, 110, 200);
   made.launched(140, 400, 410, "op after the window");
   made.launched(300, 310, 320, "later op");
+
   Trace const part = slice(made.finish(), {{120, 200}, {120, 200}});
   EXPECT_THAT(names_of(part), ElementsAre("step", "layer", "launch", "step", "launch", "late op",
                                           "op after the window"));
@@ -135,6 +139,7 @@ TEST(Slice, LeavesWhatIsKnownOfTheProcessAndDropsTextsThatNothingUses) {
   Made made;
   made.host(EventKind::kRange, 0, 10, "out");
   made.host(EventKind::kRange, 20, 30, "in");
+
   Trace const whole = made.finish();
   Trace const part = slice(whole, {{20, 30}, {20, 30}});
   EXPECT_EQ(part.info().command, whole.info().command);
@@ -151,6 +156,7 @@ TEST(Slice, OfEverythingIsTheTraceItself) {
   made.step(1, 0, 100);
   made.launched(12, 150, 160, "late op");
   made.collective(170, 180, "sum");
+
   Trace const whole = made.finish();
   Trace const part = slice(whole, {{INT64_MIN, INT64_MAX}, {INT64_MIN, INT64_MAX}});
   EXPECT_EQ(names_of(part), names_of(whole));
@@ -181,6 +187,7 @@ TEST(Slice, KeepsWhatEndsTheStreamsIdleTimeAndWhatKeptItsLaunch) {
   made.host(EventKind::kRange, 200, 210, "behind the window");
   made.launched(240, 260, 270, "next");
   made.launched(280, 290, 295, "the one after");
+
   Trace const part = slice(made.finish(), {{0, 100}, {0, 190}, true});
   EXPECT_THAT(names_of(part), ElementsAre("step", "launch", "before the launch",
                                           "ends behind the window", "launch", "of step 1", "next"));
@@ -197,6 +204,7 @@ TEST(Slice, KeepsWhatHidesTheCommunicationThatOutlastsTheWindow) {
                        {{160, 190}, "hides more"},
                        {{210, 220}, "next beside"},
                        {{230, 240}, "one after beside"}});
+
   Trace const part = slice(made.finish(), {{0, 100}, {0, 100}, true});
   EXPECT_THAT(names_of(part), ElementsAre("outlasts the window", "next", "in the window",
                                           "hides some", "hides more", "next beside"));
@@ -225,6 +233,7 @@ TEST(Slice, KeepsWhatWasLiveBeforeAndTheLastCallOfEachDevice) {
   made.memory(MemoryOp::kFree, 60, 9, 16, "last before");
   made.memory(MemoryOp::kAllocate, 150, 4, 24, "inside");
   made.memory(MemoryOp::kAllocate, 250, 5, 32, "after");
+
   Trace const part = slice(made.finish(), {{100, 200}, {110, 200}});
   EXPECT_THAT(names_of(part), ElementsAre("live", "live again", "the same address elsewhere",
                                           "last before", "inside"));
@@ -271,9 +280,11 @@ TEST(WindowOfSteps, BeginsWhereTheDeviceBecameIdleAndEndsWithTheLastOpOfTheSteps
   made.step(3, 200, 300);
   made.launched(210, 270, 290, "of step 3");
   Trace const trace = made.finish();
+
   auto const window = [&](Interval steps) {
     return window_of_steps(trace, {{made.thread(), steps}});
   };
+
   EXPECT_EQ(window({100, 200}).device, (Interval{89, 260}));
   EXPECT_EQ(window({100, 200}).host, (Interval{89, 200}));
   EXPECT_EQ(window({200, 300}).device, (Interval{200, 290}))
@@ -305,6 +316,7 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
   made.host(EventKind::kRange, 10, 20, "secret step 12");
   made.launched(12, 150, 160, "secret kernel", "secret GraphLaunch");
   made.collective(170, 180, "secret collective");
+
   Trace const trace = made.finish();
   Pseudonyms pseudonyms(meaning);
   Trace const anonymous = anonymize(trace, pseudonyms, -4'000);
@@ -314,6 +326,7 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
                                    "mark-1", "phase-1", "input_wait-1", "api-1", "overhead-1",
                                    "step 12", "launch-1 (GraphLaunch)", "kernel-1 (compute)",
                                    "collective-1 (all_reduce)"));
+
   EXPECT_EQ(anonymous.columns().start, trace.columns().start);
   EXPECT_EQ(anonymous.columns().kind, trace.columns().kind);
   EXPECT_EQ(anonymous.columns().link, trace.columns().link);
@@ -326,6 +339,7 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
 
 TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
   TraceBuilder builder;
+
   TrackId const track = builder.add_track({});
   RangeDetail detail;
   detail.category = 7;
@@ -335,6 +349,7 @@ TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
                             detail);
   builder.events(track).add(EventKind::kAnnotatedRange, 10, 10, builder.intern("secret range"), 0,
                             detail);
+
   Pseudonyms pseudonyms(meaning);
   Trace const anonymous = anonymize(std::move(builder).finish(), pseudonyms, 0);
   EXPECT_TRUE(anonymous.info().facts.empty());
@@ -351,6 +366,7 @@ TEST(Anonymize, TheSameTextHasTheSamePseudonymInEveryTrace) {
   first.host(EventKind::kRange, 10, 20, "b");
   second.host(EventKind::kRange, 0, 10, "b");
   second.host(EventKind::kRange, 10, 20, "c");
+
   EXPECT_THAT(names_of(anonymize(first.finish(), pseudonyms, 0)),
               ElementsAre("range-1", "range-2"));
   EXPECT_THAT(names_of(anonymize(second.finish(), pseudonyms, 0)),

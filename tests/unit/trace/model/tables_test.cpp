@@ -28,19 +28,23 @@ Trace kernel_and_launch() {
   TraceBuilder builder;
   builder.info().rank = 3;
   builder.info().process_id = 77;
+
   TrackId const thread =
       builder.add_track({.kind = TrackKind::kThread, .name = "main\n", .id = 12});
   TrackId const stream =
       builder.add_track({.kind = TrackKind::kStream, .name = "stream 7", .id = 7, .device = 1});
+
   builder.events(thread).add(EventKind::kLaunch, 100, 5, builder.intern("cudaLaunchKernel"), 9);
   builder.events(stream).add(EventKind::kKernel, 110, 20, builder.intern("gemm"), 9,
                              KernelDetail{.bytes = 64, .grid_x = 2, .graph = 4});
+
   return std::move(builder).finish();
 }
 
 TEST(Tables, AnEventSaysWhereWhenAndWhat) {
   Trace const trace = kernel_and_launch();
   TableSource const source(trace, 1000);
+
   EXPECT_EQ(cell(source, "kernels", "rank", 1), Cell::of(int64_t{3}));
   EXPECT_EQ(cell(source, "kernels", "process", 1), Cell::of(int64_t{77}));
   EXPECT_EQ(cell(source, "kernels", "start_ns", 1), Cell::of(int64_t{1110}));
@@ -50,12 +54,15 @@ TEST(Tables, AnEventSaysWhereWhenAndWhat) {
   EXPECT_TRUE(cell(source, "kernels", "thread", 1).is_null());
   EXPECT_EQ(cell(source, "kernels", "class", 1), Cell::of(std::string_view("compute")));
   EXPECT_EQ(cell(source, "kernels", "linked_id", 1), Cell::of(int64_t{0}));
+
   EXPECT_EQ(cell(source, "events", "linked_id", 0), Cell::of(int64_t{1}));
   EXPECT_EQ(cell(source, "events", "thread", 0), Cell::of(int64_t{12}));
   EXPECT_TRUE(cell(source, "events", "class", 0).is_null());
+
   EXPECT_EQ(cell(source, "kernels", "bytes", 1), Cell::of(int64_t{64}));
   EXPECT_EQ(cell(source, "kernels", "shared_memory_bytes", 1), Cell::of(int64_t{0}));
   EXPECT_EQ(cell(source, "kernels", "graph_node", 1), Cell::of(int64_t{0}));
+
   EXPECT_FALSE(table_named("kernels").has(trace, 0));
   EXPECT_TRUE(table_named("kernels").has(trace, 1));
 }
@@ -70,6 +77,7 @@ TEST(Tables, WhatACollectiveDoesNotSayIsNull) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track({});
   int64_t time = 0;
+
   auto const add = [&](EventKind kind, CollectiveDetail const& detail) {
     builder.events(thread).add(kind, ++time, 1, builder.intern("c"), 0, detail);
   };
@@ -77,6 +85,7 @@ TEST(Tables, WhatACollectiveDoesNotSayIsNull) {
   add(EventKind::kCollectiveCall,
       {.bytes = 8, .op = CollectiveOp::kAllReduce, .network_wait_ns = 5});
   add(EventKind::kCollective, {.op = CollectiveOp::kBarrier});
+
   Trace const trace = std::move(builder).finish();
   TableSource const source(trace, 0);
   auto const of = [&](uint32_t row) {
@@ -86,6 +95,7 @@ TEST(Tables, WhatACollectiveDoesNotSayIsNull) {
       texts.push_back(to_text(cell(source, "collectives", column, row)));
     return texts;
   };
+
   EXPECT_EQ(of(0), (std::vector<std::string>{"", "", "", "", ""}));
   EXPECT_EQ(of(1), (std::vector<std::string>{"8", "0", "0", "5", to_string(CallLaunch::kBefore)}));
   EXPECT_EQ(of(2), (std::vector<std::string>{"0", "", "", "", ""}));
@@ -95,6 +105,7 @@ TEST(Tables, TheSequence0IsANumberOnlyWhereItsCommunicatorCounts) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track({});
   int64_t time = 0;
+
   auto const add = [&](uint64_t communicator, uint64_t sequence, CollectiveOp op) {
     builder.events(thread).add(
         EventKind::kCollective, ++time, 1, builder.intern("c"), 0,
@@ -105,11 +116,14 @@ TEST(Tables, TheSequence0IsANumberOnlyWhereItsCommunicatorCounts) {
   add(7, 0, CollectiveOp::kSend);  // messages have other numbers, or none
   add(8, 0, CollectiveOp::kAllReduce);
   add(0, 0, CollectiveOp::kAllReduce);
+
   Trace const trace = std::move(builder).finish();
   TableSource const source(trace, 0);
+
   std::vector<std::string> sequences;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     sequences.push_back(to_text(cell(source, "collectives", "sequence", row)));
+
   EXPECT_EQ(sequences, (std::vector<std::string>{"0", "1", "", "", ""}));
 }
 
@@ -117,6 +131,7 @@ TEST(Tables, ReservedMemoryIsNullWhereMoreIsAllocated) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track({});
   int64_t time = 0;
+
   auto const add = [&](uint64_t allocated, uint64_t reserved) {
     builder.events(thread).add(
         EventKind::kMemory, ++time, 1, builder.intern("m"), 0,
@@ -125,6 +140,7 @@ TEST(Tables, ReservedMemoryIsNullWhereMoreIsAllocated) {
   add(64, 0);
   add(64, 128);
   add(0, 0);
+
   Trace const trace = std::move(builder).finish();
   TableSource const source(trace, 0);
   EXPECT_TRUE(cell(source, "allocations", "reserved_bytes", 0).is_null());

@@ -31,9 +31,11 @@ TEST(TraceBuilder, SortsByStartThenLongerFirstThenAsTheyCame) {
   events.add(EventKind::kRange, 10, 1, builder.intern("short"));
   events.add(EventKind::kRange, 10, 9, builder.intern("long"));
   events.add(EventKind::kRange, 10, 1, builder.intern("short again"));
+
   Trace const trace = std::move(builder).finish();
   std::vector<std::string> names;
   for (uint32_t row = 0; row < trace.event_count(); ++row) names.emplace_back(trace.name(row));
+
   EXPECT_THAT(names, testing::ElementsAre("long", "short", "short again", "late"));
   EXPECT_THAT(trace.columns().depth, testing::ElementsAre(0, 1, 2, 0));
   EXPECT_EQ(trace.time_range(), (std::pair<int64_t, int64_t>{10, 25}));
@@ -50,10 +52,12 @@ TEST(TraceBuilder, TouchingRangesDoNotNest) {
 TEST(TraceBuilder, DetailsStayWithTheirEventsThroughSorting) {
   TraceBuilder builder;
   EventBatch& events = builder.events(builder.add_track(thread_track()));
+
   std::mt19937 random(1);
   std::vector<int64_t> times(200);
   for (size_t i = 0; i < times.size(); ++i) times[i] = static_cast<int64_t>(i);
   std::shuffle(times.begin(), times.end(), random);
+
   for (int64_t const time : times) {
     if (time % 3 == 0)
       events.add(EventKind::kSync, time, 1, StringId{0}, 0,
@@ -61,6 +65,7 @@ TEST(TraceBuilder, DetailsStayWithTheirEventsThroughSorting) {
     if (time % 3 == 1) events.add(EventKind::kStep, time, 1, StringId{0}, 0, StepDetail{time});
     if (time % 3 == 2) events.add(EventKind::kRange, time, 1, StringId{0});
   }
+
   Trace const trace = std::move(builder).finish();
   ASSERT_EQ(trace.event_count(), 200U);
   for (uint32_t row = 0; row < 200; ++row) {
@@ -89,6 +94,7 @@ TEST(TraceBuilder, AppendedBatchesGiveTheSameTraceAsOneBatch) {
     builder.append(stream, std::move(batch));
     return std::move(builder).finish();
   };
+
   Trace const whole = build(false), parts = build(true);
   EXPECT_EQ(starts(whole), starts(parts));
   EXPECT_EQ(whole.columns().correlation, parts.columns().correlation);
@@ -105,6 +111,7 @@ TEST(TraceBuilder, LinksLaunchesWithTheirOpsBothWays) {
   builder.events(stream).add(EventKind::kKernel, 20, 5, builder.intern("first node"), 9,
                              KernelDetail{});
   builder.events(thread).add(EventKind::kLaunch, 10, 2, builder.intern("graph launch"), 9);
+
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.columns().link[0].value, 1U);  // the launch → its first op
   EXPECT_EQ(trace.columns().link[1].value, 0U);
@@ -124,8 +131,10 @@ TEST(TraceBuilder, IdsThatBeganAgainLinkOpsWithTheLastLaunchBeforeThem) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track()),
                 stream = builder.add_track(stream_track());
+
   for (int64_t const time : {100, 0, 200})
     launch_and_run(builder.events(thread), builder.events(stream), time);
+
   Trace const trace = std::move(builder).finish();
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(trace.columns().link[3 + i].value, i);
   EXPECT_EQ(trace.log().doubled_launches, 2U);
@@ -157,6 +166,7 @@ TEST(TraceBuilder, CountsWhatDoesNotMatch) {
                              KernelDetail{});  // no launch
   builder.events(stream).add(EventKind::kKernel, 60, 5, StringId{0}, 0,
                              KernelDetail{});  // does not claim one
+
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.log().unmatched_launches, 1U);
   EXPECT_EQ(trace.log().unmatched_ops, 1U);
@@ -167,12 +177,14 @@ TEST(TraceBuilder, CountsOpsThatOverlapOnOneStream) {
   TraceBuilder builder;
   TrackId const stream = builder.add_track(stream_track()),
                 other = builder.add_track(stream_track());
+
   builder.events(stream).add(EventKind::kKernel, 0, 10, StringId{0}, 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 2, 3, StringId{0}, 0, KernelDetail{});
   builder.events(stream).add(EventKind::kKernel, 9, 3, StringId{0}, 0,
                              KernelDetail{});  // still within the first
   builder.events(stream).add(EventKind::kKernel, 12, 3, StringId{0}, 0, KernelDetail{});
   builder.events(other).add(EventKind::kKernel, 0, 50, StringId{0}, 0, KernelDetail{});
+
   EXPECT_EQ(std::move(builder).finish().log().overlapping_slices, 2U);
 }
 
@@ -191,11 +203,13 @@ TEST(TraceBuilder, CountsOpsThatOverlapOnAThreadThatHoldsOps) {
 TEST(TraceBuilder, RepairsDamagedDurations) {
   TraceBuilder builder;
   EventBatch& events = builder.events(builder.add_track(thread_track()));
+
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   events.add(EventKind::kRange, 5, -3, StringId{0});
   events.add(EventKind::kRange, 10, kMax, StringId{0});
   events.add(EventKind::kRange, kMax, 1, StringId{0});
   events.add(EventKind::kRange, -kMax, kMax, StringId{0});
+
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.log().negative_durations, 1U);
   EXPECT_EQ(trace.log().impossible_times, 3U);
@@ -219,11 +233,13 @@ TEST(TraceBuilder, KeepsTrackIdsAndCountsTheirLosses) {
   TraceBuilder builder;
   TrackId const first = builder.add_track(stream_track()),
                 second = builder.add_track(thread_track());
+
   Track lossy = thread_track();
   lossy.name = "renamed";
   lossy.dropped = 17;
   builder.update_track(second, lossy);
   builder.events(second).add(EventKind::kMark, 1, 0, StringId{0});
+
   Trace const trace = std::move(builder).finish();
   EXPECT_EQ(trace.tracks()[1].name, "renamed");
   EXPECT_EQ(trace.log().dropped, 17U);

@@ -14,7 +14,7 @@
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "tests/support/sanitized.h"
-#include "tests/unit/trace/synth/made_run.h"
+#include "tests/unit/trace/synth/synthetic_run.h"
 #include "trace/synth/process/fault_kinds.h"
 
 namespace stepscope::synth {
@@ -41,11 +41,11 @@ std::vector<FaultyJob> all_jobs() {
   return jobs;
 }
 
-MadeRun run_with(FaultyJob const& job, int64_t steps, uint64_t seed = 1) {
+SyntheticRun run_with(FaultyJob const& job, int64_t steps, uint64_t seed = 1) {
   return {job.pattern, std::max(2, job.kind.fewest_ranks), std::string(job.kind.name), steps, seed};
 }
 
-int64_t cost_of(MadeRun const& run) {
+int64_t cost_of(SyntheticRun const& run) {
   return run.truth.at("fault").at("cost_ns_per_step").get<int64_t>();
 }
 
@@ -57,9 +57,11 @@ TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
   FaultType const type = GetParam().kind.type;
   if (type == FaultType::kLostRecords || type == FaultType::kMissingRanks)
     GTEST_SKIP() << "the trace lacks what the truth knows";
-  MadeRun const made = run_with(GetParam(), kFaultySteps);
+
+  SyntheticRun const made = run_with(GetParam(), kFaultySteps);
   analyzer::Analysis const analysis = analyzer::analyze(made.open());
   ASSERT_EQ(analysis.steps.size(), made.truth.at("steps").size());
+
   for (analyzer::StepStats const& step : analysis.steps) {
     json const found = time_of(step.window, step.time);
     EXPECT_EQ(found, same_members(step_of(made.truth, step.ref.rank_index, step.step), found))
@@ -68,18 +70,21 @@ TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
 }
 
 TEST_P(EveryFault, IsNamedInTheTruthWithItsCost) {
-  MadeRun const made = run_with(GetParam(), 12);
+  SyntheticRun const made = run_with(GetParam(), 12);
   json const& fault = made.truth.at("fault");
   EXPECT_EQ(fault.at("name"), GetParam().kind.name);
   EXPECT_TRUE(made.truth.at("straggler").is_null());
   EXPECT_TRUE(made.truth.at("events_per_rank").is_null());
+
   if (GetParam().kind.type == FaultType::kNone) {
     EXPECT_TRUE(fault.at("expected_finding").is_null());
     EXPECT_TRUE(fault.at("cost_ns_per_step").is_null());
     return;
   }
+
   EXPECT_FALSE(fault.at("expected_finding").get<std::string>().empty());
   EXPECT_EQ(fault.at("cost_ns_per_step").is_number(), GetParam().kind.has_cost);
+
   if (!GetParam().kind.has_cost) return;
   EXPECT_EQ(cost_of(made),
             fault.at("step_ns").get<int64_t>() - fault.at("step_ns_without").get<int64_t>());
@@ -91,7 +96,7 @@ TEST_P(EveryFault, IsMadeAtBothEndsOfItsRange) {
   for (double const amount : {kind.least, kind.most}) {
     std::string const fault =
         kind.unit.empty() ? std::string(kind.name) : fmt::format("{}={}", kind.name, amount);
-    MadeRun const made(GetParam().pattern, std::max(2, kind.fewest_ranks), fault, 2);
+    SyntheticRun const made(GetParam().pattern, std::max(2, kind.fewest_ranks), fault, 2);
     EXPECT_EQ(made.summary.steps, 2) << fault;
     EXPECT_EQ(made.truth.at("fault").at("amount"), kind.unit.empty() ? 0 : amount) << fault;
   }
@@ -99,8 +104,8 @@ TEST_P(EveryFault, IsMadeAtBothEndsOfItsRange) {
 
 TEST_P(EveryFault, GivesTheSameBytesTwice) {
   int const steps = support::kSanitized ? 2 : 4;
-  MadeRun const first = run_with(GetParam(), steps, 7);
-  MadeRun const second = run_with(GetParam(), steps, 7);
+  SyntheticRun const first = run_with(GetParam(), steps, 7);
+  SyntheticRun const second = run_with(GetParam(), steps, 7);
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"})
     EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name)))
         << name;
@@ -114,9 +119,10 @@ INSTANTIATE_TEST_SUITE_P(Synth, EveryFault, testing::ValuesIn(all_jobs()), [](au
 
 TEST(SynthHealthy, NoStepLosesATwentieth) {
   for (char const* const pattern : {"dp", "moe"}) {
-    MadeRun const made(pattern, 4, "none", 10);
+    SyntheticRun const made(pattern, 4, "none", 10);
     for (json const& line : made.truth.at("steps")) {
       if (line.at("step") == 0) continue;
+
       double const whole = static_cast<double>(line.at("end_ns").get<int64_t>() -
                                                line.at("begin_ns").get<int64_t>());
       double const compute = line.at("compute_ns").get<double>();
@@ -126,9 +132,10 @@ TEST(SynthHealthy, NoStepLosesATwentieth) {
 }
 
 TEST(SynthHealthy, LaunchesAreAheadOfTheDevice) {
-  MadeRun const made("dp", 2, "none", 6);
+  SyntheticRun const made("dp", 2, "none", 6);
   model::Run const run = made.open();
   model::Trace const& trace = run.ranks[0].trace;
+
   size_t queued = 0, kernels = 0;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.kind(row) != model::EventKind::kKernel) continue;
@@ -136,29 +143,32 @@ TEST(SynthHealthy, LaunchesAreAheadOfTheDevice) {
     ++kernels;
     queued += trace.start(row) - trace.end(trace.columns().link[row].value) > kQueuedNs ? 1 : 0;
   }
+
   EXPECT_GT(static_cast<double>(queued), 0.9 * static_cast<double>(kernels));
 }
 
 TEST(SynthFaultCost, IsTheTimeByWhichABatchIsLate) {
-  EXPECT_NEAR(static_cast<double>(cost_of(MadeRun("dp", 2, "input=6", 20))), 6 * kMs, 0.2 * kMs);
-  EXPECT_NEAR(static_cast<double>(cost_of(MadeRun("moe", 2, "input=2", 20))), 2 * kMs, 0.1 * kMs);
+  EXPECT_NEAR(static_cast<double>(cost_of(SyntheticRun("dp", 2, "input=6", 20))), 6 * kMs,
+              0.2 * kMs);
+  EXPECT_NEAR(static_cast<double>(cost_of(SyntheticRun("moe", 2, "input=2", 20))), 2 * kMs,
+              0.1 * kMs);
 }
 
 TEST(SynthFaultCost, OfACheckpointIsSpreadOverAllSteps) {
   // Steps 9 and 19 of the 20 that follow the first.
-  EXPECT_NEAR(static_cast<double>(cost_of(MadeRun("dp", 2, "outliers=50", 21))), 2 * 50 * kMs / 20,
-              0.4 * kMs);
+  EXPECT_NEAR(static_cast<double>(cost_of(SyntheticRun("dp", 2, "outliers=50", 21))),
+              2 * 50 * kMs / 20, 0.4 * kMs);
 }
 
 TEST(SynthFaultCost, OfSlowKernelsIsTheTimeThatTheyTakeMore) {
-  MadeRun const made("dp", 2, "straggler=1.5", 20);
+  SyntheticRun const made("dp", 2, "straggler=1.5", 20);
   double const compute =
       step_of(made.truth, 1 - made.truth.at("fault").at("rank").get<int64_t>(), 5).at("compute_ns");
   EXPECT_NEAR(static_cast<double>(cost_of(made)), compute * 0.5, compute * 0.02);
 }
 
 TEST(SynthFaultCost, OfAHealthyPipelineIsItsBubble) {
-  MadeRun const made("pipeline", 4, "none", 10);
+  SyntheticRun const made("pipeline", 4, "none", 10);
   EXPECT_EQ(made.truth.at("fault").at("expected_finding"), "pipeline-bubble");
   // Three of the eleven times in which a stage has a micro-batch, and what the messages take.
   double const share =
@@ -167,14 +177,14 @@ TEST(SynthFaultCost, OfAHealthyPipelineIsItsBubble) {
 }
 
 TEST(SynthFaultRank, IsTheOneThatIsSlow) {
-  MadeRun const made("dp", 4, "straggler=1.5", 6);
+  SyntheticRun const made("dp", 4, "straggler=1.5", 6);
   int64_t const slow = made.truth.at("fault").at("rank");
   for (json const& line : made.truth.at("steps"))
     EXPECT_EQ(line.at("straggler"), line.at("rank") == slow) << line;
 }
 
 TEST(SynthFaultRank, OfUnequalWorkChangesFromStepToStep) {
-  MadeRun const made("dp", 4, "imbalance=1.5", 20);
+  SyntheticRun const made("dp", 4, "imbalance=1.5", 20);
   std::set<int64_t> slow;
   for (json const& line : made.truth.at("steps"))
     if (line.at("straggler") == true) slow.insert(line.at("rank").get<int64_t>());
@@ -183,8 +193,8 @@ TEST(SynthFaultRank, OfUnequalWorkChangesFromStepToStep) {
 }
 
 TEST(SynthFaultMemory, OfATunedJobIsReused) {
-  MadeRun const made("dp", 2, "none", 10);
-  MadeRun const longer("dp", 2, "none", 20);
+  SyntheticRun const made("dp", 2, "none", 10);
+  SyntheticRun const longer("dp", 2, "none", 20);
   analyzer::Analysis const few = analyzer::analyze(made.open()),
                            many = analyzer::analyze(longer.open());
   EXPECT_EQ(few.devices[0].memory.peak_reserved_bytes, many.devices[0].memory.peak_reserved_bytes);
@@ -192,7 +202,7 @@ TEST(SynthFaultMemory, OfATunedJobIsReused) {
 
 TEST(SynthFaultMemory, OfAFragmentedOneIsReservedAnewInEveryStep) {
   auto const reserved = [](char const* fault) {
-    return *analyzer::analyze(MadeRun("dp", 1, fault, 20).open())
+    return *analyzer::analyze(SyntheticRun("dp", 1, fault, 20).open())
                 .devices[0]
                 .memory.peak_reserved_bytes;
   };
@@ -201,9 +211,9 @@ TEST(SynthFaultMemory, OfAFragmentedOneIsReservedAnewInEveryStep) {
 }
 
 TEST(SynthFaultRecords, ThatAreLostAreCounted) {
-  MadeRun const made("dp", 2, "lost-records=40", 10);
-  MadeRun const whole("dp", 2, "none", 10);
-  auto const launches = [](MadeRun const& run) {
+  SyntheticRun const made("dp", 2, "lost-records=40", 10);
+  SyntheticRun const whole("dp", 2, "none", 10);
+  auto const launches = [](SyntheticRun const& run) {
     return run.truth.at("devices")[0].at("launches").get<int64_t>();
   };
   uint64_t const dropped = made.open().ranks[0].trace.log().dropped;
@@ -259,11 +269,13 @@ TEST(SynthFaultNames, AreRefusedWhereAJobCannotHaveThem) {
     auto const made = make_run(options, folder.path());
     return made ? std::string() : made.error().message;
   };
+
   EXPECT_THAT(error("pipeline", 4, "small-buckets"), testing::HasSubstr("use --pattern dp"));
   EXPECT_THAT(error("dp", 4, "slow-pair"), testing::HasSubstr("use --pattern pipeline"));
   EXPECT_THAT(error("pipeline", 4, "slow-link"), testing::HasSubstr("use --pattern dp or moe"));
   EXPECT_THAT(error("moe", 9, "slow-group"), testing::HasSubstr("groups of 4"));
   EXPECT_THAT(error("dp", 1, "straggler"), testing::HasSubstr("use --ranks 2"));
+
   EXPECT_FALSE(std::filesystem::exists(folder.file("rank-0.stepscope")));
 }
 

@@ -18,10 +18,12 @@ std::vector<Row> read_csv(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path;
   std::string const text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+
   std::vector<Row> rows;
   Row row;
   std::string field;
   bool quoted = false;
+
   for (size_t i = 0; i < text.size(); ++i) {
     char const c = text[i];
     if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
@@ -38,6 +40,7 @@ std::vector<Row> read_csv(std::string const& path) {
       field += c;
     }
   }
+
   EXPECT_FALSE(quoted);
   EXPECT_TRUE(field.empty() && row.empty());
   return rows;
@@ -53,14 +56,17 @@ class CsvExport : public Exported {};
 TEST_F(CsvExport, EveryTableIsAFileWithEveryCell) {
   model::Run const run = support::random_ranks({.seed = 2, .ranks = 3});
   ASSERT_TRUE(write(run, open_csv(path("tables"))));
+
   std::vector<model::TableSource> sources;
   for (model::RankTrace const& rank : run.ranks) sources.emplace_back(rank.trace, rank.offset_ns);
+
   for (model::TraceTable const& table : model::trace_tables()) {
     auto const rows = read_csv(path("tables/" + std::string(table.name) + ".csv"));
     ASSERT_FALSE(rows.empty());
     size_t next = 1;
     for (size_t i = 0; i < table.columns.size(); ++i)
       EXPECT_EQ(rows[0].at(i), table.columns[i].name);
+
     for (model::TableSource const& source : sources)
       for (uint32_t row = 0; row < table.row_count(source.trace()); ++row) {
         if (!table.has(source.trace(), row)) continue;
@@ -72,6 +78,7 @@ TEST_F(CsvExport, EveryTableIsAFileWithEveryCell) {
               << table.name << "." << table.columns[i].name;
         ++next;
       }
+
     EXPECT_EQ(next, rows.size()) << table.name;
   }
 }
@@ -79,16 +86,20 @@ TEST_F(CsvExport, EveryTableIsAFileWithEveryCell) {
 TEST_F(CsvExport, AFileHoldsTheEvents) {
   model::Run const run = support::random_ranks({.seed = 3, .ranks = 2});
   ASSERT_TRUE(write(run, open_csv(path("events.csv"))));
+
   size_t events = 0;
   int64_t sum = 0, expected = 0;
   for (model::RankTrace const& rank : run.ranks)
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row, ++events)
       expected += rank.trace.end(row) + rank.offset_ns;
+
   auto const rows = read_csv(path("events.csv"));
   EXPECT_EQ(rows.size(), events + 1);
+
   auto const end =
       static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "end_ns") - rows[0].begin());
   for (size_t i = 1; i < rows.size(); ++i) sum += std::stoll(rows[i].at(end));
+
   EXPECT_EQ(sum, expected);
   EXPECT_EQ(there(), std::vector<std::string>{"events.csv"});
 }
@@ -96,9 +107,11 @@ TEST_F(CsvExport, AFileHoldsTheEvents) {
 TEST_F(CsvExport, NoNameIsAFormula) {
   model::Run const run = support::random_ranks({.seed = 4, .ranks = 1, .events_per_track = 100});
   ASSERT_TRUE(write(run, open_csv(path("events.csv"))));
+
   auto const rows = read_csv(path("events.csv"));
   auto const name =
       static_cast<size_t>(std::find(rows[0].begin(), rows[0].end(), "name") - rows[0].begin());
+
   int guarded = 0;
   for (auto const& row : rows) {
     EXPECT_TRUE(row[name].empty() ||
@@ -106,6 +119,7 @@ TEST_F(CsvExport, NoNameIsAFormula) {
         << row[name];
     guarded += row[name].starts_with("'=") ? 1 : 0;
   }
+
   EXPECT_GT(guarded, 0);
 }
 
@@ -125,12 +139,15 @@ TEST_F(CsvExport, NothingThatIsThereIsLost) {
   std::ofstream(path("full/precious")) << "x";
   std::ofstream(path("full/kernels.csv")) << "old";
   std::ofstream(path("file")) << "x";
+
   EXPECT_FALSE(open_csv(path("file")));
   EXPECT_TRUE(open_csv(path("no/such/folder/tables")))
       << "folders are made, and taken back when nothing is finished";
   EXPECT_FALSE(open_csv(path("no/such/folder/events.csv")));
+
   model::Run const run = support::random_ranks({.ranks = 1});
   ASSERT_TRUE(write(run, open_csv(path("full"))));
+
   EXPECT_TRUE(std::filesystem::exists(path("full/precious")));
   EXPECT_GT(read_csv(path("full/kernels.csv")).size(), 1U);
   EXPECT_EQ(there(), (std::vector<std::string>{"file", "full"}));

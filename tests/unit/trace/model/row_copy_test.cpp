@@ -25,6 +25,7 @@ EventBatch numbered_rows(size_t count, uint64_t seed) {
         batch.add(EventKind::kRange, number, number + 1, name, i);
     }
   }
+
   return batch;
 }
 
@@ -36,6 +37,7 @@ TEST(KeepRows, copies_those_that_are_wanted_with_their_details) {
     std::vector<bool> wanted(all.size());
     for (size_t row = 0; row < all.size(); ++row)
       wanted[row] = row > 0 && random() % (seed + 1) > 2 ? wanted[row - 1] : random() % 2 == 0;
+
     EventBatch const kept = keep_rows(all, [&](size_t row) { return wanted[row]; });
     std::vector<uint32_t> const own_details = kept.detail_rows();
     size_t next = 0;
@@ -47,6 +49,7 @@ TEST(KeepRows, copies_those_that_are_wanted_with_their_details) {
       EXPECT_EQ(kept.name[next], all.name[row]);
       EXPECT_EQ(kept.kind[next], all.kind[row]);
       EXPECT_EQ(kept.correlation[next], all.correlation[row]);
+
       if (kept.kind[next] == EventKind::kStep) {
         EXPECT_EQ(std::get<DetailColumn<StepDetail>>(kept.details)[own_details[next]].index,
                   static_cast<int64_t>(row));
@@ -56,6 +59,7 @@ TEST(KeepRows, copies_those_that_are_wanted_with_their_details) {
       }
       ++next;
     }
+
     EXPECT_EQ(kept.size(), next);
   }
 }

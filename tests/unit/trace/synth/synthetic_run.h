@@ -21,12 +21,12 @@ using workloads::testing::read_bytes;
 using workloads::testing::TemporaryFolder;
 
 /// A run in a folder of its own.
-struct MadeRun {
+struct SyntheticRun {
   TemporaryFolder folder;
   SynthSummary summary;
   json truth;
 
-  MadeRun(std::string_view pattern, int32_t ranks, uint64_t events, uint64_t seed = 1) {
+  SyntheticRun(std::string_view pattern, int32_t ranks, uint64_t events, uint64_t seed = 1) {
     SynthOptions options;
     options.pattern = find_pattern(pattern);
     options.ranks = ranks;
@@ -35,16 +35,18 @@ struct MadeRun {
     make(options);
   }
   /// A job of one fault, as the command line takes it.
-  MadeRun(std::string_view pattern, int32_t ranks, std::string const& fault, int64_t steps,
-          uint64_t seed = 1) {
+  SyntheticRun(std::string_view pattern, int32_t ranks, std::string const& fault, int64_t steps,
+               uint64_t seed = 1) {
     SynthOptions options;
     options.pattern = find_pattern(pattern);
     options.ranks = ranks;
     options.steps = steps;
     options.seed = seed;
+
     auto const parsed = parse_fault(fault);
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
     if (parsed) options.fault = *parsed;
+
     make(options);
   }
   [[nodiscard]] model::Run open() const {
@@ -67,9 +69,11 @@ inline json time_of(model::Interval window, analyzer::TimeSplit const& time) {
   json idle = json::object();
   for (size_t cause = 0; cause < kIdleCauseCount; ++cause)
     idle[to_string(static_cast<IdleCause>(cause))] = 0;
+
   for (size_t cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
     if (time.idle_by_cause[cause] != 0)
       idle[to_string(static_cast<analyzer::IdleCause>(cause))] = time.idle_by_cause[cause];
+
   return {{"begin_ns", window.begin},
           {"end_ns", window.end},
           {"busy_ns", time.busy_ns},

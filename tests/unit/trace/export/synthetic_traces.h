@@ -1,5 +1,5 @@
-// Small made traces that have one of everything that exports write, and what is odd: overlaps,
-// touching ends, equal times, names that are no text.
+// Small synthetic traces with one event of each kind that exports write, and the odd cases:
+// overlaps, touching ends, equal times, names that are no text.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stepscope::exporting::testing {
 
 /// Ranks of one run: the same process id on both hosts, one collective of both, clocks that begin 1
 /// s apart.
-model::Trace made_trace(int32_t rank);
+model::Trace synthetic_trace(int32_t rank);
 
 /// Writes these runs' processes; fails the test when that fails.
 void write(ExportFormat const& format, std::string const& path,

@@ -1,4 +1,4 @@
-// What is said of rows that are written where they stay is what looking at each of them says.
+// The checks of rows that are written in place agree with a look at each row.
 #include "trace/model/build/column_spans.h"
 
 #include <limits>
@@ -28,6 +28,7 @@ TEST(RowSpans, RowsAreInOrderWhereEachMayFollowTheOneBefore) {
                     kMost = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> const hostile = {kLeast, kLeast + 1, -kMaxTime - 1, -kMaxTime,    -1,
                                         0,      1,          kMaxTime,      kMaxTime + 1, kMost};
+
   int in_order = 0, not_in_order = 0;
   for (int round = 0; round < 4000; ++round) {
     std::vector<int64_t> start, dur;
@@ -38,14 +39,17 @@ TEST(RowSpans, RowsAreInOrderWhereEachMayFollowTheOneBefore) {
                         ? dur.back()
                         : static_cast<int64_t>(random() % 5));
     }
+
     if (!start.empty() && round % 3 == 0)
       start[random() % start.size()] = hostile[random() % hostile.size()];
     if (!start.empty() && round % 5 == 0)
       dur[random() % dur.size()] = hostile[random() % hostile.size()];
+
     bool const expected = are_in_order_one_by_one(start, dur);
     EXPECT_EQ(are_in_order(start, dur), expected) << round;
     ++(expected ? in_order : not_in_order);
   }
+
   EXPECT_GT(in_order, 100);
   EXPECT_GT(not_in_order, 100);
 }
@@ -54,6 +58,7 @@ TEST(RowSpans, TablesThatAreNotWantedHaveOneRowForAll) {
   TraceBuilder builder;
   TrackId const track = builder.add_track({.kind = TrackKind::kStream, .device = 0});
   RowSpans const rows = builder.make_rows(std::vector<uint32_t>{4});
+
   std::vector<EventKind> const kinds = {EventKind::kKernel, EventKind::kMemcpy, EventKind::kKernel,
                                         EventKind::kMemcpy};
   for (size_t i = 0; i < kinds.size(); ++i) {
@@ -63,10 +68,12 @@ TEST(RowSpans, TablesThatAreNotWantedHaveOneRowForAll) {
     rows.kind[i] = kinds[i];
     rows.correlation[i] = 0;
   }
+
   DetailTables& details = builder.make_details(
       count_details(rows.kind), uint32_t{1} << static_cast<int>(DetailTable::kCopies));
   std::get<DetailColumn<CopyDetail>>(details) = {CopyDetail{.bytes = 5}, CopyDetail{.bytes = 7}};
   Trace const trace = std::move(builder).finish_rows();
+
   EXPECT_EQ(trace.details<KernelDetail>().size(), 1U);
   EXPECT_EQ(trace.detail<KernelDetail>(2).bytes, 0U);
   EXPECT_EQ(trace.detail<CopyDetail>(1).bytes, 5U);

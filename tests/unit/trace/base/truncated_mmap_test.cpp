@@ -65,6 +65,7 @@ TEST_F(CutFiles, AreFoundWhileOtherFilesComeAndGo) {
           if (count(file, 'x') == kBytes) ++whole[i];
         }
       });
+
     for (int i = 0; i < 50; ++i) {
       MappedFile const file = mapped("cut");
       std::filesystem::resize_file(path("cut"), 0);
@@ -72,6 +73,7 @@ TEST_F(CutFiles, AreFoundWhileOtherFilesComeAndGo) {
       EXPECT_TRUE(file.is_cut());
     }
   }
+
   EXPECT_GT(whole[0] + whole[1], 0U);
 }
 

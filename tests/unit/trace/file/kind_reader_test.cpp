@@ -1,5 +1,5 @@
-// Rows of a few kinds with their launches, read alone, are those that the whole trace has: of
-// random files, of damaged ones, and with the links that they have there.
+// Rows of a few kinds with their launches, read alone, are those of the whole trace, and their
+// links lead to the same rows. The files are random, and some are damaged.
 #include "trace/file/kind_reader.h"
 
 #include <algorithm>
@@ -39,25 +39,30 @@ std::string made_file(uint64_t seed, FileOptions const& options) {
   std::mt19937_64 random(seed);
   auto writer = TraceWriter::create(file.path());
   EXPECT_TRUE(writer);
+
   std::vector<std::string_view> const texts = {"launch", "kernel", "ncclDevKernel_AllReduce",
                                                "step"};
   EXPECT_TRUE(writer->write_strings(1, texts));
   EXPECT_TRUE(writer->write_description({.tool = "t", .rank = 1}, {}, {}));
+
   std::vector<model::Track> tracks(
       4, model::Track{.kind = model::TrackKind::kThread, .name = "thread"});
   for (size_t t = 1; t < tracks.size(); t += 2)
     tracks[t] = {.kind = model::TrackKind::kStream, .name = "stream", .device = 0};
   EXPECT_TRUE(writer->write_tracks(model::TrackId{0}, tracks));
+
   std::vector<int64_t> now(tracks.size(), 0);
   for (size_t block = 0; block < 20; ++block) {
     size_t const track = random() % tracks.size();
     model::EventBatch batch;
     size_t const rows = random() % 40;
+
     for (size_t row = 0; row < rows; ++row) {
       auto kind = static_cast<EventKind>(random() % model::kKindCount);
       bool const fits = options.is_mixed || may_be_on_a_stream(kind) == (track % 2 == 1);
       if (!fits || (kind == EventKind::kCollectiveCall && !options.has_calls))
         kind = track % 2 == 1 ? EventKind::kKernel : EventKind::kLaunch;
+
       int64_t const start =
           now[track] + (options.is_mixed ? static_cast<int64_t>(random() % 1000) : 0);
       add_random(batch, kind, start, static_cast<int64_t>(random() % 300),
@@ -65,10 +70,12 @@ std::string made_file(uint64_t seed, FileOptions const& options) {
                  random() % options.ids * options.factor, random);
       now[track] += static_cast<int64_t>(random() % 200);
     }
+
     if (!batch.empty()) {
       EXPECT_TRUE(writer->write_events(model::TrackId{static_cast<uint32_t>(track)}, batch));
     }
   }
+
   EXPECT_TRUE(writer->finish());
   std::stringstream content;
   content << std::ifstream(file.path(), std::ios::binary).rdbuf();
@@ -91,14 +98,17 @@ std::vector<uint32_t> wanted_rows(model::Trace const& trace, uint64_t kinds) {
   auto const is_wanted = [&](uint32_t row) {
     return (kinds >> static_cast<int>(trace.kind(row)) & 1) != 0;
   };
+
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (is_wanted(row) && model::is_device_op(trace.kind(row)) && columns.correlation[row] != 0)
       launched.insert(columns.correlation[row]);
+
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (is_wanted(row) ||
         (trace.kind(row) == EventKind::kLaunch && launched.contains(columns.correlation[row])))
       rows.push_back(row);
+
   return rows;
 }
 
@@ -110,24 +120,29 @@ bool expect_same_kinds(std::string const& bytes, uint64_t kinds) {
   if (!few) return false;
   auto const whole = file->read();
   EXPECT_TRUE(whole);
+
   std::vector<uint32_t> const wanted = wanted_rows(*whole, kinds);
   std::vector<std::string> const all = plain_rows(*whole), found = plain_rows(*few);
   EXPECT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
     EXPECT_EQ(found[i], all[wanted[i]]);
+
     if (!model::is_device_op(few->kind(static_cast<uint32_t>(i)))) continue;
     model::EventId const link = whole->columns().link[wanted[i]];
     auto const place = std::lower_bound(wanted.begin(), wanted.end(), link.value);
     model::EventId const expected =
         link.valid() ? model::EventId{static_cast<uint32_t>(place - wanted.begin())} : link;
+
     EXPECT_EQ(few->columns().link[i], expected);
   }
+
   model::complete_outline(*few, *whole);
   EXPECT_EQ(few->whole_event_count(), whole->event_count());
   EXPECT_EQ(few->time_range(), whole->time_range());
   EXPECT_EQ(few->log().unmatched_launches, whole->log().unmatched_launches);
   EXPECT_EQ(few->log().notes, whole->log().notes);
   EXPECT_EQ(few->tracks().size(), whole->tracks().size());
+
   return true;
 }
 
@@ -156,6 +171,7 @@ TEST(RowsOfKinds, AreNotReadAloneWhereCallsBecomeTheirKernels) {
 
 TEST(RowsOfKinds, OfDamagedFilesAreAllThereOrNone) {
   std::string const whole = made_file(3, {});
+
   int read = 0, refused = 0;
   for (size_t at = kFileHeaderSize; at < whole.size(); at += 61) {
     std::string damaged = whole;
@@ -163,6 +179,7 @@ TEST(RowsOfKinds, OfDamagedFilesAreAllThereOrNone) {
     ++(expect_same_kinds(damaged, kMarks) ? read : refused);
     expect_same_kinds(whole.substr(0, at), kMarks);
   }
+
   EXPECT_GT(read, 0);
   EXPECT_GT(refused, 0);
 }

@@ -32,6 +32,7 @@ TEST(RowsOfKinds, AreThoseThatALookAtEachFinds) {
     auto const count = static_cast<uint32_t>(columns.kind.size());
     auto const first = static_cast<uint32_t>(random() % (count + 1));
     auto const last = first + static_cast<uint32_t>(random() % (count - first + 1));
+
     expect_same(
         columns, {first, last}, [](EventKind kind) { return kind == EventKind::kSync; },
         [](auto const&... what) { for_each_row_of<EventKind::kSync>(what...); });

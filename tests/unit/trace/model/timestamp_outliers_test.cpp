@@ -25,8 +25,10 @@ TEST(TimestampOutliers, ATimeOfZeroAmongEpochTimesIsLeftOutWithItsDetails) {
   wrong.add(EventKind::kRange, kEpoch + 5, 10, StringId{3});
   wrong.add(EventKind::kStep, kEpoch + 2 * kDay, 10, StringId{2}, 0, StepDetail{-8});
   wrong.add(EventKind::kStep, kEpoch + 7, 10, StringId{4}, 0, StepDetail{9});
+
   std::vector<std::vector<EventBatch>> tracks = {{batch}, {wrong}};
   EXPECT_EQ(leave_out_timestamp_outliers(tracks), 2U);
+
   EXPECT_EQ(tracks[0][0].size(), 100U);
   EXPECT_THAT(tracks[1][0].start, ElementsAre(kEpoch + 5, kEpoch + 7));
   EXPECT_THAT(tracks[1][0].name, ElementsAre(StringId{3}, StringId{4}));
