@@ -165,6 +165,7 @@ void push_coloured_range() {
 
 void mark_loss() {
   nvtxNameCategoryA(3, "loading");
+
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
