@@ -63,9 +63,11 @@ TEST(CaptureWindowTest, never_opens_again) {
   CaptureWindow window{WindowOptions{.from_code = true}};
   EXPECT_TRUE(window.open());
   EXPECT_FALSE(window.open());
+
   window.close();
   EXPECT_FALSE(window.open());
   EXPECT_EQ(window.mode(), CaptureMode::kEnding);
+
   window.stop();
   EXPECT_FALSE(window.open());
   window.close();
@@ -83,11 +85,13 @@ TEST(CaptureWindowTest, remembers_when_it_was_closed_first) {
   CaptureWindow window{WindowOptions{.from_code = true}};
   window.open();
   EXPECT_EQ(window.end_ns(), INT64_MAX);
+
   int64_t const before = monotonic_ns();
   window.close();
   int64_t const end = window.end_ns();
   EXPECT_GE(end, before);
   EXPECT_LE(end, monotonic_ns());
+
   window.close();
   EXPECT_EQ(window.end_ns(), end);
 }
@@ -96,10 +100,12 @@ TEST(CaptureWindowTest, by_steps_ends_with_the_last_thread) {
   CaptureWindow window{StepRange{1, 2}};
   window.thread_begins_annotating();
   window.thread_begins_annotating();
+
   window.thread_enters_window();
   window.thread_leaves_window();
   int64_t const between = monotonic_ns();
   EXPECT_FALSE(window.is_over());
+
   window.thread_leaves_window();
   EXPECT_TRUE(window.is_over());
   EXPECT_GE(window.end_ns(), between);

@@ -57,6 +57,7 @@ pid_t start_child(fs::path const& folder, std::vector<std::string> const& argume
                   Environment const& more) {
   pid_t const child = ::fork();
   if (child != 0) return child;
+
   for (char const* const name :
        {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "STEPSCOPE_STEPS"})
     ::unsetenv(name);
@@ -65,8 +66,10 @@ pid_t start_child(fs::path const& folder, std::vector<std::string> const& argume
   ::setenv("STEPSCOPE_REPORT_LOSS", "1", 1);
   for (auto const& [name, value] : more)
     value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
+
   redirect(STDOUT_FILENO, beside(folder, ".out"));
   redirect(STDERR_FILENO, beside(folder, ".err"));
+
   std::vector<std::string> all = {support::build_path("tests/traced_program")};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;

@@ -39,11 +39,13 @@ TEST(ClockFit, is_monotonic_under_noisy_samples_and_old_ticks) {
   std::mt19937_64 random(3);
   ClockFit fit({1'000'000, 0});
   int64_t ticks = 1'000'000, ns = 0;
+
   for (int i = 0; i < 5000; ++i) {  // more than the lines it keeps
     ticks += 13'000'000;
     ns += 5'000'000 + static_cast<int64_t>(random() % 200) - 100;
     fit.add({ticks, ns});
   }
+
   int64_t before = -1;
   for (int64_t t = ticks - 400'000'000; t < ticks + 20'000'000;
        t += 1 + static_cast<int64_t>(random() % 50'000)) {
@@ -62,9 +64,11 @@ TEST(Clock, ticks_follow_the_monotonic_clock) {
   while (monotonic_ns() - origin.monotonic_ns < 20'000'000) {
   }
   fit.add(sample_clocks(source));
+
   int64_t const before = monotonic_ns() - origin.monotonic_ns;
   int64_t const ticks = read_ticks(source);
   int64_t const after = monotonic_ns() - origin.monotonic_ns;
+
   int64_t const tolerance = after / 50;
   EXPECT_GE(fit.to_trace_ns(ticks), before - tolerance);
   EXPECT_LE(fit.to_trace_ns(ticks), after + tolerance);

@@ -1,10 +1,11 @@
 #include "tracer/nvtx/decoder.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
 #include <random>
 #include <set>
-#include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,17 +17,18 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 TEST(Decoder, nests_ranges_and_returns_their_levels) {
   Pipeline pipeline;
   ThreadRecorder& thread = *pipeline.source.attach(1);
+
   EXPECT_EQ(thread.push(named("outer")), 0);
   EXPECT_EQ(thread.push(named("inner")), 1);
   EXPECT_EQ(thread.pop(kDefaultDomain), 1);
   EXPECT_EQ(thread.pop(kDefaultDomain), 0);
   EXPECT_EQ(thread.pop(kDefaultDomain), -1);
+
   pipeline.finish();
   auto const rows = pipeline.rows();
   ASSERT_THAT(pipeline.names(), ElementsAre("outer", "inner"));
@@ -40,12 +42,14 @@ TEST(Decoder, nests_each_domain_and_thread_for_itself) {
   uint16_t const library = pipeline.registry.domain("library");
   ThreadRecorder& a = *pipeline.source.attach(1);
   ThreadRecorder& b = *pipeline.source.attach(2);
+
   a.push(named("a"));
   EXPECT_EQ(a.push(named("call", library)), 0);
   EXPECT_EQ(b.push(named("b")), 0);
   a.pop(kDefaultDomain);  // before the other domain's range that began later
   b.pop(kDefaultDomain);
   a.pop(library);
+
   pipeline.finish();
   EXPECT_THAT(pipeline.names(), ElementsAre("a", "library: call", "b"));
 }
@@ -54,11 +58,13 @@ TEST(Decoder, pairs_ranges_that_end_on_another_thread) {
   Pipeline pipeline;
   ThreadRecorder& begins = *pipeline.source.attach(1);
   ThreadRecorder& ends = *pipeline.source.attach(2);
+
   uint64_t const first = begins.start(named("first"));
   uint64_t const second = begins.start(named("second"));
   ends.end(kDefaultDomain, first);
   begins.end(kDefaultDomain, second);
-  ends.end(kDefaultDomain, 12345);  // nobody began it
+  ends.end(kDefaultDomain, 12345);  // no range has this number
+
   pipeline.finish();
   EXPECT_THAT(pipeline.names(), UnorderedElementsAre("first", "second"));
   EXPECT_EQ(pipeline.store.tracks().size(), 1U);
@@ -73,15 +79,18 @@ TEST(Decoder, waits_for_the_begin_that_another_ring_still_holds) {
   CaptureWindow window{std::nullopt};
   ThreadRecorder begins(window, TickSource::kMonotonicClock, 0, 1, Ring::kMinBytes);
   ThreadRecorder ends(window, TickSource::kMonotonicClock, 1, 2, Ring::kMinBytes);
+
   uint64_t const range = begins.start(named("range"));
   ends.end(kDefaultDomain, range);
   auto const words_of = [](ThreadRecorder& thread) {
     return std::span(thread.ring().at(0), static_cast<size_t>(thread.ring().head()));
   };
+
   decoder.decode(1, words_of(ends), clock, store);
   decoder.end_round(store);
   decoder.decode(0, words_of(begins), clock, store);
   decoder.end_round(store);
+
   ASSERT_EQ(store.tracks().size(), 1U);
   EXPECT_EQ(store.rows(model::TrackId{0}).ended(), 1U);
 }
@@ -95,11 +104,13 @@ TEST(Decoder, gives_annotations_their_kinds) {
     thread.push(args);
     thread.pop(kAnnotationDomain);
   };
+
   thread.push(step_args(41));
   thread.pop(kAnnotationDomain);
   annotate("forward", 2);
   annotate("wait for batch", 3);
   annotate("decode", 0);
+
   pipeline.finish();
   auto const rows = pipeline.rows();
   ASSERT_THAT(pipeline.names(), ElementsAre("step", "forward", "wait for batch", "decode"));
@@ -121,6 +132,7 @@ TEST(Decoder, reads_a_steps_index_whatever_its_type) {
        {ValueType::kUint32, garbage << 16 | 7},
        {ValueType::kDouble, std::bit_cast<uint64_t>(7.0)},
        {ValueType::kFloat, std::bit_cast<uint32_t>(7.0F)}}};
+
   for (auto const& [type, value] : values) {
     EventArgs args = step_args(0);
     args.value_type = type;
@@ -128,6 +140,7 @@ TEST(Decoder, reads_a_steps_index_whatever_its_type) {
     thread.push(args);
     thread.pop(kAnnotationDomain);
   }
+
   pipeline.finish();
   auto const steps = pipeline.details<model::StepDetail>(0);
   ASSERT_EQ(steps.size(), values.size());
@@ -139,16 +152,19 @@ TEST(Decoder, puts_device_ops_on_their_streams_and_launches_on_their_thread) {
   register_device_schemas(pipeline.registry);
   ThreadRecorder& host = *pipeline.source.attach(1);
   ThreadRecorder& executor = *pipeline.source.attach(2);
+
   api::DevicePayload const device = {3, 2, 1 << 20, 5e9};
   host.mark(device_args("host device", payload(api::DeviceSchema::kDevice, device)));
   api::StreamPayload const stream = {3, 7, api::StreamKind::kCommunication};
   host.mark(device_args("reducer", payload(api::DeviceSchema::kStream, stream)));
+
   api::LaunchPayload const launch = {99, 3, 7};
   host.push(device_args("gemm", payload(api::DeviceSchema::kLaunch, launch)));
   host.pop(kDeviceDomain);
   api::KernelPayload const kernel = {99, 3, 7, 1024, 2.5e6};
   executor.push(device_args("gemm", payload(api::DeviceSchema::kKernel, kernel)));
   executor.pop(kDeviceDomain);
+
   pipeline.finish();
   ASSERT_EQ(pipeline.store.tracks().size(), 2U);
   model::Track const& track = pipeline.store.tracks()[0];
@@ -156,13 +172,16 @@ TEST(Decoder, puts_device_ops_on_their_streams_and_launches_on_their_thread) {
   EXPECT_EQ(track.device, 3);
   EXPECT_EQ(track.id, 7);
   EXPECT_EQ(track.stream_kind, model::StreamKind::kCommunication);
+
   ASSERT_EQ(pipeline.store.devices().size(), 1U);
   EXPECT_EQ(pipeline.store.devices()[0].name, "host device");
   EXPECT_EQ(pipeline.store.devices()[0].capacity_bytes, 1U << 20);
+
   auto const kernels = pipeline.details<model::KernelDetail>(0);
   ASSERT_EQ(kernels.size(), 1U);
   EXPECT_EQ(kernels[0].bytes, 1024U);
   EXPECT_EQ(kernels[0].flops, 2.5e6);
+
   auto const rows = pipeline.rows();
   EXPECT_EQ(rows[0].kind, model::EventKind::kKernel);
   EXPECT_EQ(rows[0].correlation, 99U);
@@ -174,6 +193,7 @@ TEST(Decoder, takes_an_allocation_from_the_payload_of_its_end_and_its_category_f
   Pipeline pipeline;
   register_device_schemas(pipeline.registry);
   ThreadRecorder& thread = *pipeline.source.attach(1);
+
   EventArgs category = named("gradients", kAnnotationDomain);
   category.category = 4;
   thread.push(category);
@@ -183,6 +203,7 @@ TEST(Decoder, takes_an_allocation_from_the_payload_of_its_end_and_its_category_f
   PayloadView const view = payload(api::DeviceSchema::kMemory, memory);
   thread.pop(kDeviceDomain, {&view, 1});
   thread.pop(kAnnotationDomain);
+
   pipeline.finish();
   EXPECT_THAT(pipeline.names(), ElementsAre("memory: gradients", "allocate"));
   auto const rows = pipeline.details<model::MemoryDetail>(0);
@@ -218,6 +239,7 @@ TEST(Decoder, ends_open_ranges_with_the_capture_and_says_so) {
 
 TEST(Decoder, keeps_the_events_of_threads_that_exit_and_frees_their_rings) {
   Pipeline pipeline({}, 1 << 20);
+
   for (int64_t i = 0; i < 100; ++i) {
     ThreadRecorder& thread = *pipeline.source.attach(100 + i);
     ASSERT_TRUE(thread.ring().valid())
@@ -227,6 +249,7 @@ TEST(Decoder, keeps_the_events_of_threads_that_exit_and_frees_their_rings) {
     pipeline.drain();
   }
   pipeline.finish();
+
   auto const rows = pipeline.rows();
   ASSERT_EQ(rows.size(), 100U);
   EXPECT_EQ(rows[0].track, "worker");
@@ -260,6 +283,7 @@ TEST(Decoder, survives_records_that_contradict_themselves) {
   Decoder decoder(registry, true);
   TraceStore store;
   ClockFit const clock({0, 0});
+
   for (int i = 0; i < 50'000; ++i) {
     std::array<uint64_t, 24> words{};
     for (auto& word : words) word = random() % 3 == 0 ? random() : random() % 64;
@@ -269,6 +293,7 @@ TEST(Decoder, survives_records_that_contradict_themselves) {
         static_cast<uint16_t>(random() % 4), static_cast<uint16_t>(random() % 100)};
     std::memcpy(words.data(), &header, sizeof header);
     words[4] = random() % 2 == 0 ? 0x53530000 + random() % 12 : words[4];
+
     size_t const count = random() % (words.size() + 1);
     EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), std::span(words).first(count),
                              clock, store),
@@ -287,175 +312,6 @@ TEST(Registry, gives_domains_beyond_the_bound_one_number) {
   EXPECT_LT(*numbers.rbegin(), kMaxDomains);
   EXPECT_EQ(registry.domain("domain 5"), registry.domain("domain 5"));
   EXPECT_EQ(registry.domain("stepscope"), kAnnotationDomain);
-}
-
-TEST(Recorder, drops_whole_ranges_when_its_ring_is_full_and_counts_each_once) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  std::mt19937 random(1);
-  uint64_t pushed = 0;
-  int depth = 0;
-  for (int i = 0; i < 200'000; ++i) {  // nobody drains
-    if (depth == 0 || (random() % 2 == 0 && depth < 200)) {
-      thread.push(named("range"));
-      ++pushed;
-      ++depth;
-    } else {
-      thread.pop(kDefaultDomain);
-      --depth;
-    }
-  }
-  while (depth-- > 0) thread.pop(kDefaultDomain);
-  pipeline.finish();
-  EXPECT_GT(thread.dropped(), 0U);
-  EXPECT_EQ(pipeline.rows().size() + pipeline.source.dropped(), pushed);
-  EXPECT_THAT(pipeline.store.log.notes, IsEmpty());
-  EXPECT_EQ(pipeline.store.tracks().at(0).dropped, thread.dropped());
-}
-
-/// Pushes until the ring is full; the number of ranges that are open then.
-int fill_with_pushes(ThreadRecorder& thread) {
-  int pushed = 0;
-  for (; thread.dropped() == 0; ++pushed) thread.push(named("open"));
-  return pushed;
-}
-
-TEST(Recorder, goes_on_recording_inside_ranges_that_are_never_popped_once_its_ring_has_room_again) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  auto const open = static_cast<size_t>(fill_with_pushes(thread));
-  ASSERT_GT(open, size_t{kBitLevels});
-  pipeline.drain();
-  for (int i = 0; i < 1000; ++i) {
-    thread.push(named("inside"));
-    thread.pop(kDefaultDomain);
-    if (i % 100 == 0) pipeline.drain();
-  }
-  pipeline.finish();
-  EXPECT_EQ(thread.dropped(), 1U);
-  EXPECT_EQ(pipeline.rows().size(), open - 1 + 1000);
-}
-
-TEST(Recorder, keeps_no_room_free_for_the_pops_of_a_program_that_forgets_them) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  for (int i = 0; i < 100'000; ++i) {
-    thread.push(named("never popped"));
-    thread.push(named("popped"));
-    thread.pop(kDefaultDomain);
-    if (i % 100 == 0) pipeline.drain();
-  }
-  pipeline.finish();
-  EXPECT_EQ(pipeline.source.dropped(), 0U);
-  auto const names = pipeline.names();
-  EXPECT_EQ(std::count(names.begin(), names.end(), "popped"), 100'000);
-  // 64 outer levels and 65,536 deep ones are kept, one of them for "popped".
-  EXPECT_THAT(pipeline.store.log.notes,
-              ElementsAre(HasSubstr("65599 ranges were still open"),
-                          HasSubstr("34401 ranges were pushed and not popped")));
-}
-
-TEST(Recorder, never_ends_a_deep_range_where_the_pop_of_another_was_lost) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  for (int i = 0; i < kBitLevels; ++i) thread.push(named("outer"));
-  thread.push(named("lost"));
-  while (thread.dropped() == 0) thread.mark(named("filling"));
-  thread.pop(kDefaultDomain);         // has no room
-  thread.push(named("has no room"));  // on the same level
-  pipeline.drain();
-  thread.pop(kDefaultDomain);
-  thread.push(named("whole"));
-  thread.pop(kDefaultDomain);
-  pipeline.finish();
-  auto const names = pipeline.names();
-  EXPECT_EQ(std::count(names.begin(), names.end(), "lost"), 0);
-  EXPECT_EQ(std::count(names.begin(), names.end(), "whole"), 1);
-  EXPECT_EQ(pipeline.source.dropped(), 3U)
-      << "a mark, the range whose pop was lost, and the one whose push was";
-}
-
-TEST(Recorder, leaves_out_deep_ranges_whose_pops_were_the_last_that_was_lost) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  for (int i = 0; i < kBitLevels; ++i) thread.push(named("outer"));
-  thread.push(named("lost"));
-  while (thread.dropped() == 0) thread.mark(named("filling"));
-  thread.pop(kDefaultDomain);
-  pipeline.finish();
-  auto const names = pipeline.names();
-  EXPECT_EQ(std::count(names.begin(), names.end(), "lost"), 0);
-  EXPECT_THAT(pipeline.store.log.notes, ElementsAre(HasSubstr("64 ranges were still open")));
-}
-
-TEST(Recorder, keeps_room_for_the_ends_of_the_ranges_that_its_thread_started) {
-  Pipeline pipeline({}, Ring::kMinBytes);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  constexpr size_t kRanges = 60'000;
-  std::vector<uint64_t> ranges;
-  for (size_t i = 0; i < kRanges; ++i) ranges.push_back(thread.start(named("range")));
-  for (uint64_t const range : ranges) thread.end(kDefaultDomain, range);
-  pipeline.finish();
-  EXPECT_GT(pipeline.rows().size(), 300U);
-  EXPECT_EQ(pipeline.rows().size() + pipeline.source.dropped(), kRanges);
-  EXPECT_THAT(pipeline.store.log.notes, IsEmpty());
-}
-
-/// Ranges started on one thread whose ends find no room on another.
-class LostEndsTest : public ::testing::TestWithParam<size_t> {};
-
-TEST_P(LostEndsTest, leave_no_range_that_seems_to_go_on) {
-  Pipeline pipeline({}, 4 * Ring::kMinBytes);
-  ThreadRecorder& starter = *pipeline.source.attach(1);
-  ThreadRecorder& ender = *pipeline.source.attach(2);
-  std::vector<uint64_t> ranges;
-  for (size_t i = 0; i < GetParam(); ++i) {
-    ranges.push_back(starter.start(named("lost")));
-    if (i % 100 == 0) pipeline.drain();
-  }
-  while (ender.dropped() == 0) ender.mark(named("filling"));
-  for (uint64_t const range : ranges) ender.end(kDefaultDomain, range);
-  uint64_t const later = starter.start(named("later"));
-  pipeline.drain();
-  ender.end(kDefaultDomain, later);
-  pipeline.finish();
-  auto const names = pipeline.names();
-  EXPECT_EQ(std::count(names.begin(), names.end(), "lost"), 0);
-  EXPECT_EQ(std::count(names.begin(), names.end(), "later"), 1);
-  EXPECT_EQ(pipeline.source.dropped(), 1 + ranges.size());
-  EXPECT_THAT(pipeline.store.log.notes, IsEmpty());
-}
-
-INSTANTIATE_TEST_SUITE_P(FewAndMany, LostEndsTest,
-                         ::testing::Values(1, UnmatchedRangeEnds::kRemembered,
-                                           5 * UnmatchedRangeEnds::kRemembered));
-
-TEST(Recorder, takes_a_burst_of_half_the_buffer_whatever_its_size_while_nobody_drains) {
-  if (!Ring::addresses_cost_nothing())
-    GTEST_SKIP() << "addresses are limited here, so that rings stay small";
-  for (size_t const megabytes : {8, 32}) {
-    Pipeline pipeline({}, megabytes << 20);
-    ThreadRecorder& thread = *pipeline.source.attach(1);
-    constexpr size_t kRangeBytes = 24;
-    for (size_t i = 0; i < (megabytes << 20) / 2 / kRangeBytes - 100; ++i) {
-      thread.push_text(kDefaultDomain, "range");
-      thread.pop(kDefaultDomain);
-    }
-    EXPECT_EQ(thread.dropped(), 0U) << megabytes << " MB";
-    pipeline.finish();
-  }
-}
-
-TEST(Recorder, without_memory_for_a_ring_counts_every_event) {
-  Pipeline pipeline({}, 1000);
-  ThreadRecorder& thread = *pipeline.source.attach(1);
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(thread.push(named("range")), 0);
-    EXPECT_EQ(thread.pop(kDefaultDomain), 0);
-  }
-  pipeline.finish();
-  EXPECT_EQ(pipeline.source.dropped(), 10U);
-  EXPECT_THAT(pipeline.rows(), IsEmpty());
 }
 
 class Steps : public ::testing::Test {
@@ -500,6 +356,7 @@ TEST_F(Steps,
   }
   execute(15);
   pipeline.finish();
+
   std::map<model::EventKind, std::vector<uint64_t>> seen;
   for (Row const& row : pipeline.rows()) seen[row.kind].push_back(row.correlation);
   EXPECT_EQ(seen[model::EventKind::kStep].size(), 2U);
@@ -516,12 +373,15 @@ TEST_F(Steps, capture_is_over_when_every_annotating_thread_and_the_device_are_do
   other.push(step_args(2));
   host.pop(kAnnotationDomain);
   other.pop(kAnnotationDomain);
+
   host.push(step_args(3));
   launch(1);
   host.pop(kAnnotationDomain);
   EXPECT_FALSE(pipeline.window.is_over());
+
   other.close({"done early"});
   EXPECT_TRUE(pipeline.window.is_over());
+
   pipeline.drain();
   EXPECT_FALSE(pipeline.source.idle());
   execute(1);

@@ -1,6 +1,6 @@
-// The decoder and the store against the simplest thing that could be right: random records of
-// several threads, decoded in pieces, written in many flushes and read back, against a list of what
-// began and ended when.
+// Compares the decoder and the store with a naive twin. Random records of several threads are
+// decoded in pieces, written in many flushes and read back; the twin lists when each event began
+// and ended.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -107,6 +107,7 @@ class Twin {
     std::string const text = kTexts[random_() % kTexts.size()];
     uint16_t const domain = random_() % 4 == 0 ? library_ : kDefaultDomain;
     bool const by_handle = random_() % 5 == 0;
+
     auto& words = threads_[thread].words;
     words.push_back(
         compact_word(time_, unsigned{kCompact} | (by_handle ? kCompactHandle : 0U) | domain));
@@ -121,7 +122,9 @@ class Twin {
         words.push_back(word);
       }
     }
-    std::string const shown = by_handle ? "registered" : text.empty() ? "unnamed" : text;
+
+    std::string shown = text.empty() ? "unnamed" : text;
+    if (by_handle) shown = "registered";
     threads_[thread].open.push_back(
         {{track(thread), (domain == library_ ? "library: " : "") + shown, time_}, domain});
   }
@@ -144,38 +147,50 @@ class Twin {
     std::memcpy(&words[2], &payload, sizeof payload);
     return words;
   }
-  /// A step, or a kernel, which goes to its stream, or an allocation, whose end says what it was.
   void push_general(uint32_t thread) {
     auto const number = random_() % 1000;
-    if (number % 3 == 0) {
-      put(thread, RecordType::kPush, kAnnotationDomain, kHasCategory | kHasValue | kHasText,
-          {1 | uint64_t{2} << 32, number, 's'});
-      threads_[thread].open.push_back(
-          {{track(thread), "s", time_}, kAnnotationDomain, EventKind::kStep, number});
-    } else if (number % 3 == 1) {
-      std::vector<uint64_t> rest = {'k'};
-      auto const payload =
-          payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, thread, number, 0});
-      rest.insert(rest.end(), payload.begin(), payload.end());
-      put(thread, RecordType::kPush, kDeviceDomain, kHasText | kHasPayloads, rest);
-      threads_[thread].open.push_back({{"stream " + std::to_string(thread), "k", time_},
-                                       kDeviceDomain,
-                                       EventKind::kKernel,
-                                       number});
-    } else {
-      put(thread, RecordType::kPush, kDeviceDomain, kHasText, {'m'});
-      threads_[thread].open.push_back({{track(thread), "m", time_}, kDeviceDomain});
-    }
+    if (number % 3 == 0)
+      push_step(thread, number);
+    else if (number % 3 == 1)
+      push_kernel(thread, number);
+    else
+      push_allocation(thread);
+  }
+  void push_step(uint32_t thread, uint64_t number) {
+    put(thread, RecordType::kPush, kAnnotationDomain, kHasCategory | kHasValue | kHasText,
+        {1 | uint64_t{2} << 32, number, 's'});
+    threads_[thread].open.push_back(
+        {{track(thread), "s", time_}, kAnnotationDomain, EventKind::kStep, number});
+  }
+  /// The kernel goes to the stream that its payload names.
+  void push_kernel(uint32_t thread, uint64_t number) {
+    std::vector<uint64_t> rest = {'k'};
+    auto const payload =
+        payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, thread, number, 0});
+    rest.insert(rest.end(), payload.begin(), payload.end());
+
+    put(thread, RecordType::kPush, kDeviceDomain, kHasText | kHasPayloads, rest);
+    threads_[thread].open.push_back({{"stream " + std::to_string(thread), "k", time_},
+                                     kDeviceDomain,
+                                     EventKind::kKernel,
+                                     number});
+  }
+  /// The payload of its pop says what the range was.
+  void push_allocation(uint32_t thread) {
+    put(thread, RecordType::kPush, kDeviceDomain, kHasText, {'m'});
+    threads_[thread].open.push_back({{track(thread), "m", time_}, kDeviceDomain});
   }
   void pop(uint32_t thread) {
     auto& open = threads_[thread].open;
     if (open.empty()) return;
+
     // Domains nest each for itself: any range that is the innermost of its domain may end.
     uint16_t const domain = open[random_() % open.size()].domain;
     auto const last = std::find_if(open.rbegin(), open.rend(),
                                    [&](Open const& one) { return one.domain == domain; });
     Open const ended = *last;
     open.erase(std::next(last).base());
+
     bool const tells =
         domain == kDeviceDomain && ended.kind == EventKind::kRange && random_() % 4 != 0;
     if (!tells) {
@@ -183,6 +198,7 @@ class Twin {
           compact_word(time_, unsigned{kCompact} | kCompactPop | domain));
       return list(ended.event, ended.kind, ended.detail);
     }
+
     bool const is_op = random_() % 3 == 0;
     uint64_t const number = random_() % 1000;
     put(thread, RecordType::kPop, domain, kHasPayloads,
@@ -259,12 +275,14 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   auto const started = FileThread::start([&] { return file::TraceWriter::create(path); });
   ASSERT_TRUE(started) << started.error().message;
   FileThread& output = **started;
+
   Twin twin;
   Decoder decoder(twin.registry, false);
   TraceStore store;
   store.set_output(&output);
   ClockFit const clock({0, 0});
   for (uint32_t t = 0; t < kTwinThreads; ++t) decoder.describe_thread(t, t);
+
   std::mt19937 random(3);
   int64_t flush_time = 0;
   // More rows on a track than a block holds, and a flush of whatever there is every few thousand
@@ -280,6 +298,7 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
     decoder.end_round(store);
     if (round < rounds / 2) store.flush(flush_time += TraceStore::kMaxAgeNs, false);
   }
+
   EXPECT_EQ(store.log.unknown_events, 0U);
   decoder.finish(twin.now(), store);
   store.describe_again();
@@ -292,6 +311,7 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   auto const expected = twin.finish();
   EXPECT_GT(expected.size(), (support::kSanitized ? 1 : 3) * file::kMaxBlockRows);
   EXPECT_EQ(result.written_rows, expected.size());
+
   auto const events = events_of(*trace);
   ASSERT_EQ(events.size(), expected.size());
   auto const [seen, wanted] = std::mismatch(events.begin(), events.end(), expected.begin());

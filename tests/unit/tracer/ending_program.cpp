@@ -35,15 +35,18 @@ void end_as(std::string_view how) {
   std::array<char*, 3> arguments = {const_cast<char*>("sh"), const_cast<char*>("-c"),
                                     const_cast<char*>("exit 7")};
   std::array<char*, 4> const list = {arguments[0], arguments[1], arguments[2], nullptr};
+
   if (how == "_exit") ::_exit(kStatus);
   if (how == "_Exit") std::_Exit(kStatus);
   if (how == "quick_exit") std::quick_exit(kStatus);
+
   if (how == "execv") ::execv("/bin/sh", list.data());
   if (how == "execve") ::execve("/bin/sh", list.data(), environ);
   if (how == "execvp") ::execvp("sh", list.data());
   if (how == "execl") ::execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
   if (how == "execlp") ::execlp("sh", "sh", "-c", "exit 7", nullptr);
   if (how == "execle") ::execle("/bin/sh", "sh", "-c", "exit 7", nullptr, environ);
+
   if (how == "signal-handler") {
     std::signal(SIGTERM, [](int) { ::_exit(kStatus); });
     std::raise(SIGTERM);
@@ -64,6 +67,7 @@ int main(int argc, char** argv) {
   // Before anything is recorded: it stays the program's.
   if (how == "handled-fault") std::signal(SIGSEGV, [](int) { ::_exit(kStatus); });
   record();
+
   // As Python's multiprocessing: the child records too and ends without exit handlers.
   if (how == "fork") {
     bool const good = in_child(::fork(), [] {
@@ -72,6 +76,7 @@ int main(int argc, char** argv) {
     });
     ::_exit(good ? kStatus : EXIT_FAILURE);
   }
+
   // A child that shares this memory must not end its parent's capture.
   if (how == "vfork") {
     bool const good = in_child(::vfork(), [] { ::_exit(kStatus); }) && in_child(::vfork(), [] {
@@ -80,6 +85,7 @@ int main(int argc, char** argv) {
     record();
     ::_exit(good ? kStatus : EXIT_FAILURE);
   }
+
   // Nothing is executed: the program goes on.
   if (how == "failing-exec") {
     if (::execl("/nowhere/program", "program", nullptr) == 0 ||
@@ -88,6 +94,7 @@ int main(int argc, char** argv) {
     record();
     return kStatus;
   }
+
   end_as(how);
   return kStatus;
 }

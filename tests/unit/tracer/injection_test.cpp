@@ -54,27 +54,32 @@ std::vector<uint32_t> rows_of_kind(model::Trace const& trace, model::EventKind k
 TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
   ASSERT_EQ(run_child(folder.path(), {"train", "3"}), 0) << stderr_of(folder.path());
   model::Trace const trace = only_trace();
+
   using model::EventKind;
   auto const steps = rows_of_kind(trace, EventKind::kStep);
   ASSERT_THAT(steps, SizeIs(3));
   for (size_t i = 0; i < steps.size(); ++i)
     EXPECT_EQ(trace.detail<model::StepDetail>(steps[i]).index, static_cast<int64_t>(i));
+
   EXPECT_THAT(rows_of_kind(trace, EventKind::kPhase), SizeIs(3));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kInputWait), SizeIs(3));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kLaunch), SizeIs(9));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kSync), SizeIs(3));
   EXPECT_THAT(rows_of_kind(trace, EventKind::kStreamWait), SizeIs(3));
+
   auto const kernels = rows_of_kind(trace, EventKind::kKernel);
   ASSERT_THAT(kernels, SizeIs(3));
   EXPECT_EQ(trace.name(kernels[0]), "conv1");
   EXPECT_EQ(trace.track(kernels[0]).name, "compute");
   EXPECT_EQ(trace.detail<model::KernelDetail>(kernels[0]).flops, 1.5e6);
   EXPECT_TRUE(trace.columns().link[kernels[0]].valid()) << "the kernel is not tied to its launch";
+
   auto const copies = rows_of_kind(trace, EventKind::kMemcpy);
   ASSERT_THAT(copies, SizeIs(3));
   EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).bytes, 512U);
   EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).direction,
             model::CopyDirection::kHostToDevice);
+
   auto const collectives = rows_of_kind(trace, EventKind::kCollective);
   ASSERT_THAT(collectives, SizeIs(3));
   auto const& collective = trace.detail<model::CollectiveDetail>(collectives[1]);
@@ -85,10 +90,12 @@ TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
   EXPECT_EQ(collective.rank, 1);
   EXPECT_EQ(collective.peer, -1);
   EXPECT_EQ(trace.track(collectives[0]).stream_kind, model::StreamKind::kCommunication);
+
   auto const memory = rows_of_kind(trace, EventKind::kMemory);
   ASSERT_THAT(memory, SizeIs(1));
   EXPECT_EQ(trace.detail<model::MemoryDetail>(memory[0]).bytes, 1U << 16);
   EXPECT_EQ(trace.detail<model::MemoryDetail>(memory[0]).purpose, model::MemoryPurpose::kWeights);
+
   ASSERT_THAT(trace.devices(), SizeIs(1));
   EXPECT_EQ(trace.devices()[0].threads, 2U);
   EXPECT_EQ(trace.log().unknown_events, 0U);
@@ -101,6 +108,7 @@ TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
 TEST_F(Injection, records_what_ranges_say_beside_their_names) {
   ASSERT_EQ(run_child(folder.path(), {"annotated-ranges"}), 0) << stderr_of(folder.path());
   model::Trace const trace = only_trace();
+
   auto const ranges = rows_of_kind(trace, model::EventKind::kAnnotatedRange);
   ASSERT_THAT(ranges, SizeIs(2));
   EXPECT_EQ(trace.name(ranges[0]), "coloured");
@@ -108,12 +116,14 @@ TEST_F(Injection, records_what_ranges_say_beside_their_names) {
   EXPECT_EQ(trace.name(ranges[1]), "NCCL: ncclAllGather");
   EXPECT_EQ(trace.detail<model::RangeDetail>(ranges[1]).bytes, 1U << 20);
   EXPECT_EQ(trace.detail<model::RangeDetail>(ranges[1]).communicator, 77U);
+
   auto const marks = rows_of_kind(trace, model::EventKind::kAnnotatedMark);
   ASSERT_THAT(marks, SizeIs(1));
   auto const& mark = trace.detail<model::RangeDetail>(marks[0]);
   EXPECT_EQ(mark.category, 3U);
   EXPECT_EQ(mark.payload_type, model::NumberType::kReal);
   EXPECT_EQ(std::bit_cast<double>(mark.payload), 0.25);
+
   EXPECT_THAT(
       trace.info().facts,
       ::testing::IsSupersetOf({std::pair<std::string, std::string>("category 3", "loading"),
@@ -210,15 +220,18 @@ TEST_F(Injection, records_from_code_without_the_command) {
       {"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
   std::string const run = (folder.path() / "run").string();
   ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0) << stderr_of(folder.path());
+
   PartResult const result = part_result(stdout_of(folder.path()));
   EXPECT_EQ(result.started, 1) << stdout_of(folder.path());
   EXPECT_EQ(result.stopped, 1) << stdout_of(folder.path());
   expect_nothing_is_left(result);
   EXPECT_THAT(stdout_of(folder.path()), HasSubstr("environment is as it was"))
       << "children would be recorded";
+
   auto const traces = read_traces(run);
   ASSERT_THAT(traces, SizeIs(1));
   expect_only_the_part(traces.begin()->second);
+
   // The run is there: a second one is never mixed with it.
   ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0);
   EXPECT_EQ(part_result(stdout_of(folder.path())).started, 0);
@@ -268,7 +281,7 @@ int64_t epoch_ms() {
       .count();
 }
 
-/// Of what "run-for-ever" recorded: the newest of its time stamps; 0 when there is none.
+/// The newest time stamp that "run-for-ever" recorded; 0 without any.
 int64_t newest_stamp(model::Trace const& trace) {
   int64_t newest = 0;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
@@ -295,11 +308,13 @@ TEST_F(Injection, loses_less_than_a_second_to_kill_9_at_any_moment) {
     int64_t const killed_at = epoch_ms();
     int const status = wait_for(child);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(one);
+
     auto traces = read_traces(one);
     ASSERT_THAT(traces, SizeIs(1)) << "kill " << i;
     model::Trace const& trace = traces.begin()->second;
     EXPECT_TRUE(trace.log().truncated);
     EXPECT_EQ(trace.log().lost_blocks, 0U);
+
     int64_t const begun_at = trace.info().origin_epoch_ns / 1'000'000;
     if (killed_at - begun_at < 1000)
       continue;  // may have nothing to show, its description included
@@ -321,10 +336,12 @@ TEST_F(Injection, records_thousands_of_short_threads_in_a_file_that_grows_with_t
   constexpr uint32_t kThreads = 3000;
   ASSERT_EQ(run_child(folder.path(), {"tasks", std::to_string(kThreads)}), 0)
       << stderr_of(folder.path());
+
   model::Trace const trace = only_trace();
   EXPECT_EQ(trace.event_count(), kThreads);
   EXPECT_THAT(trace.tracks(), SizeIs(kThreads));
   EXPECT_EQ(trace.log().dropped, 0U);
+
   // Each track is described once or twice, and has a block of one row.
   constexpr uintmax_t kBytesPerThread = 700;
   EXPECT_LT(std::filesystem::file_size(std::filesystem::directory_iterator(folder.path())->path()),
@@ -344,6 +361,7 @@ TEST_F(Injection, gives_a_fork_its_own_file_and_leaves_the_parents_alone) {
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(2));
   ASSERT_TRUE(traces.contains("rank-5.stepscope"));
+
   for (auto const& [name, trace] : traces) {
     bool const is_parent = name == "rank-5.stepscope";
     std::map<std::string, int> const expected =
@@ -359,6 +377,7 @@ TEST_F(Injection, survives_forks_while_other_threads_record) {
   ASSERT_EQ(run_child(folder.path(), {"fork-under-load"}), 0) << stderr_of(folder.path());
   auto const traces = read_traces(folder.path());
   EXPECT_THAT(traces, SizeIs(31));
+
   int children = 0;
   for (auto const& [name, trace] : traces) {
     EXPECT_FALSE(trace.log().truncated) << name;
@@ -383,10 +402,12 @@ TEST_F(Injection, records_before_and_after_an_exec) {
       << stderr_of(folder.path());
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(2));
+
   std::map<std::string, int> all;
   for (auto const& [name, trace] : traces) {
     for (auto const& [text, count] : count_names(trace)) all[text] += count;
   }
+
   EXPECT_EQ(all["before exec"], 1);
   EXPECT_EQ(all["step"], 3);
 }
@@ -395,10 +416,12 @@ TEST_F(Injection, records_only_the_chosen_steps_and_earlier_allocations) {
   ASSERT_EQ(run_child(folder.path(), {"train", "6"}, {{"STEPSCOPE_STEPS", "2:3"}}), 0)
       << stderr_of(folder.path());
   model::Trace const trace = only_trace();
+
   auto const steps = rows_of_kind(trace, model::EventKind::kStep);
   ASSERT_THAT(steps, SizeIs(2));
   EXPECT_EQ(trace.detail<model::StepDetail>(steps[0]).index, 2);
   EXPECT_EQ(trace.detail<model::StepDetail>(steps[1]).index, 3);
+
   EXPECT_THAT(rows_of_kind(trace, model::EventKind::kLaunch), SizeIs(6));
   EXPECT_THAT(rows_of_kind(trace, model::EventKind::kKernel), SizeIs(2));
   EXPECT_THAT(rows_of_kind(trace, model::EventKind::kMemory), SizeIs(1));
@@ -420,9 +443,9 @@ TEST_F(Injection, lets_training_go_on_when_the_disk_is_full_and_keeps_what_was_w
   EXPECT_EQ(stdout_of(folder.path()), "done\n");
   model::Trace const trace = only_trace();
   EXPECT_TRUE(trace.log().truncated);
-  std::string const said = stderr_of(folder.path());
-  EXPECT_THAT(said, HasSubstr("events were lost"));
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  std::string const output = stderr_of(folder.path());
+  EXPECT_THAT(output, HasSubstr("events were lost"));
+  EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
 }
 
 TEST_F(Injection, leaves_the_program_alone_when_the_folder_cannot_be_written) {

@@ -61,15 +61,18 @@ class TurnsTest : public ::testing::Test {
 
 TEST_F(TurnsTest, AThreadAsksBeforeTheFirstStepOfEachTurn) {
   Turns turns(of_program(), 3);
+
   std::thread program([&] {
     Turns::Member member;
     for (int i = 0; i < 9; ++i) EXPECT_TRUE(begin_step(turns, member));
   });
+
   for (uint64_t turn = 1; turn <= 3; ++turn) {
     EXPECT_EQ(asked_by(), ::getpid());
     EXPECT_EQ(turns.count(), turn - 1) << "it waits for the answer";
     train();
   }
+
   program.join();
   EXPECT_EQ(turns.count(), 3U);
 }
@@ -79,6 +82,7 @@ TEST_F(TurnsTest, ATurnIsGivenBackWhenAllThreadsHaveHadTheirSteps) {
   Turns turns(of_program(), kSteps);
   std::atomic<int> steps = 0, joined = 0;
   std::vector<std::thread> program;
+
   for (int t = 0; t < kThreads; ++t)
     program.emplace_back([&] {
       Turns::Member member;
@@ -93,11 +97,14 @@ TEST_F(TurnsTest, ATurnIsGivenBackWhenAllThreadsHaveHadTheirSteps) {
       }
       turns.leave(member);
     });
+
   for (int turn = 0; turn < kTurns; ++turn) {
     EXPECT_NE(asked_by(), 0);
-    EXPECT_EQ(steps, turn * kThreads * kSteps) << "nobody is in a step when the turn is given back";
+    EXPECT_EQ(steps, turn * kThreads * kSteps)
+        << "no thread is in a step when the turn is given back";
     train();
   }
+
   for (std::thread& thread : program) thread.join();
   EXPECT_EQ(steps, kTurns * kThreads * kSteps);
 }
@@ -109,11 +116,13 @@ TEST_F(TurnsTest, AThreadThatExitsIsNotWaitedFor) {
   EXPECT_NE(asked_by(), 0);
   train();
   first.join();
+
   std::thread second([&] {
     Turns::Member member;
     EXPECT_TRUE(begin_step(turns, member));  // of the turn that the first has
     EXPECT_TRUE(begin_step(turns, member));
   });
+
   turns.leave(gone);
   EXPECT_NE(asked_by(), 0);
   train();
@@ -154,6 +163,7 @@ TEST_F(TurnsTest, AThreadThatIsCancelledWhileItWaitsTakesItsTurnFirst) {
 TEST_F(TurnsTest, WhoWaitsGoesOnWhenTheCommandIsGone) {
   Turns turns(of_program(), 2);
   Turns::Member other;
+
   std::thread waits_for_its_turn([&] {
     Turns::Member member;
     EXPECT_TRUE(begin_step(turns, member));
@@ -161,10 +171,12 @@ TEST_F(TurnsTest, WhoWaitsGoesOnWhenTheCommandIsGone) {
     EXPECT_FALSE(begin_step(turns, member));
     EXPECT_TRUE(begin_step(turns, member)) << "told once";
   });
+
   EXPECT_NE(asked_by(), 0);
   EXPECT_FALSE(turns.may_begin(other));
   train();
   EXPECT_NE(asked_by(), 0);
+
   close_command();
   waits_for_its_turn.join();
   EXPECT_FALSE(begin_step(turns, other));
@@ -178,11 +190,13 @@ TEST_F(TurnsTest, AThreadThatWaitsForOthersGoesOnToo) {
   EXPECT_NE(asked_by(), 0);
   train();
   first.join();
+
   std::thread second([&] {
     Turns::Member member;
     EXPECT_TRUE(begin_step(turns, member));
     EXPECT_FALSE(begin_step(turns, member)) << "the other never comes";
   });
+
   close_command();
   second.join();
 }

@@ -26,12 +26,14 @@ TEST(ParseSteps, that_make_no_range_are_refused) {
 TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
   ::setenv(kOutputVariable, "/tmp", 1);
   EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, kDefaultCudaBufferMb << 20);
+
   for (auto const& [text, megabytes] :
        {std::pair{"7", size_t{7}}, {"0", kDefaultCudaBufferMb}, {"much", kDefaultCudaBufferMb}}) {
     ::setenv(kCudaBufferVariable, text, 1);
     EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, megabytes << 20) << text;
     EXPECT_EQ(options_from_environment()->buffer_bytes, kDefaultBufferMb << 20);
   }
+
   ::unsetenv(kCudaBufferVariable);
   ::unsetenv(kOutputVariable);
 }
@@ -39,12 +41,14 @@ TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
 TEST(BufferVariables, say_how_large_each_buffer_of_cuda_is) {
   ::setenv(kOutputVariable, "/tmp", 1);
   EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, kDefaultCudaBufferBytes);
+
   for (auto const& [text, bytes] : {std::pair{"1024", size_t{1} << 20},
                                     {"15", kDefaultCudaBufferBytes},
                                     {"big", kDefaultCudaBufferBytes}}) {
     ::setenv(kCudaBufferSizeVariable, text, 1);
     EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, bytes) << text;
   }
+
   ::unsetenv(kCudaBufferSizeVariable);
   ::unsetenv(kOutputVariable);
 }

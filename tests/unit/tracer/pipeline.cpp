@@ -22,6 +22,7 @@ void register_device_schemas(Registry& registry) {
                        size_t bytes) {
     registry.add_schema(kDeviceDomain, static_cast<uint64_t>(id), {name, std::move(fields), bytes});
   };
+
   add(DeviceSchema::kDevice, "device",
       {field("device", &DevicePayload::device), field("threads", &DevicePayload::threads),
        field("capacity_bytes", &DevicePayload::capacity_bytes),
@@ -31,6 +32,7 @@ void register_device_schemas(Registry& registry) {
       {field("device", &StreamPayload::device), field("stream", &StreamPayload::stream),
        field("kind", &StreamPayload::kind)},
       sizeof(StreamPayload));
+
   add(DeviceSchema::kLaunch, "launch",
       {field("correlation", &LaunchPayload::correlation), field("device", &LaunchPayload::device),
        field("stream", &LaunchPayload::stream)},
@@ -40,6 +42,7 @@ void register_device_schemas(Registry& registry) {
        field("stream", &KernelPayload::stream), field("bytes", &KernelPayload::bytes),
        field("flops", &KernelPayload::flops)},
       sizeof(KernelPayload));
+
   add(DeviceSchema::kMemory, "memory",
       {field("address", &MemoryPayload::address), field("bytes", &MemoryPayload::bytes),
        field("allocated_bytes", &MemoryPayload::allocated_bytes),

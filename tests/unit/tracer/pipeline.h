@@ -60,6 +60,7 @@ class Pipeline {
                           events.correlation[i]});
       }
     }
+
     return result;
   }
   [[nodiscard]] std::vector<std::string> names() {

@@ -54,12 +54,14 @@ TEST(PrivateDescriptors, KeepTheOneThatIsAskedFor) {
   int const before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   int const kept = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
   int const behind = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+
   on_own_thread([&] {
     ASSERT_TRUE(take_private_descriptors(kept));
     EXPECT_TRUE(is_open(kept));
     EXPECT_FALSE(is_open(before));
     EXPECT_FALSE(is_open(behind));
   });
+
   for (int const fd : {before, kept, behind}) {
     EXPECT_TRUE(is_open(fd));
     ::close(fd);
@@ -98,10 +100,12 @@ TEST(PrivateDescriptors, AFileOpenedThereHasNoNumberInTheProgram) {
   std::string const path = path_of_test();
   int const next_before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(next_before);
+
   on_own_thread([&] {
     ASSERT_TRUE(take_private_descriptors());
     ASSERT_GE(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 0);
   });
+
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(next, next_before);
   ::close(next);
@@ -111,12 +115,14 @@ TEST(PrivateDescriptors, AFileOpenedThereHasNoNumberInTheProgram) {
 TEST(OwnThread, BlocksSignalsAndLeavesThoseOfItsStarterAsTheyWere) {
   sigset_t before;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &before);
+
   on_own_thread([] {
     sigset_t mask;
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
     for (int const signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGXFSZ})
       EXPECT_EQ(sigismember(&mask, signal), 1) << signal;
   });
+
   sigset_t after;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &after);
   for (int signal = 1; signal < 32; ++signal)
@@ -130,8 +136,10 @@ TEST(OwnThread, IsGoneOnlyAfterItsWork) {
     may_end.wait_until_rung(std::chrono::seconds(60));
     has_worked = true;
   });
+
   ASSERT_TRUE(thread);
   EXPECT_FALSE(thread->wait_until_gone(std::chrono::milliseconds(1)));
+
   may_end.ring();
   EXPECT_TRUE(thread->wait_until_gone(std::chrono::seconds(60)));
   EXPECT_TRUE(has_worked);
@@ -164,12 +172,14 @@ uint64_t slice_of_this_thread() {
 TEST(ShortSlices, AreThoseOfNewThreadsAloneAndTheStarterKeepsItsOwn) {
   uint64_t const before = slice_of_this_thread();
   if (before == 0) GTEST_SKIP() << "needs Linux 6.12, where threads have slices";
+
   uint64_t first = 0, later = 0;
   on_own_thread([&] {
     first = slice_of_this_thread();
     take_usual_slices();
     later = slice_of_this_thread();
   });
+
   EXPECT_LT(first, before);
   EXPECT_EQ(later, before);
   EXPECT_EQ(slice_of_this_thread(), before);

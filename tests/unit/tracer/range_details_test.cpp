@@ -14,15 +14,18 @@ using ::testing::ElementsAre;
 TEST(RangeDetails, keeps_what_ranges_and_marks_say_beside_their_name) {
   Pipeline pipeline;
   ThreadRecorder& thread = *pipeline.source.attach(1);
+
   EventArgs args = named("range");
   args.category = 7;
   args.color = 0xFF00FF80;
   thread.push(args);
   thread.pop(kDefaultDomain);
+
   args = named("mark");
   args.value_type = ValueType::kInt32;
   args.value = static_cast<uint32_t>(-5);
   thread.mark(args);
+
   args = named("started");
   args.value_type = ValueType::kFloat;
   args.value = std::bit_cast<uint32_t>(0.5F);
@@ -30,8 +33,10 @@ TEST(RangeDetails, keeps_what_ranges_and_marks_say_beside_their_name) {
   args.text = {};
   args.color = 1;
   thread.end(kDefaultDomain, thread.start(args));
+
   thread.push(named("plain"));
   thread.pop(kDefaultDomain);
+
   pipeline.finish();
   auto const rows = pipeline.rows();
   ASSERT_THAT(pipeline.names(), ElementsAre("range", "mark", "registered", "plain"));
@@ -39,6 +44,7 @@ TEST(RangeDetails, keeps_what_ranges_and_marks_say_beside_their_name) {
   EXPECT_EQ(rows[1].kind, model::EventKind::kAnnotatedMark);
   EXPECT_EQ(rows[2].kind, model::EventKind::kAnnotatedRange);
   EXPECT_EQ(rows[3].kind, model::EventKind::kRange);
+
   auto const details = pipeline.details<model::RangeDetail>(0);
   ASSERT_EQ(details.size(), 3U);
   EXPECT_EQ(details[0].category, 7U);
@@ -66,6 +72,7 @@ TEST(RangeDetails, keeps_the_bytes_and_the_communicator_of_the_ranges_of_nccl) {
                                      {"Message size [bytes]", 8, 8, ScalarType::kUnsigned},
                                      {"Root", 16, 4, ScalarType::kSigned}},
                                     sizeof values});
+
   ThreadRecorder& thread = *pipeline.source.attach(1);
   for (uint64_t const schema : {known, known + 1}) {
     PayloadView const view = {schema, reinterpret_cast<std::byte const*>(&values), sizeof values,
@@ -75,11 +82,13 @@ TEST(RangeDetails, keeps_the_bytes_and_the_communicator_of_the_ranges_of_nccl) {
     thread.push(args);
     thread.pop(nccl);
   }
+
   pipeline.finish();
   auto const rows = pipeline.rows();
   ASSERT_THAT(pipeline.names(), ElementsAre("NCCL: ncclBroadcast", "NCCL: ncclBroadcast"));
   EXPECT_EQ(rows[0].kind, model::EventKind::kAnnotatedRange);
   EXPECT_EQ(rows[1].kind, model::EventKind::kRange) << "a payload of unknown layout says nothing";
+
   auto const details = pipeline.details<model::RangeDetail>(0);
   ASSERT_EQ(details.size(), 1U);
   EXPECT_EQ(details[0].bytes, 4096U);

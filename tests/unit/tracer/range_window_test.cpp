@@ -53,10 +53,12 @@ TEST(RangeWindowTest, opens_by_the_short_calls_of_nvtx_too) {
   RangeWindow window("epoch");
   window.host.push_text(kDefaultDomain, "before");
   window.host.pop(kDefaultDomain);
+
   window.host.push_text(kDefaultDomain, "epoch");
   window.host.push_text(kDefaultDomain, "inside");
   window.host.pop(kDefaultDomain);
   EXPECT_FALSE(window.window.is_over());
+
   window.host.pop(kDefaultDomain);
   EXPECT_TRUE(window.window.is_over());
   EXPECT_THAT(window.recorded(), UnorderedElementsAre("epoch", "inside"));
@@ -73,11 +75,14 @@ TEST(RangeWindowTest, knows_registered_names) {
 TEST(RangeWindowTest, takes_only_the_named_domain) {
   RangeWindow window("step@library");
   uint16_t const library = window.registry.domain("library");
+
   window.host.push(named("step", window.registry.domain("another")));
   window.host.push(named("step"));
   EXPECT_EQ(window.window.mode(), CaptureMode::kBaseline);
+
   window.host.push(named("step", library));
   EXPECT_EQ(window.window.mode(), CaptureMode::kRecording);
+
   window.host.pop(kDefaultDomain);
   EXPECT_FALSE(window.window.is_over()) << "the range of another domain ended";
   window.host.pop(library);
@@ -104,10 +109,12 @@ TEST(RangeWindowTest, start_end_ranges_may_end_on_another_thread) {
   RangeWindow window("request");
   ThreadRecorder& other = *window.source.attach(3);
   other.end(kDefaultDomain, other.start(named("earlier")));
+
   uint64_t const range = window.host.start(named("request"));
   uint64_t const inner = window.host.start(named("inner"));
   other.end(kDefaultDomain, inner);
   EXPECT_FALSE(window.window.is_over());
+
   other.end(kDefaultDomain, range);
   EXPECT_TRUE(window.window.is_over());
   EXPECT_THAT(window.recorded(), UnorderedElementsAre("request", "inner"));
@@ -123,14 +130,17 @@ TEST(RangeWindowTest, ends_with_the_thread_that_left_it_open) {
 TEST(RangeWindowTest,
      device_ops_launched_inside_are_recorded_and_waited_for_when_they_run_behind_it) {
   RangeWindow window("step");
+
   window.launch(1);
   window.host.push(named("step"));
   window.launch(2);
   window.host.pop(kDefaultDomain);
   window.launch(3);
+
   window.execute(1);
   window.drain();
   EXPECT_FALSE(window.source.idle()) << "op 2 has still to run";
+
   window.execute(2);
   window.execute(3);
   window.drain();
@@ -140,12 +150,14 @@ TEST(RangeWindowTest,
 
 TEST(RangeWindowTest, ranges_that_are_open_at_its_end_end_when_they_end) {
   RangeWindow window("step");
+
   window.executor.push(named("before"));
   window.host.push(named("step"));
   window.executor.push(named("longer"));
   window.host.pop(kDefaultDomain);
   window.executor.push(named("behind"));
   for (int i = 0; i < 3; ++i) window.executor.pop(kDefaultDomain);
+
   window.finish();
   auto const rows = window.rows();
   ASSERT_THAT(window.names(), UnorderedElementsAre("step", "longer"));

@@ -30,25 +30,27 @@ class InTurnTest : public ::testing::Test {
     if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
     options_.library = support::build_path("lib/libstepscope-tracer.so");
   }
-  /// The exit code; what was said is in said().
+  /// Returns the exit code; message() holds what the command wrote to stderr.
   int record(Arguments first, Arguments second, int64_t steps = 4) {
     for (Arguments* arguments : {&first, &second})
       if (arguments->front().front() != '/')
         arguments->insert(arguments->begin(), support::build_path("tests/traced_program"));
+
     ::testing::internal::CaptureStderr();
     ::testing::internal::CaptureStdout();
     auto const code = record_interleaved(options_, steps, {run(0), first}, {run(1), second});
     written_ = ::testing::internal::GetCapturedStdout();
-    said_ = ::testing::internal::GetCapturedStderr();
-    if (!code) said_ = code.error().message;
+    message_ = ::testing::internal::GetCapturedStderr();
+
+    if (!code) message_ = code.error().message;
     return code ? *code : -1;
   }
   [[nodiscard]] std::string run(int side) const {
     return (folder_.path() / (side == 0 ? "first" : "second")).string();
   }
-  [[nodiscard]] std::string const& said() const { return said_; }
+  [[nodiscard]] std::string const& message() const { return message_; }
   [[nodiscard]] std::string const& written() const { return written_; }
-  /// Of both.
+  /// The steps of both runs.
   size_t recorded_steps() {
     size_t count = 0;
     for (int side : {0, 1})
@@ -68,14 +70,14 @@ class InTurnTest : public ::testing::Test {
 
  private:
   TestFolder folder_;
-  std::string said_, written_;
+  std::string message_, written_;
 };
 
 TEST_F(InTurnTest, ProgramsTrainOneAfterTheOther) {
   EXPECT_EQ(record({"train-aloud", "a", "24"}, {"train-aloud", "b", "24"}), 0);
   EXPECT_EQ(written(), "aaaabbbbbbbbaaaaaaaabbbbbbbbaaaaaaaabbbbbbbbaaaa");
-  EXPECT_THAT(said(), HasSubstr("5 turns each, of 4 steps"));
-  EXPECT_THAT(said(), Not(HasSubstr("early")));
+  EXPECT_THAT(message(), HasSubstr("5 turns each, of 4 steps"));
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
   EXPECT_EQ(recorded_steps(), 48U);
   EXPECT_EQ(turns_fact(0), "5 of 4 steps") << "the last steps are beside nobody's";
   EXPECT_EQ(turns_fact(1), "6 of 4 steps");
@@ -96,7 +98,7 @@ TEST_F(InTurnTest, WhoEndsEarlyHoldsNobody) {
 
 TEST_F(InTurnTest, WhoMarksNoStepsHoldsNobody) {
   EXPECT_EQ(record({"nvtx"}, {"train", "8"}), 0);
-  EXPECT_THAT(said(), HasSubstr("no step was in turn"));
+  EXPECT_THAT(message(), HasSubstr("no step was in turn"));
   EXPECT_EQ(recorded_steps(), 8U);
   EXPECT_EQ(turns_fact(1), "");
 }
@@ -112,7 +114,7 @@ TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
   EXPECT_EQ(
       record({"/bin/sh", "-c", program + " train 20; " + program + " train 20"}, {"train", "60"}),
       0);
-  EXPECT_THAT(said(), HasSubstr("several processes of /bin/sh annotate steps"));
+  EXPECT_THAT(message(), HasSubstr("several processes of /bin/sh annotate steps"));
   EXPECT_EQ(recorded_steps(), 100U);
 }
 
@@ -130,13 +132,16 @@ TEST_F(InTurnTest, ASignalEndsBoth) {
 TEST_F(InTurnTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(record({"train"}, {"/no/such/program"}), 127);
   EXPECT_FALSE(std::filesystem::exists(run(0))) << "what was made is taken back";
+
   options_.steps = "1:2";
   EXPECT_EQ(record({"train"}, {"train"}), -1);
-  EXPECT_THAT(said(), HasSubstr("records all steps"));
+  EXPECT_THAT(message(), HasSubstr("records all steps"));
   options_.steps.clear();
+
   auto const same = record_interleaved(options_, 4, {run(0), {"a"}}, {run(0) + "/.", {"b"}});
   ASSERT_FALSE(same);
   EXPECT_THAT(same.error().message, HasSubstr("a run of its own"));
+
   auto const one = record_interleaved(options_, 4, {run(0), {"a"}}, {run(1), {}});
   ASSERT_FALSE(one);
   EXPECT_THAT(one.error().message, HasSubstr("name both programs"));

@@ -51,18 +51,20 @@ class RecordTest : public ::testing::Test {
 
 TEST_F(RecordTest, runs_a_program_and_says_what_was_recorded) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
-  std::string const said = stderr_during([&] {
+  std::string const output = stderr_during([&] {
     EXPECT_EQ(record_command(options, {program, "train"}).value(), 0);
   });
-  EXPECT_THAT(said, HasSubstr("recorded 1 trace file"));
+  EXPECT_THAT(output, HasSubstr("recorded 1 trace file"));
   EXPECT_THAT(read_traces(options.output), SizeIs(1));
 }
 
 TEST_F(RecordTest, passes_steps_and_buffer_on) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+
   options.steps = "1:1";
   options.buffer_mb = 7;
   stderr_during([&] { EXPECT_EQ(record_command(options, {program, "train"}).value(), 0); });
+
   auto const traces = read_traces(options.output);
   ASSERT_THAT(traces, SizeIs(1));
   auto const& trace = traces.begin()->second;
@@ -91,7 +93,7 @@ TEST_F(RecordTest, returns_128_plus_the_signal_that_killed_the_command) {
 
 TEST_F(RecordTest, hands_sigterm_on_and_still_reports) {
   int exit_code = 0;
-  std::string const said = stderr_during([&] {
+  std::string const output = stderr_during([&] {
     pid_t const child = ::fork();
     if (child == 0) {
       auto const result = record_command(options, {"sh", "-c",
@@ -100,12 +102,14 @@ TEST_F(RecordTest, hands_sigterm_on_and_still_reports) {
                                                        "while :; do sleep 0.02; done"});
       ::_exit(result.value_or(99));
     }
+
     while (!fs::exists(options.output + "/ready")) std::this_thread::yield();
     ::kill(child, SIGTERM);
     exit_code = WEXITSTATUS(wait_for(child));
   });
+
   EXPECT_EQ(exit_code, 9);
-  EXPECT_THAT(said, HasSubstr("nothing was recorded"));
+  EXPECT_THAT(output, HasSubstr("nothing was recorded"));
 }
 
 TEST_F(RecordTest, leaves_ctrl_c_to_the_command) {
@@ -119,19 +123,21 @@ TEST_F(RecordTest, leaves_ctrl_c_to_the_command) {
                                                        "/ready; while :; do sleep 0.02; done"});
       ::_exit(result.value_or(99));
     }
+
     while (!fs::exists(options.output + "/ready")) std::this_thread::yield();
     ::kill(-child, SIGINT);
     exit_code = WEXITSTATUS(wait_for(child));
   });
+
   EXPECT_EQ(exit_code, 5);
 }
 
 TEST_F(RecordTest, says_when_the_command_used_nothing_that_can_be_recorded) {
-  std::string const said =
+  std::string const output =
       stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
-  EXPECT_THAT(said, HasSubstr("neither CUDA nor NVTX"));
+  EXPECT_THAT(output, HasSubstr("neither CUDA nor NVTX"));
   bool const can_use_cuda = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
-  EXPECT_EQ(said.find("has no NVIDIA device") == std::string::npos, can_use_cuda) << said;
+  EXPECT_EQ(output.find("has no NVIDIA device") == std::string::npos, can_use_cuda) << output;
 }
 
 /// How a program ends, and how many processes of it record.
@@ -151,21 +157,24 @@ TEST_P(EndingTest, loses_nothing) {
   // Sanitizers handle faults themselves.
   if (support::kSanitized && GetParam().exit_code == 128 + SIGSEGV)
     GTEST_SKIP() << "the sanitizer ends the program";
+
   std::string const ending_program = support::build_path("tests/ending_program");
-  std::string const said = stderr_during([&] {
+  std::string const output = stderr_during([&] {
     EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(),
               GetParam().exit_code);
   });
+
   auto const traces = read_traces(options.output);
-  EXPECT_THAT(traces, SizeIs(GetParam().processes)) << said;
+  EXPECT_THAT(traces, SizeIs(GetParam().processes)) << output;
   std::map<std::string, int> all;
   for (auto const& [name, trace] : traces) {
     EXPECT_FALSE(trace.log().truncated) << name;
     for (auto const& [text, count] : count_names(trace)) all[text] += count;
   }
+
   std::map<std::string, int> const expected = {{"range", 1000 * GetParam().records},
                                                {"left open", GetParam().records}};
-  EXPECT_EQ(all, expected) << said;
+  EXPECT_EQ(all, expected) << output;
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
@@ -186,65 +195,74 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
 
 TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_file) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
-  std::string const said = stderr_during([&] {
+
+  std::string const output = stderr_during([&] {
     EXPECT_EQ(
         record_command(options, {support::build_path("tests/ending_program"), "killed"}).value(),
         128 + SIGKILL);
   });
-  EXPECT_THAT(said, HasSubstr("nothing was recorded"));
-  EXPECT_THAT(said, HasSubstr("was ended"));
-  EXPECT_THAT(said, ::testing::Not(HasSubstr("neither CUDA nor NVTX")));
+
+  EXPECT_THAT(output, HasSubstr("nothing was recorded"));
+  EXPECT_THAT(output, HasSubstr("was ended"));
+  EXPECT_THAT(output, ::testing::Not(HasSubstr("neither CUDA nor NVTX")));
   EXPECT_THAT(read_traces(options.output), SizeIs(1)) << "a file that says who recorded";
 }
 
 TEST_F(RecordTest, says_which_tools_of_the_user_saw_nothing) {
   ::setenv("CUDA_INJECTION64_PATH", "/opt/other/tool.so", 1);
   ::setenv("NVTX_INJECTION64_PATH", "/opt/stepscope/lib/libstepscope-tracer.so", 1);
-  std::string const said =
+  std::string const output =
       stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
   ::unsetenv("CUDA_INJECTION64_PATH");
   ::unsetenv("NVTX_INJECTION64_PATH");
-  EXPECT_THAT(said, HasSubstr("CUDA_INJECTION64_PATH=/opt/other/tool.so was replaced"));
-  EXPECT_THAT(said, ::testing::Not(HasSubstr("NVTX_INJECTION64_PATH=")))
+  EXPECT_THAT(output, HasSubstr("CUDA_INJECTION64_PATH=/opt/other/tool.so was replaced"));
+  EXPECT_THAT(output, ::testing::Not(HasSubstr("NVTX_INJECTION64_PATH=")))
       << "an outer record is no other tool";
 }
 
 TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   options.steps = "1000:2000";
-  std::string said = stderr_during([&] {
+  std::string output = stderr_during([&] {
     EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0);
   });
-  EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
+  EXPECT_THAT(output, HasSubstr("none of the steps 1000:2000"));
+
   // Memory that was allocated before would have counted in them.
   options.force = true;
-  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "train"}).value(), 0); });
-  EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
+  output = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {program, "train"}).value(), 0);
+  });
+  EXPECT_THAT(output, HasSubstr("none of the steps 1000:2000"));
   EXPECT_GT(read_traces(options.output).begin()->second.event_count(), 0U);
 }
 
 TEST_F(RecordTest, says_what_never_began) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   options.range = "no such range";
-  std::string said = stderr_during([&] {
+  std::string output = stderr_during([&] {
     EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0);
   });
-  EXPECT_THAT(said, HasSubstr("opened no NVTX range no such range"));
+  EXPECT_THAT(output, HasSubstr("opened no NVTX range no such range"));
+
   options.force = true;
   options.range.clear();
   options.from_code = true;
-  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
-  EXPECT_THAT(said, HasSubstr("called neither cudaProfilerStart()"));
+  output = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(output, HasSubstr("called neither cudaProfilerStart()"));
+
   options.from_code = false;
   options.delay_ns = 3'600'000'000'000;
-  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
-  EXPECT_THAT(said, HasSubstr("did nothing after 60 min 0 s"));
+  output = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(output, HasSubstr("did nothing after 60 min 0 s"));
 }
 
 TEST_F(RecordTest, records_the_range_that_was_named) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+
   options.range = "outer";
   stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+
   auto const traces = read_traces(options.output);
   ASSERT_THAT(traces, SizeIs(1));
   EXPECT_EQ(count_names(traces.begin()->second),
@@ -269,6 +287,7 @@ TEST_F(RecordTest, lets_programs_with_the_address_sanitizer_start_with_the_optio
         record_command(options, {"sh", "-c", "printf %s \"$ASAN_OPTIONS\" > " + list}).value(), 0);
   });
   ::unsetenv("ASAN_OPTIONS");
+
   std::string text;
   std::ifstream in(list);
   std::getline(in, text);
@@ -283,6 +302,7 @@ TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_o
               0);
   });
   ::unsetenv("LD_PRELOAD");
+
   std::string text;
   std::getline(std::ifstream(list), text);
   // In the bundle the folder is relative to where the tests run.
@@ -291,18 +311,18 @@ TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_o
 }
 
 TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_folder) {
-  std::string const said = stderr_during(
+  std::string const output = stderr_during(
       [&] { EXPECT_EQ(record_command(options, {"no-such-command-here"}).value(), 127); });
-  EXPECT_THAT(said, HasSubstr("command not found"));
+  EXPECT_THAT(output, HasSubstr("command not found"));
   EXPECT_FALSE(fs::exists(options.output));
 }
 
 TEST_F(RecordTest, returns_126_for_a_file_that_cannot_be_executed) {
   std::string const file = (folder.path() / "plain").string();
   std::ofstream(file) << "text";
-  std::string const said =
+  std::string const output =
       stderr_during([&] { EXPECT_EQ(record_command(options, {file}).value(), 126); });
-  EXPECT_THAT(said, HasSubstr("cannot be executed"));
+  EXPECT_THAT(output, HasSubstr("cannot be executed"));
 }
 
 TEST_F(RecordTest, never_overwrites_a_run_without_force) {
@@ -317,10 +337,12 @@ TEST_F(RecordTest, as_one_rank_of_a_job_shares_the_folder_with_the_others) {
   std::ofstream(options.output + "/rank-0.stepscope") << "of rank 0";
   ::setenv("RANK", "1", 1);
   stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
+
   std::ofstream(options.output + "/rank-1.stepscope") << "old";
   EXPECT_THAT(error_of({"true"}), HasSubstr("--force"));
   options.force = true;
   stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
+
   ::unsetenv("RANK");
   EXPECT_TRUE(fs::exists(options.output + "/rank-0.stepscope"));
   EXPECT_FALSE(fs::exists(options.output + "/rank-1.stepscope"));
@@ -339,18 +361,23 @@ TEST_F(RecordTest, with_force_removes_only_what_is_ours) {
 
 TEST_F(RecordTest, refuses_bad_options_before_it_touches_anything) {
   EXPECT_THAT(error_of({}), HasSubstr("after --"));
+
   options.steps = "9:1";
   EXPECT_THAT(error_of({"true"}), HasSubstr("A:B"));
+
   options.steps.clear();
   options.buffer_mb = 99'999'999'999;
   EXPECT_THAT(error_of({"true"}), HasSubstr("--buffer-mb"));
+
   options.buffer_mb = 0;
   options.cuda_buffer_mb = 1;
   options.cuda_buffer_kb = 513;
   EXPECT_THAT(error_of({"true"}), HasSubstr("two of them must fit"));
+
   options.cuda_buffer_mb = options.cuda_buffer_kb = 0;
   options.library = "/nowhere/lib.so";
   EXPECT_THAT(error_of({"true"}), HasSubstr("tracer library is missing"));
+
   EXPECT_FALSE(fs::exists(options.output));
 }
 

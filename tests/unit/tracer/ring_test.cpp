@@ -29,6 +29,7 @@ std::vector<std::vector<uint64_t>> read_all(Ring& ring) {
   std::vector<std::vector<uint64_t>> records;
   uint64_t const head = ring.head();
   uint64_t position = ring.tail();
+
   while (position < head) {
     RecordHeader header{};
     std::memcpy(&header, ring.at(position), sizeof header);
@@ -40,6 +41,7 @@ std::vector<std::vector<uint64_t>> read_all(Ring& ring) {
       records.emplace_back(ring.at(position) + 1, ring.at(position) + header.words);
     position += header.words;
   }
+
   ring.release(position);
   return records;
 }
@@ -50,6 +52,7 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
   std::mt19937 random(7);
   std::deque<std::vector<uint64_t>> twin;
   uint64_t next = 0;
+
   for (int round = 0; round < 2000; ++round) {
     int const count = static_cast<int>(random() % 40);
     for (int i = 0; i < count; ++i) {
@@ -60,6 +63,7 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
       twin.push_back(expected);
       next += words;
     }
+
     for (auto const& record : read_all(ring)) {
       ASSERT_FALSE(twin.empty());
       ASSERT_EQ(record, twin.front());
@@ -67,6 +71,7 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
     }
     ASSERT_TRUE(twin.empty());
   }
+
   EXPECT_GT(ring.head(), 100 * ring.capacity_words());
 }
 
@@ -77,6 +82,7 @@ TEST(Ring, gives_back_records_in_order_while_it_grows) {
     Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64, &budget);
     std::deque<std::vector<uint64_t>> twin;
     uint64_t next = 0;
+
     for (int round = 0; round < 500; ++round) {
       for (auto count = random() % 100; count > 0; --count) {
         auto const words = static_cast<uint16_t>(1 + random() % 300);
@@ -86,6 +92,7 @@ TEST(Ring, gives_back_records_in_order_while_it_grows) {
         twin.push_back(expected);
         next += words;
       }
+
       if (random() % 3 == 0) continue;  // let it fill
       for (auto const& record : read_all(ring)) {
         ASSERT_FALSE(twin.empty());
@@ -94,6 +101,7 @@ TEST(Ring, gives_back_records_in_order_while_it_grows) {
       }
       ASSERT_TRUE(twin.empty());
     }
+
     EXPECT_GT(ring.capacity_bytes(), Ring::kMinBytes);
     EXPECT_EQ(budget.left() + ring.capacity_bytes(), Ring::kMinBytes * 257);
   }
@@ -169,6 +177,7 @@ TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
   RingBudget budget(Ring::kMinBytes * 100);
   Ring ring(Ring::kMinBytes, Ring::kMinBytes * 8, &budget);
   constexpr uint64_t kRecords = 400'000;
+
   std::thread producer([&] {
     for (uint64_t i = 0; i < kRecords;) {
       if (write_record(ring, static_cast<uint16_t>(2 + i % 5), i * 10))
@@ -177,6 +186,7 @@ TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
         std::this_thread::yield();
     }
   });
+
   uint64_t seen = 0;
   while (seen < kRecords) {
     for (auto const& record : read_all(ring)) {
@@ -186,6 +196,7 @@ TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
     }
     std::this_thread::yield();
   }
+
   producer.join();
   EXPECT_EQ(ring.tail(), ring.head());
 }

@@ -61,10 +61,12 @@ Schema import(std::array<nvtxPayloadSchemaEntry_t, N> const& entries, uint64_t s
   attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   attributes.entries = entries.data();
   attributes.numEntries = N;
+
   if (static_bytes != 0) {
     attributes.fieldMask |= NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
     attributes.payloadStaticSize = static_bytes;
   }
+
   return import_schema(attributes, find);
 }
 
@@ -82,9 +84,11 @@ TEST(Schema, finds_fields_by_name_whatever_their_order_and_width) {
       entry("twice", NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, offsetof(Mixed, twice)),
       entry("single", NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, offsetof(Mixed, single)),
       entry("negative", NVTX_PAYLOAD_ENTRY_TYPE_SHORT, offsetof(Mixed, negative))};
+
   Schema const schema = import(entries);
   Mixed const value = {7, -2, 1.5F, 2.25, std::numeric_limits<int64_t>::min()};
   FieldReader fields(schema, std::as_bytes(std::span(&value, 1)));
+
   EXPECT_EQ(fields.get<int64_t>("negative"), -2);
   EXPECT_EQ(fields.get<double>("single"), 1.5);
   EXPECT_EQ(fields.get<double>("twice"), 2.25);
@@ -98,6 +102,7 @@ TEST(Schema, places_entries_without_offset_by_natural_alignment) {
                               entry("single", NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, 0),
                               entry("twice", NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, 0),
                               entry("large", NVTX_PAYLOAD_ENTRY_TYPE_INT64, 0)};
+
   Schema const schema = import(entries);
   ASSERT_EQ(schema.fields.size(), 5U);
   EXPECT_EQ(schema.fields[1].offset, offsetof(Mixed, negative));
@@ -111,11 +116,13 @@ TEST(Schema, passes_over_arrays_texts_and_nested_schemas_of_known_size) {
   auto const nested = std::make_shared<Schema>();
   nested->static_bytes = 24;
   auto const find = [&](uint64_t id) { return id == 5000 ? nested : nullptr; };
+
   std::array const entries = {entry("tag", NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, 0, 0, 12),
                               entry("numbers", NVTX_PAYLOAD_ENTRY_TYPE_INT32, 0,
                                     NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, 3),
                               entry("inner", 5000, 0),
                               entry("after", NVTX_PAYLOAD_ENTRY_TYPE_UINT32, 0)};
+
   Schema const schema = import(entries, 0, find);
   ASSERT_EQ(schema.fields.size(), 1U);
   EXPECT_EQ(schema.fields[0].name, "after");
@@ -138,9 +145,11 @@ TEST(Schema, reads_nothing_beyond_a_short_payload) {
   std::array const entries = {entry("near", NVTX_PAYLOAD_ENTRY_TYPE_UINT32, 0),
                               entry("far", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 4),
                               entry("absurd", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, UINT64_MAX - 3)};
+
   Schema const schema = import(entries);
   std::vector<std::byte> const bytes(7, std::byte{1});
   FieldReader fields(schema, bytes);
+
   EXPECT_EQ(fields.get<uint32_t>("near"), 0x01010101U);
   EXPECT_EQ(fields.get<uint64_t>("far", 5), 5U);
   EXPECT_EQ(fields.get<uint64_t>("absurd", 6), 6U);
@@ -150,6 +159,7 @@ TEST(Schema, reads_nothing_beyond_a_short_payload) {
 TEST(Schema, survives_random_entries) {
   std::mt19937_64 random(11);
   std::vector<std::byte> const payload(64, std::byte{0x5A});
+
   for (int round = 0; round < 2000; ++round) {
     std::array<nvtxPayloadSchemaEntry_t, 6> entries{};
     for (auto& e : entries) {
@@ -158,6 +168,7 @@ TEST(Schema, survives_random_entries) {
                 random() % 2 == 0 ? 0 : random() % 4096,
                 random() % 2 == 0 ? random() : random() % 16);
     }
+
     Schema const schema = import(entries, random() % 2 == 0 ? random() : 0);
     FieldReader fields(schema, payload);
     fields.get<double>("field");

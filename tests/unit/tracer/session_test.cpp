@@ -74,6 +74,7 @@ TEST_F(SessionTest, records_every_event_of_many_threads_that_come_and_go) {
     });
   }
   for (auto& thread : threads) thread.join();
+
   auto const trace = stop_and_read();
   EXPECT_EQ(trace.event_count() + trace.log().dropped, uint64_t{kThreads} * kRanges);
   EXPECT_EQ(trace.log().dropped, session->report().dropped);
@@ -87,6 +88,7 @@ TEST_F(SessionTest, describes_the_process) {
   options.world_size = 8;
   start();
   source->attach(1)->mark(named("here"));
+
   auto const trace = stop_and_read();
   EXPECT_EQ(trace.info().rank, 3);
   EXPECT_EQ(trace.info().world_size, 8);
@@ -118,14 +120,17 @@ TEST_F(SessionTest, that_cannot_write_its_folder_says_so_and_records_nothing) {
 TEST_F(SessionTest, ends_by_itself_after_the_last_chosen_step) {
   options.window.steps = StepRange{1, 1};
   start();
+
   ThreadRecorder& thread = *source->attach(1);
   for (int64_t i = 0; i < 3; ++i) {
     thread.push(step_args(i));
     thread.pop(kAnnotationDomain);
   }
+
   while (session->window().mode() != CaptureMode::kStopped) std::this_thread::yield();
   thread.push(named("too late"));
   thread.pop(kDefaultDomain);
+
   auto const trace = stop_and_read();
   ASSERT_EQ(trace.event_count(), 1U);
   EXPECT_EQ(trace.detail<model::StepDetail>(0).index, 1);
@@ -138,6 +143,7 @@ TEST_F(SessionTest, times_do_not_run_backwards_on_a_thread) {
     thread.push(named("range"));
     thread.pop(kDefaultDomain);
   }
+
   auto const trace = stop_and_read();
   int64_t before = 0;
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
@@ -189,6 +195,7 @@ TEST_F(SessionOfAFork, that_ends_at_once_writes_its_file_in_its_only_thread) {
   // A machine that is busy may let the thread find that it lives longer than that.
   constexpr int kTries = 1000;
   int tries = 0;
+
   for (; tries < kTries && !is_private; ++tries) {
     Session& fork = start_with_descriptors();
     EXPECT_TRUE(fork.stop_without_locks(std::chrono::hours(1)));
@@ -197,6 +204,7 @@ TEST_F(SessionOfAFork, that_ends_at_once_writes_its_file_in_its_only_thread) {
     ASSERT_TRUE(trace) << trace.error().message;
     EXPECT_FALSE(trace->log().truncated);
   }
+
   ASSERT_TRUE(is_private);
   EXPECT_NE(::fcntl(descriptor, F_GETFD), -1);
   session->driver_starts();
@@ -251,8 +259,10 @@ TEST_F(SessionTest, gives_up_in_time_when_its_writer_is_stuck_with_locks_and_wit
   Session stuck(options);
   stuck.add_source(std::make_unique<StuckSource>(released));
   ASSERT_TRUE(stuck.start());
+
   EXPECT_FALSE(stuck.stop(std::chrono::seconds(0)));
   EXPECT_FALSE(stuck.stop_without_locks(std::chrono::seconds(0)));
+
   released = true;
   released.notify_all();
   EXPECT_TRUE(stuck.stop_without_locks(std::chrono::hours(1)));

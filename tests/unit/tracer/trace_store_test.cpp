@@ -27,12 +27,14 @@ TEST(TraceStore, has_one_track_a_thread_whoever_asks_first) {
 TEST(TraceStore, keeps_rows_that_were_added_whole_in_the_order_in_which_they_came) {
   TraceStore store;
   TrackRows& rows = store.rows(store.thread_track(1));
+
   TrackRows::Open const open = rows.begin_range(10, store.intern("open"));
   rows.add(model::EventKind::kApi, 20, 5, store.intern("cudaEventRecord"), 7);
   model::CopyDetail copy;
   copy.bytes = 512;
   rows.add(model::EventKind::kMemcpy, 30, 6, store.intern("copy"), 8, copy);
   EXPECT_EQ(rows.ended(), 2U);
+
   rows.end(open, 40);
   model::EventBatch const events = rows.take();
   EXPECT_THAT(events.start, ElementsAre(10, 20, 30));
@@ -49,6 +51,7 @@ TEST(TraceStore, puts_the_names_that_the_program_gave_behind_those_of_the_hardwa
   ASSERT_EQ(store.devices().size(), 2U);
   EXPECT_EQ(store.devices()[0].name, "NVIDIA H100 (left half)");
   EXPECT_EQ(store.devices()[1].name, "NVIDIA H200");
+
   store.name_device(1, "trainer");
   store.name_device(2, "");
   EXPECT_EQ(store.devices()[0].name, "NVIDIA H100 (trainer)");
@@ -63,6 +66,7 @@ TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
   FileThread& output = **started;
   TraceStore store;
   store.set_output(&output);
+
   model::TrackId const track = store.thread_track(1);
   TrackRows& rows = store.rows(track);
   constexpr int64_t kOpen = 2 * file::kMaxBlockRows, kEnded = 8 * file::kMaxBlockRows;
@@ -71,9 +75,11 @@ TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
     if (i >= kOpen) rows.end(row, i);
     store.row_begun(track, rows);
   }
+
   store.flush(0, true);
   EXPECT_EQ(output.finish().written_rows, uint64_t{kEnded});
   EXPECT_EQ(rows.open(), size_t{kOpen});
+
   // A block has a header of 64 bytes: blocks of a few rows would pass this.
   constexpr uintmax_t kBytesPerRow = 8;
   EXPECT_LT(std::filesystem::file_size(path), kBytesPerRow * kEnded);
@@ -84,6 +90,7 @@ TEST(TraceStore,
      gives_a_number_that_the_system_used_again_the_same_track_with_the_losses_of_both_threads) {
   constexpr size_t kNoMemory = 0;
   Pipeline pipeline({}, kNoMemory);
+
   for (int thread = 0; thread < 2; ++thread) {
     ThreadRecorder* const recorder = pipeline.source.attach(5);
     recorder->push(named("lost"));
@@ -91,6 +98,7 @@ TEST(TraceStore,
     recorder->close({"worker"});
     pipeline.drain();
   }
+
   pipeline.finish();
   ASSERT_EQ(pipeline.store.tracks().size(), 1U);
   EXPECT_EQ(pipeline.store.tracks()[0].dropped, pipeline.source.dropped());

@@ -68,6 +68,7 @@ void launch_step(uint64_t base) {
   { DeviceRange const launch(DeviceSchema::kLaunch, "conv1", LaunchPayload{base + 1, 0, 0}); }
   { DeviceRange const launch(DeviceSchema::kLaunch, "upload", LaunchPayload{base + 2, 0, 0}); }
   { DeviceRange const launch(DeviceSchema::kLaunch, "all_reduce", LaunchPayload{base + 3, 0, 2}); }
+
   std::thread stream([&] {
     {
       DeviceRange const op(DeviceSchema::kKernel, "conv1",
@@ -84,6 +85,7 @@ void launch_step(uint64_t base) {
     }
     { DeviceRange const op(DeviceSchema::kStreamWait, "wait", StreamWaitPayload{0, 0, 0, 0, 2}); }
   });
+
   stream.join();
   DeviceRange const sync(DeviceSchema::kSync, "synchronize", SyncPayload{0, 0, SyncKind::kStream});
 }
@@ -94,6 +96,7 @@ void train(int steps) {
     MemoryCategory const category("weights");
     allocate(1 << 16);
   }
+
   for (int i = 0; i < steps; ++i) {
     Step const step(i);
     { InputWait const wait; }
@@ -119,6 +122,7 @@ void use_nvtx() {
   std::array<int, 4> const levels = {nvtxRangePushA("outer"), nvtxRangePushW(L"wide \u00e4\u4e2d"),
                                      nvtxRangePop(), nvtxRangePop()};
   if (levels != std::array<int, 4>{0, 1, 1, 0} || nvtxRangePop() != -1) std::_Exit(3);
+
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -126,18 +130,19 @@ void use_nvtx() {
   attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
   if (nvtxDomainRangePushEx(domain, &attributes) != 0 || nvtxDomainRangePop(domain) != 0)
     std::_Exit(3);
+
   nvtxRangeId_t const range = nvtxRangeStartA("across threads");
   std::thread([&] { nvtxRangeEnd(range); }).join();
   nvtxDomainMarkEx(domain, &attributes);
   nvtxMarkA("mark");
   nvtxMarkA("");
+
   std::string const long_name(10'000, 'x');
   nvtxRangePushA(long_name.c_str());
   nvtxRangePop();
   nvtxRangePushA("left open");
 }
 
-/// Ranges that say more than their names, as programs and NCCL make them.
 void make_notes() {
   stepscope::api::note("loss", 0.7);
   stepscope::api::note("loss", 0.7);
@@ -146,14 +151,7 @@ void make_notes() {
   stepscope::api::note("loss", std::numeric_limits<double>::quiet_NaN());
 }
 
-void annotate_ranges() {
-  struct Message {
-    uint64_t communicator;
-    size_t bytes;
-  } const message = {77, 1 << 20};
-  nvtxNameCategoryA(3, "loading");
-  nvtxDomainHandle_t const nccl = nvtxDomainCreateA("NCCL");
-  nvtxDomainNameCategoryW(nccl, 4, L"init");
+void push_coloured_range() {
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -163,12 +161,31 @@ void annotate_ranges() {
   attributes.color = 0xFF76B900;
   nvtxRangePushEx(&attributes);
   nvtxRangePop();
+}
+
+void mark_loss() {
+  nvtxNameCategoryA(3, "loading");
+
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
   attributes.message.ascii = "loss";
-  attributes.colorType = NVTX_COLOR_UNKNOWN;
   attributes.category = 3;
   attributes.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
   attributes.payload.dValue = 0.25;
   nvtxMarkEx(&attributes);
+}
+
+/// A range of NCCL with the payload that NCCL gives it.
+void push_all_gather() {
+  struct Message {
+    uint64_t communicator;
+    size_t bytes;
+  } const message = {77, 1 << 20};
+  nvtxDomainHandle_t const nccl = nvtxDomainCreateA("NCCL");
+  nvtxDomainNameCategoryW(nccl, 4, L"init");
+
   std::array<nvtxPayloadSchemaEntry_t, 2> entries{};
   entries[0].type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64;
   entries[0].name = "NCCL communicator ID";
@@ -185,8 +202,9 @@ void annotate_ranges() {
   schema.payloadStaticSize = sizeof message;
   schema.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5;
   nvtxPayloadSchemaRegister(nccl, &schema);
+
   nvtxPayloadData_t const data = {schema.schemaId, sizeof message, &message};
-  attributes = {};
+  nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
@@ -198,19 +216,29 @@ void annotate_ranges() {
   nvtxDomainRangePop(nccl);
 }
 
+/// Ranges and marks with colours, categories and payloads, as programs and NCCL make them.
+void annotate_ranges() {
+  push_coloured_range();
+  mark_loss();
+  push_all_gather();
+}
+
 /// Every way of naming a device and a stream, with a driver or without; the last name counts.
 void name_cuda_resources() {
 #ifdef STEPSCOPE_HAS_CUDA_HEADERS
   describe_devices();
+
   nvtxNameCuDeviceA(0, "first");
   nvtxNameCuDeviceW(0, L"second");
   nvtxNameCudaDeviceW(0, L"third");
   nvtxNameCudaDeviceA(0, "left half");
   nvtxNameCudaDeviceA(7, "not there");
+
   nvtxNameCuStreamA(nullptr, "default");
   nvtxNameCuStreamW(nullptr, L"default");
   nvtxNameCudaStreamA(nullptr, "default");
   nvtxNameCudaStreamW(nullptr, L"default");
+
   train(1);
 #endif
 }
@@ -221,16 +249,20 @@ void use_odd_payloads() {
   nvtxDomainHandle_t const domain = device_domain();
   KernelPayload const kernel{5, 0, 0, 64, 2};
   auto const id = static_cast<uint64_t>(DeviceSchema::kKernel);
+
   nvtxPayloadData_t const find_out = {id, SIZE_MAX, &kernel};
   if (nvtxRangePushPayload(domain, &find_out, 1) != 0 ||
       nvtxRangePopPayload(domain, nullptr, 3) != 0)
     std::_Exit(3);
+
   nvtxPayloadData_t const null_pointer = {id, sizeof kernel, nullptr};
   nvtxRangePushPayload(domain, &null_pointer, 1);
   nvtxRangePopPayload(domain, nullptr, 0);
+
   std::vector<nvtxPayloadData_t> const many(10'000, {id, 0, nullptr});
   nvtxRangeId_t const range = nvtxRangeStartPayload(domain, many.data(), many.size());
   nvtxRangeEndPayload(domain, range, many.data(), many.size());
+
   nvtxMarkPayload(nvtxDomainCreateA("odd"), &find_out, 1);
   nvtxPayloadSchemaRegister(domain, nullptr);
   nvtxDomainMarkEx(domain, nullptr);
@@ -243,6 +275,7 @@ void use_odd_payloads() {
 void run_for(std::chrono::milliseconds duration) {
   using Clock = std::chrono::system_clock;
   auto const end = Clock::now() + duration;
+
   for (auto now = Clock::now(); now < end; now = Clock::now()) {
     auto const ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
@@ -265,6 +298,7 @@ void run_tasks(int count) {
         nvtxRangePop();
       });
     }
+
     for (std::thread& thread : threads) thread.join();
   }
 }
@@ -272,6 +306,7 @@ void run_tasks(int count) {
 void fork_once() {
   nvtxRangePushA("parent before");
   nvtxRangePop();
+
   pid_t const child = ::fork();
   if (child == 0) {
     nvtxRangePushA("child");
@@ -280,6 +315,7 @@ void fork_once() {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
+
   nvtxRangePushA("parent after");
   nvtxRangePop();
   if (status != 0) std::_Exit(4);
@@ -295,6 +331,7 @@ void flood(int threads, int ranges) {
       }
     });
   }
+
   for (std::thread& thread : all) thread.join();
 }
 
@@ -303,6 +340,7 @@ void fork_under_load() {
   ::alarm(60);         // a deadlock ends as a failure, not as a hang
   nvtxMarkA("begin");  // NVTX itself cannot be forked while another thread initialises it: the
                        // child would wait for that thread
+
   std::atomic<bool> stop = false;
   std::vector<std::thread> busy;
   for (int t = 0; t < 3; ++t) {
@@ -315,6 +353,7 @@ void fork_under_load() {
       }
     });
   }
+
   int failed = 0;
   for (int i = 0; i < 30; ++i) {
     pid_t const child = ::fork();
@@ -327,6 +366,7 @@ void fork_under_load() {
     ::waitpid(child, &status, 0);
     failed += static_cast<int>(status != 0);
   }
+
   stop = true;
   for (std::thread& thread : busy) thread.join();
   if (failed != 0) std::_Exit(5);
@@ -342,6 +382,7 @@ void annotate_late() {
       nvtxRangePop();
     }
   };
+
   static AtEnd const static_object{"static destructor"};
   std::atexit([] { nvtxMarkA("exit handler"); });
   std::thread([] {
@@ -378,6 +419,7 @@ int changed_signals() {
   static std::vector<void*> first;
   int changed = 0;
   size_t place = 0;
+
   for (int const signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction now {};
     ::sigaction(signal, nullptr, &now);
@@ -385,6 +427,7 @@ int changed_signals() {
     if (place == first.size()) first.push_back(handler);
     changed += static_cast<int>(first[place++] != handler);
   }
+
   return changed;
 }
 
@@ -393,18 +436,23 @@ int changed_signals() {
 void train_part(char const* folder) {
   bool const early = folder != nullptr;  // the first use of NVTX has to come after the start then
   if (!early) train(1);
+
   bool const started = start_capture(folder);
   int64_t const resident = resident_kb();
+
   for (int i = 0; i < 3; ++i) launch_step(static_cast<uint64_t>(i) * 10);
   flood(2, 200'000);
   nvtxRangePushA("around the end");
+
   bool const stopped = stop_capture();
   nvtxRangePop();
   int const level = nvtxRangePushA("too late");
   train(1);
+
   bool const is_set = std::getenv("STEPSCOPE_OUTPUT") != nullptr;
   bool const again = start_capture(folder);
   ::malloc_trim(0);  // what the C library keeps of freed memory is not the tracer's
+
   std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB signals %d\n%s\n",
               static_cast<int>(started), static_cast<int>(stopped), level, count_threads(),
               static_cast<int>(again), static_cast<int>(resident_kb() - resident),
@@ -417,6 +465,7 @@ void fill_disk() {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit const limit = {64 * 1024, 64 * 1024};
   ::setrlimit(RLIMIT_FSIZE, &limit);
+
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 20'000; ++i) {
       nvtxRangePushA(std::to_string(round * 20'000 + i).c_str());
@@ -431,15 +480,18 @@ void fill_disk() {
 int main(int argc, char** argv) {
   changed_signals();
   std::string_view const what = argc > 1 ? argv[1] : "";
+
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "train-aloud") train_aloud(argv[2], std::atoi(argv[3]));
   if (what == "nvtx") use_nvtx();
   if (what == "annotated-ranges") annotate_ranges();
   if (what == "notes") make_notes();
+
   if (what.starts_with("cuda")) start_cuda();
   if (what == "cuda-and-names") name_cuda_resources();
   if (what == "cuda-and-fork") fork_once();
   if (what == "cuda-and-train") train(3);
+
   if (what == "odd-payloads") use_odd_payloads();
   if (what == "run-for-ever") run_for(std::chrono::hours(1));
   if (what == "run") run_for(std::chrono::milliseconds(std::atoi(argv[2])));
@@ -447,6 +499,7 @@ int main(int argc, char** argv) {
     run_for(std::chrono::milliseconds(std::atoi(argv[2])));
     ::_exit(7);
   }
+
   if (what == "tasks") run_tasks(std::atoi(argv[2]));
   if (what == "fork") fork_once();
   if (what == "fork-under-load") fork_under_load();
@@ -454,6 +507,7 @@ int main(int argc, char** argv) {
   if (what == "flood") flood(std::atoi(argv[2]), std::atoi(argv[3]));
   if (what == "train-part") train_part(argc > 2 ? argv[2] : nullptr);
   if (what == "fill-disk") fill_disk();
+
   if (what == "exec") {
     nvtxMarkA("before exec");
     sleep_ms(700);
@@ -465,6 +519,7 @@ int main(int argc, char** argv) {
     sleep_ms(1200);
     ::_exit(7);
   }
+
   std::puts("done");
   return argc > 2 && what == "return" ? std::atoi(argv[2]) : 0;
 }

@@ -29,6 +29,7 @@ class NullUi {
 #if IMGUI_VERSION_NUM < 18700
     for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = 300 + key;
 #endif
+
     load_fonts(scale);
     io.Fonts->Build();
     apply_style(Theme::kDark, scale);
@@ -42,7 +43,7 @@ class NullUi {
       ImGui::NewFrame();
       draw_ui(scene, state, cache_, {}, pair);
       ImGui::Render();
-      // What is computed beside the frames is there in the next one: tests do not depend on time.
+      // The next frame has the results of background work: tests do not depend on time.
       cache_.finish();
       if (pair != nullptr) pair->finish();
       if (scene.far) scene.far->tiles().finish();
@@ -100,7 +101,7 @@ class NullUi {
     io.AddKeyEvent(ImGuiMod_Shift, shift);
 #endif
   }
-  /// Of which the scene of the frames is the base; null: it is shown alone.
+  /// A pair whose base is the scene of the frames; null: the scene is shown alone.
   RunPair* pair = nullptr;
 
   [[nodiscard]] Picture picture(uint32_t background) const {
@@ -129,6 +130,7 @@ class NullUi {
                                      300 + ImGuiKey_Home,
                                      'O',
                                      'P'};
+
     io.KeysDown[kCodes[static_cast<int>(key)]] = down;
 #else
     static constexpr ImGuiKey kCodes[] = {
@@ -136,6 +138,7 @@ class NullUi {
         ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
         ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
         ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
+
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif
   }

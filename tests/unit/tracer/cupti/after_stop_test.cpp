@@ -39,6 +39,7 @@ class AfterStop : public testing::TestWithParam<uint32_t> {
     options.folder = folder;
     options.window.from_code = true;
     session.emplace(options);
+
     auto made = std::make_unique<CuptiSource>(session->window(), options, session->devices(), [] {
       return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", GetParam()});
     });

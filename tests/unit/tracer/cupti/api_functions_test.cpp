@@ -25,17 +25,21 @@ TEST(ApiFunctions, are_classed_by_what_they_do) {
         "cudaMemset2DAsync", "cuLaunchKernelEx", "cuMemcpyHtoDAsync", "cuMemsetD8Async",
         "cuGraphLaunch"})
     EXPECT_EQ(classify(name), ApiClass::kLaunch) << name;
+
   for (char const* const name :
        {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"})
     EXPECT_EQ(classify(name), ApiClass::kSync) << name;
+
   for (char const* const name :
        {"cudaMalloc", "cudaMallocAsync", "cudaMallocHost", "cudaFree", "cudaFreeAsync",
         "cuMemAlloc", "cuMemFree", "cuMemAllocFromPoolAsync", "cuMemCreate", "cuMemMap",
         "cudaHostRegister"})
     EXPECT_EQ(classify(name), ApiClass::kMemory) << name;
+
   for (char const* const name : {"cudaGetLastError", "cudaGetDevice", "cudaStreamIsCapturing",
                                  "cudaEventQuery", "__cudaPushCallConfiguration"})
     EXPECT_EQ(classify(name), ApiClass::kNoise) << name;
+
   for (char const* const name : {"cudaEventRecord", "cudaStreamWaitEvent", "cudaLaunchHostFunc",
                                  "cuLaunchHostFunc", "cudaStreamBeginCapture", "cuModuleLoadData"})
     EXPECT_EQ(classify(name), ApiClass::kOther) << name;
@@ -49,6 +53,7 @@ TEST(ApiFunctions, are_found_behind_numbers_that_are_left_out) {
     *name = "cudaLaunchKernel_v7000";
     return CUPTI_SUCCESS;
   };
+
   size_t found = 0;
   for_each_function(api, CUPTI_CB_DOMAIN_RUNTIME_API,
                     [&](CUpti_CallbackId, std::string_view) { ++found; });
@@ -67,11 +72,13 @@ TEST(ApiFunctions, that_this_cupti_does_not_know_get_their_number_as_name) {
   CuptiApi const api = FakeCupti::api();
   ApiFunctions functions(api);
   TraceStore store;
+
   auto const& unknown =
       functions.find(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE + 5, store);
   EXPECT_EQ(store.text(unknown.name),
             "CUDA function " + std::to_string(CUPTI_RUNTIME_TRACE_CBID_SIZE + 5));
   EXPECT_EQ(unknown.api_class, ApiClass::kOther);
+
   EXPECT_EQ(store.text(functions.find(CUPTI_CB_DOMAIN_RUNTIME_API, UINT32_MAX, store).name),
             "CUDA function 0");
 }
@@ -79,12 +86,14 @@ TEST(ApiFunctions, that_this_cupti_does_not_know_get_their_number_as_name) {
 TEST(ApiFunctions, of_the_installed_cupti_are_all_found) {
   auto const library = load_cupti();
   if (!library) GTEST_SKIP() << library.error().message;
+
   size_t launches = 0, all = 0;
   for_each_function(library->api, CUPTI_CB_DOMAIN_RUNTIME_API,
                     [&](CUpti_CallbackId, std::string_view name) {
                       ++all;
                       launches += static_cast<size_t>(classify(name) == ApiClass::kLaunch);
                     });
+
   constexpr size_t kFewestOfCuda12 = 400, kFewestLaunches = 50;
   EXPECT_GT(all, kFewestOfCuda12);
   EXPECT_GT(launches, kFewestLaunches);

@@ -36,10 +36,12 @@ TEST(BufferPool, gives_no_more_memory_than_it_was_granted) {
   }
   EXPECT_THAT(pool.request(), IsEmpty());
   EXPECT_EQ(pool.mapped_bytes(), 3 * kBytes);
+
   complete(pool, buffers[0], 10);
   EXPECT_THAT(pool.request(), IsEmpty());  // until the writer has read it
   auto const taken = pool.take_completed();
   EXPECT_THAT(pool.request(), IsEmpty());
+
   for (auto const records : taken) pool.give_back(records);
   EXPECT_EQ(pool.request().data(), buffers[0].data());
   EXPECT_EQ(pool.refused(), 3U);
@@ -49,8 +51,10 @@ TEST(BufferPool, hands_over_what_was_completed_in_its_order_and_no_more_than_a_b
   BufferPool pool(4 * kBytes, kBytes);
   std::span<uint8_t> const a = pool.request();
   std::span<uint8_t> const b = pool.request();
+
   complete(pool, b, 8);
   complete(pool, a, kBytes + 100);
+
   auto const completed = pool.take_completed();
   ASSERT_THAT(completed, SizeIs(2));
   EXPECT_EQ(completed[0].data(), b.data());
@@ -86,15 +90,18 @@ TEST(BufferPool, gives_a_small_buffer_instead_of_none_to_who_cannot_do_without) 
   pool.never_refuse();
   EXPECT_THAT(pool.request(), SizeIs(kBytes));
   EXPECT_THAT(pool.request(), SizeIs(kBytes));
+
   std::span<uint8_t> const overflow = pool.request();
   ASSERT_FALSE(overflow.empty());
   EXPECT_LT(overflow.size(), kBytes);
   EXPECT_TRUE(is_zero(overflow));
+
   std::memset(overflow.data(), 0xAB, 150);  // part of a record that did not fit
   std::span<uint8_t> const records = pool.complete(overflow.data(), 100);
   EXPECT_EQ(records.data(), overflow.data());
   EXPECT_THAT(records, SizeIs(100));
-  EXPECT_THAT(pool.take_completed(), IsEmpty());  // nobody reads it
+  EXPECT_THAT(pool.take_completed(), IsEmpty());  // the writer does not read it
+
   pool.reuse(records);
   EXPECT_EQ(pool.request().data(), overflow.data());
   EXPECT_TRUE(is_zero(overflow));
@@ -106,9 +113,11 @@ TEST(BufferPool, that_the_writer_left_keeps_only_what_cupti_still_holds_and_then
   complete(pool, pool.request(), 8);
   pool.prepare();
   EXPECT_GT(pool.mapped_bytes(), 2 * kBytes);
+
   pool.writer_leaves();
   EXPECT_EQ(pool.mapped_bytes(), kBytes);
   EXPECT_THAT(pool.request(), IsEmpty());
+
   held[0] = 1;  // CUPTI writes into it
   complete(pool, held, 8);
   EXPECT_EQ(pool.mapped_bytes(), 0U);
@@ -122,11 +131,13 @@ TEST(BufferPool, that_cupti_left_keeps_what_the_writer_reads) {
   auto const taken = pool.take_completed();
   std::span<uint8_t> const last = pool.request();
   complete(pool, last, 8);
+
   pool.cupti_leaves();
   for (auto const records : taken) {
     records[0] = 1;  // decoded meanwhile
     pool.give_back(records);
   }
+
   auto const rest = pool.take_completed();
   ASSERT_THAT(rest, SizeIs(1));
   EXPECT_EQ(rest[0].data(), last.data());
@@ -151,12 +162,14 @@ TEST(BufferPool, lets_go_of_overflow_buffers_too) {
   pool.never_refuse();
   std::vector<std::span<uint8_t>> buffers;
   for (int i = 0; i < 5; ++i) buffers.push_back(pool.request());
+
   pool.reuse(pool.complete(buffers[4].data(), 8));
   std::span<uint8_t> const counted = pool.complete(buffers[3].data(), 8);
+
   pool.writer_leaves();
   EXPECT_FALSE(pool.request().empty());  // still
   pool.cupti_leaves();
-  counted[0] = 1;  // whoever counts has it
+  counted[0] = 1;  // the thread that counts its records still has it
   pool.reuse(counted);
   EXPECT_EQ(pool.mapped_bytes(), 0U);
 }
@@ -166,6 +179,7 @@ TEST(BufferPool, serves_many_threads_while_the_writer_empties_it) {
   BufferPool pool(8 * kBytes, kBytes);
   std::atomic<int> running{kThreads};
   std::atomic<uint64_t> completed{0}, refused{0};
+
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {
@@ -182,6 +196,7 @@ TEST(BufferPool, serves_many_threads_while_the_writer_empties_it) {
       --running;
     });
   }
+
   uint64_t seen = 0;
   for (bool last = false; !last;) {
     last = running == 0;
@@ -191,6 +206,7 @@ TEST(BufferPool, serves_many_threads_while_the_writer_empties_it) {
       pool.give_back(records);
     }
   }
+
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(seen, completed);
   EXPECT_EQ(completed + refused, uint64_t{kThreads} * kRequests);

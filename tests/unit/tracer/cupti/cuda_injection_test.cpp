@@ -51,6 +51,7 @@ TEST_F(CudaInjection, says_why_there_is_no_cupti_and_records_the_rest) {
               AllOf(HasSubstr("stepscope: CUDA calls and kernels were not recorded: "
                               "/does/not/exist: cannot be loaded"),
                     HasSubstr("set STEPSCOPE_CUPTI")));
+
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(1));
   model::Trace const& trace = traces.begin()->second;
@@ -69,13 +70,13 @@ TEST_F(CudaInjection, says_that_the_driver_does_not_work) {
 
 TEST_F(CudaInjection, empties_cupti_before_the_destructors_of_that_run) {
   EXPECT_EQ(run("cuda-and-train", {{"STEPSCOPE_CUPTI", STEPSCOPE_CUPTI_STUB}}), 0);
-  std::string const said = stdout_of(folder.path());
-  EXPECT_THAT(said, AllOf(HasSubstr("cupti: flushed\n"), HasSubstr("cupti: gone\n")));
-  EXPECT_LT(said.find("cupti: flushed"), said.find("cupti: gone"));
+  std::string const output = stdout_of(folder.path());
+  EXPECT_THAT(output, AllOf(HasSubstr("cupti: flushed\n"), HasSubstr("cupti: gone\n")));
+  EXPECT_LT(output.find("cupti: flushed"), output.find("cupti: gone"));
   EXPECT_EQ(stderr_of(folder.path()), "");
 }
 
-TEST_F(CudaInjection, keeps_the_names_of_devices_and_bears_those_of_streams_that_nobody_knows) {
+TEST_F(CudaInjection, keeps_the_names_of_devices_and_bears_those_of_unknown_streams) {
   EXPECT_EQ(run("cuda-and-names", {{"STEPSCOPE_CUPTI", "/does/not/exist"}}), 0);
   auto const traces = read_traces(folder.path());
   ASSERT_THAT(traces, SizeIs(1));
@@ -112,16 +113,18 @@ TEST_F(CudaInjection, is_set_up_by_record) {
   options.output = folder.path() / "run";
   options.library = kLibrary;
   options.cuda_buffer_mb = 77;
-  std::string const said = folder.path() / "said";
+
+  std::string const file = folder.path() / "environment";
   testing::internal::CaptureStderr();
   EXPECT_EQ(
       record_command(
-          options, {"sh", "-c", "echo $CUDA_INJECTION64_PATH $STEPSCOPE_CUDA_BUFFER_MB > " + said})
+          options, {"sh", "-c", "echo $CUDA_INJECTION64_PATH $STEPSCOPE_CUDA_BUFFER_MB > " + file})
           .value(),
       0);
   testing::internal::GetCapturedStderr();
+
   std::string line;
-  std::getline(std::ifstream(said), line);
+  std::getline(std::ifstream(file), line);
   EXPECT_EQ(line, std::string(std::filesystem::weakly_canonical(kLibrary)) + " 77");
 }
 

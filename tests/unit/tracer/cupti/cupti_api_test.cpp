@@ -57,12 +57,14 @@ TEST(LoadCupti, says_where_it_found_the_installed_one_and_which_it_is) {
 TEST(CuptiErrors, say_what_to_do) {
   FakeCupti fake;
   CuptiApi const api = FakeCupti::api();
+
   EXPECT_THAT(
       describe_cupti_error(api, "cuptiSubscribe", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
       testing::AllOf(
           HasSubstr(
               "cuptiSubscribe failed with CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"),
           HasSubstr("another profiler holds CUPTI")));
+
   EXPECT_THAT(describe_cupti_error(api, "cuptiActivityEnable", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
               HasSubstr("NVreg_RestrictProfilingToAdminUsers"));
 }

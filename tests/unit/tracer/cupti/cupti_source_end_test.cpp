@@ -35,6 +35,7 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
   ASSERT_TRUE(fake.request());
+
   size_t tracks_then = 0;
   // The program goes on: it calls CUDA whenever CUPTI is called, within the last flush, too.
   fake.inside = [&](std::string const& call) {
@@ -42,9 +43,11 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
     if (call == "EnableDomain") tracks_then = store.tracks().size();
     if (call != "Finalize") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   };
+
   finish();
   EXPECT_EQ(tracks_then, 2U);
   EXPECT_EQ(names().size(), 4U);
+
   fake.inside = {};
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   EXPECT_EQ(fake.count("Finalize"), 1U);
@@ -89,15 +92,17 @@ TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   finish();
+
   EXPECT_THAT(fake.enabled(), IsEmpty());
   EXPECT_EQ(fake.count("Unsubscribe"), 1U);
+
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   EXPECT_EQ(fake.count("Finalize"), 0U);
   EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
   EXPECT_TRUE(fake.request());  // it may still ask
 }
 
-/// What a session's writer thread does, beside the thread of the test.
+/// Does what a session's writer thread does, on a thread of its own.
 class RoundWriter {
  public:
   explicit RoundWriter(std::function<void()> round)
@@ -119,11 +124,13 @@ class RoundWriter {
 TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then_left_alone) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
+
   {
     RoundWriter const writer([this] { drain(); });
     source->program_exits();
   }
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+
   size_t const calls = fake.calls().size();
   finish();
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
@@ -138,9 +145,11 @@ TEST_F(CuptiSourceTest, is_emptied_after_a_crash_but_only_when_the_rest_was_writ
   ASSERT_TRUE(fake.complete_last(launches(1, 3)));
   drain();
   ASSERT_TRUE(fake.play(launches(10, 2)));
+
   source->program_crashes();
   drain();  // the driver may hang: what does not need it comes first
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 0U);
+
   source->finish(store, 1'000'000);
   source->release();
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
@@ -181,6 +190,7 @@ TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti
   Hang hang(fake, "ActivityFlushAll");
   RoundWriter const writer([this] { drain(); });
   hang.await();
+
   int64_t const before = monotonic_ns();
   source->lock_for_fork();  // a fork does not wait for CUPTI
   source->unlock_after_fork();
@@ -195,12 +205,14 @@ TEST_F(CuptiSourceTest,
   Hang hang(fake, "ActivityDisable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   std::thread writer([this] { finish(); });
   hang.await();
+
   int64_t const before = monotonic_ns();
   source->lock_for_fork();
   source->unlock_after_fork();
   EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_RUNTIME));  // kernels are disabled last
   source->program_exits();
   EXPECT_LT(monotonic_ns() - before, kSoonNs);
+
   hang.end();
   writer.join();
 }
@@ -209,15 +221,18 @@ TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over)
   source->driver_starts();
   drain();
   ASSERT_TRUE(fake.request());
+
   fake.inside = [this](std::string const& call) {
     if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
   };
+
   {
     RoundWriter const writer([this] { drain(); });
     source->program_exits();
     EXPECT_EQ(fake.buffers_read(), 1U);
   }
   EXPECT_EQ(names().size(), 4U);
+
   ASSERT_TRUE(fake.play(
       launches(3, 1)));  // CUPTI's destructors deliver the rest: its memory is not to be trusted
   finish();
@@ -233,12 +248,14 @@ TEST_F(CuptiSourceTest, is_waited_for_by_the_exit_handler_when_it_is_just_ending
     while (!may_go_on) std::this_thread::yield();
     has_gone_on = true;
   };
+
   std::thread writer([this] { finish(); });
   while (!is_ending) std::this_thread::yield();
   std::thread other([&] {  // not before the exit handler is under way
     while (!source->is_exiting()) std::this_thread::yield();
     may_go_on = true;
   });
+
   source->program_exits();
   EXPECT_TRUE(has_gone_on);
   EXPECT_EQ(fake.count("EnableDomain"), 2U);
@@ -261,14 +278,17 @@ TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
   source->driver_starts();
   window.thread_begins_annotating();
   window.thread_enters_window();
+
   ASSERT_TRUE(fake.play(RecordBuffer().add(
       runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
   next_round();
+
   window.thread_leaves_window();
   for (int round = 0; round < 5; ++round) {
     next_round();
     EXPECT_FALSE(source->idle());
   }
+
   ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
   next_round();
   EXPECT_TRUE(source->idle());
@@ -281,18 +301,22 @@ TEST_F(CuptiSourceOfSteps,
   window.thread_enters_window();
   constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
   auto const now = [] { return static_cast<uint64_t>(monotonic_ns()) - kOrigin; };
+
   uint64_t const inside = now();
   window.thread_leaves_window();
   uint64_t const behind = now() + 1;
+
   ASSERT_TRUE(fake.play(RecordBuffer()
                             .add(runtime_call(kLaunch, {inside, inside}, 1))
                             .add(runtime_call(kLaunch, {behind, behind}, 2))
                             .add(kernel("behind", {behind, behind}, 2))));
   next_round();
   EXPECT_FALSE(source->idle());
+
   ASSERT_TRUE(fake.play(RecordBuffer()
                             .add(kernel("inside", {behind, behind}, 1))
                             .add(kernel("behind", {behind, behind}, 3))));
+
   finish();
   EXPECT_THAT(names(), testing::UnorderedElementsAre("cudaLaunchKernel", "inside"));
 }
@@ -313,9 +337,11 @@ TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
   source->driver_starts();
   window.thread_begins_annotating();
   window.thread_enters_window();
+
   ASSERT_TRUE(fake.play(RecordBuffer().add(
       runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
   next_round();
+
   window.thread_leaves_window();
   for (uint64_t node = 1; node < 6; ++node) {
     auto record = kernel("node", {node * 10, node * 10 + 5}, 1);
@@ -325,6 +351,7 @@ TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
     next_round();
     EXPECT_FALSE(source->idle());
   }
+
   next_round();
   next_round();
   EXPECT_TRUE(source->idle());

@@ -32,6 +32,7 @@ TEST_F(CuptiSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
 
 TEST_F(CuptiSourceTest, sets_the_clock_and_the_buffers_before_it_asks_for_anything) {
   source->driver_starts();
+
   size_t const first_enabled =
       fake.position("ActivityEnable " + std::to_string(kActivities[0].kind));
   for (char const* const call :
@@ -39,6 +40,7 @@ TEST_F(CuptiSourceTest, sets_the_clock_and_the_buffers_before_it_asks_for_anythi
         "ActivityRegisterCallbacks"})
     EXPECT_LT(fake.position(call), first_enabled) << call;
   EXPECT_EQ(fake.position("Subscribe"), 0U);
+
   for (Activity const& activity : kActivities)
     EXPECT_TRUE(fake.enabled().contains(activity.kind)) << activity.kind;
   EXPECT_FALSE(
@@ -69,6 +71,7 @@ TEST_F(CuptiSourceTest, records_what_cupti_completes_and_uses_its_buffers_again)
     drain();
   }
   finish();
+
   auto const all = names();
   EXPECT_EQ(std::count(all.begin(), all.end(), "k"), kPlays * kLaunches);
   EXPECT_EQ(std::count(all.begin(), all.end(), "cudaLaunchKernel"), kPlays * kLaunches);
@@ -106,9 +109,11 @@ TEST_F(CuptiSourceTest, never_refuses_a_buffer_to_a_cupti_that_would_crash) {
   fake.crashes_without_buffer = true;
   source->driver_starts();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(fake.request());
+
   RecordBuffer const records = launches(1, 3);
   ASSERT_TRUE(fake.request());
   ASSERT_TRUE(fake.complete_last(records));  // into an overflow buffer
+
   finish();
   EXPECT_TRUE(fake.request());  // by a call that was under way
   EXPECT_EQ(source->dropped(), 6U);
@@ -178,6 +183,7 @@ TEST_F(CuptiSourceTest, tells_once_which_call_did_not_work) {
   next_round();
   next_round();
   finish();
+
   EXPECT_EQ(std::count_if(store.info.facts.begin(), store.info.facts.end(),
                           [](auto const& fact) {
                             return fact.second.find("cuptiActivityFlushAll") != std::string::npos;
@@ -189,10 +195,12 @@ TEST_F(CuptiSourceTest, leaves_a_cupti_alone_that_has_ended_itself) {
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   next_round();
+
   fake.tell_state(CUPTI_CBID_STATE_WARNING, "low on memory");
   EXPECT_FALSE(source->idle());
   fake.tell_state(CUPTI_CBID_STATE_FATAL_ERROR, "no memory");
   EXPECT_TRUE(source->idle());
+
   size_t const calls = fake.calls().size();
   finish();
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
@@ -212,11 +220,13 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
     CuptiSource refused(all, {}, devices, [] {
       return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", cupti::k13v1});
     });
+
     refused.driver_starts();
     refused.snapshot();
     refused.drain(store, clock);
     refused.finish(store, 0);
     refused.release();
+
     EXPECT_THAT(refused.problem(), HasSubstr(call));
     EXPECT_THAT(fake.enabled(), IsEmpty()) << call;
   }
@@ -224,7 +234,9 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
 
 class HardwareEventsVariable {
  public:
-  explicit HardwareEventsVariable(char const* wish) { ::setenv(kHardwareEventsVariable, wish, 1); }
+  explicit HardwareEventsVariable(char const* value) {
+    ::setenv(kHardwareEventsVariable, value, 1);
+  }
   ~HardwareEventsVariable() { ::unsetenv(kHardwareEventsVariable); }
   HardwareEventsVariable(HardwareEventsVariable const&) = delete;
   HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
@@ -246,7 +258,7 @@ TEST_F(CuptiSourceTest, asks_for_hardware_events_from_the_version_on_that_mends_
 }
 
 TEST_F(CuptiSourceTest, asks_for_no_hardware_events_where_they_are_refused) {
-  HardwareEventsVariable const wish("0");
+  HardwareEventsVariable const variable("0");
   version = cupti::k13v4Update1;
   source->driver_starts();
   fake.driver_is_initialized();
@@ -254,7 +266,7 @@ TEST_F(CuptiSourceTest, asks_for_no_hardware_events_where_they_are_refused) {
 }
 
 TEST_F(CuptiSourceTest, asks_for_hardware_events_once_the_driver_is_there) {
-  HardwareEventsVariable const wish("1");
+  HardwareEventsVariable const variable("1");
   source->driver_starts();
   EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
   fake.driver_is_initialized();
@@ -264,7 +276,7 @@ TEST_F(CuptiSourceTest, asks_for_hardware_events_once_the_driver_is_there) {
 }
 
 TEST_F(CuptiSourceTest, says_why_there_are_no_hardware_events) {
-  HardwareEventsVariable const wish("1");
+  HardwareEventsVariable const variable("1");
   fake.answers["ActivityEnableHWTrace"] = CUPTI_ERROR_NOT_SUPPORTED;
   source->driver_starts();
   fake.driver_is_initialized();
@@ -279,13 +291,16 @@ TEST_F(CuptiSourceTest, converts_the_clock_of_a_cupti_that_must_not_use_ours) {
   fake.clock_offset_ns = kAhead;
   source->driver_starts();
   EXPECT_EQ(fake.count("ActivityRegisterTimestampCallback"), 0U);
+
   int64_t const start = monotonic_ns();
   auto record = kernel("k", {0, 0}, 1);
   record.start = static_cast<uint64_t>(start + kAhead);
   record.end = record.start + 5'000;
+
   drain();
   ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
   finish();
+
   auto const rows = store.rows(model::TrackId{0}).take();
   ASSERT_EQ(rows.size(), 1U);
   constexpr double kClocksAreRead = 100'000;  // one after the other, beside other programs
@@ -300,12 +315,14 @@ TEST_F(CuptiSourceTest, waits_for_a_clock_that_cannot_be_read_yet) {
   fake.clock_offset_ns = kAhead;
   fake.answers["GetTimestamp"] = CUPTI_ERROR_NOT_INITIALIZED;
   source->driver_starts();
+
   auto record = kernel("k", {0, 0}, 1);
   int64_t const start = monotonic_ns();
   record.start = record.end = static_cast<uint64_t>(start + kAhead);
   ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
   drain();
   EXPECT_TRUE(store.tracks().empty());
+
   fake.answers.clear();
   drain();
   auto const rows = store.rows(model::TrackId{0}).take();
@@ -319,11 +336,13 @@ TEST_F(CuptiSourceTest, takes_a_clock_that_is_never_told_for_real_time) {
   version = cupti::k13v0;
   fake.answers["GetTimestamp"] = CUPTI_ERROR_UNKNOWN;
   source->driver_starts();
+
   auto record = kernel("k", {0, 0}, 1);
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   record.start = record.end =
       static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+
   ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
   finish();
   EXPECT_THAT(names(), ElementsAre("k"));
@@ -349,12 +368,14 @@ TEST_F(CuptiSourceTest, does_not_flush_from_two_threads_at_once) {
     while (!go_on) std::this_thread::yield();
     --inside;
   };
+
   std::thread program(
       [this] { fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020); });
   while (!entered) std::this_thread::yield();
   drain();  // leaves it to the other
   go_on = true;
   program.join();
+
   EXPECT_EQ(most, 1);
   EXPECT_EQ(fake.count("ActivityFlushAll"), 1U);
 }
@@ -390,12 +411,14 @@ TEST_F(CuptiSourceTest, tells_of_a_device_whose_context_was_there_before_it) {
 TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {
   source->driver_starts();
   EXPECT_TRUE(devices.is_expected());
+
   auto instance = device_record("H100 MIG 1g.10gb", 2);
   instance.isMigEnabled = 1;
   instance.migUuid.bytes[0] = 0x56;
   auto used = device_record("H100", 1);
   used.uuid.bytes[0] = 0x12;
   used.uuid.bytes[15] = 0x34;
+
   ASSERT_TRUE(fake.play(RecordBuffer()
                             .add(device_record("H100", 0))
                             .add(used)
@@ -403,6 +426,7 @@ TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {
                             .add(context_record(5, 1))
                             .add(context_record(6, 2))));
   drain();
+
   ASSERT_EQ(devices.used().size(), 2U);
   EXPECT_EQ(devices.used()[1].uuid, "MIG-56000000-0000-0000-0000-000000000000");
   EXPECT_EQ(devices.used()[0].number, 1);
@@ -434,12 +458,15 @@ class CuptiSourceFromCode : public CuptiSourceTest {
 TEST_F(CuptiSourceFromCode, records_from_the_programs_start_to_its_stop) {
   source->driver_starts();
   EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);
   EXPECT_EQ(window.mode(), CaptureMode::kRecording);
   EXPECT_EQ(fake.enabled().size(), kActivities.size());
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // some do it twice
+
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
   EXPECT_TRUE(window.is_over());
+
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // it opens once
   EXPECT_EQ(window.mode(), CaptureMode::kEnding);
 }
@@ -455,6 +482,7 @@ TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_the
   EXPECT_THAT(fake.enabled(),
               ElementsAre(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
                           CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL));
+
   window.thread_begins_annotating();
   window.thread_enters_window();
   EXPECT_EQ(fake.enabled().size(), kActivities.size());

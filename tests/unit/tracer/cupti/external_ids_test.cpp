@@ -22,12 +22,14 @@ TEST_P(RecordDecoderTest, marks_a_call_with_the_number_that_the_program_gave_the
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {200, 250}, 10));
   finish();
+
   EXPECT_THAT(rows(),
               UnorderedElementsAre(
                   Row{EventKind::kAnnotatedMark, "external id (custom 1)", "thread 100", 100, 0, 9},
                   Row{EventKind::kAnnotatedMark, "external id (OpenACC)", "thread 100", 100, 0, 9},
                   Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
                   Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 200, 50, 10}));
+
   std::vector<uint64_t> ids;
   for (model::RangeDetail const& detail : details<model::RangeDetail>()) {
     EXPECT_EQ(detail.payload_type, model::NumberType::kUnsigned);
@@ -43,6 +45,7 @@ TEST_P(RecordDecoderTest, marks_a_runtime_call_and_not_the_driver_call_that_it_i
   add(external_record(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 5, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   finish();
+
   EXPECT_THAT(rows(),
               UnorderedElementsAre(
                   Row{EventKind::kAnnotatedMark, "external id (custom 0)", "thread 100", 100, 0, 9},

@@ -96,10 +96,11 @@ struct FakeEntryPoints {
     return current->note("GetVersion");
   }
   static CUptiResult get_result_string(CUptiResult result, char const** text) {
-    *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
-                ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-            : result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
-                                                            : "CUPTI_ERROR";
+    *text = "CUPTI_ERROR";
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+      *text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+      *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
     return CUPTI_SUCCESS;
   }
   static CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback,
@@ -386,14 +387,17 @@ CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes,
   if (*record != nullptr)
     at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
          record_bytes((*record)->kind);
+
   if (at + sizeof(CUpti_Activity) > valid_bytes) {
     if (current != nullptr) ++current->buffers_read_;
     return CUPTI_ERROR_MAX_LIMIT_REACHED;
   }
+
   auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + at);
   size_t const bytes = record_bytes(next->kind);
   if (bytes == 0) return CUPTI_ERROR_INVALID_KIND;
   if (at + bytes > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+
   *record = next;
   return CUPTI_SUCCESS;
 }

@@ -38,7 +38,7 @@ class FakeCupti {
   std::function<void(std::string const&)> inside;
   /// It cannot do without a buffer, as before CUDA 12.9.
   bool crashes_without_buffer = false;
-  /// Of the threads of the program; 0 = none.
+  /// The CUDA context of the program's threads; 0 = none.
   uint32_t current_context = 1;
   /// What its own clock is ahead of CLOCK_MONOTONIC.
   int64_t clock_offset_ns = 0;

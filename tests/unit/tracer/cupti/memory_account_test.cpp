@@ -31,9 +31,11 @@ TEST(MemoryAccount, holds_what_pools_hold_and_what_lives_beside_them) {
   EXPECT_EQ(detail.allocated_bytes, 150U);
   EXPECT_EQ(detail.reserved_bytes, 2100U);
   EXPECT_EQ(detail.pool, 0x10U);
+
   auto release = pool_allocation(0xB000, 50, 2000);
   release.memoryOperationType = kRelease;
   EXPECT_EQ(account.apply(release).reserved_bytes, 2100U);
+
   CUpti_ActivityMemoryPool2 trimmed{};
   trimmed.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
   trimmed.memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED;
@@ -41,6 +43,7 @@ TEST(MemoryAccount, holds_what_pools_hold_and_what_lives_beside_them) {
   trimmed.size = 500;
   account.apply(trimmed);
   EXPECT_EQ(account.apply(memory_record(kAllocation, 0xC000, 1, 0, 1)).reserved_bytes, 601U);
+
   trimmed.memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED;
   account.apply(trimmed);
   EXPECT_EQ(account.apply(memory_record(kAllocation, 0xD000, 1, 0, 1)).reserved_bytes, 102U);

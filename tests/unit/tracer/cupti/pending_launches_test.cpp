@@ -34,6 +34,7 @@ TEST(PendingLaunches, of_graphs_end_when_no_node_came_for_two_rounds) {
     launches.end_round();
     EXPECT_EQ(launches.count(), 1U) << node;
   }
+
   launches.end_round();
   EXPECT_EQ(launches.count(), 1U);
   launches.end_round();
@@ -44,6 +45,7 @@ TEST(PendingLaunches, are_forgotten_however_long_it_goes_on) {
   PendingLaunches launches;
   uint32_t correlation = 0;
   constexpr int kRounds = 2000, kOps = 20;
+
   for (int round = 0; round < kRounds; ++round) {
     for (int op = 0; op < kOps; ++op) {
       launches.add_launch(++correlation);
@@ -53,6 +55,7 @@ TEST(PendingLaunches, are_forgotten_however_long_it_goes_on) {
     launches.add_launch(++correlation);  // captured into a graph: no op ever
     launches.end_round();
   }
+
   EXPECT_LT(launches.size(), 1000U);
 }
 

@@ -38,6 +38,7 @@ TEST(RecordClock, follows_a_clock_that_drifts) {
   OtherClock const other{5e-5};
   int64_t now = kTraceBegins + kSecond;
   RecordClock clock(kTraceBegins, other.sample(now));
+
   for (int round = 0; round < 600; ++round) {
     now += 100 * kMillisecond;
     clock.add(other.sample(now));
@@ -70,12 +71,15 @@ TEST(RecordClock, agrees_with_its_naive_twin_whatever_the_noise_of_the_samples) 
   std::vector<ClockSample> samples;
   int64_t now = kTraceBegins + kSecond;
   OtherClock const other{-2e-5};
+
   for (int i = 0; i < 200; ++i, now += step(random)) {
     samples.push_back(other.sample(now));
     samples.back().monotonic_ns += noise(random);
   }
+
   RecordClock clock(kTraceBegins, samples[0]);
   for (ClockSample const& sample : samples) clock.add(sample);
+
   std::uniform_int_distribution<int64_t> times(samples.front().ticks, samples.back().ticks);
   for (int i = 0; i < 2000; ++i) {
     int64_t const ticks = times(random);
@@ -93,10 +97,12 @@ TEST(RecordClock, survives_a_clock_that_is_set_forward_and_back) {
     clock.add(other.sample(now += 100 * kMillisecond));
     uint64_t const before = as_record_time(other.at(now - 50 * kMillisecond));
     int64_t const before_ns = now - 50 * kMillisecond - kTraceBegins;
+
     other.offset += jump;
     clock.add(other.sample(now += 5 * kMillisecond));
     clock.add(other.sample(now += 100 * kMillisecond));
     uint64_t const after = as_record_time(other.at(now - 50 * kMillisecond));
+
     EXPECT_LE(std::abs(clock.to_trace_ns(after) - (now - 50 * kMillisecond - kTraceBegins)), 2)
         << jump;
     EXPECT_LE(std::abs(clock.to_trace_ns(before) - before_ns), 2) << jump;
@@ -109,12 +115,14 @@ TEST(RecordClock, makes_no_possible_time_of_one_from_elsewhere) {
   RecordClock clock(kTraceBegins, other.sample(now));
   clock.add(other.sample(now + 100 * kMillisecond));
   clock.set_now(kSecond + 100 * kMillisecond);
+
   for (uint64_t const time :
        {uint64_t{0}, uint64_t{1}, as_record_time(now),
         as_record_time(other.at(now) + 3600 * kSecond), uint64_t{INT64_MAX}, UINT64_MAX}) {
     int64_t const at = clock.to_trace_ns(time);
     EXPECT_FALSE(clock.is_possible(at, at)) << time;
   }
+
   int64_t const good = clock.to_trace_ns(as_record_time(other.at(now)));
   EXPECT_TRUE(clock.is_possible(good, good));
   EXPECT_FALSE(clock.is_possible(good, good - 1));

@@ -41,6 +41,7 @@ inline size_t installed_bytes(CUpti_ActivityKind kind) {
     {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sizeof(CUpti_ActivitySynchronization2)},
     {CUPTI_ACTIVITY_KIND_CUDA_EVENT, sizeof(CUpti_ActivityCudaEvent2)},
   };
+
   auto const found = bytes.find(kind);
   return found == bytes.end() ? 0 : found->second;
 }

@@ -19,7 +19,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
 using testing::SizeIs;
-using testing::UnorderedElementsAre;
 
 INSTANTIATE_TEST_SUITE_P(Cupti, RecordDecoderTest,
                          testing::Values(Writer::kOldest, Writer::kInstalled),
@@ -32,10 +31,12 @@ TEST_P(RecordDecoderTest, makes_a_launch_and_its_kernel) {
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
   add(kernel("_ZN2at4reluEPfi", {200, 450}, 9));
   finish();
+
   EXPECT_THAT(
       rows(),
       ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
                   Row{EventKind::kKernel, "at::relu(float*, int)", "stream 7", 200, 250, 9}));
+
   auto const kernels = details<model::KernelDetail>();
   ASSERT_THAT(kernels, SizeIs(1));
   model::KernelDetail const& detail = kernels[0];
@@ -66,6 +67,7 @@ TEST_P(RecordDecoderTest, gives_all_nodes_of_a_graph_the_correlation_of_its_laun
     add(record);
   }
   finish();
+
   for (Row const& row : rows()) EXPECT_EQ(row.correlation, 4U);
   auto const kernels = details<model::KernelDetail>();
   ASSERT_THAT(kernels, SizeIs(3));
@@ -79,10 +81,12 @@ TEST_P(RecordDecoderTest, tells_copies_from_pinned_and_from_pageable_memory) {
   add(copy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
            CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, 64, {20, 30}, 2));
   finish();
+
   auto const all = rows();
   ASSERT_THAT(all, SizeIs(2));
   EXPECT_EQ(all[0].name, "Memcpy HtoD (Pinned -> Device)");
   EXPECT_EQ(all[1].name, "Memcpy DtoH (Device -> Pageable)");
+
   auto const copies = details<model::CopyDetail>();
   EXPECT_EQ(std::tuple(copies[0].bytes, copies[0].direction, copies[0].pinned),
             std::tuple(512U, model::CopyDirection::kHostToDevice, 1));
@@ -97,6 +101,7 @@ TEST_P(RecordDecoderTest, names_the_other_device_of_a_peer_copy) {
   record.bytes = 4096;
   add(record);
   finish();
+
   auto const copies = details<model::CopyDetail>();
   ASSERT_THAT(copies, SizeIs(1));
   EXPECT_EQ(copies[0].direction, model::CopyDirection::kPeerToPeer);
@@ -137,6 +142,7 @@ TEST_P(RecordDecoderTest, reports_a_driver_call_inside_a_runtime_call_once) {
                   10));  // from another thread, or of Triton
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {300, 350}, 11));
   finish();
+
   EXPECT_THAT(rows(),
               ElementsAre(Row{EventKind::kLaunch, "cudaLaunchKernel", "thread 100", 100, 50, 9},
                           Row{EventKind::kLaunch, "cuLaunchKernel", "thread 100", 210, 30, 10},
@@ -163,6 +169,7 @@ TEST_P(RecordDecoderTest, says_which_stream_a_call_waited_for) {
   add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, {110, 190}, 5, 13));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, {100, 200}, 5));
   finish();
+
   EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kSync, "cudaStreamSynchronize", "thread 100", 100,
                                       100, 5}));
   EXPECT_THAT(details<model::SyncDetail>(),
@@ -180,6 +187,7 @@ TEST_P(RecordDecoderTest,
   add(sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, {110, 190}, 5,
                   CUPTI_SYNCHRONIZATION_INVALID_VALUE));
   finish();
+
   EXPECT_THAT(rows(),
               ElementsAre(Row{EventKind::kSync, "cudaDeviceSynchronize", "thread 100", 100, 100, 5},
                           Row{EventKind::kSync, "cuStreamSynchronize", "thread 100", 300, 100, 6}));
@@ -199,6 +207,7 @@ TEST_P(RecordDecoderTest, says_which_call_recorded_the_event_that_a_stream_waits
                   CUPTI_SYNCHRONIZATION_INVALID_VALUE, 77));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020, {200, 310}, 50));
   finish();
+
   EXPECT_THAT(details<model::StreamWaitDetail>(),
               ElementsAre(AllOf(Field(&model::StreamWaitDetail::source_device, 0),
                                 Field(&model::StreamWaitDetail::source_stream, 14),
@@ -217,6 +226,7 @@ TEST_P(RecordDecoderTest, adds_what_was_allocated_to_the_call_and_counts_what_li
   add(memory_record(kRelease, 0xA000, 0, 550, 3));
   add(memory_record(kAllocation, 0xB000, 50, 350, 2));
   finish();
+
   auto const memory = details<model::MemoryDetail>();
   ASSERT_THAT(memory, SizeIs(3));
   EXPECT_EQ(memory[0].allocated_bytes, 1000U);
@@ -235,6 +245,7 @@ TEST_P(RecordDecoderTest, keeps_the_account_of_memory_from_before_calls_are_reco
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, {300, 400}, 2));
   add(memory_record(kAllocation, 0xB000, 50, 350, 2));
   finish();
+
   EXPECT_THAT(rows(), SizeIs(1));
   EXPECT_THAT(details<model::MemoryDetail>(),
               ElementsAre(Field(&model::MemoryDetail::allocated_bytes, 1050U)));
@@ -264,6 +275,7 @@ TEST_P(RecordDecoderTest, shows_what_the_profiler_itself_cost) {
   record.end = kOrigin + 25;
   add(record);
   finish();
+
   EXPECT_THAT(rows(),
               ElementsAre(Row{EventKind::kOverhead, "CUPTI buffer flush", "thread 100", 5, 20, 0}));
 }
@@ -271,6 +283,7 @@ TEST_P(RecordDecoderTest, shows_what_the_profiler_itself_cost) {
 TEST_P(RecordDecoderTest, shows_what_cuda_itself_did_as_calls_and_not_as_the_profilers_cost) {
   constexpr uint32_t kCommandBufferFull = 6U << 16;  // not in all headers
   int64_t start = 0;
+
   for (uint32_t const kind :
        {uint32_t{CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER},
         uint32_t{CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING},
@@ -286,6 +299,7 @@ TEST_P(RecordDecoderTest, shows_what_cuda_itself_did_as_calls_and_not_as_the_pro
     record.end = record.start + 5;
     add(record);
   }
+
   finish();
   EXPECT_THAT(rows(),
               ElementsAre(Row{EventKind::kApi, "driver compiler", "thread 100", 10, 5, 0},
@@ -314,6 +328,7 @@ TEST_P(RecordDecoderTest, holds_a_thousand_streams_and_names_of_ten_thousand_let
     for (uint32_t stream = 0; stream < kStreams; ++stream)
       add(kernel(name.c_str(), {stream * 10, stream * 10 + 5}, stream + 1, stream + 1, stream % 4));
   finish();
+
   EXPECT_THAT(store.tracks(), SizeIs(kStreams));
   auto const all = rows();
   ASSERT_THAT(all, SizeIs(2 * kStreams));
@@ -340,6 +355,7 @@ TEST_P(RecordDecoderTest, leaves_out_ops_without_possible_times_and_counts_them_
   add(kernel("backwards elsewhere", {20, 10}, 5, 13));
   clock.set_now(100);
   finish();
+
   EXPECT_EQ(decoder_->untimed(), 4U);
   EXPECT_EQ(store.log.negative_durations, 0U);
   EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kKernel, "good", "stream 7", 10, 10, 4}));
@@ -366,6 +382,7 @@ TEST_P(RecordDecoderTest, tells_no_stream_where_its_number_does_not_fit) {
   add(wait);
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, {100, 200}, 5));
   finish();
+
   EXPECT_THAT(details<model::SyncDetail>(),
               ElementsAre(AllOf(Field(&model::SyncDetail::device, 0),
                                 Field(&model::SyncDetail::stream, -1))));
@@ -377,11 +394,13 @@ TEST_P(RecordDecoderTest, learns_the_device_of_a_context_that_no_record_describe
   wait.contextId = 3;
   auto recorded = event_record(77, 9, 20);
   recorded.contextId = 3;
+
   add(recorded);
   add(wait);
   round();
   add(kernel("on a green context", {200, 300}, 31, 9, 2));  // of context 3
   finish();
+
   EXPECT_EQ(store.log.unknown_events, 0U);
   EXPECT_THAT(details<model::StreamWaitDetail>(),
               ElementsAre(Field(&model::StreamWaitDetail::source_device, 2)));
@@ -396,6 +415,7 @@ TEST_P(RecordDecoderTest, does_not_believe_whose_overhead_it_was_where_cupti_is_
   record.start = record.end = kOrigin + 5;
   add(record);
   finish();
+
   ASSERT_THAT(store.tracks(), SizeIs(1));
   EXPECT_EQ(store.tracks()[0].name, "CUDA (thread unknown)");
 }
@@ -415,6 +435,7 @@ TEST_P(RecordDecoderTest, reads_no_further_than_a_buffer_that_is_cut_anywhere) {
   size_t const whole = buffer_.bytes().size();
   add(kernel("cut", {10, 15}, 2));
   size_t const both = buffer_.bytes().size();
+
   for (size_t cut = 1; cut <= both - whole; ++cut) {
     buffer_ = {};
     add(kernel("whole", {0, 5}, 1));
@@ -422,6 +443,7 @@ TEST_P(RecordDecoderTest, reads_no_further_than_a_buffer_that_is_cut_anywhere) {
     buffer_.cut(cut);
     complete();
   }
+
   finish();
   for (Row const& row : rows()) EXPECT_EQ(row.name, "whole");
   EXPECT_EQ(rows().size(), both - whole);
@@ -436,71 +458,6 @@ TEST_P(RecordDecoderTest, counts_a_record_that_makes_the_rest_unreadable) {
   finish();
   EXPECT_EQ(store.log.unknown_events, 1U);
   EXPECT_THAT(rows(), ElementsAre(Field(&Row::name, "before")));
-}
-
-TEST_P(RecordDecoderTest, knows_which_launches_still_run) {
-  RecordDecoder counting(api_, true);
-  auto const decode = [&](auto const& record) {
-    counting.decode_record(reinterpret_cast<CUpti_Activity const&>(record), clock, store);
-  };
-  auto const outstanding = [&] {
-    counting.end_round(clock, store);
-    return counting.outstanding_launches();
-  };
-  decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1));
-  EXPECT_EQ(outstanding(), 1U);
-  decode(kernel("k", {10, 20}, 1));
-  EXPECT_EQ(outstanding(), 0U);
-  decode(kernel("k", {10, 20}, 2));  // before the record of its launch
-  decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {6, 8}, 2));
-  EXPECT_EQ(outstanding(), 0U);
-  counting.end_window_at(100);
-  decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {101, 105}, 3));
-  EXPECT_EQ(outstanding(), 0U);
-}
-
-TEST_P(RecordDecoderTest,
-       leaves_out_what_the_host_does_behind_the_window_but_not_device_work_of_it) {
-  constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
-  constexpr auto kWait = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
-  add(context_record());
-  add(runtime_call(kLaunch, {0, 5}, 1));
-  complete();
-  decoder_->end_window_at(100);
-  add(runtime_call(kLaunch, {90, 110}, 3));
-  add(kernel("inside", {200, 300}, 1));
-  add(kernel("behind", {300, 400}, 4));
-  add(kernel("its launch comes later", {400, 500}, 3));
-  add(sync_record(kWait, {120, 130}, 5, 7));
-  add(memory_record(kAllocation, 4096, 100, 125, 6));
-  add(runtime_call(kLaunch, {101, 105}, 4));
-  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, {124, 126}, 6));
-  round();
-  round();
-  round();
-  finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::start, 0), Field(&Row::start, 90),
-                                           Field(&Row::name, "inside"),
-                                           Field(&Row::name, "its launch comes later")));
-  EXPECT_EQ(store.log.unknown_events, 0U);
-}
-
-TEST_P(RecordDecoderTest,
-       keeps_device_work_until_it_is_known_whether_it_was_launched_in_the_window) {
-  constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
-  decoder_->end_window_at(100);
-  std::string name = "inside";
-  add(kernel(name.c_str(), {200, 300}, 1));
-  add(kernel("behind", {300, 400}, 2));
-  add(kernel("of a call that never comes", {300, 400}, 3));
-  round();
-  name = "CUPTI";  // whose memory names are
-  add(runtime_call(kLaunch, {90, 95}, 1));
-  add(runtime_call(kLaunch, {101, 105}, 2));
-  round();
-  finish();
-  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::name, "cudaLaunchKernel"),
-                                           Field(&Row::name, "inside")));
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ Record op(CUpti_ActivityKind kind, When when, uint32_t correlation, uint32_t str
   record.kind = kind;
   record.start = kOrigin + when.start;
   record.end = kOrigin + when.end;
+
   record.correlationId = correlation;
   record.deviceId = device;
   record.contextId = device + 1;
@@ -59,12 +60,14 @@ Record kernel(char const* name, When when, uint32_t correlation, uint32_t stream
   auto record =
       op<Record>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, when, correlation, stream, device);
   record.name = name;
+
   record.gridX = 10;
   record.gridY = 2;
   record.gridZ = 1;
   record.blockX = 128;
   record.blockY = 2;
   record.blockZ = 1;
+
   record.registersPerThread = 32;
   record.staticSharedMemory = 1000;
   record.dynamicSharedMemory = 24;
@@ -110,6 +113,7 @@ inline CUpti_ActivitySynchronization sync_record(
   record.type = type;
   record.start = kOrigin + when.start;
   record.end = kOrigin + when.end;
+
   record.correlationId = correlation;
   record.contextId = 1;
   record.streamId = stream;
@@ -134,6 +138,7 @@ inline CUpti_ActivityMemory3 memory_record(
   record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
   record.memoryOperationType = op;
   record.memoryKind = kind;
+
   record.address = address;
   record.bytes = bytes;
   record.timestamp = kOrigin + time;
@@ -169,6 +174,7 @@ inline CUpti_ActivityDevice4 device_record(char const* name, uint32_t device = 0
   record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
   record.id = device;
   record.name = name;
+
   record.globalMemorySize = uint64_t{80} << 30;
   record.numMultiprocessors = 132;
   record.numThreadsPerWarp = 32;

@@ -77,9 +77,11 @@ TEST_F(StreamNames, are_not_asked_for_where_nothing_is_recorded) {
   fake.current_context = 1;
   fake.answers["GetStreamIdEx"] = CUPTI_ERROR_INVALID_STREAM;
   source->stream_named(FakeCupti::stream(1, 14), "refused");
+
   play_kernel(13);
   play_kernel(14);
   EXPECT_THAT(track_names(), ElementsAre("stream 13", "stream 14"));
+
   finish();
   size_t const asked = fake.count("GetStreamIdEx");
   source->stream_named(FakeCupti::stream(1, 13), "too late");
@@ -94,12 +96,15 @@ TEST_F(StreamNames, hold_up_the_end_of_cupti_while_it_is_asked) {
     is_asked = true;
     while (!may_answer) std::this_thread::yield();
   };
+
   std::thread program([&] { source->stream_named(FakeCupti::stream(1, 13), "slow"); });
   while (!is_asked) std::this_thread::yield();
+
   std::thread writer([&] { finish(); });
   while (fake.count("ActivityFlushAll forced") == 0) std::this_thread::yield();
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020);
   EXPECT_EQ(fake.count("Finalize"), 0U);
+
   may_answer = true;
   program.join();
   writer.join();

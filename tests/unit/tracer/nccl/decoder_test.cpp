@@ -43,6 +43,7 @@ Event collective_event(void* group, char const* function, uint64_t sequence, siz
   event.collective.data_type = "ncclFloat32";
   event.collective.algorithm = "RING";
   event.collective.protocol = "SIMPLE";
+
   if constexpr (requires { event.collective.group; }) event.collective.group = group;
   return event;
 }
@@ -57,6 +58,7 @@ TEST(NcclDecoder, version_1_tells_numbers) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({});
+
   auto event =
       plain_event<EventV1>(kCollective, nccl.start(thread, context, group_event<EventV1>()));
   event.collective.communicator = 0xABC;
@@ -69,6 +71,7 @@ TEST(NcclDecoder, version_1_tells_numbers) {
   event.collective.algorithm = 0;
   event.collective.protocol = 1;
   thread.end(to_handle(nccl.start(thread, context, event)));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   auto const& detail = rows[0].detail;
@@ -90,20 +93,23 @@ class NcclNamedVersions : public ::testing::Test {};
 using NamedVersions = ::testing::Types<EventV2, EventV3, EventV4, EventV5, EventV6>;
 TYPED_TEST_SUITE(NcclNamedVersions, NamedVersions);
 
-TYPED_TEST(NcclNamedVersions, collectives_become_rows_with_everything_that_was_told) {
+TYPED_TEST(NcclNamedVersions, collectives_become_rows_with_everything_that_was_reported) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({0xABC, 3, 8, "data parallel"});
   void* const group = nccl.start(thread, context, group_event<TypeParam>());
+
   auto event = collective_event<TypeParam>(group, "AllReduce", 41, 1'000);
   if constexpr (requires { event.collective.channels; })
     event.collective.channels = 24;
   else
     event.collective.max_channels = 24;
+
   void* const call = nccl.start(thread, context, event);
   ASSERT_NE(call, nullptr);
   thread.end(to_handle(call));
   thread.end(to_handle(group));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   auto const& detail = rows[0].detail;
@@ -126,6 +132,7 @@ TYPED_TEST(NcclNamedVersions, sends_and_receives_have_a_peer_and_no_sequence) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({0xABC, 3, 8, ""});
+
   auto event =
       plain_event<TypeParam>(kPointToPoint, nccl.start(thread, context, group_event<TypeParam>()));
   event.point_to_point.function = "Send";
@@ -133,6 +140,7 @@ TYPED_TEST(NcclNamedVersions, sends_and_receives_have_a_peer_and_no_sequence) {
   event.point_to_point.count = 99;
   event.point_to_point.peer = 6;
   thread.end(to_handle(nccl.start(thread, context, event)));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].name, "ncclSend");
@@ -146,6 +154,7 @@ TYPED_TEST(NcclNamedVersions, unknown_names_and_missing_ones_are_unknown) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
+
   auto event = collective_event<TypeParam>(nullptr, "Gather", 1, 10);
   event.collective.data_type = nullptr;
   event.collective.algorithm = "SOMETHING_NEW";
@@ -153,6 +162,7 @@ TYPED_TEST(NcclNamedVersions, unknown_names_and_missing_ones_are_unknown) {
   thread.end(to_handle(nccl.start(thread, context, event)));
   event.collective.function = nullptr;
   thread.end(to_handle(nccl.start(thread, context, event)));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].name, "NCCL operation");
@@ -179,6 +189,7 @@ TYPED_TEST(NcclNamedVersions, network_waits_are_summed_over_the_operations_of_a_
   void* const call =
       nccl.start(thread, context, collective_event<TypeParam>(nullptr, "AllReduce", 1, 10));
   thread.end(to_handle(call));
+
   for (int channel = 0; channel < 2; ++channel) {
     void* const op = nccl.start(network, context, network_event<TypeParam>(kProxyOp, call));
     ASSERT_NE(op, nullptr);
@@ -193,6 +204,7 @@ TYPED_TEST(NcclNamedVersions, network_waits_are_summed_over_the_operations_of_a_
     network.end(to_handle(step));
     network.end(to_handle(op));
   }
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_GE(rows[0].detail.gpu_wait_ns, 40'000U);
@@ -215,6 +227,7 @@ TEST(NcclDecoder, calls_of_a_plan_follow_each_other_without_overlap) {
   NcclPipeline nccl;
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
+
   void* const group = nccl.start(thread, context, group_event<EventV4>());
   std::vector<void*> calls;
   for (uint64_t i = 0; i < 4; ++i)
@@ -222,6 +235,7 @@ TEST(NcclDecoder, calls_of_a_plan_follow_each_other_without_overlap) {
         nccl.start(thread, context, collective_event<EventV4>(group, "AllReduce", i, 1)));
   for (void* const call : calls) thread.end(to_handle(call));  // NCCL ends them together
   thread.end(to_handle(group));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(4));
   for (size_t i = 0; i + 1 < rows.size(); ++i)
@@ -234,6 +248,7 @@ TEST(NcclDecoder, a_network_operation_may_be_drained_before_its_call) {
   Recorder& network = *nccl.source.attach(kNetworkThread);  // the first ring to be drained
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
+
   void* const call =
       nccl.start(thread, context, collective_event<EventV5>(nullptr, "AllReduce", 1, 10));
   void* const op = nccl.start(network, context, network_event<EventV5>(kProxyOp, call));
@@ -242,6 +257,7 @@ TEST(NcclDecoder, a_network_operation_may_be_drained_before_its_call) {
   network.end(to_handle(step));
   network.end(to_handle(op));
   thread.end(to_handle(call));
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_GT(rows[0].detail.network_wait_ns, 0U);
@@ -264,7 +280,7 @@ TEST(NcclDecoder, a_call_waits_for_its_network_operations_but_not_for_ever) {
   decoder.end_round(now + 2 * OpenCall::kSettleNs, nccl.store);
   EXPECT_EQ(decoder.open_calls(), 1U) << "its network operation is open";
   decoder.end_round(now + 2 * OpenCall::kLatestNs, nccl.store);
-  EXPECT_EQ(decoder.open_calls(), 0U) << "a trace must tell of collectives that hang";
+  EXPECT_EQ(decoder.open_calls(), 0U) << "a trace must show collectives that hang";
 }
 
 TEST(NcclDecoder, only_the_steps_that_were_asked_for_are_recorded) {
@@ -273,9 +289,11 @@ TEST(NcclDecoder, only_the_steps_that_were_asked_for_are_recorded) {
   void* const context = nccl.context({1, 0, 2, ""});
   auto const event = collective_event<EventV4>(nullptr, "AllReduce", 1, 10);
   EXPECT_EQ(nccl.start(thread, context, event), nullptr) << "before the first step";
+
   nccl.window.thread_begins_annotating();
   nccl.window.thread_enters_window();
   EXPECT_NE(nccl.start(thread, context, event), nullptr);
+
   nccl.window.stop();
   EXPECT_EQ(nccl.start(thread, context, event), nullptr);
   EXPECT_THAT(nccl.finish(), SizeIs(1));
@@ -286,6 +304,7 @@ TEST(NcclDecoder, what_does_not_fit_the_ring_is_counted) {
   Recorder& thread = *nccl.source.attach(kThread);
   void* const context = nccl.context({1, 0, 2, ""});
   auto const event = collective_event<EventV4>(nullptr, "AllReduce", 1, 10);
+
   uint64_t recorded = 0;
   uint64_t lost = 0;
   while (lost < 5) {
@@ -294,6 +313,7 @@ TEST(NcclDecoder, what_does_not_fit_the_ring_is_counted) {
     else
       ++lost;
   }
+
   EXPECT_THAT(nccl.finish(), SizeIs(recorded));
   EXPECT_EQ(nccl.source.dropped(), lost);
 }
@@ -301,6 +321,7 @@ TEST(NcclDecoder, what_does_not_fit_the_ring_is_counted) {
 TEST(NcclDecoder, a_thread_that_exits_is_forgotten_and_its_calls_are_kept) {
   NcclPipeline nccl;
   void* const context = nccl.context({1, 0, 2, ""});
+
   for (int i = 0; i < 3; ++i) {
     Recorder& thread = *nccl.source.attach(kThread + i);
     thread.end(to_handle(
@@ -308,6 +329,7 @@ TEST(NcclDecoder, a_thread_that_exits_is_forgotten_and_its_calls_are_kept) {
     thread.close();
     nccl.drain();
   }
+
   EXPECT_THAT(nccl.finish(), SizeIs(3));
 }
 
@@ -318,6 +340,7 @@ TEST(NcclDecoder, nothing_is_written_after_the_end) {
   void* const call =
       nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10));
   void* const op = nccl.start(thread, context, network_event<EventV4>(kProxyOp, call));
+
   nccl.window.stop();
   uint64_t const head = thread.ring().head();
   thread.end(to_handle(op));
@@ -328,10 +351,12 @@ TEST(NcclDecoder, nothing_is_written_after_the_end) {
 TEST(NcclDecoder, threads_that_come_after_the_end_get_no_ring) {
   NcclPipeline nccl;
   nccl.window.stop();
+
   Recorder* const thread = nccl.source.attach(kThread);
   ASSERT_NE(thread, nullptr) << "else it would ask again at each event";
   EXPECT_FALSE(thread->ring().valid());
   EXPECT_EQ(nccl.source.attach(kThread + 1), thread);
+
   void* const context = nccl.context({1, 0, 2, ""});
   EXPECT_EQ(nccl.start(*thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10)),
             nullptr);
@@ -339,8 +364,8 @@ TEST(NcclDecoder, threads_that_come_after_the_end_get_no_ring) {
   EXPECT_THAT(nccl.finish(), SizeIs(0));
 }
 
-TEST(NcclDecoder, says_which_interface_told_it) {
-  auto const told = [](int version) {
+TEST(NcclDecoder, says_which_interface_reported) {
+  auto const reported = [](int version) {
     NcclPipeline nccl;
     if (version > 0) nccl.context({1, 0, 2, "", version});
     nccl.finish();
@@ -348,9 +373,10 @@ TEST(NcclDecoder, says_which_interface_told_it) {
       if (name == "nccl profiler") return text;
     return std::string();
   };
-  EXPECT_EQ(told(0), "") << "the program made no communicator";
-  EXPECT_THAT(told(4), HasSubstr("interface 4, 1 communicators; below interface 5"));
-  EXPECT_EQ(told(5), "interface 5, 1 communicators");
+
+  EXPECT_EQ(reported(0), "") << "the program made no communicator";
+  EXPECT_THAT(reported(4), HasSubstr("interface 4, 1 communicators; below interface 5"));
+  EXPECT_EQ(reported(5), "interface 5, 1 communicators");
 }
 
 TEST(NcclMessageBytes, are_the_whole_array_where_ncclcounts_a_share) {
@@ -361,12 +387,15 @@ TEST(NcclMessageBytes, are_the_whole_array_where_ncclcounts_a_share) {
     call.op = op;
     return message_bytes(call, ranks);
   };
+
   for (auto const op : {CollectiveOp::kAllReduce, CollectiveOp::kBroadcast, CollectiveOp::kReduce,
                         CollectiveOp::kSend})
     EXPECT_EQ(bytes(op, 8), 200U);
+
   for (auto const op :
        {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllToAll})
     EXPECT_EQ(bytes(op, 8), 1'600U);
+
   EXPECT_EQ(bytes(CollectiveOp::kAllGather, 0), 0U) << "unknown";
 }
 

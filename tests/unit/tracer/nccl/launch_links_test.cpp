@@ -50,9 +50,11 @@ class NcclLaunchLinks : public ::testing::Test {
     return span;
   }
   /// What NCCL does of a plan: these calls.
-  void tell(Recorder& teller, std::vector<void*> const& calls) { tell(teller, calls, context); }
-  void tell(Recorder& teller, std::vector<void*> const& calls, void* communicator) {
-    void* const plan = nccl.start(teller, communicator, event_of(kGroup, nullptr));
+  void report_plan(Recorder& reporter, std::vector<void*> const& calls) {
+    report_plan(reporter, calls, context);
+  }
+  void report_plan(Recorder& reporter, std::vector<void*> const& calls, void* communicator) {
+    void* const plan = nccl.start(reporter, communicator, event_of(kGroup, nullptr));
     std::vector<void*> handles;
     for (void* const call : calls) {
       Event event = event_of(kCollective, call);
@@ -62,10 +64,11 @@ class NcclLaunchLinks : public ::testing::Test {
       event.collective.data_type = "ncclFloat32";
       event.collective.channels = 8;
       event.collective.group = plan;
-      handles.push_back(nccl.start(teller, communicator, event));
+      handles.push_back(nccl.start(reporter, communicator, event));
     }
-    for (void* const handle : handles) teller.end(to_handle(handle));
-    teller.end(to_handle(plan));
+
+    for (void* const handle : handles) reporter.end(to_handle(handle));
+    reporter.end(to_handle(plan));
   }
   static int64_t now() { return monotonic_ns(); }
   /// Whether the row encloses the launch and lies on the thread that launched.
@@ -92,7 +95,7 @@ TEST_F(NcclLaunchLinks, a_call_encloses_its_launch) {
   void* const group = begin_group();
   void* const call = call_all_reduce(group);
   Span const span = launch(group);
-  tell(*thread, {call});
+  report_plan(*thread, {call});
   thread->end(to_handle(group));
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
@@ -104,8 +107,10 @@ TEST_F(NcclLaunchLinks, the_calls_of_a_plan_follow_the_first_which_encloses_the_
   void* const group = begin_group();
   std::vector<void*> const calls = {call_all_reduce(group), call_all_reduce(group),
                                     call_all_reduce(group)};
+
   Span const span = launch(group);
-  tell(*thread, calls);
+  report_plan(*thread, calls);
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(3));
   expect_at(rows[0], span);
@@ -120,26 +125,30 @@ TEST_F(NcclLaunchLinks, plans_of_one_group_have_a_launch_each) {
   void* const group = begin_group();
   void* const first = call_all_reduce(group);
   void* const second = call_all_reduce(group);
+
   Span const first_span = launch(group);
-  tell(*thread, {first});
+  report_plan(*thread, {first});
   Span const second_span = launch(group);
-  tell(*thread, {second});
+  report_plan(*thread, {second});
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(2));
   expect_at(rows[0], first_span);
   expect_at(rows[1], second_span);
 }
 
-TEST_F(NcclLaunchLinks, what_a_thread_of_the_driver_tells_belongs_to_the_thread_that_launched) {
-  // A communicator with a live CUDA graph: plans are told when the stream reaches them.
+TEST_F(NcclLaunchLinks, what_a_thread_of_the_driver_reports_belongs_to_the_thread_that_launched) {
+  // A communicator with a live CUDA graph: NCCL reports plans when the stream reaches them.
   void* const group = begin_group();
   void* const first = call_all_reduce(group);
   void* const second = call_all_reduce(group);
   void* const third = call_all_reduce(group);
+
   Span const first_span = launch(group);
   Span const second_span = launch(group);
-  tell(*driver_thread, {first, second});
-  tell(*driver_thread, {third});
+  report_plan(*driver_thread, {first, second});
+  report_plan(*driver_thread, {third});
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(3));
   expect_at(rows[0], first_span);
@@ -154,7 +163,7 @@ TEST_F(NcclLaunchLinks, a_launch_that_may_be_of_several_plans_is_of_none) {
   void* const call = call_all_reduce(group);
   launch(group);
   launch(group);
-  tell(*driver_thread, {call});  // the other plan was not told
+  report_plan(*driver_thread, {call});  // NCCL did not report the other plan
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].detail.launch, CallLaunch::kNone);
@@ -167,10 +176,12 @@ TEST_F(NcclLaunchLinks, communicators_of_a_group_are_kept_apart) {
   Event event = event_of(kCollectiveCall, group);
   event.collective_call.function = "AllReduce";
   void* const other_call = nccl.start(*thread, other_context, event);
+
   Span const other_span = launch(group, other_context);
   Span const span = launch(group);
-  tell(*thread, {other_call}, other_context);
-  tell(*thread, {call});
+  report_plan(*thread, {other_call}, other_context);
+  report_plan(*thread, {call});
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].detail.communicator, 0xDEFU);
@@ -179,11 +190,12 @@ TEST_F(NcclLaunchLinks, communicators_of_a_group_are_kept_apart) {
   expect_at(rows[1], span);
 }
 
-TEST_F(NcclLaunchLinks, a_call_that_nccl_tells_nothing_else_of_is_at_its_launch) {
+TEST_F(NcclLaunchLinks, a_call_about_which_nccl_reports_nothing_else_is_at_its_launch) {
   void* const group = begin_group();
   call_all_reduce(group, 1'000);
   call_all_reduce(group, 500);
   Span const span = launch(group);
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(2));
   expect_at(rows[0], span);
@@ -191,7 +203,7 @@ TEST_F(NcclLaunchLinks, a_call_that_nccl_tells_nothing_else_of_is_at_its_launch)
   EXPECT_EQ(rows[0].detail.plan, rows[1].detail.plan);
   EXPECT_NE(rows[0].detail.plan, 0U);
   EXPECT_EQ(rows[0].detail.communicator, 0xABCU);
-  EXPECT_EQ(rows[0].detail.rank, 3) << "the call itself says 0, whoever makes it";
+  EXPECT_EQ(rows[0].detail.rank, 3) << "the call itself says 0 on every rank";
   EXPECT_EQ(rows[0].detail.sequence, 0U);
 }
 
@@ -211,8 +223,9 @@ TEST_F(NcclLaunchLinks, what_a_graph_captured_ran_nothing) {
     void* const group = begin_group();
     void* const call = call_all_reduce(group, 1'000, true);
     launch(group);
-    for (int i = 0; i < replays; ++i) tell(*driver_thread, {call});
+    for (int i = 0; i < replays; ++i) report_plan(*driver_thread, {call});
   }
+
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(3));
   for (CallRow const& row : rows) {
@@ -231,14 +244,16 @@ TEST_F(NcclLaunchLinks, a_captured_call_that_never_runs_is_no_row) {
 TEST_F(NcclLaunchLinks, collectives_of_copy_engines_have_no_kernel_and_numbers_of_their_own) {
   void* const group = begin_group();
   void* const call = call_all_reduce(group);
+
   Event event = event_of(kCopyEngine, call);
   event.copy_engine.sequence = 5;
   event.copy_engine.function = "AllGather";
   event.copy_engine.count = 100;
   event.copy_engine.data_type = "ncclBfloat16";
   thread->end(to_handle(nccl.start(*thread, context, event)));
+
   auto const rows = nccl.finish();
-  ASSERT_THAT(rows, SizeIs(1)) << "the program's call is told by it";
+  ASSERT_THAT(rows, SizeIs(1)) << "it stands for the program's call";
   EXPECT_EQ(rows[0].name, "ncclAllGather");
   EXPECT_EQ(rows[0].detail.launch, CallLaunch::kNone);
   EXPECT_EQ(rows[0].detail.bytes, 8U * 200);
@@ -247,37 +262,40 @@ TEST_F(NcclLaunchLinks, collectives_of_copy_engines_have_no_kernel_and_numbers_o
             uint64_t{1} << 63 | 5U << 4 | static_cast<uint64_t>(model::CollectiveOp::kAllGather));
 }
 
-TEST_F(NcclLaunchLinks, a_group_that_began_before_the_capture_is_told_as_older_versions_tell_it) {
+TEST_F(NcclLaunchLinks, a_group_that_began_before_the_capture_is_reported_as_by_older_versions) {
   void* const call = call_all_reduce(nullptr);
   EXPECT_EQ(call, nullptr);
   EXPECT_EQ(nccl.start(*thread, context, event_of(kKernelLaunch, nullptr)), nullptr);
-  tell(*thread, {call});
+  report_plan(*thread, {call});
   auto const rows = nccl.finish();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].detail.launch, CallLaunch::kBefore);
 }
 
-TEST_F(NcclLaunchLinks, a_group_waits_for_what_nccl_tells_but_not_for_ever) {
+TEST_F(NcclLaunchLinks, a_group_waits_for_what_nccl_reports_but_not_for_ever) {
   void* const group = begin_group();
   void* const call = call_all_reduce(group);
   launch(group);
+
   Decoder decoder(nccl.communicators);
   ClockFit const clock({0, 0});
   int64_t const time = monotonic_ns();
   Ring& ring = thread->ring();
-  uint64_t const told = ring.head();
-  decoder.decode(0, kThread, {ring.at(0), told}, clock);
+  uint64_t const decoded = ring.head();
+
+  decoder.decode(0, kThread, {ring.at(0), decoded}, clock);
   decoder.end_round(time + 2 * OpenCall::kSettleNs, nccl.store);
-  EXPECT_THAT(nccl.store.tracks(), SizeIs(0)) << "NCCL may still tell what it does of the call";
-  tell(*thread, {call});
-  decoder.decode(0, kThread, {ring.at(told), ring.head() - told}, clock);
+  EXPECT_THAT(nccl.store.tracks(), SizeIs(0)) << "NCCL may still report what it does for the call";
+
+  report_plan(*thread, {call});
+  decoder.decode(0, kThread, {ring.at(decoded), ring.head() - decoded}, clock);
   decoder.end_round(time + 4 * OpenCall::kSettleNs, nccl.store);
   EXPECT_EQ(decoder.open_calls(), 0U);
   EXPECT_THAT(nccl.store.tracks(), SizeIs(1));
   EXPECT_EQ(decoder.open_groups(), 0U) << "memory is bounded";
 }
 
-TEST_F(NcclLaunchLinks, what_never_was_told_is_written_in_the_end) {
+TEST_F(NcclLaunchLinks, what_was_never_reported_is_written_in_the_end) {
   void* const group = begin_group();
   call_all_reduce(group);
   launch(group);

@@ -1,6 +1,6 @@
-// Property: whatever groups of calls a program makes, and whichever thread NCCL tells their plans
-// on, each kernel carries the calls that its launch was for, with their bytes, and kernels of
-// anything else stay kernels.
+// Property: each kernel carries the calls that its launch was for, with their bytes; all other
+// kernels stay kernels. It holds for all groups of calls of a program and for every thread on which
+// NCCL reports their plans.
 #include <cstring>
 #include <map>
 #include <random>
@@ -33,7 +33,7 @@ class Simulation {
     tell_late_plans();
   }
 
-  /// The trace that readers see: what the source wrote, and what CUPTI says of launches and
+  /// The trace that readers see: what the source wrote, and what CUPTI reports about launches and
   /// kernels.
   model::Trace trace() {
     model::TraceBuilder builder;
@@ -42,10 +42,12 @@ class Simulation {
     std::map<int64_t, model::TrackId> threads;
     for (int64_t const id : {kThread, kDriverThread})
       threads[id] = builder.add_track({model::TrackKind::kThread, "thread", id, -1, {}, 0});
+
     for (CallRow const& row : nccl_.finish())
       builder.events(threads.at(row.thread))
           .add(model::EventKind::kCollectiveCall, row.start, row.dur, builder.intern(row.name), 0,
                row.detail);
+
     model::KernelDetail grid;
     grid.grid_x = kChannels;
     grid.grid_y = grid.grid_z = 1;
@@ -56,9 +58,10 @@ class Simulation {
       builder.events(stream).add(model::EventKind::kKernel, time + 1'000, 10,
                                  builder.intern("kernel"), correlation, grid);
     }
+
     return std::move(builder).finish();
   }
-  /// Bytes that the kernel of the launch carries; 0 = it is none of NCCL's.
+  /// Bytes that the kernel of the launch carries; 0 = the kernel is not NCCL's.
   [[nodiscard]] uint64_t bytes_of(uint64_t correlation) const {
     return launches_.at(correlation).bytes;
   }
@@ -95,6 +98,7 @@ class Simulation {
   void play_group() {
     void* const group = nccl_.start(*thread_, contexts_[0], plain_event(kGroupCall, nullptr));
     size_t const communicators = 1 + below(contexts_.size());
+
     for (size_t c = 0; c < communicators; ++c) {
       std::vector<Plan> plans(1 + below(3));
       for (Plan& plan : plans) call(group, contexts_[c], plan);
@@ -104,9 +108,10 @@ class Simulation {
         if (has_live_graph)
           late_.push_back(plan);
         else
-          tell(*thread_, plan);
+          report_plan(*thread_, plan);
       }
     }
+
     thread_->end(to_handle(group));
   }
   void call(void* group, void* context, Plan& plan) {
@@ -116,6 +121,7 @@ class Simulation {
       event.collective_call.function = "AllReduce";
       event.collective_call.count = 1 + below(1'000);
       event.collective_call.data_type = "ncclInt8";
+
       plan.counts.push_back(event.collective_call.count);
       plan.calls.push_back(nccl_.start(*thread_, context, event));
       thread_->end(to_handle(plan.calls.back()));
@@ -128,8 +134,9 @@ class Simulation {
     for (size_t const count : plan.counts) launch.bytes += count;
     thread_->end(to_handle(handle));
   }
-  void tell(Recorder& teller, Plan const& plan) {
-    void* const handle = nccl_.start(teller, plan.context, plain_event(kGroup, nullptr));
+  void report_plan(Recorder& reporter, Plan const& plan) {
+    void* const handle = nccl_.start(reporter, plan.context, plain_event(kGroup, nullptr));
+
     for (size_t i = 0; i < plan.calls.size(); ++i) {
       Event event = plain_event(kCollective, plan.calls[i]);
       event.collective.function = "AllReduce";
@@ -137,12 +144,13 @@ class Simulation {
       event.collective.data_type = "ncclInt8";
       event.collective.channels = kChannels;
       event.collective.group = handle;
-      teller.end(to_handle(nccl_.start(teller, plan.context, event)));
+      reporter.end(to_handle(nccl_.start(reporter, plan.context, event)));
     }
-    teller.end(to_handle(handle));
+
+    reporter.end(to_handle(handle));
   }
   void tell_late_plans() {
-    for (Plan const& plan : late_) tell(*driver_thread_, plan);
+    for (Plan const& plan : late_) report_plan(*driver_thread_, plan);
     late_.clear();
   }
 
@@ -163,6 +171,7 @@ TEST(NcclLaunchProperty, each_kernel_carries_the_calls_of_its_launch) {
     simulation.run(100);
     model::Trace const trace = simulation.trace();
     size_t kernels = 0;
+
     for (uint32_t row = 0; row < trace.event_count(); ++row) {
       bool const is_collective = trace.kind(row) == model::EventKind::kCollective;
       if (!is_collective && trace.kind(row) != model::EventKind::kKernel) continue;
@@ -171,6 +180,7 @@ TEST(NcclLaunchProperty, each_kernel_carries_the_calls_of_its_launch) {
       uint64_t const carried = is_collective ? trace.detail<model::CollectiveDetail>(row).bytes : 0;
       EXPECT_EQ(carried, expected) << "seed " << seed;
     }
+
     EXPECT_EQ(kernels, simulation.launch_count());
   }
 }

@@ -44,6 +44,7 @@ class NcclPipeline {
     drain();
     drain();
     source.finish(store, clock.latest_ns());
+
     std::vector<CallRow> result;
     for (uint32_t t = 0; t < store.tracks().size(); ++t) {
       model::EventBatch const events = model::sorted_copy(store.rows(model::TrackId{t}).take());

@@ -21,12 +21,14 @@ TEST_F(NcclNetworkTable, sums_what_the_steps_of_an_operation_waited_for) {
   Slot const op = *table->begin_op(7);
   Slot const first = *table->begin_step(op);
   Slot const second = *table->begin_step(op);
+
   table->wait(first, Wait::kGpu, 100);
   table->wait(second, Wait::kGpu, 110);
   table->wait(first, Wait::kPeer, 130);
   table->wait(first, Wait::kNetwork, 135);
   table->end_step(first, 200);
   table->end_step(second, 210);
+
   auto const ended = table->end_op(op);
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->call, 7U);
@@ -38,8 +40,10 @@ TEST_F(NcclNetworkTable, knows_a_handle_that_outlived_its_operation) {
   Slot const step = *table->begin_step(op);
   table->wait(step, Wait::kGpu, 0);
   table->end_op(op);
+
   Slot const next = *table->begin_op(2);
   EXPECT_EQ(next.place, op.place) << "the place is used again";
+
   table->end_step(step, 1'000);
   EXPECT_FALSE(table->begin_step(op));
   EXPECT_FALSE(table->end_op(op));
@@ -50,9 +54,11 @@ TEST_F(NcclNetworkTable, refuses_more_than_it_has_places_for_and_goes_on_afterwa
   std::vector<Slot> ops;
   while (auto const op = table->begin_op(1)) ops.push_back(*op);
   EXPECT_EQ(ops.size(), NetworkTable::kMaxOps);
+
   std::vector<Slot> steps;
   while (auto const step = table->begin_step(ops[0])) steps.push_back(*step);
   EXPECT_EQ(steps.size(), NetworkTable::kMaxSteps);
+
   table->end_op(ops.back());
   EXPECT_TRUE(table->begin_op(1));
   table->end_step(steps.back(), 0);

@@ -77,6 +77,7 @@ Event all_reduce(void* group, void* program_call, uint64_t sequence) {
   event.rank = 2;
   event.collective.sequence = sequence;
   event.collective.count = 1'000;
+
   if constexpr (std::is_same_v<Event, EventV1>) {
     event.collective.function = 4;
     event.collective.data_type = 7;
@@ -86,25 +87,27 @@ Event all_reduce(void* group, void* program_call, uint64_t sequence) {
     event.collective.algorithm = "RING";
     event.collective.protocol = "LL";
   }
+
   if constexpr (requires { event.collective.communicator; }) event.collective.communicator = kHash;
   if constexpr (requires { event.collective.group; }) event.collective.group = group;
   return event;
 }
 
-/// The program's call and the launch that NCCL makes of it, in versions that tell them; the call's
-/// handle.
+/// Reports the program's call and its launch in versions that have them; returns the call's handle.
 template <class Plugin, class Event>
 void* call_and_launch(Plugin const& plugin, void* context) {
   if constexpr (requires(Event event) { event.collective_call; }) {
     std::array<void*, 3> handles{};  // group, call, launch
     auto const group = plain_event<Event>(kGroupCall, nullptr);
     plugin.start_event(context, &handles[0], &group);
+
     auto call = plain_event<Event>(kCollectiveCall, handles[0]);
     call.collective_call.function = "AllReduce";
     call.collective_call.count = 1'000;
     call.collective_call.data_type = "ncclFloat32";
     plugin.start_event(context, &handles[1], &call);
     plugin.stop_event(handles[1]);
+
     auto const launch = plain_event<Event>(kKernelLaunch, handles[0]);
     plugin.start_event(context, &handles[2], &launch);
     plugin.stop_event(handles[2]);
@@ -115,14 +118,16 @@ void* call_and_launch(Plugin const& plugin, void* context) {
   }
 }
 
-/// A plan of one collective, as NCCL tells it: false when it gets no handle.
+/// Reports a plan of one collective as NCCL does; false when it gets no handle.
 template <class Init, class Event>
 bool enqueue_all_reduce(Plugin<Init, Event> const& plugin, void* context, uint64_t sequence) {
   void* const program_call = call_and_launch<Plugin<Init, Event>, Event>(plugin, context);
+
   auto const plan = plain_event<Event>(kGroup, nullptr);
   void* plan_handle = nullptr;
   void* handle = nullptr;
   plugin.start_event(context, &plan_handle, &plan);
+
   auto const event = all_reduce<Event>(plan_handle, program_call, sequence);
   plugin.start_event(context, &handle, &event);
   plugin.stop_event(handle);
@@ -144,17 +149,21 @@ bool send_over_network(Plugin<Init, Event> const& plugin, void* context) {
     send.point_to_point.function = "Send";
     send.point_to_point.data_type = "ncclFloat32";
   }
+
   std::array<void*, 3> handles{};  // send, operation, step
   plugin.start_event(context, &handles[0], &send);
   plugin.stop_event(handles[0]);
+
   auto operation = plain_event<Event>(kProxyOp, handles[0]);
   operation.proxy_op.process = ::getpid();
   plugin.start_event(context, &handles[1], &operation);
+
   auto const step = plain_event<Event>(kProxyStep, handles[1]);
   plugin.start_event(context, &handles[2], &step);
   plugin.record_state(handles[2], kSendWait, nullptr);
   for (int64_t const until = monotonic_ns() + kNetworkNs; monotonic_ns() < until;) {
   }
+
   plugin.stop_event(handles[2]);
   plugin.stop_event(handles[1]);
   return handles[2] != nullptr;
@@ -200,7 +209,7 @@ class NcclPlugin : public ::testing::Test {
           calls.push_back(trace.detail<model::CollectiveDetail>(row));
     return calls;
   }
-  /// What use() plays, told by that version of the interface.
+  /// What use() plays, as that version of the interface reports it.
   void expect_all_recorded(int version) const {
     auto const calls = recorded_calls();
     ASSERT_THAT(calls, SizeIs(kCollectives + 1));
@@ -214,12 +223,14 @@ class NcclPlugin : public ::testing::Test {
       EXPECT_EQ(calls[i].launch,
                 version < 5 ? model::CallLaunch::kBefore : model::CallLaunch::kInside);
     }
+
     model::CollectiveDetail const& send = calls.back();
     EXPECT_EQ(send.op, model::CollectiveOp::kSend);
     EXPECT_EQ(send.bytes, 1'000U);
     EXPECT_EQ(send.peer, 3);
     EXPECT_GE(send.network_wait_ns, static_cast<uint64_t>(kNetworkNs));
     EXPECT_EQ(send.gpu_wait_ns, 0U);
+
     for (auto const& [name, trace] : read_traces(folder.path()))
       EXPECT_THAT(
           trace.info().facts,
@@ -260,6 +271,7 @@ TEST_F(NcclPlugin, collectives_of_copy_engines_are_recorded) {
               void* handle = nullptr;
               int mask = 0;
               if (plugin == nullptr || init(*plugin, &context, &mask) != kSuccess) return 10;
+
               auto event = plain_event<EventV6>(kCopyEngine, nullptr);
               event.copy_engine.sequence = 3;
               event.copy_engine.function = "AllGather";
@@ -270,6 +282,7 @@ TEST_F(NcclPlugin, collectives_of_copy_engines_are_recorded) {
               return handle != nullptr ? 0 : 11;
             }),
             0);
+
   auto const calls = recorded_calls();
   ASSERT_THAT(calls, SizeIs(1));
   EXPECT_EQ(calls[0].op, model::CollectiveOp::kAllGather);
@@ -293,7 +306,7 @@ TEST_F(NcclPlugin, asks_for_nothing_when_nothing_is_recorded) {
   EXPECT_EQ(in_child(is_off, {{"STEPSCOPE_NCCL", "off"}}), 0);
 }
 
-TEST_F(NcclPlugin, asks_for_no_network_events_when_told_so) {
+TEST_F(NcclPlugin, asks_for_no_network_events_where_the_user_wants_none) {
   EXPECT_EQ(in_child(
                 [] {
                   void* context = nullptr;
@@ -311,6 +324,7 @@ TEST_F(NcclPlugin, bears_null_arguments_and_calls_after_its_end) {
               auto const event = all_reduce<EventV5>(nullptr, nullptr, 0);
               void* handle = nullptr;
               int mask = 0;
+
               plugin->init(nullptr, 0, &mask, nullptr, 0, 0, 0, nullptr);
               plugin->init(&handle, 0, nullptr, nullptr, 0, 0, 0, nullptr);
               plugin->start_event(nullptr, nullptr, nullptr);
@@ -318,11 +332,13 @@ TEST_F(NcclPlugin, bears_null_arguments_and_calls_after_its_end) {
               plugin->stop_event(nullptr);
               plugin->record_state(nullptr, kSendWait, nullptr);
               plugin->finalize(nullptr);
+
               plugin->start_event(nullptr, &handle, &event);  // before any init
               void* context = nullptr;
               plugin->init(&context, kHash, &mask, nullptr, 1, 4, 2, nullptr);
               plugin->start_event(context, &handle, &event);
               plugin->finalize(context);
+
               plugin->stop_event(handle);
               plugin->stop_event(handle);
               plugin->record_state(handle, 99, nullptr);
@@ -341,9 +357,11 @@ TEST_F(NcclPlugin, a_communicator_of_a_parent_goes_on_in_its_fork) {
               init(*plugin, &context, &mask);
               pid_t const fork = ::fork();
               if (fork != 0) return wait_for(fork);
+
               void* handle = nullptr;
               auto const event = all_reduce<EventV5>(nullptr, nullptr, 7);
               plugin->start_event(context, &handle, &event);  // no session here yet: not recorded
+
               void* other = nullptr;
               init(*plugin, &other, &mask);
               plugin->start_event(context, &handle, &event);
@@ -351,6 +369,7 @@ TEST_F(NcclPlugin, a_communicator_of_a_parent_goes_on_in_its_fork) {
               return handle != nullptr ? 0 : 1;
             }),
             0);
+
   size_t calls = 0;
   for (auto const& [name, trace] : read_traces(folder.path()))
     for (uint32_t row = 0; row < trace.event_count(); ++row) {

@@ -28,6 +28,7 @@ class Chaos {
   void run(int events) {
     for (int i = 0; i < events; ++i) {
       Recorder& thread = *threads_[below(threads_.size())];
+
       switch (below(8)) {
         case 0:
         case 1:
@@ -46,21 +47,23 @@ class Chaos {
       }
     }
   }
-  /// Of each sequence number, how many calls were begun and how many rows there are.
+  /// Each sequence number that was begun has one row, and no other number has any.
   void check() {
     std::map<uint64_t, int> rows;
-    size_t program_calls_told = 0;
+    size_t unreported_calls = 0;
+
     for (CallRow const& row : nccl_.finish()) {
-      if (row.detail.sequence == 0) {  // a call of the program that NCCL told nothing else of
-        ++program_calls_told;
+      if (row.detail.sequence == 0) {  // NCCL reported nothing but the program's call
+        ++unreported_calls;
         continue;
       }
       ++rows[row.detail.sequence];
       EXPECT_GE(row.dur, 0);
-      EXPECT_TRUE(begun_.contains(row.detail.sequence)) << "a collective that nobody called";
+      EXPECT_TRUE(begun_.contains(row.detail.sequence)) << "a collective that no thread called";
     }
+
     EXPECT_EQ(rows.size(), begun_.size());
-    EXPECT_LE(program_calls_told, program_calls_);
+    EXPECT_LE(unreported_calls, program_calls_);
     for (auto const& [sequence, count] : rows) EXPECT_EQ(count, 1);
   }
 
@@ -76,10 +79,12 @@ class Chaos {
     std::array<uint64_t, 12> const types = {
         kGroup,     kCollective,     kPointToPoint,     kProxyOp,      kProxyStep,  1 << 5,
         kGroupCall, kCollectiveCall, kPointToPointCall, kKernelLaunch, kCopyEngine, 0};
+
     Event event;
     std::memset(static_cast<void*>(&event), 0, sizeof event);
     event.type = static_cast<decltype(event.type)>(types[below(types.size())]);
     event.parent = any_handle();
+
     if (event.type == kProxyOp) event.proxy_op.process = NcclPipeline::kProcess;
     if (event.type == kCollective) {
       event.collective.sequence = ++sequence_;
@@ -88,6 +93,7 @@ class Chaos {
     if (event.type == kPointToPoint) event.type = 0;  // they have no number to be known by
     if constexpr (requires { event.copy_engine; })
       if (event.type == kCopyEngine) event.copy_engine.sequence = ++sequence_;
+
     void* const handle = nccl_.start(thread, contexts_[below(contexts_.size())], event);
     if (handle == nullptr) return;
     handles_.push_back(handle);
@@ -96,7 +102,7 @@ class Chaos {
     if (event.type == kCopyEngine) begun_.insert(sequence_ << 4 | uint64_t{1} << 63);
     if (event.type == kCollectiveCall || event.type == kPointToPointCall) ++program_calls_;
   }
-  /// Of the zeros that the events are made of.
+  /// The operation that an event of zeros names.
   static model::CollectiveOp expected_op() {
     return std::is_same_v<Event, EventV1> ? model::CollectiveOp::kBroadcast
                                           : model::CollectiveOp::kUnknown;
@@ -129,15 +135,18 @@ TEST(NcclRandomRecords, damaged_records_never_crash_the_decoder) {
   NcclPipeline nccl;
   ClockFit const clock({0, 0});
   Decoder decoder(nccl.communicators);
+
   for (int round = 0; round < 20'000; ++round) {
     std::vector<uint64_t> words(1 + random() % 40);
     for (uint64_t& word : words) word = random();
     RecordHeader const header = {static_cast<uint8_t>(random() % 9), 0,
                                  static_cast<uint16_t>(random() % 20), 0, 0};
     std::memcpy(words.data(), &header, sizeof header);
+
     EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), 1, words, clock), words.size());
     if (round % 100 == 0) decoder.end_round(round * int64_t{10'000'000}, nccl.store);
   }
+
   decoder.finish(nccl.store);
 }
 

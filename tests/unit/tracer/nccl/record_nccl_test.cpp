@@ -22,40 +22,41 @@ class RecordNccl : public ::testing::Test {
     options.library = support::build_path("lib/libstepscope-tracer.so");
   }
   ~RecordNccl() override { ::unsetenv("NCCL_PROFILER_PLUGIN"); }
-  /// What the command finds in its environment, and what is printed beside it.
+  /// The environment that the command finds; `message` gets what Stepscope prints.
   std::string recorded_environment() {
     std::string const file = folder.path() / "environment";
     ::testing::internal::CaptureStderr();
     auto const code = record_command(
         options, {"sh", "-c",
                   "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL,$STEPSCOPE_SAMPLE_MS\" > " + file});
-    said = ::testing::internal::GetCapturedStderr();
+    message = ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(code);
+
     std::string line;
     std::getline(std::ifstream(file) >> std::ws, line);
     return line;
   }
   TestFolder folder;
   RecordOptions options;
-  std::string said;
+  std::string message;
 };
 
 TEST_F(RecordNccl, gives_nccl_the_tracer_as_its_plugin) {
   ::unsetenv("NCCL_PROFILER_PLUGIN");
   EXPECT_THAT(recorded_environment(), HasSubstr("lib/libstepscope-tracer.so,"));
-  EXPECT_THAT(said, Not(HasSubstr("NCCL")));
+  EXPECT_THAT(message, Not(HasSubstr("NCCL")));
 }
 
 TEST_F(RecordNccl, keeps_the_plugin_that_the_user_chose_and_says_so) {
   ::setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
   EXPECT_EQ(recorded_environment(), "inspector,,");
-  EXPECT_THAT(said, HasSubstr("NCCL_PROFILER_PLUGIN=inspector is kept"));
+  EXPECT_THAT(message, HasSubstr("NCCL_PROFILER_PLUGIN=inspector is kept"));
 }
 
 TEST_F(RecordNccl, takes_the_tracer_of_an_outer_record_for_none) {
   ::setenv("NCCL_PROFILER_PLUGIN", "/elsewhere/lib/libstepscope-tracer.so", 1);
   EXPECT_THAT(recorded_environment(), Not(HasSubstr("elsewhere")));
-  EXPECT_THAT(said, Not(HasSubstr("NCCL")));
+  EXPECT_THAT(message, Not(HasSubstr("NCCL")));
 }
 
 TEST_F(RecordNccl, passes_on_what_nccl_shall_report_and_refuses_what_it_cannot) {

@@ -61,6 +61,7 @@ TEST_F(NvmlDevices, the_registry_tells_when_something_changed) {
   EXPECT_FALSE(registry.is_expected());
   uint64_t version = registry.version();
   auto const has_changed = [&] { return std::exchange(version, registry.version()) != version; };
+
   EXPECT_FALSE(has_changed());
   registry.expect();
   EXPECT_TRUE(has_changed());
@@ -97,9 +98,11 @@ TEST_F(NvmlDevices, numbers_of_different_gpus_mean_nothing_unless_cuda_orders_th
   EXPECT_THAT(problem, HasSubstr("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
   EXPECT_THAT(visible("0"), SizeIs(0));
   EXPECT_THAT(visible("0", "FASTEST_FIRST"), SizeIs(0));
+
   EXPECT_THAT(visible("GPU-03"), ElementsAre(1)) << "an UUID is always clear";
   EXPECT_EQ(problem, "");
   EXPECT_THAT(visible("1,0", "PCI_BUS_ID"), ElementsAre(1, 0));
+
   api.device_name = nullptr;
   EXPECT_THAT(visible("1"), SizeIs(0)) << "not known to be the same";
 }

@@ -56,6 +56,7 @@ inline Device handle_of(unsigned index) { return reinterpret_cast<Device>(uintpt
 inline void fake_devices(Api& api) {
   api.init = [] { return ++machine().inits, kSuccess; };
   api.shutdown = [] { return ++machine().shutdowns, kSuccess; };
+
   api.device_count = [](unsigned* count) { return *count = 2, kSuccess; };
   api.device_by_index = [](unsigned index, Device* device) {
     return *device = handle_of(index), kSuccess;
@@ -65,12 +66,14 @@ inline void fake_devices(Api& api) {
       if (machine().uuids[i] == uuid) return *device = handle_of(i), kSuccess;
     return Result{6};
   };
+
   api.device_name = [](Device device, char* text, unsigned room) {
     return write(gpu_of(device).name, text, room);
   };
   api.device_uuid = [](Device device, char* text, unsigned room) {
     return write(machine().uuids.at(reinterpret_cast<uintptr_t>(device) - 1), text, room);
   };
+
   api.link_state = [](Device device, unsigned link, int* is_up) {
     return *is_up = 1, link < static_cast<unsigned>(gpu_of(device).links) ? kSuccess : Result{2};
   };
@@ -94,11 +97,13 @@ inline void fake_counters(Api& api) {
     return *rates = gpu_of(device).utilization, call(device);
   };
   api.memory = [](Device device, Memory* memory) { return memory->used = 3 << 20, call(device); };
+
   api.power_mw = [](Device device, unsigned* power) {
     ++gpu_of(device).power_calls;
     *power = gpu_of(device).power_mw;
     return gpu_of(device).power_result != kSuccess ? gpu_of(device).power_result : call(device);
   };
+
   api.clock_mhz = [](Device device, int clock, unsigned* value) {
     return *value = clock == kSmClock ? 1'980 : 2'619, call(device);
   };
@@ -108,6 +113,7 @@ inline void fake_counters(Api& api) {
   api.temperature_c = [](Device device, int /*sensor*/, unsigned* value) {
     return *value = 61, call(device);
   };
+
   api.fields = [](Device device, int /*count*/, FieldValue* values) {
     FakeGpu const& gpu = gpu_of(device);
     if (values->field == kMomentaryPowerMw) {
@@ -125,12 +131,14 @@ inline void fake_hardware_counters(Api& api) {
   api.gpm_support = [](Device device, GpmSupport* support) {
     return support->is_supported = gpu_of(device).has_gpm ? 1 : 0, call(device);
   };
+
   api.gpm_alloc = [](void** sample) {
     *sample = &machine().open_gpm_samples;
     return ++machine().open_gpm_samples, kSuccess;
   };
   api.gpm_free = [](void* /*sample*/) { return --machine().open_gpm_samples, kSuccess; };
   api.gpm_sample = [](Device device, void* /*sample*/) { return call(device); };
+
   api.gpm_metrics = [](GpmMetrics* metrics) {
     for (unsigned i = 0; i < metrics->count; ++i) {
       GpmMetric& metric = metrics->metrics[i];

@@ -22,12 +22,14 @@ class NvmlSampler : public ::testing::Test {
     std::vector<Sample> samples;
     now += kSecond;
     sampler.sample(now, samples);
+
     std::map<std::pair<int32_t, Counter>, double> values;
     for (Sample const& sample : samples) {
       EXPECT_EQ(sample.at_ns, now);
       EXPECT_TRUE(values.emplace(std::pair(sample.device, sample.counter), sample.value).second)
           << name_of(sample.counter);
     }
+
     return values;
   }
   static std::vector<OpenDevice> first() { return {{0, handle_of(0)}}; }
@@ -42,6 +44,7 @@ TEST_F(NvmlSampler, reads_every_counter_in_its_unit) {
   machine().gpus[0].nvlink_kib += 1'000'000;
   auto values = round(sampler);
   auto const value = [&](Counter counter) { return values.at({0, counter}); };
+
   EXPECT_EQ(value(Counter::kGpuUtilization), 40);
   EXPECT_EQ(value(Counter::kMemoryUtilization), 20);
   EXPECT_EQ(value(Counter::kMemoryUsed), 3);
@@ -51,13 +54,16 @@ TEST_F(NvmlSampler, reads_every_counter_in_its_unit) {
   EXPECT_EQ(value(Counter::kMemoryClock), 2'619);
   EXPECT_EQ(value(Counter::kClockLimits), 4) << "being idle is no limit";
   EXPECT_EQ(value(Counter::kTemperature), 61);
+
   EXPECT_DOUBLE_EQ(value(Counter::kPcieSent), 1'020 * 1.048576) << "of MiB";
   EXPECT_DOUBLE_EQ(value(Counter::kPcieReceived), 1'021 * 1.048576);
   EXPECT_DOUBLE_EQ(value(Counter::kNvlinkSent), 1'024) << "MB in a second";
   EXPECT_DOUBLE_EQ(value(Counter::kNvlinkReceived), 1'024);
+
   EXPECT_EQ(value(Counter::kSmActivity), 79.5);
   EXPECT_EQ(value(Counter::kTensorActivity), 82.5);
   EXPECT_FALSE(values.contains({0, Counter::kDramBandwidth})) << "that metric failed alone";
+
   for (size_t i = 0; i < kCounters; ++i)
     EXPECT_NE(name_of(static_cast<Counter>(i)).find('('), std::string_view::npos);
 }
@@ -138,12 +144,12 @@ TEST_F(NvmlSampler, gpus_without_hardware_counters_have_none) {
   auto const values = round(sampler);
   EXPECT_FALSE(values.contains({0, Counter::kSmActivity}));
   EXPECT_FALSE(values.contains({0, Counter::kPcieSent}))
-      << "the call that tells it waits for 20 ms";
+      << "the call that reports it waits for 20 ms";
   EXPECT_TRUE(values.contains({1, Counter::kPcieSent}));
   EXPECT_FALSE(sampler.has_hardware_counters());
 }
 
-TEST_F(NvmlSampler, numbers_devices_as_it_was_told) {
+TEST_F(NvmlSampler, numbers_devices_as_its_caller_does) {
   Sampler sampler(api, std::vector<OpenDevice>{{0, handle_of(1)}});
   machine().gpus[1].momentary_mw = 111'000;
   EXPECT_DOUBLE_EQ(round(sampler).at({0, Counter::kPower}), 111);

@@ -55,8 +55,9 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
   source.driver_starts();
   drain_until_tracks(source, 2 * (kCounters - 2));
   source.finish(store, clock.latest_ns());
+
   ASSERT_THAT(store.tracks(), SizeIs(2 * (kCounters - 2)))
-      << "one metric fails in the fake, and only one power is told";
+      << "one metric fails in the fake, and the fake reports only one power";
   for (uint32_t t = 0; t < store.tracks().size(); ++t) {
     EXPECT_EQ(store.tracks()[t].kind, model::TrackKind::kCounter);
     auto const events = store.rows(model::TrackId{t}).take();
@@ -64,6 +65,7 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
     EXPECT_EQ(events.kind[0], model::EventKind::kSample);
     EXPECT_TRUE(events.is_sorted());
   }
+
   EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs"));
   EXPECT_EQ(machine().shutdowns, machine().inits);
 }
@@ -86,6 +88,7 @@ TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
       api.init = [] { return Result{9}; };
       return refuses ? std::optional(api) : std::nullopt;
     });
+
     source.driver_starts();
     drain(source);
     source.finish(store, clock.latest_ns());
@@ -98,10 +101,12 @@ TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
   CaptureWindow filtered{StepRange{5, 6}};
   NvmlSource source(filtered, devices, std::chrono::milliseconds(1),
                     [] { return std::optional(fake_api()); });
+
   source.driver_starts();
   drain(source);
   for (int i = 0; i < 5; ++i) drain(source);
   EXPECT_THAT(store.tracks(), SizeIs(0));
+
   filtered.thread_begins_annotating();
   filtered.thread_enters_window();
   drain_until_tracks(source, 1);
@@ -129,10 +134,12 @@ TEST_F(NvmlSourceTest, samples_only_devices_that_the_program_uses) {
                     [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
+
   devices.add_device(5, kSecondGpu);
   devices.add_context(5);
   drain_until_tracks(source, kCounters - 2);
   source.finish(store, clock.latest_ns());
+
   EXPECT_THAT(sampled(), ::testing::ElementsAre(5));
   EXPECT_EQ(machine().gpus[0].calls, 0) << "not so much as asked";
   EXPECT_THAT(outcome(), HasSubstr("1 of the machine's 2 GPUs"));
@@ -147,10 +154,12 @@ TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
                     [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain_until_tracks(source, 1);
+
   devices.add_device(1, kSecondGpu);
   devices.add_context(1);
   drain_until_tracks(source, kCounters);  // more than one device has
   source.finish(store, clock.latest_ns());
+
   EXPECT_THAT(sampled(), ::testing::ElementsAre(0, 1));
   EXPECT_EQ(machine().open_gpm_samples, 0);
 }
@@ -163,14 +172,15 @@ TEST_F(NvmlSourceTest, tells_what_is_not_sampled_and_the_links) {
   drain_until_tracks(source, 1);
   drain(source);
   source.finish(store, clock.latest_ns());
+
   EXPECT_THAT(fact("PCIe throughput"), HasSubstr("not sampled"));
   EXPECT_THAT(fact("NVLink"), HasSubstr("cuda:0 reaches cuda:1"));
   EXPECT_THAT(fact("PCIe and power limit"), HasSubstr("8 of 16 lanes"));
 }
 
-/// A driver with a call that does not return until it is let go.
+/// A driver with a call that returns only when the test releases it.
 struct HangingDriver {
-  std::atomic<bool> is_inside{false}, is_let_go{false}, is_left{false};
+  std::atomic<bool> is_inside{false}, is_released{false}, is_left{false};
 };
 HangingDriver hanging;
 
@@ -182,7 +192,7 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
       api.utilization = [](Device, Utilization*) {
         hanging.is_inside = true;
         hanging.is_inside.notify_all();
-        hanging.is_let_go.wait(false);
+        hanging.is_released.wait(false);
         return Result{999};
       };
       api.shutdown = [] {
@@ -192,21 +202,25 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
       };
       return std::optional(api);
     });
+
     source.driver_starts();
     drain(source);
     hanging.is_inside.wait(false);
+
     auto const exit_begins = SteadyClock::now();
     source.program_exits();
     EXPECT_LT(SteadyClock::now() - exit_begins, NvmlSource::kStopLimit / 2);
+
     auto const end_begins = SteadyClock::now();
     source.finish(store, clock.latest_ns());
     source.release();
     EXPECT_LT(SteadyClock::now() - end_begins, 5 * NvmlSource::kStopLimit)
         << "once, not again and again";
   }
+
   EXPECT_THAT(outcome(), HasSubstr("no longer answers"));
-  hanging.is_let_go = true;
-  hanging.is_let_go.notify_all();
+  hanging.is_released = true;
+  hanging.is_released.notify_all();
   hanging.is_left.wait(false);
 }
 

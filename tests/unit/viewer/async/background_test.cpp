@@ -1,4 +1,5 @@
-// Work beside the frames: what is asked for comes, what nobody wants any more is stopped.
+// Work on another thread than the frames: the value of the requested key arrives, and work for a
+// key without a request is stopped.
 #include "viewer/async/background.h"
 
 #include <gtest/gtest.h>
@@ -38,14 +39,17 @@ TEST(Background, ShowsTheLastValueUntilTheNextIsThere) {
   background.ask(2, square());
   background.finish();
   background.ask(2, square());
+
   std::latch go{1};
   auto const slow = [&](int const&, std::stop_token const&) {
     go.wait();
     return std::string("slow");
   };
+
   EXPECT_EQ(background.ask(3, slow), nullptr);
   EXPECT_TRUE(background.is_busy());
   EXPECT_EQ(*background.latest(), "4");
+
   go.count_down();
   background.finish();
   EXPECT_EQ(*background.latest(), "slow");
@@ -59,9 +63,11 @@ TEST(Background, StopsWorkForAKeyThatIsNotWantedAnyMore) {
     while (!stop.stop_requested()) std::this_thread::yield();
     return std::string("never shown");
   };
+
   background.ask(1, endless);
   begun.wait();
   EXPECT_EQ(background.ask(5, square()), nullptr);
+
   background.finish();
   EXPECT_EQ(*background.latest(), "25");
   EXPECT_EQ(*background.latest_key(), 5);
@@ -76,11 +82,13 @@ TEST(Background, DoesTheWorkAgainThatWasGivenUp) {
     while (!stop.stop_requested()) std::this_thread::yield();
     return std::string("never shown");
   };
+
   EXPECT_EQ(background.ask(5, endless), nullptr);
   begun.wait();
   background.give_up();
   background.finish();
   EXPECT_EQ(background.latest(), nullptr);
+
   background.ask(5, square());
   background.finish();
   ASSERT_NE(background.ask(5, square()), nullptr);
@@ -94,6 +102,7 @@ TEST(Background, DoesTheWorkForOneKeyOnce) {
     ++times;
     return std::string("x");
   };
+
   for (int i = 0; i < 10; ++i) {
     background.ask(1, counted);
     background.finish();

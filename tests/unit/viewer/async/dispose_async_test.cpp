@@ -1,4 +1,5 @@
-// What is let go is taken down beside the frames, what looks at another thing before that.
+// Disposed objects are destroyed on another thread than the frames, an object that refers to
+// another one first.
 #include "viewer/async/dispose_async.h"
 
 #include <gtest/gtest.h>
@@ -14,19 +15,19 @@ namespace stepscope::viewer {
 namespace {
 
 /// Notes its end.
-class LetGoThing {
+class DisposedThing {
  public:
   struct Ends {
     std::string order;
     std::promise<std::thread::id> last;  ///< the thread on which "c" ends
   };
-  LetGoThing(Ends& ends, char name) : ends_(ends), name_(name) {}
-  ~LetGoThing() {
+  DisposedThing(Ends& ends, char name) : ends_(ends), name_(name) {}
+  ~DisposedThing() {
     ends_.order += name_;
     if (name_ == 'c') ends_.last.set_value(std::this_thread::get_id());
   }
-  LetGoThing(LetGoThing const&) = delete;
-  LetGoThing& operator=(LetGoThing const&) = delete;
+  DisposedThing(DisposedThing const&) = delete;
+  DisposedThing& operator=(DisposedThing const&) = delete;
 
  private:
   Ends& ends_;
@@ -34,24 +35,25 @@ class LetGoThing {
 };
 
 TEST(DisposeAsync, TakesThingsDownInTheirOrderOnAnotherThread) {
-  LetGoThing::Ends ends;
+  DisposedThing::Ends ends;
   auto last = ends.last.get_future();
-  dispose_async(std::make_unique<LetGoThing>(ends, 'a'), std::make_shared<LetGoThing>(ends, 'b'),
-                std::make_unique<LetGoThing>(ends, 'c'));
+  dispose_async(std::make_unique<DisposedThing>(ends, 'a'),
+                std::make_shared<DisposedThing>(ends, 'b'),
+                std::make_unique<DisposedThing>(ends, 'c'));
   EXPECT_NE(last.get(), std::this_thread::get_id());
   EXPECT_EQ(ends.order, "abc");
 }
 
 TEST(DisposeAsync, LeavesWhatOthersStillLookAt) {
-  LetGoThing::Ends ends;
+  DisposedThing::Ends ends;
   auto last = ends.last.get_future();
-  auto const kept = std::make_shared<LetGoThing>(ends, 'b');
-  dispose_async(kept, std::unique_ptr<LetGoThing>(), std::make_unique<LetGoThing>(ends, 'c'));
+  auto const kept = std::make_shared<DisposedThing>(ends, 'b');
+  dispose_async(kept, std::unique_ptr<DisposedThing>(), std::make_unique<DisposedThing>(ends, 'c'));
   last.get();
   EXPECT_EQ(ends.order, "c");
 }
 
-TEST(DisposeAsync, TilesThatAreForgottenAreFreedBesideTheFrames) {
+TEST(DisposeAsync, TilesThatAreForgottenAreFreedOnAnotherThread) {
   std::promise<std::thread::id> freed;
   TileStore store(
       [&](TileRequest const& request) {
@@ -64,6 +66,7 @@ TEST(DisposeAsync, TilesThatAreForgottenAreFreedBesideTheFrames) {
         });
       },
       1000);
+
   TileRequest request;
   request.tracks = {0};
   request.end = 10;
@@ -71,6 +74,7 @@ TEST(DisposeAsync, TilesThatAreForgottenAreFreedBesideTheFrames) {
   store.finish();
   store.begin_frame();
   ASSERT_EQ(store.count(), 1U);
+
   store.retire();
   EXPECT_NE(freed.get_future().get(), std::this_thread::get_id());
 }

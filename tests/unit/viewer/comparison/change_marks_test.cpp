@@ -35,10 +35,12 @@ TEST(ChangeMark, SaysHowMuchACallChangedAndNothingWhereThatIsNotSure) {
   EXPECT_EQ(mark_of(metric_of(100, 106, Verdict::kMore)), ChangeMark::kSlowerTwentieth);
   EXPECT_EQ(mark_of(metric_of(100, 121, Verdict::kMore)), ChangeMark::kSlowerFifth);
   EXPECT_EQ(mark_of(metric_of(100, 151, Verdict::kMore)), ChangeMark::kSlowerHalf);
+
   EXPECT_EQ(mark_of(metric_of(100, 97, Verdict::kLess)), ChangeMark::kFaster);
   EXPECT_EQ(mark_of(metric_of(100, 94, Verdict::kLess)), ChangeMark::kFasterTwentieth);
   EXPECT_EQ(mark_of(metric_of(100, 79, Verdict::kLess)), ChangeMark::kFasterFifth);
   EXPECT_EQ(mark_of(metric_of(100, 49, Verdict::kLess)), ChangeMark::kFasterHalf);
+
   EXPECT_EQ(mark_of(metric_of(100, 300, Verdict::kSame)), ChangeMark::kSame);
   EXPECT_EQ(mark_of(metric_of(100, 300, Verdict::kUnclear)), ChangeMark::kUnknown);
   EXPECT_EQ(mark_of(metric_of(0, 300, Verdict::kMore)), ChangeMark::kUnknown);
@@ -50,6 +52,7 @@ TEST(ChangeMark, HasColoursThatAreToldApartOnBothThemes) {
     for (size_t i = 1; i < kChangeMarkCount; ++i)
       colours.insert(mark_colour(static_cast<ChangeMark>(i), theme));
     EXPECT_EQ(colours.size(), kChangeMarkCount - 1);
+
     // Blue against orange is what every kind of colour blindness tells apart.
     auto const red = [&](ChangeMark mark) { return mark_colour(mark, theme) & 0xFFU; };
     auto const blue = [&](ChangeMark mark) { return mark_colour(mark, theme) >> 16U & 0xFFU; };
@@ -69,13 +72,15 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   RunDifference const difference = difference_between(base, candidate);
   ASSERT_TRUE(difference.comparison);
   ASSERT_FALSE(difference.comparison->refusal);
+
   ChangeMarks const& marks = difference.marks;
   EXPECT_EQ(marks.of_kernel("layer2 forward"), ChangeMark::kSlowerFifth);
   EXPECT_EQ(marks.of_kernel("layer2 backward"), ChangeMark::kSame);
   EXPECT_EQ(marks.of_kernel("layer6 forward"), ChangeMark::kNew);
-  EXPECT_EQ(marks.of_kernel("nobody knows this one"), ChangeMark::kUnknown);
+  EXPECT_EQ(marks.of_kernel("in neither run"), ChangeMark::kUnknown);
   EXPECT_EQ(difference_between(candidate, base).marks.of_kernel("layer6 forward"),
             ChangeMark::kVanished);
+
   // Each kernel's metric is that of its own calls.
   auto const& comparison = *difference.comparison;
   ASSERT_EQ(difference.kernel_metrics.size(), comparison.kernels.size());
@@ -83,6 +88,7 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
     if (!difference.kernel_metrics[i]) continue;
     EXPECT_EQ(comparison.metrics[*difference.kernel_metrics[i]].name, comparison.kernels[i].name);
   }
+
   bool found = false;
   for (auto const& metric : comparison.metrics) {
     if (metric.family != analyzer::MetricFamily::kCollective) continue;
@@ -99,11 +105,13 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
   Scene const candidate = synthetic_scene({.devices = 1, .steps = 16, .forward_ns = 1'300'000});
   RunDifference const difference = difference_between(base, candidate);
   ViewState state = initial_view(candidate);
+
   for (TimeWindow const window :
        {TimeWindow{0, static_cast<double>(candidate.length)}, TimeWindow{20e6, 45e6}}) {
     state.window = window;
     Layout layout = lay_out(candidate, state, {1500, 5000, 1});
     mark_changes(candidate, difference.marks, layout);
+
     std::map<ChangeMark, int> count;
     for (Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item; ++i) {
@@ -115,6 +123,7 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
         }
         EXPECT_NE(item.change, ChangeMark::kNone);
         ++count[item.change];
+
         if (!of_stream || item.kind != ItemKind::kEvent || item.count != 1) continue;
         std::string const name(row.trace(candidate).name(item.index));
         if (row.trace(candidate).kind(item.index) == model::EventKind::kKernel) {
@@ -125,6 +134,7 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
           EXPECT_EQ(item.change, ChangeMark::kOther);
         }
       }
+
     EXPECT_GT(count[ChangeMark::kSlowerFifth], 0);
     EXPECT_GT(count[ChangeMark::kSame], 0);
   }
@@ -139,15 +149,18 @@ TEST(MarkChanges, OfAFoldedMarkItIsTheLongestOpThatCounts) {
       builder.events(track).add(model::EventKind::kKernel, i * 100, i == 3 ? 90 : 10,
                                 i == 3 ? large : small, 0, model::KernelDetail{});
   });
+
   analyzer::Comparison comparison;
   comparison.metrics.push_back(metric_of(100, 200, analyzer::Verdict::kMore));
   comparison.metrics.back().name = "large";
   comparison.metrics.push_back(metric_of(100, 20, analyzer::Verdict::kLess));
   comparison.metrics.back().name = "small";
+
   ViewState state = initial_view(scene);
   state.window = {0, 1e6};
   Layout layout = lay_out(scene, state, {100, 500, 1});
   mark_changes(scene, ChangeMarks(comparison), layout);
+
   auto const folded = std::find_if(layout.items.begin(), layout.items.end(),
                                    [](Item const& item) { return item.count == 8; });
   ASSERT_NE(folded, layout.items.end());

@@ -22,6 +22,7 @@ TEST(ScalingView, WaterfallsLeadFromTheIdealStepToTheMeasuredOneToTheNs) {
   ScalingView const& view = three_sizes();
   ASSERT_TRUE(view.refusal.empty()) << view.refusal;
   ASSERT_EQ(view.waterfalls.size(), view.series.losses.size());
+
   for (size_t i = 0; i < view.waterfalls.size(); ++i) {
     ScalingView::Waterfall const& waterfall = view.waterfalls[i];
     int64_t at = view.series.losses[i].ideal_ns;

@@ -57,6 +57,7 @@ TEST(AlignSteps, PairsThemByNumberAndCountsTheOthers) {
   ASSERT_EQ(alignment.pairs.size(), 12U);
   EXPECT_EQ(alignment.base_alone, 0U);
   EXPECT_EQ(alignment.candidate_alone, 3U);
+
   for (auto const& pair : alignment.pairs) {
     EXPECT_EQ(pair.base_number, pair.candidate_number);
     EXPECT_EQ(fast_run().analysis.steps[pair.base_step].step, pair.base_number);
@@ -85,6 +86,7 @@ TEST(AlignSteps, OfRunsWithoutStepsAlignsTheirBeginnings) {
     StepAlignment const alignment = align_steps(*base, *candidate);
     EXPECT_EQ(alignment.by, StepAlignment::By::kNothing);
     EXPECT_TRUE(alignment.pairs.empty());
+
     EXPECT_FALSE(aligned_step(alignment, 3, RunSide::kBase, {0, 1000}));
     EXPECT_EQ(shift_at(alignment, std::nullopt), 0);
     EXPECT_EQ(shift_at(alignment, 7), 0);
@@ -143,20 +145,24 @@ TEST(AlignedStep, BeginsAtTheSamePlaceInBothWhateverIsMoved) {
   std::uniform_real_distribution<double> exponent(2, 9.5);
   std::optional<uint32_t> aligned;
   TimeWindow base, candidate;
+
   for (int move = 0; move < 3000; ++move) {
     RunSide const side = random() % 2 == 0 ? RunSide::kBase : RunSide::kNew;
     double const begin = at(random);
     TimeWindow const window{begin, begin + std::pow(10, exponent(random))};
+
     auto const before = aligned;
     aligned = aligned_step(alignment, aligned, side, window);
     ASSERT_TRUE(aligned);
     TimeWindow const other = other_window(alignment, aligned, side, window);
     base = side == RunSide::kBase ? window : other;
     candidate = side == RunSide::kBase ? other : window;
+
     EXPECT_NEAR(base.span(), candidate.span(), 1e-3);
     auto const& pair = alignment.pairs[*aligned];
     EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(),
                 place_in(pair.candidate_begin, candidate) * candidate.span(), 1e-3);
+
     // It changes only when it cannot be seen in either: with it both would be where they are now or
     // somewhere else.
     if (!before || aligned == before) continue;
@@ -171,9 +177,11 @@ TEST(StepLinks, JoinBeginningsAndTheAlignedOneIsVertical) {
   TimeWindow const whole{0, static_cast<double>(slow_run().length)};
   auto const aligned = aligned_step(alignment, std::nullopt, RunSide::kBase, whole);
   auto const links = step_links(alignment, aligned, whole, 1000, 7);
+
   ASSERT_EQ(links.size(), alignment.pairs.size());
   EXPECT_TRUE(links.back().is_aligned);
   EXPECT_FLOAT_EQ(links.back().base_x, links.back().candidate_x);
+
   // The new run's steps take longer: the later the step, the farther behind.
   for (size_t i = 1; i + 1 < links.size(); ++i) {
     EXPECT_GT(links[i].base_x, links[i - 1].base_x);
@@ -187,6 +195,7 @@ TEST(StepLinks, AreNoDenserThanAskedFor) {
   many.by = StepAlignment::By::kNumber;
   for (int64_t i = 0; i < 200'000; ++i)
     many.pairs.push_back({i, i, i * 100, i * 100 + 90, i * 120, i * 120 + 110, 0, 0});
+
   for (double const begin : {0.0, 5e6, 19e6}) {
     TimeWindow const window{begin, begin + 1e6};
     auto const aligned = aligned_step(many, std::nullopt, RunSide::kBase, window);
@@ -196,15 +205,17 @@ TEST(StepLinks, AreNoDenserThanAskedFor) {
     EXPECT_TRUE(links.back().is_aligned);
     for (size_t i = 0; i + 1 < links.size(); ++i) EXPECT_FALSE(links[i].is_aligned);
   }
+
   EXPECT_TRUE(step_links(many, 0, {0, 1000}, 0, 7).empty());
 }
 
 TEST(StepLinks, OfHostileTimesStayNumbers) {
-  constexpr int64_t kFar = int64_t{1} << 61;
+  constexpr int64_t kDistantNs = int64_t{1} << 61;
   StepAlignment hostile;
-  hostile.pairs = {{0, 0, -kFar, kFar, kFar, -kFar, 0, 0},
+  hostile.pairs = {{0, 0, -kDistantNs, kDistantNs, kDistantNs, -kDistantNs, 0, 0},
                    {1, 1, 0, 0, 0, 0, 0, 0},
-                   {1, 1, kFar, kFar, -kFar, -kFar, 0, 0}};
+                   {1, 1, kDistantNs, kDistantNs, -kDistantNs, -kDistantNs, 0, 0}};
+
   for (RunSide const side : {RunSide::kBase, RunSide::kNew})
     for (TimeWindow const window : {TimeWindow{0, 50}, TimeWindow{-3e18, 3e18}}) {
       auto const aligned = aligned_step(hostile, 1, side, window);

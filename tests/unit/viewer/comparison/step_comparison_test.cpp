@@ -20,6 +20,7 @@ TEST(MedianStep, HasAsManyShorterAsLongerOnes) {
   auto const* const median = median_step(steps);
   ASSERT_NE(median, nullptr);
   EXPECT_FALSE(median->warmup);
+
   auto const counted =
       std::count_if(steps.begin(), steps.end(), [](auto const& step) { return !step.warmup; });
   auto const shorter = std::count_if(steps.begin(), steps.end(), [&](auto const& step) {
@@ -28,6 +29,7 @@ TEST(MedianStep, HasAsManyShorterAsLongerOnes) {
   auto const longer = std::count_if(steps.begin(), steps.end(), [&](auto const& step) {
     return !step.warmup && step.time.window_ns > median->time.window_ns;
   });
+
   EXPECT_LE(shorter, (counted - 1) / 2);
   EXPECT_LE(longer, counted / 2);
 }

@@ -19,11 +19,13 @@ Scene const& scene() {
 TEST(Zoom, KeepsTheTimeUnderTheCursor) {
   std::mt19937 random(1);
   ViewState state = initial_view(scene());
+
   for (int i = 0; i < 2000; ++i) {
     double const anchor = static_cast<double>(random() % 1001) / 1000;
     double const factor = 0.5 + static_cast<double>(random() % 1000) / 1000;
     TimeWindow const before = state.window;
     zoom(state, scene(), factor, anchor);
+
     double const was = before.begin + before.span() * anchor;
     double const is = state.window.begin + state.window.span() * anchor;
     // At the borders of the run the window stops instead; inside it the time stays to a thousandth
@@ -34,6 +36,7 @@ TEST(Zoom, KeepsTheTimeUnderTheCursor) {
     if (inside) {
       EXPECT_NEAR(is, was, state.window.span() / 1e6 + 1e-3);
     }
+
     if (state.window.span() < 1000) state = initial_view(scene());
   }
 }
@@ -51,12 +54,15 @@ TEST(Zoom, AndPanGoAsFarAsThereIsSomethingToSee) {
   ViewState state = initial_view(scene());
   auto const length = static_cast<double>(scene().length);
   state.reach = state.window = TimeWindow{-length, 3 * length};
+
   zoom(state, scene(), 0.9, 1);
   EXPECT_NEAR(state.window.span(), 3.6 * length, 1);
   EXPECT_NEAR(state.window.end, 3 * length, 1);
+
   zoom(state, scene(), 0.1, 1);
   pan(state, scene(), -0.1);
   EXPECT_GT(state.window.begin, length);
+
   state.reach.reset();
   pan(state, scene(), 0);
   EXPECT_LT(state.window.begin, length);
@@ -83,9 +89,11 @@ TEST(Pan, KeepsTheZoom) {
 TEST(Undo, ReturnsThroughAllMovesToTheFirstView) {
   ViewState state = initial_view(scene());
   TimeWindow const first = state.window;
+
   go_to(state, scene(), {1e6, 5e6});
   TimeWindow const second = state.window;
   go_to(state, scene(), {2e6, 3e6});
+
   undo(state);
   EXPECT_EQ(state.window, second);
   undo(state);
@@ -115,11 +123,13 @@ TEST(Reveal, OpensTheGroupsAroundATrackAndScrollsToIt) {
   uint32_t const last = static_cast<uint32_t>(scene().nodes.size() - 1);
   for (uint32_t i = 0; i < scene().nodes.size(); ++i)
     if (scene().nodes[i].subtree_end > i + 1) state.closed.insert(i);
+
   reveal(state, scene(), last, 100);
   for (uint32_t i = 0; i < last; ++i)
     if (scene().nodes[i].subtree_end > last) {
       EXPECT_FALSE(state.closed.contains(i));
     }
+
   auto const [top, bottom] = node_extent(scene(), state, last);
   EXPECT_GE(top, state.scroll);
   EXPECT_LE(bottom, state.scroll + 100);
@@ -129,9 +139,11 @@ TEST(FollowLink, GoesToTheDeviceOpAndBack) {
   auto const& columns = scene().trace(1).columns();
   uint32_t row = 0;
   while (columns.kind[row] != model::EventKind::kLaunch || !columns.link[row].valid()) ++row;
+
   ViewState state = initial_view(scene());
   Selection const launch{Selection::What::kEvent, 1, row};
   select(state, scene(), launch);
+
   ASSERT_TRUE(follow_link(state, scene(), 300));
   EXPECT_EQ(state.selection->index, columns.link[row].value);
   ASSERT_TRUE(follow_link(state, scene(), 300));
@@ -142,8 +154,10 @@ TEST(StepSameName, WalksOverAllEventsOfTheNameOnTheTrack) {
   auto const& trace = scene().trace(0);
   uint32_t row = 0;
   while (trace.kind(row) != model::EventKind::kInputWait) ++row;
+
   ViewState state = initial_view(scene());
   select(state, scene(), {Selection::What::kEvent, 0, row});
+
   int steps = 1;
   while (step_same_name(state, scene(), 1)) ++steps;
   EXPECT_EQ(steps, 10);
@@ -201,6 +215,7 @@ TEST(FocusFinding, ShowsTheEvidenceWithItsSurroundings) {
     for (uint32_t e = 0; e < finding.evidence.size(); ++e) {
       ViewState state = initial_view(scene());
       focus_finding(state, scene(), {f, e}, 300);
+
       EXPECT_LE(state.window.begin,
                 static_cast<double>(scene().to_view(finding.evidence[e].when.begin)));
       EXPECT_GE(state.window.end,
@@ -225,17 +240,20 @@ TEST(Dismiss, ClosesOneThingAtATime) {
   state.range = TimeWindow{1, 2};
   state.selection = Selection{};
   state.finding = FindingFocus{};
+
   dismiss(state);
   EXPECT_FALSE(state.panels.help);
   EXPECT_TRUE(state.search.open);
   dismiss(state);
   EXPECT_FALSE(state.search.open);
+
   state.panels.seek = SameNameSeek{};
   state.panels.seek->is_over = true;
   state.panels.finder.open = true;
   dismiss(state);
   EXPECT_FALSE(state.panels.finder.open);
   EXPECT_TRUE(state.panels.seek);
+
   dismiss(state);
   EXPECT_FALSE(state.panels.seek);
   dismiss(state);

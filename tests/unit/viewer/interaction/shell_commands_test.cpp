@@ -1,5 +1,5 @@
-// The commands beside the details: what they ask for must be what is selected, in memory and from
-// afar, in the product's own query.
+// The shell commands of the panel of details: `stepscope query` must return the selected event, in
+// memory and out of core.
 #include "viewer/interaction/shell_commands.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "query/database.h"
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/base/parse_time.h"
 
@@ -35,10 +35,10 @@ class KeptRows : public query::RowSink {
   std::vector<std::string> columns_;
 };
 
-class ShellCommandsTest : public FarTest {
+class ShellCommandsTest : public OutOfCoreTest {
  protected:
   void SetUp() override {
-    FarTest::SetUp();
+    OutOfCoreTest::SetUp();
     write(support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true}));
   }
   [[nodiscard]] std::unique_ptr<Scene> opened() const {
@@ -53,10 +53,12 @@ class ShellCommandsTest : public FarTest {
     std::string const begin = "stepscope query " + folder_.string() + " \"";
     EXPECT_THAT(command, StartsWith(begin));
     EXPECT_THAT(command, EndsWith("\""));
+
     auto const run = import::open_run(folder_.string());
     EXPECT_TRUE(run);
     auto database = query::Database::open(*run);
     EXPECT_TRUE(database);
+
     KeptRows kept;
     auto const done =
         database->run(command.substr(begin.size(), command.size() - begin.size() - 1), kept);
@@ -69,6 +71,7 @@ TEST_F(ShellCommandsTest, AskForTheEventThatIsSelected) {
   auto const scene = opened();
   model::Trace const& trace = scene->trace(1);
   std::map<model::EventKind, std::string> asked;
+
   for (uint32_t row = 0; row < trace.event_count(); row += 7) {
     std::string const command = query_command(*scene, scene->selection_of(1, trace, row));
     if (!asked.emplace(trace.kind(row), command).second) continue;
@@ -78,16 +81,18 @@ TEST_F(ShellCommandsTest, AskForTheEventThatIsSelected) {
     EXPECT_EQ(rows[0].at("dur_ns"), std::to_string(trace.columns().dur[row]));
     EXPECT_EQ(rows[0].at("rank"), "1");
   }
+
   EXPECT_THAT(asked[model::EventKind::kKernel], HasSubstr("from kernels"));
   EXPECT_THAT(asked[model::EventKind::kCollective], HasSubstr("from collectives"));
   EXPECT_GE(asked.size(), 4U);
 }
 
-TEST_F(ShellCommandsTest, AskForTheSameFromAfar) {
-  auto const scene = far();
-  Scene const whole = near();
+TEST_F(ShellCommandsTest, AskForTheSameOutOfCore) {
+  auto const scene = open_out_of_core();
+  Scene const whole = open_in_memory();
   model::Trace const& trace = whole.trace(0);
   uint32_t checked = 0;
+
   for (uint32_t row = 0; row < trace.event_count(); row += 17) {
     Selection const selection = scene->selection_of(0, trace, row);
     auto const rows = answer(query_command(*scene, selection));
@@ -95,12 +100,14 @@ TEST_F(ShellCommandsTest, AskForTheSameFromAfar) {
     EXPECT_EQ(rows[0].at("id"), std::to_string(row));
     ++checked;
   }
+
   EXPECT_GE(checked, 5U);
 }
 
 TEST_F(ShellCommandsTest, AskForTheGapThatIsSelected) {
   auto const scene = opened();
   ASSERT_FALSE(scene->analysis.gaps.empty());
+
   uint32_t found = 0;
   for (uint32_t index = 0; index < std::min<size_t>(scene->analysis.gaps.size(), 40); ++index) {
     analyzer::IdleGap const gap = scene->analysis.gaps[index];
@@ -113,6 +120,7 @@ TEST_F(ShellCommandsTest, AskForTheGapThatIsSelected) {
     EXPECT_EQ(rows[0].at("cause"), analyzer::to_string(gap.cause));
     EXPECT_EQ(rows[0].at("dur_ns"), std::to_string(gap.when.length()));
   }
+
   EXPECT_GT(found, 10U);
 }
 
@@ -133,6 +141,7 @@ TEST_F(ShellCommandsTest, AreCopiedByAButton) {
   state.selection = scene->selection_of(0, scene->trace(0), 3);
   show_panel(state, "details");
   ui.frames(*scene, state, 3);
+
   ImGui::SetClipboardText("");
   std::string const wanted = query_command(*scene, *state.selection);
   bool copied = false;
@@ -140,6 +149,7 @@ TEST_F(ShellCommandsTest, AreCopiedByAButton) {
     ui.click(*scene, state, 1280 - state.panels.side_width + 40, y);
     copied = ImGui::GetClipboardText() == wanted;
   }
+
   EXPECT_TRUE(copied);
 }
 

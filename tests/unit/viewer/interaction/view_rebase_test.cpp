@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/scene/track_choice.h"
 
@@ -74,11 +74,13 @@ TEST(CarriedTimes, FollowARunThatBeginsEarlierThanWasKnown) {
   };
   Scene const before = made(4'000);
   Scene const after = made(1'000);
+
   ViewState state = initial_view(before);
   state.notes = {{1'000, "at known"}};
   state.range = TimeWindow{1'000, 1'010};
   state.panels.memory_at = 1'000;
   state.selection = Selection{Selection::What::kEvent, 0, 1};
+
   ViewState const next = carried_over(state, before, after);
   EXPECT_EQ(next.notes.at(0).time_ns, 4'000);
   EXPECT_EQ(next.notes.at(0).text, "at known");
@@ -116,6 +118,7 @@ TEST(CarriedSelection, ThatIsNotThereAnyMoreIsNone) {
   state.panels.compared = static_cast<uint32_t>(longer_run().analysis.steps.size() - 1);
   state.panels.flash = Flash{UINT32_MAX, 1};
   state.closed = {UINT32_MAX};
+
   ViewState const next = carried_over(state, longer_run(), short_run());
   EXPECT_FALSE(next.selection);
   EXPECT_FALSE(next.panels.compared);
@@ -127,6 +130,7 @@ TEST(CarriedChoice, IsOfTheSameTracksFindingsStepsAndDevices) {
   ViewState state = initial_view(short_run());
   ASSERT_FALSE(short_run().analysis.findings.empty());
   uint32_t const rank = *node_of_path(short_run(), "Rank 1");
+
   state.closed = {rank};
   state.tracks.pinned = {"Rank 0"};
   state.device = 1;
@@ -134,6 +138,7 @@ TEST(CarriedChoice, IsOfTheSameTracksFindingsStepsAndDevices) {
   state.panels.compared = 2;
   search_for(state, "reduce");
   run_search(state, short_run());
+
   ViewState const next = carried(state);
   EXPECT_THAT(next.closed, testing::ElementsAre(*node_of_path(longer_run(), "Rank 1")));
   EXPECT_EQ(next.tracks, state.tracks);
@@ -161,19 +166,22 @@ TEST(CarriedChoice, RanksThatComeToManyAreClosedAsAtTheBeginning) {
   EXPECT_TRUE(next.closed.contains(*node_of_path(after, "Rank 11")));
 }
 
-class CarriedOutOfCore : public FarTest {};
+class CarriedOutOfCore : public OutOfCoreTest {};
 
-TEST_F(CarriedOutOfCore, FromMemoryToAfarAndBack) {
+TEST_F(CarriedOutOfCore, FromMemoryToOutOfCoreAndBack) {
   write(support::make_synthetic_run(growing_run(8)));
-  Scene const in_memory = near();
-  auto const from_afar = far();
-  analyze(*from_afar);
+  Scene const in_memory = open_in_memory();
+  auto const out_of_core = open_out_of_core();
+  analyze(*out_of_core);
+
   ViewState state = initial_view(in_memory);
   state.selection = Selection{Selection::What::kEvent, 1, 25};
-  ViewState const away = carried_over(state, in_memory, *from_afar);
+
+  ViewState const away = carried_over(state, in_memory, *out_of_core);
   ASSERT_TRUE(away.selection);
-  EXPECT_EQ(from_afar->when(*away.selection), in_memory.when(*state.selection));
-  ViewState const back = carried_over(away, *from_afar, in_memory);
+  EXPECT_EQ(out_of_core->when(*away.selection), in_memory.when(*state.selection));
+
+  ViewState const back = carried_over(away, *out_of_core, in_memory);
   EXPECT_EQ(back.selection, state.selection);
   EXPECT_EQ(back.window, state.window);
 }

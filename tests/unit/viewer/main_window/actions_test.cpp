@@ -32,9 +32,11 @@ Scene const& run_of_three() {
 ViewState busy_state() {
   ViewState state = initial_view(run_of_three());
   go_to(state, run_of_three(), {20e6, 60e6});
+
   state.search.text = "reduce";
   run_search(state, run_of_three());
   step_search(state, run_of_three(), 1, 300);
+
   state.tracks.hidden = {"Rank 2"};
   state.tracks.pinned = {"Rank 1"};
   state.tracks.order[""] = {"Rank 1", "Rank 0", "Rank 2"};
@@ -84,8 +86,10 @@ TEST(Actions, CanBeDoneInAnyState) {
       WindowRequests requests;
       ViewState state = scene == &nothing ? initial_view(nothing) : busy_state();
       ActionScope const scope{*scene, state, 300, {&status, &requests}};
+
       if (is_enabled(action, scope)) run(action, scope);
       static_cast<void>(is_on(action, scope));
+
       ui.frames(*scene, state, 3);
       EXPECT_LT(state.window.begin, state.window.end) << action.name;
     }
@@ -117,11 +121,13 @@ TEST(Actions, OfWhatIsNotThereAreDisabled) {
 TEST(Actions, AreDoneByTheirKeys) {
   for (Action const& action : all_actions()) {
     if (!action.shortcut.exists() || action.menu == Menu::kFile) continue;
+
     NullUi ui;
     ViewState by_key = busy_state();
     ui.frames(run_of_three(), by_key, 3);
     ViewState by_menu = by_key;
     ActionScope const scope{run_of_three(), by_menu, 300, {}};
+
     // The first of those with this key.
     auto const first =
         std::find_if(all_actions().begin(), all_actions().end(), [&](Action const& other) {
@@ -129,6 +135,7 @@ TEST(Actions, AreDoneByTheirKeys) {
         });
     // What is there of two runs only.
     if (first == all_actions().end()) continue;
+
     run(*first, scope);
     if (action.shortcut.typed != 0) {
       ui.type(run_of_three(), by_key, std::string(1, action.shortcut.typed));
@@ -137,6 +144,7 @@ TEST(Actions, AreDoneByTheirKeys) {
     } else {
       ui.press(run_of_three(), by_key, *action.shortcut.key);
     }
+
     by_menu.scroll = by_key.scroll;
     EXPECT_TRUE(same_view(by_key, by_menu)) << action.name;
     EXPECT_EQ(by_key.selection, by_menu.selection) << action.name;
@@ -177,21 +185,25 @@ TEST(UiTracks, CtrlPFindsATrackAndEnterGoesThere) {
   ViewState state = initial_view(run_of_three());
   close_all_ranks(state, run_of_three());
   ui.frames(run_of_three(), state, 3);
+
   ui.press_with_ctrl(run_of_three(), state, Key::kP);
   ASSERT_TRUE(state.panels.finder.open);
   ui.frames(run_of_three(), state, 3);
+
   ui.type(run_of_three(), state, "rank 2 device");
   EXPECT_EQ(state.panels.finder.text, "rank 2 device");
   ui.press(run_of_three(), state, Key::kDown);
   EXPECT_EQ(state.panels.finder.chosen, 1U);
   ui.press(run_of_three(), state, Key::kUp);
   ui.press(run_of_three(), state, Key::kEnter);
+
   EXPECT_FALSE(state.panels.finder.open);
   ASSERT_TRUE(state.panels.flash);
   Node const& found = run_of_three().nodes[state.panels.flash->node];
   EXPECT_EQ(found.kind, NodeKind::kDevice);
   EXPECT_EQ(found.rank, 2U);
   EXPECT_FALSE(state.closed.contains(*node_of_path(run_of_three(), "Rank 2")));
+
   ui.frames(run_of_three(), state, 120);
   EXPECT_FALSE(state.panels.flash);
 }
@@ -201,11 +213,13 @@ TEST(UiTracks, EscapeClosesTheFinderAlone) {
   ViewState state = initial_view(run_of_three());
   state.range = TimeWindow{1e6, 2e6};
   ui.frames(run_of_three(), state, 3);
+
   ui.press_with_ctrl(run_of_three(), state, Key::kP);
   ui.frames(run_of_three(), state, 3);
   ui.type(run_of_three(), state, "q");
   ui.press(run_of_three(), state, Key::kEscape);
   ui.frames(run_of_three(), state, 2);
+
   EXPECT_FALSE(state.panels.finder.open);
   EXPECT_TRUE(state.range);
 }
@@ -214,15 +228,18 @@ TEST(UiTracks, TheMenuOfANamePinsAndHides) {
   NullUi ui;
   ViewState state = initial_view(run_of_three());
   ui.frames(run_of_three(), state, 3);
+
   // The first row, below the ruler.
   ui.right_click(run_of_three(), state, 60, 190);
   ASSERT_TRUE(state.panels.track_menu);
   EXPECT_EQ(*state.panels.track_menu, 0U);
+
   for (float y = 200; y < 330 && state.tracks.pinned.empty(); y += 6) {
     if (!state.panels.track_menu) ui.right_click(run_of_three(), state, 60, 190);
     if (state.panels.track_menu) ui.click(run_of_three(), state, 90, y);
   }
   EXPECT_THAT(state.tracks.pinned, testing::ElementsAre("Rank 0"));
+
   ui.frames(run_of_three(), state, 3);
   EXPECT_FALSE(state.panels.track_menu);
 }
@@ -231,12 +248,14 @@ TEST(UiTracks, TFiltersThemAndEscapeShowsAllAgain) {
   NullUi ui;
   ViewState state = initial_view(run_of_three());
   ui.frames(run_of_three(), state, 3);
+
   ui.type(run_of_three(), state, "t");
   ui.frames(run_of_three(), state, 3);
   ui.type(run_of_three(), state, "rank 1");
   EXPECT_EQ(state.tracks.filter, "rank 1");
   for (ShownTrack const& track : shown_tracks(run_of_three(), state))
     EXPECT_EQ(run_of_three().nodes[track.node].rank, 1U);
+
   ui.press(run_of_three(), state, Key::kEscape);
   ui.frames(run_of_three(), state, 2);
   EXPECT_EQ(state.tracks.filter, "");
@@ -257,20 +276,24 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   NullUi ui;
   ViewState state = initial_view(run_of_three());
   ui.frames(run_of_three(), state, 3);
+
   ui.move(kGutter + 300, 300);
   ui.frames(run_of_three(), state, 2);
   ASSERT_TRUE(state.panels.pointed);
   auto const time = static_cast<int64_t>(*state.panels.pointed);
+
   ui.type(run_of_three(), state, "n");
   ui.frames(run_of_three(), state, 3);
   ASSERT_EQ(state.notes.size(), 1U);
   EXPECT_EQ(state.notes[0].time_ns, time);
+
   ui.type(run_of_three(), state, "slow? n");
   EXPECT_EQ(state.notes[0].text, "slow? n");
   ui.press(run_of_three(), state, Key::kEnter);
   ui.frames(run_of_three(), state, 2);
   EXPECT_FALSE(state.panels.new_note);
   EXPECT_EQ(state.notes.size(), 1U);
+
   // Its flag has its text, and its line in the panel what removes it.
   ui.move(kGutter + 302, 155);
   ui.frames(run_of_three(), state, 3);
@@ -285,16 +308,19 @@ TEST(UiSteps, ShiftClickComparesAStepUntilEscape) {
   ViewState state = initial_view(run_of_three());
   state.panels.tab = Tab{"memory"};
   ui.frames(run_of_three(), state, 3);
+
   TimeWindow const before = state.window;
   float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 8, 48.0F);
   ui.hold_modifier(false, true);
   ui.click(run_of_three(), state, kGutter + 3.5F * bar, 100);
   ui.hold_modifier(false, false);
+
   ASSERT_TRUE(state.panels.compared);
   EXPECT_EQ(run_of_three().analysis.steps[*state.panels.compared].step,
             run_of_three().analysis.steps[3].step);
   EXPECT_EQ(state.panels.tab, Tab::kStatistics);
   EXPECT_EQ(state.window, before);
+
   ui.frames(run_of_three(), state, 3);
   ui.press(run_of_three(), state, Key::kEscape);
   EXPECT_FALSE(state.panels.compared);
@@ -307,6 +333,7 @@ TEST(UiNotice, IsReadAndGone) {
   status.notice = "kept in %s \xFF";
   WindowRequests requests;
   PanelCache cache;
+
   for (float y = 60; y < 120 && !requests.notice_seen; y += 3)
     for (bool const down : {false, false, true, false}) {
       ui.move(350, y);
@@ -315,6 +342,7 @@ TEST(UiNotice, IsReadAndGone) {
       draw_ui(run_of_three(), state, cache, {&status, &requests});
       ImGui::Render();
     }
+
   EXPECT_TRUE(requests.notice_seen);
 }
 

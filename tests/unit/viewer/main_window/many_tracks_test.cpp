@@ -22,6 +22,7 @@ constexpr Viewport kScreen{900, 600, 1};
 Scene scene_of_threads(int ranks, int threads) {
   model::Run run;
   run.name = "many";
+
   for (int32_t rank = 0; rank < ranks; ++rank) {
     model::TraceBuilder builder;
     builder.info().rank = rank;
@@ -33,6 +34,7 @@ Scene scene_of_threads(int ranks, int threads) {
     run.ranks.push_back(
         {std::move(builder).finish(), 0, "rank-" + std::to_string(rank) + ".stepscope"});
   }
+
   return analyzed(std::move(run));
 }
 
@@ -58,15 +60,18 @@ TEST(ManyTracks, AFrameLooksAtTheRowsOfTheScreenAlone) {
   for (Scene const* const scene : {&threads_of_one_rank(), &threads_of_many_ranks()}) {
     ViewState state = initial_view(*scene);
     expect_a_screenful(*scene, state);
+
     float const content = content_height(*scene, state);
     open_all(state);
     float const all = content_height(*scene, state);
     EXPECT_GE(all, content);
     EXPECT_GT(all, 100'000 * kLaneHeight);
+
     for (float const share : {0.3F, 0.99F}) {
       state.scroll = std::round((all - kScreen.height) * share);
       expect_a_screenful(*scene, state);
     }
+
     state.scroll = all - kScreen.height;
     Layout const layout = lay_out(*scene, state, kScreen);
     EXPECT_EQ(layout.rows.back().node, scene->nodes.size() - 1);
@@ -79,6 +84,7 @@ TEST(ManyTracks, TheRowsAreMadeAgainOnlyWhenTheyChange) {
   NullUi ui;
   ViewState state = initial_view(scene);
   ui.frames(scene, state, 2);
+
   uint64_t const made = scene.rows_cache->made();
   ui.frames(scene, state, 5);
   state.scroll = 5000;
@@ -86,9 +92,11 @@ TEST(ManyTracks, TheRowsAreMadeAgainOnlyWhenTheyChange) {
   ui.move(500, 300);
   ui.frames(scene, state, 5);
   EXPECT_EQ(scene.rows_cache->made(), made);
+
   state.closed.insert(0);
   ui.frames(scene, state, 3);
   EXPECT_EQ(scene.rows_cache->made(), made + 1);
+
   state.tracks.hidden.insert("Rank 7");
   ui.frames(scene, state, 3);
   EXPECT_EQ(scene.rows_cache->made(), made + 2);
@@ -102,6 +110,7 @@ TEST(ManyTracks, NoMoreIsDrawnThanOfTwoHundred) {
     ui.frames(scene, state, 3);
     return ImGui::GetDrawData()->TotalVtxCount;
   };
+
   int const few = vertices(scene_of_threads(1, 200));
   // Longer numbers in the labels.
   EXPECT_LT(vertices(threads_of_one_rank()), few + few / 10);
@@ -114,15 +123,18 @@ TEST(ManyTracks, AreFoundFilteredPinnedMovedAndShown) {
   ViewState state = initial_view(scene);
   uint32_t const last = static_cast<uint32_t>(scene.nodes.size() - 1);
   EXPECT_EQ(scene.node_of_track(0, scene.nodes[last].track), last);
+
   reveal(state, scene, last, 400);
   ui.frames(scene, state, 2);
   auto const [top, bottom] = node_extent(scene, state, last);
   EXPECT_GE(top, state.scroll);
   EXPECT_LE(bottom, state.scroll + 400);
+
   toggle_pin(state, scene, last);
   ASSERT_TRUE(move_track(state, scene, last, -1));
   EXPECT_EQ(shown_rows(scene, state)->tracks.back().node, last - 1);
   EXPECT_EQ(shown_rows(scene, state)->pinned, std::vector<uint32_t>{last});
+
   state.tracks.filter = "thread 77777";
   EXPECT_EQ(shown_rows(scene, state)->tracks.size(), 2U) << "it and its rank";
   ui.frames(scene, state, 3);
@@ -134,15 +146,18 @@ TEST(ShownRows, AreThoseOfTheTreeWithTheirHeights) {
   state.closed = {scene.rank_nodes[1]};
   state.tracks.hidden = {"Rank 2"};
   state.tracks.pinned = {"Rank 1", "Rank 0"};
+
   auto const rows = shown_rows(scene, state);
   auto const tracks = shown_tracks(scene, state);
   ASSERT_EQ(rows->tracks.size(), tracks.size());
   ASSERT_EQ(rows->tops.size(), tracks.size() + 1);
+
   for (size_t i = 0; i < tracks.size(); ++i) {
     EXPECT_EQ(rows->tracks[i].node, tracks[i].node);
     EXPECT_EQ(rows->tracks[i].open, tracks[i].open);
     EXPECT_EQ(rows->tops[i + 1] - rows->tops[i], node_height(scene.nodes[tracks[i].node]));
   }
+
   EXPECT_EQ(rows->pinned, pinned_tracks(scene, state.tracks));
   EXPECT_EQ(rows->hidden, 1U);
   EXPECT_EQ(shown_rows(scene, state), rows);
@@ -160,6 +175,7 @@ TEST(SceneNodes, OfTracksAndDevicesAreFoundByTheirNumbers) {
       found = scene.node_of_device(scene.analysis.devices[*node.device].ref);
     EXPECT_EQ(found, i) << node.path;
   }
+
   EXPECT_FALSE(scene.node_of_track(0, 9999));
   EXPECT_FALSE(scene.node_of_track(99, 0));
   EXPECT_FALSE(scene.node_of_device({-1, 0}));

@@ -1,5 +1,5 @@
-// Runs as nobody makes them on purpose: each is laid out at every zoom, and a picture of it is
-// drawn without a graphics library.
+// Runs that no program makes on purpose: the test lays each out at every zoom and draws a picture
+// of it without a graphics library.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,6 +62,7 @@ constexpr OddRun kOddRuns[] = {
      [](model::TraceBuilder& builder) {
        auto const stream = add_stream(builder, "\xFF\xFE stream \xC3\x28");
        auto const thread = add_thread(builder, std::string(10'000, '\xF0'));
+
        int64_t at = 0;
        for (std::string const& name :
             {std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'), std::string(10'000, '\x80'),
@@ -83,6 +84,7 @@ TEST_P(OddRuns, AreLaidOutWithinTheScreenAtEveryZoom) {
   for (int zoomed = 0; zoomed < 60; ++zoomed) {
     Layout const layout = lay_out(scene, state, {800, 500, 1});
     EXPECT_LT(state.window.begin, state.window.end);
+
     for (Item const& item : layout.items) {
       ASSERT_TRUE(item.x0 >= 0 && item.x1 <= 800 && item.x0 <= item.x1)
           << item.x0 << " " << item.x1;
@@ -92,6 +94,7 @@ TEST_P(OddRuns, AreLaidOutWithinTheScreenAtEveryZoom) {
     for (size_t i = 1; i < layout.rows.size(); ++i)
       ASSERT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
     EXPECT_LT(layout.ticks.size(), 20U);
+
     // In at one side, then out again beyond the whole.
     zoom(state, scene, zoomed < 40 ? 0.4 : 10, zoomed % 2 == 0 ? 0.01 : 0.7);
   }
@@ -101,15 +104,18 @@ TEST_P(OddRuns, AreDrawnAndReadAgain) {
   NullUi ui(700, 500);
   ViewState state = initial_view(scene);
   ui.frames(scene, state, 3);
+
   Picture const picture = ui.picture(surface(Theme::kDark).background);
   std::set<uint32_t> colours;
   for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
     colours.insert(static_cast<uint32_t>(picture.pixels[i] << 16 | picture.pixels[i + 1] << 8 |
                                          picture.pixels[i + 2]));
   EXPECT_GT(colours.size(), 8U);
+
   auto const saved = parse_saved_view(saved_view_text(saved_view(scene, state)), "view");
   ASSERT_TRUE(saved) << saved.error().message;
   EXPECT_EQ(*saved, saved_view(scene, state));
+
   apply_saved_view(*saved, scene, state);
   ui.frames(scene, state, 2);
 }

@@ -69,14 +69,17 @@ TEST(GoToTrack, OpensWhatIsAroundItAndLetsItStandOutForAMoment) {
   ViewState state = initial_view(many_ranks());
   close_all_ranks(state, many_ranks());
   uint32_t const last = static_cast<uint32_t>(many_ranks().nodes.size() - 1);
+
   go_to_track(state, many_ranks(), last, 200);
   EXPECT_FALSE(state.closed.contains(*node_of_path(many_ranks(), "Rank 13")));
   ASSERT_TRUE(state.panels.flash);
   EXPECT_EQ(state.panels.flash->node, last);
+
   fade_flash(state, 0.1F);
   EXPECT_TRUE(state.panels.flash);
   fade_flash(state, 10);
   EXPECT_FALSE(state.panels.flash);
+
   go_to_track(state, many_ranks(), 1'000'000, 200);
   EXPECT_FALSE(state.panels.flash);
 }

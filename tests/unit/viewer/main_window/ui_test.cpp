@@ -49,6 +49,7 @@ void draw_everything(Scene const& scene) {
       ui.frames(scene, state, 3);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
+
   state.panels.help = true;
   if (!scene.nodes.empty()) toggle_pin(state, scene, static_cast<uint32_t>(scene.nodes.size() - 1));
   state.panels.compared = 1;
@@ -59,6 +60,7 @@ void draw_everything(Scene const& scene) {
   for (uint32_t i = 0; i < scene.analysis.findings.size(); ++i)
     focus_finding(state, scene, {i, 0}, 300);
   ui.frames(scene, state, 3);
+
   // The mouse over everything: tooltips too.
   state.panels.help = false;
   if (!scene.analysis.kernels.empty())
@@ -67,6 +69,7 @@ void draw_everything(Scene const& scene) {
     state.panels.tab = Tab{panel.id};
     point_at_the_panel(ui, scene, state);
   }
+
   for (float y = 10; y < 800; y += 37)
     for (float x = 10; x < 1280; x += 173) {
       ui.move(x, y);
@@ -108,6 +111,7 @@ TEST(Ui, DrawsOverlappingOpsOfOneStream) {
                                  model::KernelDetail{});
   });
   draw_everything(scene);
+
   // Deeper lanes than a screen has are counted, not lost.
   Node const& stream = scene.nodes[*scene.node_of_track(0, 0)];
   EXPECT_EQ(stream.lanes.size(), kMaxLanes);
@@ -131,12 +135,14 @@ TEST(Ui, DrawsDurationsOfAYearBesideNanoseconds) {
     builder.events(thread).add(model::EventKind::kMark, kYear, 0, builder.intern("end"));
   });
   draw_everything(scene);
+
   NullUi ui;
   ViewState state = initial_view(scene);
   state.search.text = "nanosecond";
   run_search(state, scene);
   step_search(state, scene, 1, 300);
   ui.frames(scene, state, 3);
+
   EXPECT_LE(state.window.begin, static_cast<double>(kYear / 2));
   EXPECT_GE(state.window.end, static_cast<double>(kYear / 2));
 }
@@ -153,6 +159,7 @@ TEST(Ui, DrawsHostileNames) {
   draw_everything(scene_of([](model::TraceBuilder& builder) {
     auto const stream = add_stream(builder, "%s%n%s \xFF\xFE\x1B[31m");
     auto const thread = add_thread(builder, std::string(10'000, '%'));
+
     int64_t at = 0;
     for (std::string const& name :
          {std::string("%s%s%n%d"), std::string("\xC3\x28\xF0\x9F"), std::string(10'000, 'x'),
@@ -195,6 +202,7 @@ TEST(Ui, PaintsTheClassColoursOfTheRun) {
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
   Picture const picture = ui.picture(surface(Theme::kDark).background);
+
   auto const count = [&](uint32_t colour) {
     size_t n = 0;
     for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
@@ -204,6 +212,7 @@ TEST(Ui, PaintsTheClassColoursOfTheRun) {
                : 0U;
     return n;
   };
+
   EXPECT_GT(count(paint_colour(Paint::kCompute, Theme::kDark)), 2000U);
   EXPECT_GT(count(paint_colour(Paint::kCommunication, Theme::kDark)), 500U);
   EXPECT_GT(count(paint_colour(Paint::kInput, Theme::kDark)), 500U);
@@ -216,15 +225,18 @@ TEST(UiKeys, SlashSearchesAndEnterGoesToTheFirstHit) {
   NullUi ui;
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
+
   ui.type(training(), state, "/");
   EXPECT_TRUE(state.search.open);
   ui.frames(training(), state, 2);
   ui.type(training(), state, "reduce");
   EXPECT_EQ(state.search.text, "reduce");
   EXPECT_GT(state.search.total, 0U);
+
   ui.press(training(), state, Key::kEnter);
   ASSERT_TRUE(state.selection);
   uint32_t const first = *state.search.current;
+
   ui.type(training(), state, "n");
   EXPECT_EQ(*state.search.current, first + 1);
   ui.type(training(), state, "N");
@@ -237,10 +249,12 @@ TEST(UiKeys, LettersTypedIntoTheSearchDoNotMoveTheView) {
   ui.frames(training(), state, 3);
   ui.type(training(), state, "/");
   ui.frames(training(), state, 2);
+
   TimeWindow const before = state.window;
   ui.hold(Key::kW, true);
   ui.type(training(), state, "www");
   ui.hold(Key::kW, false);
+
   EXPECT_EQ(state.window, before);
   EXPECT_EQ(state.search.text, "www");
 }
@@ -249,12 +263,14 @@ TEST(UiKeys, WZoomsInAndBackspaceGoesBack) {
   NullUi ui;
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
+
   TimeWindow const before = state.window;
   ui.hold(Key::kW, true);
   ui.frames(training(), state, 10);
   ui.hold(Key::kW, false);
   ui.frames(training(), state, 1);
   EXPECT_LT(state.window.span(), before.span() * 0.95);
+
   ui.press(training(), state, Key::kBackspace);
   EXPECT_EQ(state.window, before);
 }
@@ -296,6 +312,7 @@ TEST(UiMouse, ClickOnAFindingGoesToItsEvidence) {
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
   ASSERT_FALSE(training().analysis.findings.empty());
+
   // The first card lies below the panel's heading, in the right column.
   ui.click(training(), state, 1280 - 200, 90);
   ASSERT_TRUE(state.finding);
@@ -323,6 +340,7 @@ TEST(UiMouse, DragOnTheTimelinePansAndOnTheRulerMarksARange) {
   ViewState state = initial_view(training());
   go_to(state, training(), {100e6, 200e6});
   ui.frames(training(), state, 3);
+
   auto const drag = [&](float x, float y, float to_x) {
     ui.move(x, y);
     ui.frames(training(), state, 2);
@@ -335,9 +353,11 @@ TEST(UiMouse, DragOnTheTimelinePansAndOnTheRulerMarksARange) {
     ui.button(false);
     ui.frames(training(), state, 2);
   };
+
   drag(700, 350, 500);
   EXPECT_GT(state.window.begin, 100e6);
   EXPECT_FALSE(state.range);
+
   TimeWindow const before = state.window;
   drag(400, 165, 600);
   ASSERT_TRUE(state.range);
@@ -361,11 +381,13 @@ TEST(ShowPanel, KnowsEveryPanelByItsName) {
                            "flames", "memory", "run", "notes"})
     EXPECT_TRUE(show_panel(state, name)) << name;
   EXPECT_EQ(state.panels.tab, Tab::kNotes);
+
   for (char const* name : {"launches", "phases", "devices", "scaling"}) {
     EXPECT_TRUE(show_panel(state, name)) << name;
     EXPECT_NE(panel_names().find(name), std::string::npos);
   }
   EXPECT_EQ(state.panels.tab, Tab::kScaling);
+
   EXPECT_FALSE(show_panel(state, "nothing"));
 }
 
@@ -393,6 +415,7 @@ TEST(UiPanels, PDrawsTheCriticalPath) {
   NullUi ui;
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
+
   auto const red = [&] {
     Picture const picture = ui.picture(surface(Theme::kDark).background);
     uint32_t const wanted = surface(Theme::kDark).critical;
@@ -405,11 +428,13 @@ TEST(UiPanels, PDrawsTheCriticalPath) {
                : 0U;
     return n;
   };
+
   size_t const before = red();
   ui.type(training(), state, "p");
   ui.frames(training(), state, 3);
   EXPECT_TRUE(state.panels.path);
   EXPECT_GT(red(), before + 500);
+
   ui.type(training(), state, "p");
   EXPECT_FALSE(state.panels.path);
 }
@@ -419,17 +444,20 @@ TEST(UiPanels, ClickOnAKernelSearchesForItAndShowsItsDurations) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kKernels;
   ui.frames(training(), state, 3);
+
   ASSERT_TRUE(click_until(ui, training(), state, {60, 664}, {100, 760},
                           [&] { return !state.search.text.empty(); }));
   EXPECT_TRUE(parse_query(state.search.text).whole);
   EXPECT_FALSE(state.search.pending);
   EXPECT_GT(state.search.total, 0U);
+
   // Then on a bar of the histogram at the right: its calls alone.
   std::string const name = parse_query(state.search.text).name;
   ASSERT_TRUE(click_until(ui, training(), state, {660, 720}, {890, 740},
                           [&] { return parse_query(state.search.text).least_ns > 0; }));
   Query const query = parse_query(state.search.text);
   EXPECT_EQ(query.name, name);
+
   ui.frames(training(), state, 2);
   for (Selection const& hit : state.search.hits)
     EXPECT_TRUE(query.matches_duration(training().trace(hit.rank).columns().dur[hit.index]));
@@ -440,8 +468,10 @@ TEST(UiPanels, ClickOnTheMatrixShowsTheCollective) {
   ViewState state = initial_view(training());
   state.panels.tab = Tab::kCommunication;
   ui.frames(training(), state, 3);
+
   ASSERT_TRUE(click_until(ui, training(), state, {80, 620}, {250, 760},
                           [&] { return state.selection.has_value(); }));
+
   auto const* const facts = training().collective_of(*state.selection);
   ASSERT_NE(facts, nullptr);
   for (auto const& participant : facts->participants) {
@@ -455,13 +485,16 @@ TEST(UiPanels, BracketGoesToTheCollectiveOnTheOtherDevice) {
   ViewState state = initial_view(training());
   auto const& facts = training().analysis.collectives[5];
   ASSERT_EQ(facts.participants.size(), 2U);
+
   state.selection = Selection{Selection::What::kEvent,
                               static_cast<uint32_t>(facts.participants[0].ref.rank_index),
                               facts.participants[0].row};
   ui.frames(training(), state, 3);
+
   ui.type(training(), state, "[");
   EXPECT_EQ(state.selection->rank, static_cast<uint32_t>(facts.participants[1].ref.rank_index));
   EXPECT_EQ(state.selection->index, facts.participants[1].row);
+
   ui.type(training(), state, "[");
   EXPECT_EQ(state.selection->index, facts.participants[0].row);
 }

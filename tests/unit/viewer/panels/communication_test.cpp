@@ -27,6 +27,7 @@ TEST(WaitMatrix, HasACellForEveryDeviceAndCollective) {
   auto const& collectives = ranks().analysis.collectives;
   ASSERT_EQ(grid.rows.size(), 4U);
   ASSERT_EQ(grid.columns, collectives.size());
+
   for (uint32_t c = 0; c < grid.columns; ++c)
     for (uint32_t r = 0; r < grid.rows.size(); ++r) {
       auto const& cell = grid.at(r, c);
@@ -49,6 +50,7 @@ TEST(WaitMatrix, ShowsTheStragglerAsTheOneThatComesLast) {
 
 TEST(WaitMatrix, FoldedKeepsTheLongestWaitAndAllSums) {
   WaitMatrix const whole = wait_matrix(ranks(), {everything(), 100, 100'000});
+
   for (auto const& [rows, columns] :
        {std::pair{4U, 7U}, std::pair{2U, 5U}, std::pair{1U, 1U}, std::pair{0U, 0U}}) {
     WaitMatrix const grid = wait_matrix(ranks(), {everything(), rows, columns});
@@ -56,6 +58,7 @@ TEST(WaitMatrix, FoldedKeepsTheLongestWaitAndAllSums) {
     EXPECT_LE(grid.columns, std::max(columns, 1U));
     EXPECT_EQ(grid.longest_ns, whole.longest_ns);
     EXPECT_EQ(grid.collectives, whole.collectives);
+
     int64_t longest = 0;
     uint64_t participations = 0;
     for (auto const& cell : grid.cells) {
@@ -64,9 +67,11 @@ TEST(WaitMatrix, FoldedKeepsTheLongestWaitAndAllSums) {
     }
     EXPECT_EQ(longest, whole.longest_ns);
     EXPECT_EQ(participations, whole.cells.size());
+
     uint64_t last = 0;
     for (auto const& row : grid.rows) last += row.last;
     EXPECT_EQ(last, whole.collectives);
+
     EXPECT_EQ(grid.rows.front().first_device, 0U);
     EXPECT_EQ(grid.rows.back().last_device, 4U);
   }
@@ -92,6 +97,7 @@ TEST(WaitMatrix, OfARunWithoutCollectivesIsEmpty) {
 TEST(LinkPoints, CountEveryMeasuredCollectiveOnce) {
   auto const points = bandwidth_by_size(ranks().analysis);
   ASSERT_FALSE(points.empty());
+
   uint64_t counted = 0;
   for (BandwidthPoint const& point : points) {
     counted += point.count;
@@ -102,6 +108,7 @@ TEST(LinkPoints, CountEveryMeasuredCollectiveOnce) {
     // All-reduce of four: 2 · 3/4.
     EXPECT_NEAR(point.bus_factor, 1.5, 1e-9);
   }
+
   uint64_t expected = 0;
   for (auto const& facts : ranks().analysis.collectives) expected += facts.busbw_gbps ? 1U : 0U;
   EXPECT_EQ(counted, expected);
@@ -122,11 +129,13 @@ TEST(CollectiveOf, IsFoundForEveryParticipantAndForNothingElse) {
                                        static_cast<uint32_t>(participant.ref.rank_index),
                                        participant.row}),
                 &facts);
+
   auto const& trace = ranks().trace(0);
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.kind(row) == model::EventKind::kCollective) continue;
     EXPECT_EQ(ranks().collective_of({Selection::What::kEvent, 0, row}), nullptr);
   }
+
   EXPECT_EQ(ranks().collective_of({Selection::What::kGap, 0, 0}), nullptr);
 }
 

@@ -7,7 +7,7 @@
 
 #include "tests/unit/analyzer/metrics/communication/made_pipeline.h"
 #include "tests/unit/viewer/comparison/scaling_scenes.h"
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "viewer/comparison/scaling_view.h"
 #include "viewer/interaction/navigate.h"
@@ -40,17 +40,20 @@ Scene clocked(std::string const& name = "gemm") {
     auto const stream = add_stream(builder, name);
     auto const thread = add_thread(builder, name);
     builder.add_device({.id = 0, .name = name});
+
     auto const counter = [&](char const* of) {
       return builder.add_track(
           {.kind = model::TrackKind::kCounter, .name = of, .id = 0, .device = 0});
     };
     auto const clock = counter("SM clock (MHz)"), power = counter("Power (W)"),
                heat = counter("Temperature (C)");
+
     for (int64_t step = 0; step < 40; ++step) {
       bool const is_low = step >= 24 && step < 32;
       builder.events(thread).add(model::EventKind::kStep, step * 1000, 1000, builder.intern("step"),
                                  0, model::StepDetail{step});
       builder.events(thread).add(model::EventKind::kPhase, step * 1000, 500, builder.intern(name));
+
       for (int64_t i = 0; i < 10; ++i) {
         uint64_t const id = static_cast<uint64_t>(step * 10 + i + 1);
         builder.events(thread).add(model::EventKind::kLaunch, step * 1000 + i * 50, 1,
@@ -62,6 +65,7 @@ Scene clocked(std::string const& name = "gemm") {
                                   builder.intern("clock"), 0,
                                   model::SampleDetail{is_low ? 1000.0 : 1980.0});
       }
+
       builder.events(power).add(model::EventKind::kSample, step * 1000, 0, builder.intern("power"),
                                 0, model::SampleDetail{700});
       builder.events(heat).add(
@@ -75,12 +79,14 @@ Scene clocked(std::string const& name = "gemm") {
 void draw_panels(Scene const& scene, float width = 1280) {
   NullUi ui(width, 800);
   ViewState state = initial_view(scene);
+
   for (Theme const theme : {Theme::kDark, Theme::kLight})
     for (Tab const tab : kFactTabs) {
       state.theme = theme;
       state.panels.tab = tab;
       ui.frames(scene, state, 3);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
+
       for (float y = 610; y < 800 && theme == Theme::kDark; y += 23)
         for (float x = 10; x < width - 390; x += 53) {
           ui.move(x, y);
@@ -136,10 +142,12 @@ TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
   device.launch.latency_max_ns = INT64_MAX;
   device.launch.calls = UINT64_MAX;
   device.launch.queue = analyzer::QueueStats{1e300, UINT64_MAX, std::nan("")};
+
   device.telemetry->power_w = analyzer::TelemetryStats::Spread{-1e300, 0, INFINITY};
   device.telemetry->sustained_clock_mhz = std::nan("");
   device.telemetry->throttled = {{-model::kMaxTime, model::kMaxTime}, {0, 0}};
   device.telemetry->limited_ns = {INT64_MAX, 0, 0, 0, 0, 0};
+
   scene.analysis.copies = {{.ref = device.ref,
                             .count = UINT64_MAX,
                             .bytes = UINT64_MAX,
@@ -152,11 +160,13 @@ TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
                             .nodes = {},
                             .total_ns = INT64_MAX,
                             .gap_ns = 0}};
+
   scene.analysis.phases[0].busy_ns = INT64_MAX;
   scene.analysis.pipelines.push_back({});
   scene.analysis.pipelines.push_back({});
   scene.analysis.pipelines.back().stages = {{device.ref, INT64_MAX, INT64_MAX, 0, 0},
                                             {{9, 9}, 0, 0, 0, 0}};
+
   draw_panels(scene);
 }
 
@@ -164,10 +174,12 @@ TEST(FactPanels, ClickOnADeviceShowsItsFactsEverywhere) {
   for (Tab const tab : {Tab::kLaunches, Tab{"devices"}}) {
     Scene scene = synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true});
     for (auto& device : scene.analysis.devices) device.telemetry.emplace();
+
     NullUi ui;
     ViewState state = initial_view(scene);
     state.panels.tab = tab;
     ui.frames(scene, state, 3);
+
     ASSERT_TRUE(
         click_over(ui, scene, state, {40, 612}, {60, 700}, [&] { return state.device == 2; }));
     EXPECT_TRUE(state.panels.flash.has_value() || state.device == 2);
@@ -180,10 +192,12 @@ TEST(FactPanels, ClickOnALongestCopyFliesThere) {
   state.panels.tab = Tab::kLaunches;
   state.panels.bottom_height = 400;
   ui.frames(trained(), state, 3);
+
   auto const& copies = trained().analysis.devices[0].longest_copies;
   ASSERT_FALSE(copies.empty());
   ASSERT_TRUE(click_over(ui, trained(), state, {500, 470}, {520, 780},
                          [&] { return !state.history.empty(); }));
+
   auto const inside = [&](analyzer::DeviceStats::Copy const& copy) {
     return static_cast<double>(trained().to_view(copy.when.begin)) >= state.window.begin &&
            static_cast<double>(trained().to_view(copy.when.end)) <= state.window.end;
@@ -199,6 +213,7 @@ TEST(FactPanels, ClickOnAPhaseSearchesForIt) {
   ui.frames(trained(), state, 3);
   ASSERT_TRUE(click_over(ui, trained(), state, {40, 640}, {60, 760},
                          [&] { return !state.search.text.empty(); }));
+
   Query const query = parse_query(state.search.text);
   EXPECT_TRUE(query.whole);
   EXPECT_THAT((std::vector<std::string>{"forward", "backward", "optimizer"}),
@@ -212,9 +227,11 @@ TEST(FactPanels, ClickOnAStageShowsAStepOfIt) {
   ViewState state = initial_view(piped());
   state.panels.tab = Tab{"phases"};
   ui.frames(piped(), state, 3);
+
   // Below the words and the picture of a step.
   ASSERT_TRUE(click_over(ui, piped(), state, {540, 735}, {560, 790},
                          [&] { return !state.history.empty(); }));
+
   auto const step = steady_step_of(piped(), piped().analysis.pipelines[0]);
   ASSERT_TRUE(step);
   EXPECT_NEAR(state.window.begin, step->begin, 1);
@@ -225,12 +242,14 @@ TEST(FactPanels, ClickOnATimeThatWasHeldDownFliesThere) {
   Scene const scene = clocked();
   ASSERT_TRUE(scene.analysis.devices[0].telemetry);
   ASSERT_FALSE(scene.analysis.devices[0].telemetry->throttled.empty());
+
   NullUi ui;
   ViewState state = initial_view(scene);
   state.panels.tab = Tab{"devices"};
   ui.frames(scene, state, 3);
   ASSERT_TRUE(
       click_over(ui, scene, state, {740, 610}, {760, 700}, [&] { return !state.history.empty(); }));
+
   // Its surroundings are shown, too.
   EXPECT_LT(state.window.span(), static_cast<double>(scene.length));
   EXPECT_GT(state.window.end, 24'000);
@@ -283,6 +302,7 @@ TEST_F(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
     }
     ui.click(scene, state, 540, y);
   }
+
   ASSERT_TRUE(state.panels.loss);
   EXPECT_LT(*state.panels.loss, 3U);
 }
@@ -300,6 +320,7 @@ TEST(CounterCurves, AreThoseOfTheAnalysisInItsUnits) {
   auto const curves = counter_curves(scene, 0);
   ASSERT_EQ(curves.size(), 3U);
   EXPECT_EQ(curves[0].what, CounterCurve::What::kSmClock);
+
   auto const pixels = counter_pixels(scene, curves[0], {0, static_cast<double>(scene.length)}, 400);
   double low = 1e9, high = 0;
   for (CounterPixel const& pixel : pixels) {
@@ -307,10 +328,12 @@ TEST(CounterCurves, AreThoseOfTheAnalysisInItsUnits) {
     low = std::min(low, pixel.low);
     high = std::max(high, pixel.high);
   }
+
   auto const spread = spread_of(*scene.analysis.devices[0].telemetry, curves[0].what);
   ASSERT_TRUE(spread);
   EXPECT_DOUBLE_EQ(low, spread->min);
   EXPECT_DOUBLE_EQ(high, spread->max);
+
   // At 70 % of the run the clock is low.
   EXPECT_DOUBLE_EQ(pixels[280].high, 1000);
   EXPECT_TRUE(counter_curves(scene, 17).empty());
@@ -326,26 +349,29 @@ TEST(CounterCurves, ZoomedInAPixelHasWhatHoldsAtItsBegin) {
   }
 }
 
-class FarFactPanels : public FarTest {};
+class OutOfCoreFactPanels : public OutOfCoreTest {};
 
-TEST_F(FarFactPanels, AreThoseOfTheSameRunInMemory) {
+TEST_F(OutOfCoreFactPanels, AreThoseOfTheSameRunInMemory) {
   Scene const whole = clocked();
   write(whole.run);
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   draw_panels(*scene);
   analyze(*scene);
   draw_panels(*scene);
+
   TimeWindow const all{0, static_cast<double>(whole.length)};
-  auto const near_curves = counter_curves(whole, 0), curves_of_files = counter_curves(*scene, 0);
-  ASSERT_EQ(curves_of_files.size(), near_curves.size());
-  auto const near_pixels = counter_pixels(whole, near_curves[0], all, 40),
+  auto const in_memory_curves = counter_curves(whole, 0),
+             curves_of_files = counter_curves(*scene, 0);
+  ASSERT_EQ(curves_of_files.size(), in_memory_curves.size());
+  auto const in_memory_pixels = counter_pixels(whole, in_memory_curves[0], all, 40),
              pixels = counter_pixels(*scene, curves_of_files[0], all, 40);
+
   // The summaries are coarser than so few samples: they say no less.
   double low = 1e9, high = 0;
   for (size_t i = 0; i < pixels.size(); ++i) {
     ASSERT_TRUE(pixels[i].is_known);
-    EXPECT_LE(pixels[i].low, near_pixels[i].low);
-    EXPECT_GE(pixels[i].high, near_pixels[i].high);
+    EXPECT_LE(pixels[i].low, in_memory_pixels[i].low);
+    EXPECT_GE(pixels[i].high, in_memory_pixels[i].high);
     low = std::min(low, pixels[i].low);
     high = std::max(high, pixels[i].high);
   }
@@ -353,16 +379,18 @@ TEST_F(FarFactPanels, AreThoseOfTheSameRunInMemory) {
   EXPECT_DOUBLE_EQ(high, 1980);
 }
 
-TEST_F(FarFactPanels, ASeriesHasTheSameNumbersOfARunFromAfar) {
+TEST_F(OutOfCoreFactPanels, ASeriesHasTheSameNumbersOfAnOutOfCoreRun) {
   write(scaling_run(2));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   OutOfCoreAnalysis analysis(scene->far->shared_sources(), true);
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_TRUE(made) << made.error().message;
   ASSERT_TRUE(made->sample);
-  Scene const whole = near();
+
+  Scene const whole = open_in_memory();
   analyzer::RunMeasurements const expected = analyzer::sample_run(whole.run, whole.analysis);
+
   EXPECT_EQ(made->sample->devices, 2U);
   EXPECT_EQ(made->sample->steps, expected.steps);
   EXPECT_EQ(made->sample->step_ns, expected.step_ns);
@@ -374,6 +402,7 @@ TEST(PipelinePicture, ShowsWhatEachStageDoesInAUsualStep) {
   analyzer::PipelineStats const& pipeline = piped().analysis.pipelines.at(0);
   auto const step = steady_step_of(piped(), pipeline);
   ASSERT_TRUE(step);
+
   for (auto const& stage : pipeline.stages) {
     auto const node = piped().node_of_device(stage.ref);
     ASSERT_TRUE(node);
@@ -383,6 +412,7 @@ TEST(PipelinePicture, ShowsWhatEachStageDoesInAUsualStep) {
       EXPECT_LT(piece.x0, piece.x1);
       if (piece.paint == Paint::kCompute) busy += static_cast<double>(piece.x1 - piece.x0);
     }
+
     double const expected =
         static_cast<double>(stage.compute_ns) / static_cast<double>(stage.total_ns);
     EXPECT_NEAR(busy / 1000, expected, 0.06);
@@ -405,6 +435,7 @@ TEST(FactOrder, WritesAnyNumber) {
   EXPECT_EQ(count_words(1234), "1,234");
   EXPECT_EQ(count_words(-3), "0");
   EXPECT_EQ(mean_words(0.125), "0.125");
+
   EXPECT_EQ(mean_words(4321), "4,321");
   for (double const odd :
        {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 1e300}) {

@@ -47,6 +47,7 @@ TEST(PanelList, HasEachIdTitleAndKeyOnce) {
     if (panel.key != 0) keys.insert(panel.key);
     EXPECT_NE(panel.draw, nullptr) << panel.id;
   }
+
   EXPECT_EQ(ids.size(), all_panels().size());
   EXPECT_EQ(titles.size(), all_panels().size());
   for (char const key : keys) EXPECT_EQ(keys.count(key), 1U) << key;
@@ -133,6 +134,7 @@ TEST(PanelList, ShowsEveryRowByTheCommandLine) {
       arguments.runs = {"base"};
       arguments.candidate = {"new"};
     }
+
     ViewState state = initial_view(run_of_two());
     ASSERT_TRUE(apply_arguments(arguments, run_of_two(), state)) << panel.id;
     EXPECT_EQ(state.panels.tab, Tab{panel.id});

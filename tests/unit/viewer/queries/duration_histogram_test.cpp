@@ -16,6 +16,7 @@ Scene with_durations(std::vector<int64_t> const& durations) {
   return scene_of([&](model::TraceBuilder& builder) {
     auto const stream = add_stream(builder);
     int64_t at = 0;
+
     for (int64_t const duration : durations) {
       builder.events(stream).add(model::EventKind::kKernel, at, duration, builder.intern("k"), 0,
                                  model::KernelDetail{});
@@ -32,6 +33,7 @@ void expect_partition(DurationHistogram const& histogram, std::vector<int64_t> d
   EXPECT_EQ(histogram.shortest_ns, durations.front());
   EXPECT_EQ(histogram.longest_ns, durations.back());
   EXPECT_EQ(histogram.median_ns, durations[(durations.size() - 1) / 2]);
+
   int64_t next = durations.front();
   for (auto const& bin : histogram.bins) {
     EXPECT_EQ(bin.from_ns, next);
@@ -43,10 +45,12 @@ void expect_partition(DurationHistogram const& histogram, std::vector<int64_t> d
         ++count;
         total += duration;
       }
+
     EXPECT_EQ(bin.count, count);
     EXPECT_EQ(bin.total_ns, total);
     next = bin.until_ns + 1;
   }
+
   EXPECT_EQ(next, durations.back() + 1);
 }
 
@@ -58,6 +62,7 @@ TEST(DurationHistogram, PutsEveryCallIntoOneBin) {
                                                 {1, 10, 100, 1000, 1'000'000, int64_t{1} << 50},
                                                 {100, 101, 102, 103, 103, 150}}) {
     Scene const scene = with_durations(durations);
+
     for (uint32_t const bins : {1U, 3U, 40U})
       expect_partition(duration_histogram(scene, {{0, 0}, "k", bins}), durations);
   }
@@ -66,11 +71,13 @@ TEST(DurationHistogram, PutsEveryCallIntoOneBin) {
 TEST(DurationHistogram, CountsAsTheAnalysisDoes) {
   Scene const scene =
       synthetic_scene({.devices = 2, .steps = 20, .process_per_device = true, .jitter = 0.2});
+
   for (auto const& kernel : scene.analysis.kernels) {
     auto const histogram = duration_histogram(scene, {kernel.ref, printable_name(kernel.name), 40});
     EXPECT_EQ(histogram.count, kernel.count) << kernel.name;
     EXPECT_EQ(histogram.shortest_ns, kernel.min_ns);
     EXPECT_EQ(histogram.longest_ns, kernel.max_ns);
+
     int64_t total = 0;
     for (auto const& bin : histogram.bins) total += bin.total_ns;
     EXPECT_EQ(total, kernel.total_ns);
@@ -89,12 +96,14 @@ TEST(DurationHistogram, OfWhatIsNotThereIsEmpty) {
 TEST(OwnersAt, AreThoseOfTheAnalysisAtThePeak) {
   Scene const scene = synthetic_scene(
       {.devices = 2, .steps = 8, .process_per_device = true, .leak_bytes_per_step = 1U << 20});
+
   for (uint32_t d = 0; d < scene.analysis.devices.size(); ++d) {
     auto const& memory = scene.analysis.devices[d].memory;
     ASSERT_TRUE(memory.peak_owners);
     auto const peak = std::find_if(
         memory.timeline.begin(), memory.timeline.end(),
         [&](auto const& point) { return point.allocated_bytes == *memory.peak_allocated_bytes; });
+
     auto const owners = owners_at(scene, {d, peak->time_ns});
     ASSERT_TRUE(owners);
     ASSERT_EQ(owners->owners.size(), memory.peak_owners->owners.size());
@@ -108,16 +117,19 @@ TEST(OwnersAt, AreThoseOfTheAnalysisAtThePeak) {
 TEST(OwnersAt, SumToWhatIsAllocatedAtAnyTime) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 6, .leak_bytes_per_step = 1U << 20});
   auto const& timeline = scene.analysis.devices[0].memory.timeline;
+
   for (size_t i = 0; i < timeline.size(); i += 17) {
-    // Of points at one time the last holds.
+    // The last point of several at one time holds.
     size_t last = i;
     while (last + 1 < timeline.size() && timeline[last + 1].time_ns == timeline[i].time_ns) ++last;
+
     auto const owners = owners_at(scene, {0, timeline[i].time_ns});
     ASSERT_TRUE(owners);
     uint64_t sum = owners->other_bytes + owners->before_recording_bytes;
     for (auto const& owner : owners->owners) sum += owner.bytes;
     EXPECT_EQ(sum, timeline[last].allocated_bytes);
   }
+
   EXPECT_FALSE(owners_at(scene, {0, timeline.front().time_ns - 1}));
   EXPECT_FALSE(owners_at(scene, {9, 0}));
 }

@@ -21,6 +21,7 @@ Scene nested() {
       builder.events(thread).add(model::EventKind::kRange, begin, end - begin,
                                  builder.intern(name));
     };
+
     add("step", 0, 100);
     add("work", 10, 60);
     add("inner", 10, 20);
@@ -51,6 +52,7 @@ TEST(FlameGraph, SumsWhatIsCalledAlike) {
   Scene const scene = nested();
   FlameGraph const graph = flame_graph(scene, {thread_of(scene), {0, 1000}});
   auto const boxes = by_name(scene, graph);
+
   ASSERT_EQ(boxes.size(), 4U);
   EXPECT_EQ(boxes.at("step@0").total_ns, 150);
   EXPECT_EQ(boxes.at("step@0").count, 2U);
@@ -59,6 +61,7 @@ TEST(FlameGraph, SumsWhatIsCalledAlike) {
   EXPECT_EQ(boxes.at("inner@2").total_ns, 30);
   EXPECT_EQ(boxes.at("inner@2").count, 2U);
   EXPECT_EQ(boxes.at("rest@1").total_ns, 30);
+
   EXPECT_EQ(graph.total_ns, 150);
   EXPECT_EQ(graph.depth, 3U);
   EXPECT_EQ(graph.events, 7U);
@@ -84,12 +87,14 @@ TEST(FlameGraph, OfNothingIsEmpty) {
 TEST(FlameGraph, OfATrainingRunLosesNoTime) {
   Scene const scene = synthetic_scene(
       {.devices = 2, .steps = 12, .input_delay_ns = 2'000'000, .sync_every_op = true});
+
   for (uint32_t node = 0; node < scene.nodes.size(); ++node) {
     if (scene.nodes[node].kind != NodeKind::kThread) continue;
     auto const length = static_cast<double>(scene.length);
     for (TimeWindow const range :
          {TimeWindow{0, length}, TimeWindow{length * 0.31, length * 0.57}}) {
       FlameGraph const graph = flame_graph(scene, {node, range});
+
       int64_t self = 0;
       for (auto const& box : graph.boxes) {
         EXPECT_GE(box.self_ns, 0);
@@ -111,6 +116,7 @@ TEST(FlameGraph, PutsSiblingsBesideEachOtherTheLargestFirst) {
   auto const boxes = by_name(scene, graph);
   EXPECT_EQ(boxes.at("work@1").begin_ns, 0);
   EXPECT_EQ(boxes.at("rest@1").begin_ns, 100);
+
   auto const items = lay_out_flames(graph, 300, 20);
   ASSERT_EQ(items.size(), 4U);
   for (auto const& item : items) {
@@ -141,12 +147,14 @@ TEST(DefaultThread, IsTheSelectionsOrTheOneWithMostEvents) {
   auto const busiest = default_thread(scene, state);
   ASSERT_TRUE(busiest);
   EXPECT_EQ(scene.nodes[*busiest].rank, 0U);
+
   for (uint32_t row = 0; row < scene.trace(1).event_count(); ++row) {
     if (scene.trace(1).track(row).kind != model::TrackKind::kThread) continue;
     state.selection = Selection{Selection::What::kEvent, 1, row};
     EXPECT_EQ(default_thread(scene, state), scene.node_of(*state.selection));
     break;
   }
+
   EXPECT_FALSE(default_thread(scene_of([](model::TraceBuilder&) {}), {}));
 }
 

@@ -87,6 +87,7 @@ TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
   ViewState state = initial_view(path_scene());
   state.panels.path = true;
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
+
   uint64_t drawn = 0;
   float previous = 0;
   for (PathItem const& item : layout.path) {
@@ -95,6 +96,7 @@ TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
     EXPECT_LE(item.x1, kPathView.width);
     previous = item.x0;
   }
+
   EXPECT_EQ(drawn, line().pieces.size());
 }
 
@@ -102,6 +104,7 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
   ViewState state = initial_view(path_scene());
   state.panels.path = true;
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
+
   size_t on_events = 0;
   for (PathItem const& of_path : layout.path) {
     auto const& piece = line().pieces[of_path.piece];
@@ -117,6 +120,7 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
       }
     }
   }
+
   EXPECT_GT(on_events, 10U);
 }
 
@@ -126,9 +130,11 @@ TEST(PathLayout, GoesToTheRowOfAClosedGroup) {
   for (uint32_t node = 0; node < path_scene().nodes.size();
        node = path_scene().nodes[node].subtree_end)
     state.closed.insert(node);
+
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
   ASSERT_EQ(layout.rows.size(), 3U);
   ASSERT_FALSE(layout.path.empty());
+
   for (PathItem const& item : layout.path) {
     Row const& row = layout.rows[line().pieces[item.piece].rank];
     EXPECT_EQ(item.y0, row.y0);
@@ -141,6 +147,7 @@ TEST(PathLayout, RunsAlongTheEdgeWhereItsRowsAreOutOfView) {
   state.panels.path = true;
   Viewport const low{900, 30, 1};
   Layout const layout = lay_out(path_scene(), state, low, &line());
+
   uint64_t drawn = 0;
   size_t below = 0;
   for (PathItem const& item : layout.path) {
@@ -151,6 +158,7 @@ TEST(PathLayout, RunsAlongTheEdgeWhereItsRowsAreOutOfView) {
   }
   EXPECT_EQ(drawn, line().pieces.size());
   EXPECT_GT(below, 0U);
+
   state.scroll = content_height(path_scene(), state) - 30;
   Layout const scrolled = lay_out(path_scene(), state, low, &line());
   EXPECT_TRUE(std::any_of(scrolled.path.begin(), scrolled.path.end(), [](PathItem const& item) {
@@ -163,8 +171,10 @@ TEST(GoToPath, ShowsTheRowOfThePathInTheMiddleOfTheWindow) {
   for (uint32_t node = 0; node < path_scene().nodes.size();
        node = path_scene().nodes[node].subtree_end)
     state.closed.insert(node);
+
   double const middle = (state.window.begin + state.window.end) / 2;
   ASSERT_TRUE(go_to_path(state, path_scene(), line(), 100));
+
   for (auto const& piece : line().pieces) {
     if (static_cast<double>(piece.begin) > middle || static_cast<double>(piece.end) <= middle)
       continue;
@@ -175,6 +185,7 @@ TEST(GoToPath, ShowsTheRowOfThePathInTheMiddleOfTheWindow) {
     EXPECT_LT(top, state.scroll + 100);
     EXPECT_GT(bottom, state.scroll);
   }
+
   state.window = {1e15, 1e15 + 10};
   EXPECT_FALSE(go_to_path(state, path_scene(), line(), 100));
 }

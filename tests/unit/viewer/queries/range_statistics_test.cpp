@@ -30,6 +30,7 @@ TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
   for (auto const& device : ranges().analysis.devices) {
     auto const facts = range_statistics(ranges(), window_of(device.window));
     uint32_t const node = *ranges().node_of_device(device.ref);
+
     for (auto const& split : facts.devices) {
       if (split.node != node) continue;
       EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCompute)], device.time.compute_ns);
@@ -38,6 +39,7 @@ TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
       EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCopy)], device.time.exposed_copy_ns);
       EXPECT_EQ(split.idle, device.time.idle_ns);
       EXPECT_EQ(split.outside, 0);
+
       for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
         EXPECT_EQ(
             split.time[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))],
@@ -52,6 +54,7 @@ TEST(RangeStatistics, OfAnyRangeSumToItsLength) {
     auto const facts = range_statistics(ranges(), range);
     double const inside =
         std::min(range.end, static_cast<double>(ranges().length)) - std::max(range.begin, 0.0);
+
     for (auto const& split : facts.devices) {
       int64_t const sum =
           std::accumulate(split.time.begin(), split.time.end(), int64_t{0}) + split.outside;
@@ -86,9 +89,11 @@ TEST(RangeStatistics, WithoutADeviceAreTheOwnTimesOfRangesAndTheBusyThreads) {
   Scene const scene = analyzed(support::loop_with_waits());
   // From the first step's 60th µs to the end of the second.
   RangeStatistics const facts = range_statistics(scene, {60'000, 210'000});
+
   EXPECT_TRUE(facts.devices.empty());
   ASSERT_EQ(facts.threads.size(), 1U);
   EXPECT_EQ(facts.threads[0].busy, 140'000);
+
   ASSERT_EQ(facts.ops.size(), 3U);
   EXPECT_EQ(facts.ops[0].name, "forward");
   EXPECT_EQ(facts.ops[0].total, 20'000 + 30'000) << "without tokenize";
@@ -107,6 +112,7 @@ TEST(RangeStatistics, WithoutADeviceOfTheWholeRunAreThoseOfTheAnalysis) {
   program.range(120, 130, "a");
   program.range_on(program.thread("other"), 5, 50, "a");
   Scene const scene = analyzed(std::move(program).run());
+
   RangeStatistics const facts = range_statistics(scene, {0, 200});
   analyzer::HostStats const& host = scene.analysis.hosts.at(0);
   ASSERT_EQ(facts.ops.size(), host.ranges.size());
@@ -115,6 +121,7 @@ TEST(RangeStatistics, WithoutADeviceOfTheWholeRunAreThoseOfTheAnalysis) {
     EXPECT_EQ(facts.ops[i].total, host.ranges[i].exclusive_ns) << host.ranges[i].name;
     EXPECT_EQ(facts.ops[i].count, host.ranges[i].count);
   }
+
   ASSERT_EQ(facts.threads.size(), host.threads.size());
   for (size_t i = 0; i < facts.threads.size(); ++i)
     EXPECT_EQ(facts.threads[i].busy, host.threads[i].busy_ns);

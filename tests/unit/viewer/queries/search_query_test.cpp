@@ -78,6 +78,7 @@ TEST(FindHits, AreThoseThatALookAtEveryEventFinds) {
                         ? 1U
                         : 0U;
     }
+
     SearchHits const found = find_hits(scene, text);
     EXPECT_EQ(found.total, expected) << text;
     EXPECT_EQ(found.hits.size(), expected) << text;

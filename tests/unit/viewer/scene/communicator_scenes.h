@@ -27,12 +27,14 @@ inline model::Run two_schemes() {
     model::TraceBuilder builder;
     builder.info().rank = rank;
     builder.info().world_size = 4;
+
     auto const first = add_stream(builder, "nccl");
     auto const second = builder.add_track(
         {.kind = model::TrackKind::kStream, .name = "nccl 2", .id = 8, .device = 0});
     auto const name = builder.intern("all_reduce");
     uint64_t const tensor = kTensor + static_cast<uint64_t>(rank / 2),
                    data = kData + static_cast<uint64_t>(rank % 2);
+
     for (uint64_t n = 0; n < 10; ++n) {
       auto const at = static_cast<int64_t>(n) * 1000;
       builder.events(first).add(model::EventKind::kCollective, at, 100, name, 0,
@@ -42,6 +44,7 @@ inline model::Run two_schemes() {
       builder.events(second).add(model::EventKind::kCollective, at + 300, 300, name, 0,
                                  collective_in(data, 2 * n + 2, rank / 2));
     }
+
     run.ranks.push_back({std::move(builder).finish(), 0, "made"});
   }
   return run;

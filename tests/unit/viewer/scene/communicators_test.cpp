@@ -29,13 +29,15 @@ TEST(Communicators, HaveTheirCollectivesOfAllStreams) {
   EXPECT_EQ(of_first[1]->label, "Ranks 0, 2");
   EXPECT_EQ(of_first[0]->lanes.size(), 1U);
   EXPECT_EQ(of_first[0]->lanes[0].rows.size(), 10U);
-  // Those on different streams overlap.
+  // Collectives on different streams overlap.
   ASSERT_EQ(of_first[1]->lanes.size(), 2U);
   EXPECT_EQ(of_first[1]->lanes[0].rows.size() + of_first[1]->lanes[1].rows.size(), 20U);
+
   auto const of_last = communicators_of(scene, 3);
   ASSERT_EQ(of_last.size(), 2U);
   EXPECT_EQ(of_last[0]->label, "Ranks 2, 3");
   EXPECT_EQ(of_last[1]->label, "Ranks 1, 3");
+
   // An event belongs to its stream: that is where it is gone to.
   EXPECT_EQ(scene.nodes[*scene.node_of_track(0, 0)].kind, NodeKind::kStream);
 }
@@ -56,11 +58,13 @@ TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
   std::vector<model::TrackId> streams = {add_stream(builder), add_stream(builder),
                                          add_stream(builder)};
   auto const name = builder.intern("all_reduce");
+
   for (int i = 0; i < 3000; ++i)
     builder.events(streams[random() % 3])
         .add(model::EventKind::kCollective, static_cast<int64_t>(random() % 100000),
              static_cast<int64_t>(random() % 50), name, 0,
              collective_in(random() % 4, static_cast<uint64_t>(i) + 1, 0));
+
   model::Trace const trace = std::move(builder).finish();
   std::vector<uint32_t> const tracks = {0, 1, 2};
   std::set<uint32_t> seen;
@@ -76,6 +80,7 @@ TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
         }
       }
   }
+
   size_t known = 0;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     known += trace.detail<model::CollectiveDetail>(row).communicator != 0 ? 1 : 0;
@@ -87,6 +92,7 @@ TEST(Communicators, AClickOnOneSelectsTheCollective) {
   NullUi ui;
   ViewState state = initial_view(scene);
   ui.frames(scene, state, 3);
+
   Layout const layout = lay_out(scene, state, {900, 400, 1});
   bool is_drawn = false;
   for (Row const& row : layout.rows)
@@ -99,6 +105,7 @@ TEST(Communicators, AClickOnOneSelectsTheCollective) {
                   model::EventKind::kCollective);
         is_drawn = true;
       }
+
   EXPECT_TRUE(is_drawn);
 }
 

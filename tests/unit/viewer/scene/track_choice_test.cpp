@@ -64,15 +64,18 @@ TEST(AdoptedChoice, LeavesTracksThatOnlyThisRunHasBesideTheirNeighbours) {
   other.order[""] = Names{"Rank 2", "Rank 0"};
   other.order["Rank 9"] = Names{"Rank 9/a", "Rank 9/b"};
   other.pinned = Names{"Rank 0"};
+
   // Rank 1 follows rank 0 in the run's own order, rank 3 follows rank 2.
   TrackChoice const adopted = adopted_choice(four_ranks(), {}, other);
   EXPECT_EQ(adopted.order.at(""), (Names{"Rank 2", "Rank 3", "Rank 0", "Rank 1"}));
   EXPECT_EQ(adopted.order.at("Rank 9"), other.order.at("Rank 9"));
   EXPECT_EQ(adopted.pinned, other.pinned);
+
   TrackChoice own;
   own.order[""] = Names{"Rank 3", "Rank 1", "Rank 0", "Rank 2"};
   EXPECT_EQ(adopted_choice(four_ranks(), own, other).order.at(""),
             (Names{"Rank 3", "Rank 1", "Rank 2", "Rank 0"}));
+
   // What the other run puts in no order is in none.
   EXPECT_TRUE(adopted_choice(four_ranks(), own, {}).order.empty());
 }
@@ -108,6 +111,7 @@ TEST(ShownTracks, WithoutAChoiceAreTheTreeWithoutWhatIsClosed) {
 TEST(ShownTracks, LeaveOutWhatIsHiddenWithWhatIsBelowIt) {
   ViewState state = initial_view(four_ranks());
   size_t const all = shown_tracks(four_ranks(), state).size();
+
   hide(state, four_ranks(), rank_node(1));
   Node const& rank = four_ranks().nodes[rank_node(1)];
   auto const shown = nodes_of(shown_tracks(four_ranks(), state));
@@ -115,6 +119,7 @@ TEST(ShownTracks, LeaveOutWhatIsHiddenWithWhatIsBelowIt) {
   for (uint32_t i = rank_node(1); i < rank.subtree_end; ++i)
     EXPECT_THAT(shown, testing::Not(testing::Contains(i)));
   EXPECT_EQ(count_hidden(four_ranks(), state.tracks), 1U);
+
   show_all_tracks(state);
   EXPECT_EQ(shown_tracks(four_ranks(), state).size(), all);
   EXPECT_EQ(count_hidden(four_ranks(), state.tracks), 0U);
@@ -139,10 +144,12 @@ TEST(ShownTracks, AFilterKeepsWhatMatchesWithTheGroupsAroundIt) {
   close_all_ranks(state, four_ranks());
   uint32_t const stream = node_of_kind(NodeKind::kStream, 3);
   state.tracks.filter = "rank 3 " + four_ranks().nodes[stream].label;
+
   auto const shown = shown_tracks(four_ranks(), state);
   auto const nodes = nodes_of(shown);
   EXPECT_THAT(nodes, testing::Contains(stream));
   EXPECT_THAT(nodes, testing::Contains(rank_node(3)));
+
   for (ShownTrack const& track : shown) {
     Node const& node = four_ranks().nodes[track.node];
     EXPECT_EQ(node.rank, 3U);
@@ -152,6 +159,7 @@ TEST(ShownTracks, AFilterKeepsWhatMatchesWithTheGroupsAroundIt) {
       EXPECT_GT(node.subtree_end, track.node + 1) << node.path;
     }
   }
+
   state.tracks.filter = "nothing has this name";
   EXPECT_TRUE(shown_tracks(four_ranks(), state).empty());
   EXPECT_EQ(lay_out(four_ranks(), state, {600, 400, 1}).rows.size(), 0U);
@@ -166,6 +174,7 @@ TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
         result.push_back(four_ranks().nodes[node].rank);
     return result;
   };
+
   size_t const all = shown_tracks(four_ranks(), state).size();
   EXPECT_FALSE(move_track(state, four_ranks(), rank_node(0), -1));
   EXPECT_TRUE(move_track(state, four_ranks(), rank_node(2), -1));
@@ -176,6 +185,7 @@ TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
   EXPECT_TRUE(move_track(state, four_ranks(), rank_node(2), 1));
   EXPECT_THAT(ranks(), testing::ElementsAre(0U, 2U, 1U, 3U));
   EXPECT_EQ(shown_tracks(four_ranks(), state).size(), all);
+
   // Over what is hidden a track moves to the next that is seen.
   hide(state, four_ranks(), rank_node(2));
   EXPECT_TRUE(move_track(state, four_ranks(), rank_node(1), -1));
@@ -198,8 +208,10 @@ TEST(PinnedTracks, KeepTheirOrderAndForgetWhatIsNotThere) {
   EXPECT_THAT(pinned_tracks(four_ranks(), state.tracks),
               testing::ElementsAre(rank_node(3), rank_node(1)));
   EXPECT_TRUE(is_pinned(state, four_ranks(), rank_node(1)));
+
   toggle_pin(state, four_ranks(), rank_node(3));
   EXPECT_THAT(pinned_tracks(four_ranks(), state.tracks), testing::ElementsAre(rank_node(1)));
+
   hide(state, four_ranks(), rank_node(1));
   EXPECT_TRUE(pinned_tracks(four_ranks(), state.tracks).empty());
 }
@@ -222,6 +234,7 @@ TEST_F(PinnedLayout, StaysAtTheTopWhileTheRestScrolls) {
     EXPECT_EQ(layout.rows[0].y0, 0);
     EXPECT_EQ(layout.rows[0].y1, layout.pinned_height);
     EXPECT_GT(layout.rows[0].last_item, layout.rows[0].first_item);
+
     for (size_t i = 1; i < layout.rows.size(); ++i) {
       EXPECT_FALSE(layout.rows[i].pinned);
       EXPECT_GT(layout.rows[i].y1, layout.pinned_height);
@@ -271,6 +284,7 @@ TEST_F(PinnedLayout, OutlinesOfTheSelectionDoNotLieOverIt) {
   uint32_t row = 0;
   while (columns.track[row].value != four_ranks().nodes[stream].track) ++row;
   state.selection = Selection{Selection::What::kEvent, 2, row};
+
   for (float scroll = 0; scroll < 400; scroll += 7) {
     state.scroll = scroll;
     Layout const layout = lay_out(four_ranks(), state, viewport);

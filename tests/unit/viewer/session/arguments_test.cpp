@@ -31,6 +31,7 @@ TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   arguments.select = "wait for batch";
   arguments.panel = "kernels";
   arguments.theme = "light";
+
   ASSERT_TRUE(apply_arguments(arguments, scene, state));
   EXPECT_DOUBLE_EQ(state.window.begin, 50e6);
   EXPECT_DOUBLE_EQ(state.window.end, 90e6);
@@ -45,6 +46,7 @@ TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) 
   Arguments arguments;
   arguments.runs = {"base"};
   arguments.candidate = {"new"};
+
   for (auto const& [panel, tab] :
        {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison},
         std::pair{"kernels", Tab::kKernels}}) {
@@ -62,22 +64,28 @@ TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
     auto const result = apply_arguments(arguments, scene, state);
     return result ? std::string("no error") : result.error().message;
   };
+
   Arguments arguments;
   arguments.panel = "x";
   EXPECT_THAT(message(arguments), testing::HasSubstr("write findings"));
+
   arguments = {};
   arguments.theme = "x";
   EXPECT_THAT(message(arguments), testing::HasSubstr("dark or light"));
+
   arguments = {};
   arguments.select = "no such event \x1B[31m";
   EXPECT_THAT(message(arguments), testing::HasSubstr("no event has this name"));
   EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
+
   arguments = {};
   arguments.time = "2:1";
   EXPECT_THAT(message(arguments), testing::HasSubstr("begin:end"));
+
   arguments = {};
   arguments.panel = "comparison";
   EXPECT_THAT(message(arguments), testing::HasSubstr("stepscope view BASE --vs NEW"));
+
   arguments = {};
   arguments.candidate = {"new \x1B[31m"};
   EXPECT_THAT(message(arguments), testing::HasSubstr("compared with which run"));

@@ -105,11 +105,14 @@ TEST_F(RunSeriesTest, AsOneRunWhereThatIsSaid) {
 TEST_F(RunSeriesTest, WhatCannotBeReadIsSaidAndTheOthersAreRead) {
   auto const series = find_series({folder_.string()}, {});
   ASSERT_TRUE(series);
+
   std::ofstream(path("n1/rank-0.stepscope"), std::ios::trunc) << "no trace";
   finish_reading(**series);
+
   EXPECT_TRUE((*series)->is_read());
   EXPECT_EQ((*series)->runs[0].sample, nullptr);
   EXPECT_FALSE((*series)->runs[0].error.empty());
+
   ASSERT_NE((*series)->runs[1].sample, nullptr);
   EXPECT_EQ(analyzer::devices_of(*(*series)->runs[1].sample), 2U);
   EXPECT_EQ((*series)->runs[1].sample->name, path("n2"));
@@ -133,6 +136,7 @@ TEST_F(RunSeriesTest, AClickOnARunPutsItOnTheTimelineAndReadsNothingTwice) {
   settle(session);
   ASSERT_NE(session.scene(), nullptr);
   SharedSample const known = session.scene()->series->runs[0].sample;
+
   // The runs are at the right of the panel, once they are compared.
   for (float y = 520; session.opening() == nullptr; y = y < 780 ? y + 9 : 520) {
     ui.move(760, y);
@@ -141,6 +145,7 @@ TEST_F(RunSeriesTest, AClickOnARunPutsItOnTheTimelineAndReadsNothingTwice) {
       draw(session);
     }
   }
+
   ASSERT_NE(session.opening(), nullptr);
   settle(session);
   ASSERT_NE(session.scene(), nullptr);
@@ -155,15 +160,18 @@ TEST_F(RunSeriesTest, AnotherRunOnTheTimelineSaysThatTheComparisonWasClosed) {
   NullUi ui;
   Session session(of({folder_.string()}), "");
   settle(session);
+
   session.open_compared({path("n1")});
   settle(session);
   ASSERT_NE(session.pair(), nullptr);
   EXPECT_EQ(session.notice(), "");
+
   session.show_run(0);
   settle(session);
   EXPECT_EQ(session.pair(), nullptr);
   EXPECT_THAT(session.notice(), HasSubstr("comparison was closed"));
-  // The next run that is opened is a wish of its own.
+
+  // Opening the next run is a request of its own.
   session.open({path("n2")});
   settle(session);
   EXPECT_EQ(session.notice(), "");
@@ -193,6 +201,7 @@ TEST_F(RunSeriesTest, KeepsTheViewBesideTheRunThatIsShown) {
     }
   }
   EXPECT_TRUE(fs::exists(path("n2/.stepscope-view.json")));
+
   // Opened alone, it has no panel of a series in front.
   Session session(of({path("n2")}), "");
   settle(session);

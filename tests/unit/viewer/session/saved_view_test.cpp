@@ -22,15 +22,18 @@ ViewState changed_state() {
   state.range = TimeWindow{2e6, 3e6};
   state.scroll = 33;
   state.theme = Theme::kLight;
+
   state.panels.tab = Tab{"memory"};
   state.panels.path = true;
   state.panels.side_width = 411;
   state.panels.bottom_height = 222;
+
   state.closed = {*node_of_path(three_ranks(), "Rank 1")};
   state.tracks.pinned = {"Rank 2"};
   state.tracks.filter = "rank";
   hide(state, three_ranks(), *node_of_path(three_ranks(), "Rank 0"));
   move_track(state, three_ranks(), *node_of_path(three_ranks(), "Rank 2"), -1);
+
   state.notes = {{5, "early"}, {2'000'000, "über \"quoted\" 😀"}};
   return state;
 }
@@ -93,6 +96,7 @@ TEST(SavedView, WhatIsNotSaidStaysAsItIs) {
 
 TEST(SavedView, OfHostileContentIsAnErrorThatNamesTheFile) {
   std::string const deep = std::string(200'000, '[') + std::string(200'000, ']');
+
   for (std::string const& members :
        {std::string(R"json("window_ns": [5, 5])json"),
         std::string(R"json("window_ns": [1, 1e999])json"),
@@ -123,6 +127,7 @@ TEST(SavedView, OfHostileContentIsAnErrorThatNamesTheFile) {
     EXPECT_NE(read.error().message.find("the file"), std::string::npos);
     EXPECT_LT(read.error().message.size(), 300U);
   }
+
   for (char const* text :
        {"", "{", "[]", "null", "\xFF\xFE", "{\"kind\": \"stepscope view\", \"schema\": 2}",
         "{\"schema\": 1}", "{\"traceEvents\": []}"})
@@ -137,11 +142,13 @@ TEST(Notes, StandInTheOrderOfTheirTimes) {
     ASSERT_TRUE(state.panels.new_note);
     state.notes[*state.panels.new_note].text = std::to_string(time);
   }
+
   for (size_t i = 1; i < state.notes.size(); ++i)
     EXPECT_LE(state.notes[i - 1].time_ns, state.notes[i].time_ns);
   EXPECT_EQ(state.notes.front().time_ns, 0);
   EXPECT_EQ(state.notes.back().time_ns, three_ranks().length);
   EXPECT_EQ(state.panels.tab, Tab::kNotes);
+
   delete_note(state, 1);
   EXPECT_EQ(state.notes.size(), 4U);
   EXPECT_EQ(state.notes[1].time_ns, 2'000'000);

@@ -104,10 +104,12 @@ TEST_F(SessionTest, KeepsTheRunThatIsShownWhenTheNextCannotBeOpened) {
   Session session(of({path("first.stepscope")}), "");
   settle(session);
   Scene const* const shown = session.scene();
+
   session.open({path("broken.stepscope")});
   settle(session);
   EXPECT_EQ(session.scene(), shown);
   EXPECT_FALSE(session.error().empty());
+
   // Esc goes back to it.
   ui_.hold(Key::kEscape, true);
   draw(session);
@@ -131,6 +133,7 @@ TEST_F(SessionTest, ShowsTheNextRunWithItsOwnView) {
 TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
   Session session(first_beside("second.stepscope"), "");
   settle(session);
+
   // The base is shown while the other one is opened.
   ASSERT_NE(session.scene(), nullptr);
   settle(session);
@@ -140,6 +143,7 @@ TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
   EXPECT_EQ(session.state().panels.tab, Tab::kComparison);
   EXPECT_THAT(session.title(),
               testing::AllOf(testing::HasSubstr("first"), testing::HasSubstr("second")));
+
   // The next run alone: the comparison is over.
   session.open({path("second.stepscope")});
   settle(session);
@@ -152,6 +156,7 @@ TEST_F(SessionTest, ClosesTheComparisonAndReturnsToTheBase) {
   settle_both(session);
   ASSERT_NE(session.pair(), nullptr);
   Scene const* const base = session.scene();
+
   // "Close the comparison" stands at the right of the line with the base's name.
   for (float x = 880; x > 700 && session.pair() != nullptr; x -= 12)
     for (bool const down : {false, true, false}) {
@@ -159,6 +164,7 @@ TEST_F(SessionTest, ClosesTheComparisonAndReturnsToTheBase) {
       ui_.button(down);
       draw(session);
     }
+
   EXPECT_EQ(session.pair(), nullptr);
   EXPECT_EQ(session.scene(), base);
   draw(session);
@@ -179,9 +185,11 @@ TEST_F(SessionTest, ARunThatIsDroppedToBeComparedIsOpenedAloneWhereNoneIsShown) 
   settle(session);
   ASSERT_NE(session.scene(), nullptr);
   EXPECT_EQ(session.pair(), nullptr);
+
   session.open_compared({path("second.stepscope")});
   settle(session);
   ASSERT_NE(session.pair(), nullptr);
+
   // Another one takes the place of the second.
   session.open_compared({path("first.stepscope")});
   settle(session);
@@ -193,6 +201,7 @@ TEST_F(SessionTest, ARunThatIsDroppedToBeComparedIsOpenedAloneWhereNoneIsShown) 
 TEST_F(SessionTest, KeepsTheViewInTheUsersFolderForTheNextTime) {
   std::string const sidecar = sidecar_in_state(path("first.stepscope"), path("state")),
                     recent = path("state/recent");
+
   {
     Session session(of({path("first.stepscope")}), recent);
     settle(session);
@@ -206,8 +215,10 @@ TEST_F(SessionTest, KeepsTheViewInTheUsersFolderForTheNextTime) {
     EXPECT_TRUE(session.is_busy());
     EXPECT_FALSE(fs::exists(sidecar));
   }
+
   ASSERT_TRUE(fs::exists(sidecar));
   EXPECT_FALSE(fs::exists(path("first.stepscope.view.json")));
+
   Session session(of({path("first.stepscope")}), recent);
   settle(session);
   EXPECT_EQ(session.state().tracks.filter, "9");
@@ -215,12 +226,14 @@ TEST_F(SessionTest, KeepsTheViewInTheUsersFolderForTheNextTime) {
 
 TEST_F(SessionTest, SaysThatAHostileViewIsNotUsedAndLeavesIt) {
   std::ofstream(path("first.stepscope.view.json")) << "hostile";
+
   {
     Session session(of({path("first.stepscope")}), "");
     settle(session);
     EXPECT_NE(session.notice().find("first.stepscope.view.json"), std::string::npos);
     for (int i = 0; i < 5; ++i) draw(session);
   }
+
   std::ifstream in(path("first.stepscope.view.json"));
   std::string content;
   in >> content;
@@ -252,6 +265,7 @@ TEST_F(SessionTest, WithoutARunOffersTheLastOnes) {
   Session session(of({}), path("recent"));
   draw(session);
   draw(session);
+
   // The first of the list, below the heading of the card in the middle.
   bool opened = false;
   for (float y = 200; y < 420 && !opened; y += 6) {
@@ -262,6 +276,7 @@ TEST_F(SessionTest, WithoutARunOffersTheLastOnes) {
     }
     opened = session.opening() != nullptr || session.scene() != nullptr;
   }
+
   ASSERT_TRUE(opened);
   settle(session);
   EXPECT_NE(session.scene(), nullptr);
@@ -283,13 +298,16 @@ TEST_F(SessionTest, RecentRunsAreBoundedDistinctAndThere) {
     fs::create_directory(path("run" + std::to_string(i)));
     add_recent_run(recent, path("run" + std::to_string(i)));
   }
+
   add_recent_run(recent, path("run9"));
   auto runs = read_recent_runs(recent);
   ASSERT_EQ(runs.size(), kMaxRecentRuns);
   EXPECT_EQ(runs.front(), path("run9"));
   EXPECT_EQ(runs[1], path("run14"));
+
   fs::remove_all(path("run14"));
   EXPECT_EQ(read_recent_runs(recent)[1], path("run13"));
+
   std::ofstream(recent) << "\n\n" << std::string(10'000, 'x') << "\n\xFF\n";
   EXPECT_TRUE(read_recent_runs(recent).empty());
   EXPECT_TRUE(read_recent_runs("").empty());
@@ -300,6 +318,7 @@ TEST(OpenProgress, OnlyGrowsFromStageToStage) {
   OpenTask::Progress progress;
   progress.events = 1000;
   double before = -1;
+
   for (auto const stage : {OpenTask::Stage::kFiles, OpenTask::Stage::kEvents,
                            OpenTask::Stage::kAnalysis, OpenTask::Stage::kScene}) {
     progress.stage = stage;
@@ -313,6 +332,7 @@ TEST(OpenProgress, OnlyGrowsFromStageToStage) {
     before = share_of(progress);
     EXPECT_FALSE(words_of(progress).empty());
   }
+
   EXPECT_LT(before, 1);
 }
 

@@ -57,11 +57,13 @@ TEST_F(Sidecar, LeavesNoFileBesideTheRunUnlessTheViewIsToTravel) {
   ViewStateStore keeper(path("state"));
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
+
   state_.notes = {{5, "here"}};
   keeper.flush(scene_, state_);
   EXPECT_TRUE(fs::is_empty(folder_ / "run"));
   EXPECT_EQ(keeper.file(), sidecar_in_state(path("run"), path("state")));
   EXPECT_TRUE(keeper.notice().empty());
+
   ViewStateStore again(path("state"));
   EXPECT_EQ(again.open(path("run"))->notes, state_.notes);
 }
@@ -82,6 +84,7 @@ TEST_F(Sidecar, KeepsWhatHasChanged) {
   ViewStateStore keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
+
   state_.notes = {{5, "here"}};
   keeper.look_at(scene_, state_);
   EXPECT_TRUE(keeper.is_waiting());
@@ -89,6 +92,7 @@ TEST_F(Sidecar, KeepsWhatHasChanged) {
   EXPECT_FALSE(keeper.is_waiting());
   EXPECT_EQ(keeper.file(), path("run/.stepscope-view.json"));
   EXPECT_TRUE(keeper.notice().empty());
+
   ViewStateStore again;
   auto const saved = again.open(path("run"));
   ASSERT_TRUE(saved);
@@ -109,12 +113,15 @@ TEST_F(Sidecar, WritesNothingUntilAPersonChangesSomething) {
 TEST_F(Sidecar, LeavesAHostileFileAsItIsUntilSomethingChanges) {
   std::string const file = path("run/.stepscope-view.json");
   std::ofstream(file) << "{\"kind\": 7";
+
   ViewStateStore keeper;
   EXPECT_FALSE(keeper.open(path("run")));
   EXPECT_NE(keeper.notice().find(".stepscope-view.json"), std::string::npos);
+
   first_frames(keeper, state_);
   keeper.flush(scene_, state_);
   EXPECT_EQ(content(file), "{\"kind\": 7");
+
   keeper.clear_notice();
   EXPECT_TRUE(keeper.notice().empty());
   state_.theme = Theme::kLight;
@@ -123,8 +130,9 @@ TEST_F(Sidecar, LeavesAHostileFileAsItIsUntilSomethingChanges) {
 }
 
 TEST_F(Sidecar, WhereNothingCanBeWrittenTheUsersFolderKeepsIt) {
-  // Nobody can replace a folder that is not empty by a file, not even who may write everywhere.
+  // No user, not even root, can replace a folder that is not empty by a file.
   fs::create_directories(folder_ / "run" / ".stepscope-view.json" / "in the way");
+
   ViewStateStore keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
@@ -132,6 +140,7 @@ TEST_F(Sidecar, WhereNothingCanBeWrittenTheUsersFolderKeepsIt) {
   keeper.flush(scene_, state_);
   EXPECT_EQ(keeper.file(), sidecar_in_state(path("run"), path("state")));
   EXPECT_NE(keeper.notice().find(keeper.file()), std::string::npos);
+
   ViewStateStore again(path("state"));
   auto const saved = again.open(path("run"));
   ASSERT_TRUE(saved);
@@ -143,10 +152,12 @@ TEST_F(Sidecar, WithoutAnyPlaceSaysSoOnce) {
   ViewStateStore keeper;
   keeper.open(path("run"));
   first_frames(keeper, state_);
+
   state_.theme = Theme::kLight;
   keeper.flush(scene_, state_);
   EXPECT_TRUE(keeper.file().empty());
   EXPECT_FALSE(keeper.notice().empty());
+
   keeper.clear_notice();
   state_.theme = Theme::kDark;
   keeper.flush(scene_, state_);
@@ -158,14 +169,17 @@ TEST_F(Sidecar, TheLaterOfBothFilesCounts) {
   early.notes = {{1, "early"}};
   SavedView late;
   late.notes = {{2, "late"}};
+
   std::string const beside = path("run/.stepscope-view.json");
   std::string const in_state = sidecar_in_state(path("run"), path("state"));
   fs::create_directories(fs::path(in_state).parent_path());
   std::ofstream(beside) << saved_view_text(early);
   std::ofstream(in_state) << saved_view_text(late);
+
   auto const now = fs::file_time_type::clock::now();
   fs::last_write_time(beside, now - std::chrono::hours(1));
   fs::last_write_time(in_state, now);
+
   ViewStateStore keeper(path("state"));
   EXPECT_EQ(keeper.open(path("run"))->notes, late.notes);
   fs::last_write_time(beside, now + std::chrono::hours(1));

@@ -34,6 +34,7 @@ std::vector<Span> random_spans(uint32_t seed, size_t count) {
   std::mt19937 random(seed);
   std::vector<Span> spans;
   int64_t at = 0;
+
   for (size_t i = 0; i < count; ++i) {
     at += static_cast<int64_t>(random() % 50);
     auto const dur = random() % 20 == 0 ? static_cast<int64_t>(random() % 20'000)
@@ -41,6 +42,7 @@ std::vector<Span> random_spans(uint32_t seed, size_t count) {
     spans.push_back({at, at + dur});
     at += dur;
   }
+
   return spans;
 }
 
@@ -55,8 +57,10 @@ TEST(Fold, CountsEveryEventOfTheWindowExactlyOnce) {
     double const total = static_cast<double>(spans.back().end);
     double const begin = total * (seed % 7) / 10;
     double const end = begin + total / (1 + seed % 13);
+
     uint64_t expected = 0;
     for (Span const& span : spans) expected += in_window(span, begin, end) ? 1 : 0;
+
     uint64_t seen = 0;
     uint32_t next = 0;
     for (Visit const& visit : visits(spans, begin, end, 640)) {
@@ -66,6 +70,7 @@ TEST(Fold, CountsEveryEventOfTheWindowExactlyOnce) {
       next = visit.last;
       seen += visit.last - visit.first;
     }
+
     EXPECT_EQ(seen, expected) << "seed " << seed;
   }
 }
@@ -99,6 +104,7 @@ TEST(Fold, LooksAtFewEventsWhateverTheirNumber) {
         return int64_t{i} * 10 + 9;
       },
       [](uint32_t, uint32_t, double, double) {});
+
   // A pixel costs a gallop over 100,000 events: twice log2 of them, two looks each.
   EXPECT_LE(looks, 1000U * 80);
 }
@@ -138,11 +144,13 @@ TEST(BeginIndex, LeadsToTheFirstThatDoesNotBeginBefore) {
     std::vector<int64_t> begins;
     BeginIndex index;
     int64_t at = -500;
+
     for (uint32_t i = 0; i < count; ++i) {
       begins.push_back(at);
       index.add(at);
       at += static_cast<int64_t>(random() % 3);
     }
+
     for (int i = 0; i < 500; ++i) {
       auto const first = static_cast<uint32_t>(random() % count);
       auto const time = static_cast<double>(static_cast<int64_t>(random() % 3000) - 600);

@@ -106,6 +106,7 @@ TEST_F(Input, ClickOnAnIdleGapSelectsIt) {
   Layout const laid = layout();
   for (Item const& item : laid.items) {
     if (!item.idle || item.x1 - item.x0 < 8) continue;
+
     click((item.x0 + item.x1) / 2, (item.y0 + item.y1) / 2);
     ASSERT_TRUE(state.selection);
     EXPECT_EQ(state.selection->what, Selection::What::kGap);

@@ -21,6 +21,7 @@ uint64_t events_in_window(Scene const& scene, Node const& node, TimeWindow windo
   auto const& trace = scene.trace(node.rank);
   auto const rows = trace.rows_of(model::TrackId{node.track});
   uint64_t count = 0;
+
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     auto const when = scene.when({Selection::What::kEvent, node.rank, row});
     auto const begin = static_cast<double>(when.begin);
@@ -29,6 +30,7 @@ uint64_t events_in_window(Scene const& scene, Node const& node, TimeWindow windo
                  ? 1
                  : 0;
   }
+
   return count;
 }
 
@@ -43,6 +45,7 @@ std::vector<TimeWindow> some_windows(Scene const& scene) {
 TEST(Layout, CountsTheEventsOfTheWindowOnEveryTrack) {
   Scene const scene = synthetic_scene({.devices = 2, .steps = 12});
   ViewState state = initial_view(scene);
+
   for (TimeWindow const& window : some_windows(scene)) {
     state.window = window;
     Layout const layout = lay_out(scene, state, kViewport);
@@ -59,6 +62,7 @@ TEST(Layout, CountsTheEventsOfTheWindowOnEveryTrack) {
 TEST(Layout, PutsNoItemOutsideTheAreaOrItsRow) {
   Scene const scene = synthetic_scene({.devices = 2, .steps = 12});
   ViewState state = initial_view(scene);
+
   for (TimeWindow const& window : some_windows(scene)) {
     state.window = window;
     Layout const layout = lay_out(scene, state, kViewport);
@@ -138,9 +142,11 @@ TEST(Layout, FoldsThinEventsIntoMarksWithTheirShareOfTime) {
       builder.events(track).add(model::EventKind::kKernel, i * 100, 25, name, 0,
                                 model::KernelDetail{});
   });
+
   ViewState state = initial_view(scene);
   state.window = {0, 1'000'000};
   Layout const layout = lay_out(scene, state, {100, 500, 1});
+
   uint64_t count = 0;
   for (Item const& item : layout.items) {
     if (item.kind != ItemKind::kDensity) continue;
@@ -166,6 +172,7 @@ TEST(Layout, PutsStepLinesWhereStepsBegin) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 5});
   Layout const layout = lay_out(scene, initial_view(scene), kViewport);
   ASSERT_EQ(layout.steps.size(), 5U);
+
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(layout.steps[i].step, scene.analysis.steps[i].step);
     EXPECT_FLOAT_EQ(
@@ -191,11 +198,13 @@ TEST(Layout, DrawsAnArrowFromTheLaunchToItsDeviceOp) {
   auto const& columns = scene.trace(0).columns();
   uint32_t row = 0;
   while (columns.kind[row] != model::EventKind::kLaunch || !columns.link[row].valid()) ++row;
+
   ViewState state = initial_view(scene);
   state.selection = Selection{Selection::What::kEvent, 0, row};
   Layout const from_launch = lay_out(scene, state, kViewport);
   state.selection->index = columns.link[row].value;
   Layout const from_op = lay_out(scene, state, kViewport);
+
   ASSERT_EQ(from_launch.arrows.size(), 1U);
   ASSERT_EQ(from_op.arrows.size(), 1U);
   EXPECT_LE(from_launch.arrows[0].x0, from_launch.arrows[0].x1);
@@ -229,6 +238,7 @@ TEST(HitTest, FindsTheItemUnderThePoint) {
   ViewState state = initial_view(scene);
   frame(state, scene, {0, scene.length / 4});
   Layout const layout = lay_out(scene, state, kViewport);
+
   for (Row const& row : layout.rows)
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
       Item const& item = layout.items[i];
@@ -251,6 +261,7 @@ TEST(Scene, KeepsTheTimesOfRanksWithOtherClocks) {
                                          .steps = 4,
                                          .process_per_device = true,
                                          .rank_clock_offset_ns = 5'000'000'000});
+
   EXPECT_EQ(aligned.length, shifted.length);
   for (uint32_t rank = 0; rank < 3; ++rank) {
     Selection const first{Selection::What::kEvent, rank, 0};
@@ -271,6 +282,7 @@ TEST(Layout, ShowsTheDevicesOfAClosedRank) {
   state.closed.insert(0);
   Layout const layout = lay_out(scene, state, kViewport);
   ASSERT_EQ(layout.rows.size(), 1U);
+
   std::set<uint32_t> devices;
   for (Item const& item : layout.items) {
     EXPECT_EQ(item.kind, ItemKind::kSegment);
@@ -288,6 +300,7 @@ TEST(Layout, FadesWhatASearchDoesNotLookFor) {
   Scene const scene = synthetic_scene({.devices = 2, .steps = 4});
   ViewState state = initial_view(scene);
   for (Item const& item : lay_out(scene, state, kViewport).items) EXPECT_FALSE(item.faded);
+
   state.search.text = "reduce";
   size_t shown = 0;
   for (Item const& item : lay_out(scene, state, kViewport).items) {
@@ -296,6 +309,7 @@ TEST(Layout, FadesWhatASearchDoesNotLookFor) {
     EXPECT_EQ(item.faded, !wanted);
     shown += wanted ? 1U : 0U;
   }
+
   EXPECT_GT(shown, 0U);
 }
 
@@ -304,6 +318,7 @@ TEST(Layout, MarksHitsThatAreTooThinToBeSeen) {
   ViewState state = initial_view(scene);
   state.search.text = "reduce";
   run_search(state, scene);
+
   Layout const layout = lay_out(scene, state, {300, 5000, 1});
   ASSERT_FALSE(layout.marks.empty());
   for (Item const& mark : layout.marks) {
@@ -312,6 +327,7 @@ TEST(Layout, MarksHitsThatAreTooThinToBeSeen) {
     EXPECT_LE(mark.x1, 301);
     EXPECT_EQ(scene.node_of({Selection::What::kEvent, 0, mark.index}), mark.node);
   }
+
   state.search.pending = true;
   EXPECT_TRUE(lay_out(scene, state, {300, 5000, 1}).marks.empty());
 }
@@ -321,6 +337,7 @@ TEST(Layout, DrawsLinesOfRoundStepNumbersWhereAllWouldBeTooDense) {
   ViewState state = initial_view(scene);
   Layout const layout = lay_out(scene, state, {600, 5000, 1});
   ASSERT_GT(layout.steps.size(), 10U);
+
   int64_t const stride = layout.steps[1].step - layout.steps[0].step;
   EXPECT_GT(stride, 1);
   for (size_t i = 0; i < layout.steps.size(); ++i) {

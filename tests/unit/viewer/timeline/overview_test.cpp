@@ -14,6 +14,7 @@ namespace {
 TEST(OverviewStrips, CoverEveryDeviceFromItsFirstToItsLastPiece) {
   Scene const scene = synthetic_scene(
       {.devices = 3, .steps = 8, .process_per_device = true, .input_delay_ns = 5'000'000});
+
   for (uint32_t const columns : {1U, 7U, 300U, 5000U}) {
     OverviewStrips const strips = overview_strips(scene, columns);
     ASSERT_EQ(strips.devices.size(), 3U);
@@ -52,12 +53,14 @@ TEST(OverviewStrips, WithoutADeviceShowWhatTheBusyThreadsDo) {
   Scene const scene = analyzed(support::loop_with_waits());
   OverviewStrips const strips = overview_strips(scene, 1100);
   ASSERT_EQ(strips.devices.size(), 1U);
+
   auto const columns_of = [&](Paint paint) {
     float columns = 0;
     for (auto const& piece : strips.devices[0])
       columns += piece.paint == paint ? piece.last - piece.first : 0;
     return columns;
   };
+
   EXPECT_NEAR(columns_of(Paint::kStep), 1000, 30);
   EXPECT_NEAR(columns_of(Paint::kInput), 300, 30);
   EXPECT_NEAR(columns_of(Paint::kPhase), 500, 30);
@@ -78,19 +81,22 @@ TEST(Segments, FindTheLongestOfAny) {
     all.push_back({at, at + length, Paint::kCompute, {}});
     at += length;
   }
+
   Segments const segments(all);
   auto const length = [&](uint32_t i) { return all[i].end - all[i].begin; };
   for (int round = 0; round < 3000; ++round) {
     auto const first = static_cast<uint32_t>(random() % 700);
     auto const last = first + 1 + static_cast<uint32_t>(random() % (700 - first));
+
     int64_t longest = 0, inside = 0;
     for (uint32_t i = first; i < last; ++i) longest = std::max(longest, length(i));
     for (uint32_t i = first + Segments::kBlock; i + Segments::kBlock < last; ++i)
       inside = std::max(inside, length(i));
+
     uint32_t const found = segments.longest(first, last);
     ASSERT_GE(found, first);
     ASSERT_LT(found, last);
-    // Of very many the outermost may be left out.
+    // In a long range the search may leave out the outermost segments.
     EXPECT_GE(length(found), last - first < 8 * Segments::kBlock ? longest : inside);
   }
 }

@@ -1,4 +1,4 @@
-// Names and notes beside the rows: what has no room there is read under the mouse.
+// Names and notes to the left of the rows: a tooltip shows those that have no room there.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -34,7 +34,7 @@ class TrackDrag : public testing::Test {
     return result;
   }
   [[nodiscard]] uint32_t node(std::string const& path) const { return *node_of_path(scene, path); }
-  /// Of a node's row among the others.
+  /// The row of a node in the layout.
   [[nodiscard]] Row row(uint32_t of, bool pinned = false) const {
     for (Row const& each : layout().rows)
       if (each.node == of && each.pinned == pinned) return each;
@@ -48,19 +48,19 @@ class TrackDrag : public testing::Test {
     apply({.x = -100, .y = y, .hovered = true, .pressed = true});
     apply({.x = -90, .y = to_y, .hovered = true, .dragging = true, .dx = 10, .dy = to_y - y});
   }
-  void dispose_async(float y) {
+  void release(float y) {
     apply({.x = -90, .y = y, .hovered = true, .released = true, .dragging = true});
   }
   void drag(uint32_t of, float to_y, bool pinned = false) {
     grab(of, to_y, pinned);
-    dispose_async(to_y);
+    release(to_y);
   }
 
   Scene const& scene = ranks_to_drag();
   ViewState state = initial_view(scene);
 };
 
-TEST_F(TrackDrag, ARankGoesAboveTheOneInWhoseUpperHalfItIsLetGo) {
+TEST_F(TrackDrag, ARankGoesAboveTheOneInWhoseUpperHalfItIsReleased) {
   drag(node("Rank 3"), row(node("Rank 1")).y0 + 2);
   EXPECT_THAT(ranks(), testing::ElementsAre("Rank 0", "Rank 3", "Rank 1", "Rank 2"));
 }
@@ -86,6 +86,7 @@ TEST_F(TrackDrag, StaysWithinItsGroup) {
   ASSERT_EQ(scene.nodes[device].kind, NodeKind::kDevice);
   uint32_t const stream = device + 1;
   ASSERT_GT(scene.nodes[device].subtree_end, stream + 1) << "one stream has no neighbour";
+
   auto const moved = [&](float y) {
     drag(stream, y);
     auto const shown = shown_tracks(scene, state);
@@ -94,6 +95,7 @@ TEST_F(TrackDrag, StaysWithinItsGroup) {
       if (parent_of(scene, track.node) == device) members.push_back(track.node);
     return members;
   };
+
   // Far below the group: the last of it.
   EXPECT_EQ(moved(layout().content_height - 1).back(), stream);
   EXPECT_EQ(moved(0).front(), stream);
@@ -103,7 +105,7 @@ TEST_F(TrackDrag, StaysWithinItsGroup) {
 TEST_F(TrackDrag, WhereItStandsNothingChanges) {
   grab(node("Rank 1"), row(node("Rank 1")).y1 + 4);
   EXPECT_FALSE(drop_place(scene, state.drag, layout()));
-  dispose_async(row(node("Rank 1")).y1 + 4);
+  release(row(node("Rank 1")).y1 + 4);
   EXPECT_TRUE(state.tracks.order.empty());
   EXPECT_FALSE(state.closed.contains(node("Rank 1"))) << "a drag is no click";
 }
@@ -154,6 +156,7 @@ TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   ViewState state = initial_view(scene);
   close_all_ranks(state, scene);
   ui.frames(scene, state, 3);
+
   // The first rank's name is the first row below the ruler; the others follow in rows of the same
   // height.
   float const first = 190;
@@ -165,11 +168,13 @@ TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
     ui.move(60, first + 2 * kRankHeight + 8);
     ui.frames(scene, state, 2);
   };
+
   size_t const before = static_cast<size_t>(ImGui::GetDrawData()->TotalVtxCount);
   begin();
   EXPECT_EQ(state.drag.mode, Drag::Mode::kTrack);
   EXPECT_TRUE(state.drag.is_moving);
   EXPECT_GT(static_cast<size_t>(ImGui::GetDrawData()->TotalVtxCount), before);
+
   ui.press(scene, state, Key::kEscape);
   EXPECT_EQ(state.drag.mode, Drag::Mode::kNone);
   ui.move(60, first + 3 * kRankHeight);
@@ -177,10 +182,12 @@ TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   ui.button(false);
   ui.frames(scene, state, 2);
   EXPECT_TRUE(state.tracks.order.empty());
+
   // Past the double-click time.
   ImGui::GetIO().DeltaTime = 1;
   ui.frames(scene, state);
   ImGui::GetIO().DeltaTime = 1.0F / 60;
+
   begin();
   ui.button(false);
   ui.frames(scene, state, 2);

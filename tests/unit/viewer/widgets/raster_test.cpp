@@ -26,6 +26,7 @@ TEST(Rasterise, FillsARectangleToThePixel) {
   auto const picture = picture_of([](ImDrawList& list) {
     list.AddRectFilled(ImVec2(10, 10), ImVec2(20, 15), IM_COL32(255, 0, 0, 255));
   });
+
   int filled = 0;
   for (int y = 0; y < 48; ++y)
     for (int x = 0; x < 64; ++x) {
@@ -34,6 +35,7 @@ TEST(Rasterise, FillsARectangleToThePixel) {
                 inside ? IM_COL32(255, 0, 0, 255) : IM_COL32(10, 20, 30, 255));
       filled += inside ? 1 : 0;
     }
+
   EXPECT_EQ(filled, 50);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/unit/viewer/comparison/scaling_scenes.h"
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
@@ -46,7 +46,7 @@ class PairTest : public testing::Test {
   }
   void frames(int count) { ui_.frames(base_, state_, count); }
   [[nodiscard]] ViewState const& candidate() const { return pair_.candidate_state(); }
-  /// That the aligned step begins at the same place in both.
+  /// The aligned step must begin at the same place in both.
   void expect_aligned() {
     ASSERT_TRUE(pair_.aligned());
     auto const& step = pair_.alignment().pairs[*pair_.aligned()];
@@ -83,6 +83,7 @@ TEST_F(PairTest, MovingEitherMovesTheOther) {
     EXPECT_LT(state_.window.span(), before.span());
     expect_aligned();
   }
+
   // The step that is aligned stays it while it is seen.
   go_to(state_, base_, {10e6, 60e6});
   frames(2);
@@ -111,11 +112,13 @@ TEST_F(PairTest, AStepIsShownInBoth) {
     frames(2);
     EXPECT_EQ(pair_.aligned(), side == RunSide::kBase ? 7U : 4U);
     expect_aligned();
+
     auto const& step = pair_.alignment().pairs[*pair_.aligned()];
     EXPECT_LT(state_.window.begin, static_cast<double>(step.base_begin));
     EXPECT_GT(state_.window.end, static_cast<double>(step.base_end));
     EXPECT_GT(candidate().window.end, static_cast<double>(step.candidate_end));
   }
+
   pair_.show_step(99999);
   frames(2);
 }
@@ -133,6 +136,7 @@ TEST_F(PairTest, TracksThatAreClosedHiddenOrFilteredAreSoInBoth) {
   frames(2);
   EXPECT_TRUE(candidate().closed.contains(*node_of_path(pair_.candidate(), "Rank 1")));
   EXPECT_TRUE(candidate().tracks.hidden.contains("Rank 0"));
+
   ui_.type(base_, state_, "t");
   frames(3);
   ui_.type(base_, state_, "rank 1");
@@ -140,6 +144,7 @@ TEST_F(PairTest, TracksThatAreClosedHiddenOrFilteredAreSoInBoth) {
   frames(2);
   EXPECT_EQ(state_.tracks.filter, "rank 1");
   EXPECT_EQ(candidate().tracks.filter, "rank 1");
+
   // And the other way round: what is in front is the new run.
   pair_.bring_to_front(RunSide::kNew);
   frames(2);
@@ -154,6 +159,7 @@ TEST_F(PairTest, TheScalingPanelShowsTheBasesSeriesWhicheverRunIsInFront) {
   base_.series = scaling_series();
   state_.panels.tab = Tab::kScaling;
   frames(4);
+
   // What is below the tabs, left of the findings.
   auto const panel = [&] {
     constexpr size_t kTop = 820, kRight = 1200;
@@ -166,6 +172,7 @@ TEST_F(PairTest, TheScalingPanelShowsTheBasesSeriesWhicheverRunIsInFront) {
                     picture.pixels.begin() + static_cast<ptrdiff_t>(at + part));
     return pixels;
   };
+
   auto const of_base = panel();
   pair_.bring_to_front(RunSide::kNew);
   frames(4);
@@ -177,16 +184,19 @@ TEST(PairOfRuns, MovingATrackOfTheNewRunLeavesThoseThatOnlyTheBaseHas) {
   Scene const base = synthetic_scene({.devices = 4, .steps = 4, .process_per_device = true});
   ViewState state = initial_view(base);
   state.tracks.order[""] = {"Rank 3", "Rank 0", "Rank 1", "Rank 2"};
+
   NullUi ui;
   RunPair pair(scene_on_heap({.devices = 2, .steps = 4, .process_per_device = true}), "", "");
   ui.pair = &pair;
   ui.frames(base, state, 3);
   pair.bring_to_front(RunSide::kNew);
   ui.frames(base, state, 2);
+
   Scene const& candidate = pair.candidate();
   move_track_to(pair.front().state, candidate, *node_of_path(candidate, "Rank 1"),
                 *node_of_path(candidate, "Rank 0"), false);
   ui.frames(base, state, 2);
+
   EXPECT_THAT(state.tracks.order.at(""),
               testing::ElementsAre("Rank 3", "Rank 1", "Rank 2", "Rank 0"));
 }
@@ -197,14 +207,17 @@ TEST_F(PairTest, AClickOnARunBringsItIntoThePanels) {
   EXPECT_EQ(pair_.front_side(), RunSide::kNew);
   ui_.click(base_, state_, 900, 250);
   EXPECT_EQ(pair_.front_side(), RunSide::kBase);
+
   ui_.type(base_, state_, "x");
   frames(2);
   EXPECT_EQ(pair_.front_side(), RunSide::kNew);
+
   // The panels are the same, whichever run is in them.
   ui_.type(base_, state_, "2");
   frames(2);
   EXPECT_EQ(state_.panels.tab, Tab::kKernels);
   EXPECT_EQ(candidate().panels.tab, Tab::kKernels);
+
   ui_.type(base_, state_, "c");
   frames(2);
   EXPECT_EQ(state_.panels.tab, Tab::kComparison);
@@ -217,10 +230,12 @@ TEST_F(PairTest, AClickInATableLetsTheOpsStandOutInBoth) {
     SCOPED_TRACE(static_cast<int>(table));
     state_.search = {};
     frames(3);
+
     for (float y = 830; y < 990 && state_.search.text.empty(); y += 9)
       ui_.click(base_, state_, 620, y);
     EXPECT_FALSE(state_.search.text.empty());
     EXPECT_EQ(candidate().search.text, state_.search.text);
+
     frames(3);
     EXPECT_FALSE(state_.search.pending);
     EXPECT_FALSE(candidate().search.pending);
@@ -232,10 +247,12 @@ TEST_F(PairTest, NumbersAreThoseOfTheComparison) {
   RunDifference const* const difference = pair_.difference();
   ASSERT_NE(difference, nullptr);
   ASSERT_TRUE(difference->comparison);
+
   auto const expected = analyzer::compare_runs(
       {analyzer::sample_run(base_.run, base_.analysis)},
       {analyzer::sample_run(pair_.candidate().run, pair_.candidate().analysis)});
   auto const& found = *difference->comparison;
+
   EXPECT_EQ(found.verdict, analyzer::Verdict::kMore);
   EXPECT_EQ(found.verdict, expected.verdict);
   EXPECT_EQ(found.parts_ns, expected.parts_ns);
@@ -266,6 +283,7 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
       EXPECT_EQ(candidate().theme, state_.theme);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
+
   state_.panels.tab = Tab::kComparison;
   for (ChangeTable const table :
        {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
@@ -281,6 +299,7 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
 
 TEST_F(PairTest, TheBandBetweenGivesOneOfThemMoreRoom) {
   float const before = pair_.share;
+
   // The band is where a drag moves it: it is looked for from above.
   for (float y = 300; y < 600 && pair_.share == before; y += 8) {
     ui_.move(1000, y);
@@ -292,6 +311,7 @@ TEST_F(PairTest, TheBandBetweenGivesOneOfThemMoreRoom) {
     ui_.button(false);
     frames(2);
   }
+
   EXPECT_GT(pair_.share, before);
   expect_aligned();
 }
@@ -304,7 +324,7 @@ TEST_F(PairTest, FitsIntoAWindowThatIsFarTooSmall) {
   }
 }
 
-/// A base beside anything else.
+/// Shows a base next to any other run.
 void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate,
                   std::optional<analyzer::Refusal> refusal) {
   ViewState state = initial_view(base);
@@ -313,11 +333,13 @@ void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate,
   RunPair pair(std::move(candidate), "", "");
   ui.pair = &pair;
   ui.frames(base, state, 3);
+
   RunDifference const* const difference = pair.difference();
   ASSERT_NE(difference, nullptr);
   ASSERT_TRUE(difference->comparison);
   EXPECT_EQ(difference->comparison->refusal, refusal);
   EXPECT_EQ(pair.marks() == nullptr, refusal.has_value());
+
   for (Tab const tab : {Tab::kComparison, Tab::kStatistics}) {
     state.panels.tab = tab;
     for (float y = 50; y < 800; y += 67)
@@ -326,6 +348,7 @@ void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate,
         ui.frames(base, state, 1);
       }
   }
+
   pair.show_step(0);
   pair.highlight("kind:kernel");
   ui.frames(base, state, 3);
@@ -342,6 +365,7 @@ TEST(PairOfRuns, ThatCannotBeComparedStandBesideEachOtherAllTheSame) {
                           model::KernelDetail{});
                })),
                analyzer::Refusal::kNoSteps);
+
   Scene const nothing = analyzed(model::Run{});
   expect_shown(nothing, scene_on_heap(kBaseRun), analyzer::Refusal::kNoSteps);
   expect_shown(nothing, std::make_unique<Scene>(analyzed(model::Run{})),
@@ -367,42 +391,47 @@ TEST(PairOfRuns, OfTheSameRecordingIsTheSame) {
   EXPECT_FALSE(gone.is_same_run());
 }
 
-class FarPairTest : public FarTest {};
+class OutOfCorePairTest : public OutOfCoreTest {};
 
-TEST_F(FarPairTest, ARunFromAfarIsComparedOnceBothAreAnalyzed) {
+TEST_F(OutOfCorePairTest, AnOutOfCoreRunIsComparedOnceBothAreAnalyzed) {
   write(support::make_synthetic_run(kSlowRun));
   Scene const base = synthetic_scene(kBaseRun);
   ViewState state = initial_view(base);
   state.panels.tab = Tab::kComparison;
   NullUi ui;
-  RunPair pair(far(), "", "");
+  RunPair pair(open_out_of_core(), "", "");
   ui.pair = &pair;
+
   ui.frames(base, state, 1);
   EXPECT_EQ(pair.difference(), nullptr);
   EXPECT_THAT(pair.waits_for(), testing::StartsWith("New: analyzing"));
   EXPECT_EQ(pair.alignment().by, StepAlignment::By::kNothing);
+
   ui.frames(base, state, 4);
   ASSERT_NE(pair.difference(), nullptr);
   EXPECT_EQ(pair.difference()->comparison->verdict, analyzer::Verdict::kMore);
   EXPECT_EQ(pair.alignment().pairs.size(), 14U);
   EXPECT_TRUE(pair.aligned());
+
   pair.show_step(5);
   ui.frames(base, state, 6);
   EXPECT_FALSE(pair.is_busy());
 }
 
-TEST_F(FarPairTest, TheBaseMayBeFarToo) {
+TEST_F(OutOfCorePairTest, TheBaseMayBeOutOfCoreToo) {
   write(support::make_synthetic_run(kBaseRun));
-  auto const base = far();
+  auto const base = open_out_of_core();
   ViewState state = initial_view(*base);
   state.panels.tab = Tab::kComparison;
   NullUi ui;
   RunPair pair(scene_on_heap(kSlowRun), "", "");
   ui.pair = &pair;
+
   base->analysis_words = "analyzing %s";
   ui.frames(*base, state, 3);
   EXPECT_EQ(pair.difference(), nullptr);
   EXPECT_EQ(pair.waits_for(), "Base: analyzing %s");
+
   analyze(*base);
   ui.frames(*base, state, 3);
   ASSERT_NE(pair.difference(), nullptr);

@@ -1,5 +1,5 @@
-// When a run that is being written is read again, and what is said of its files. Time is made,
-// files are real.
+// When the viewer reads a run again that is being written, and what it reports about its files. The
+// clock is made, the files are real.
 #include "viewer/loading/following.h"
 
 #include <gtest/gtest.h>
@@ -63,23 +63,27 @@ TEST_F(FollowedFiles, TellWhatHappenedToWhichOfThem) {
   RunFiles files({path("rank-0.stepscope")});
   fs::resize_file(path("rank-0.stepscope"), 4);
   EXPECT_EQ(files.look().lost, "rank-0.stepscope became shorter");
-  EXPECT_FALSE(files.look().is_any()) << "it is told once";
+  EXPECT_FALSE(files.look().is_any()) << "it is reported once";
+
   write("other", "0123456789");
   fs::rename(path("other"), path("rank-0.stepscope"));
   EXPECT_EQ(files.look().lost, "rank-0.stepscope was replaced by another file");
+
   fs::remove(path("rank-0.stepscope"));
   EXPECT_EQ(files.look().lost, "rank-0.stepscope was removed");
   EXPECT_FALSE(files.look().is_any());
 }
 
-TEST_F(FollowedFiles, WrittenAnewInTheirLengthAreToldWhenTheyDoNotGrow) {
+TEST_F(FollowedFiles, WrittenAnewInTheirLengthAreReportedWhenTheyDoNotGrow) {
   RunFiles files({path("rank-0.stepscope")});
   age("rank-0.stepscope", 5s);
   // A recorder's file may be seen between its time and its size.
   EXPECT_FALSE(files.look().is_any());
   EXPECT_EQ(files.look().lost, "rank-0.stepscope was written anew");
+
   age("rank-0.stepscope", 5s);
   EXPECT_FALSE(files.look().is_any());
+
   append("rank-0.stepscope");
   FileChange const change = files.look();
   EXPECT_TRUE(change.grew);
@@ -88,15 +92,18 @@ TEST_F(FollowedFiles, WrittenAnewInTheirLengthAreToldWhenTheyDoNotGrow) {
 
 TEST_F(FollowedFiles, ThatComeInTheFolderAreMoreOfTheRun) {
   RunFiles files = folder_files();
-  // Of a folder's time only what is later than the look is seen: made so.
+  // RunFiles sees a change of the folder only by a later time of it: set one.
   auto const touch = [&] { fs::last_write_time(folder_, fs::last_write_time(folder_) + 5s); };
+
   write(".stepscope-view.json", R"json({"kind": "stepscope view"})json");
   write("notes.txt", "no trace");
   touch();
   EXPECT_FALSE(files.look().is_any());
+
   write("rank-1.stepscope", "0123456789");
   touch();
   EXPECT_TRUE(files.look().grew);
+
   append("rank-1.stepscope");
   EXPECT_TRUE(files.look().grew);
 }
@@ -143,11 +150,14 @@ TEST_F(FollowedRun, IsReadAgainWhenItHasGrown) {
   EXPECT_EQ(following.recording(), Recording::kGoesOn);
   EXPECT_FALSE(look_after(1100ms));
   EXPECT_FALSE(following.wants_reading(now));
+
   append("rank-0.stepscope");
   EXPECT_TRUE(look_after(1100ms));
   EXPECT_TRUE(following.wants_reading(now));
+
   following.reading_begins(now);
   EXPECT_FALSE(following.wants_reading(now));
+
   now += 100ms;
   following.reading_ends(folder_files(), true, now);
   EXPECT_EQ(following.recording(), Recording::kFinished);
@@ -189,15 +199,17 @@ TEST_F(FollowedRun, WhatWasReadWhileNobodyCouldTakeItIsReadLater) {
   EXPECT_TRUE(following.wants_reading(now + 1h));
 }
 
-TEST_F(FollowedRun, IsOnlyWatchedWhereNobodyFollows) {
+TEST_F(FollowedRun, IsOnlyWatchedWhereFollowingIsOff) {
   begin();
   following.set_follows(false);
   append("rank-0.stepscope");
   look_after(1100ms);
   EXPECT_TRUE(following.has_more());
   EXPECT_FALSE(following.wants_reading(now));
+
   following.set_follows(true);
   EXPECT_TRUE(following.wants_reading(now));
+
   following.set_follows(false);
   following.end();
   EXPECT_FALSE(following.follows()) << "what a person chose holds for the next run";
@@ -234,13 +246,16 @@ TEST_F(FollowedRun, ThatIsAnotherOneByNowIsReadOnlyOnRequest) {
   EXPECT_TRUE(look_after(2s));
   EXPECT_TRUE(following.is_lost());
   EXPECT_NE(following.notice().find("rank-0.stepscope became shorter"), std::string::npos);
+
   append("rank-0.stepscope");
   look_after(2s);
   EXPECT_FALSE(following.wants_reading(now));
+
   following.reading_begins(now);
   EXPECT_TRUE(following.notice().empty());
   following.reading_ends(folder_files(), false, now);
   EXPECT_FALSE(following.is_lost());
+
   append("rank-0.stepscope");
   look_after(5s);
   EXPECT_TRUE(following.wants_reading(now));

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "trace/base/files/truncated_mmap.h"
@@ -33,14 +33,17 @@ class Recorder {
     auto writer = file::TraceWriter::create(path);
     EXPECT_TRUE(writer);
     writer_.emplace(std::move(*writer));
+
     std::vector<std::string_view> const texts = {"forward", "backward"};
     EXPECT_TRUE(writer_->write_strings(1, texts));
+
     model::TraceInfo info;
     info.rank = 0;
     info.world_size = 1;
     info.process_id = 7;
     model::Device const device{.id = 0, .name = "device"};
     EXPECT_TRUE(writer_->write_description(info, std::span(&device, 1), {}));
+
     std::vector<model::Track> const tracks = {
         {.kind = model::TrackKind::kThread, .name = "main", .id = 1},
         {.kind = model::TrackKind::kStream, .name = "stream", .id = 7, .device = 0}};
@@ -116,6 +119,7 @@ TEST_F(SessionFollowing, ShowsWhatIsWrittenAndSaysWhenItHasEnded) {
   settle(session);
   EXPECT_EQ(session.scene()->events, 200U);
   EXPECT_EQ(session.following().recording(), Recording::kGoesOn);
+
   TimeWindow const before = session.state().window;
   recorder_->record();
   look(session);
@@ -124,6 +128,7 @@ TEST_F(SessionFollowing, ShowsWhatIsWrittenAndSaysWhenItHasEnded) {
   EXPECT_GT(session.state().window.end, before.end * 1.9);
   EXPECT_EQ(session.following().recording(), Recording::kGoesOn);
   EXPECT_TRUE(session.error().empty());
+
   recorder_->end();
   look(session);
   EXPECT_EQ(session.following().recording(), Recording::kFinished);
@@ -135,9 +140,11 @@ TEST_F(SessionFollowing, WithoutChangeNothingIsReadAgainAndNothingIsDrawn) {
   settle(session);
   Scene const* const shown = session.scene();
   EXPECT_TRUE(session.is_watching());
-  // What is computed beside the first frames ends.
+
+  // The background work of the first frames ends.
   for (int i = 0; i < 10'000 && session.is_busy(); ++i) draw(session);
   EXPECT_FALSE(session.is_busy());
+
   for (int i = 0; i < 5; ++i) {
     now_ += std::chrono::seconds(1);
     EXPECT_FALSE(session.look_at_files());
@@ -148,6 +155,7 @@ TEST_F(SessionFollowing, WithoutChangeNothingIsReadAgainAndNothingIsDrawn) {
 TEST_F(SessionFollowing, KeepsSelectionNotesAndWhatWasMarked) {
   Session session(arguments(), "");
   settle(session);
+
   // A person's note at the mouse, and a search that stands.
   ui_.move(kGutter + 300, 300);
   draw(session, 2);
@@ -163,6 +171,7 @@ TEST_F(SessionFollowing, KeepsSelectionNotesAndWhatWasMarked) {
   draw(session, 2);
   ASSERT_EQ(session.state().notes.size(), 1U);
   Note const note = session.state().notes.front();
+
   recorder_->record();
   look(session);
   ASSERT_EQ(session.scene()->events, 400U);
@@ -173,6 +182,7 @@ TEST_F(SessionFollowing, KeepsSelectionNotesAndWhatWasMarked) {
 TEST_F(SessionFollowing, FollowsNothingWhereItIsSwitchedOff) {
   Session session(arguments(), "");
   settle(session);
+
   // File is the first menu; its lines are as high as the letters and the room between them.
   auto const line = std::find_if(
       all_actions().begin(), all_actions().end(),
@@ -185,6 +195,7 @@ TEST_F(SessionFollowing, FollowsNothingWhereItIsSwitchedOff) {
       draw(session, 2);
     }
   ASSERT_FALSE(session.following().follows());
+
   recorder_->record();
   look(session);
   EXPECT_TRUE(session.following().has_more());
@@ -194,12 +205,14 @@ TEST_F(SessionFollowing, FollowsNothingWhereItIsSwitchedOff) {
 TEST_F(SessionFollowing, KeepsWhatWasReadOfAFileThatIsCut) {
   Session session(arguments(), "");
   settle(session);
+
   fs::resize_file(path(), 40);
   look(session);
   EXPECT_EQ(session.scene()->events, 200U);
   EXPECT_NE(session.following().notice().find("rank-0.stepscope became shorter"),
             std::string::npos);
   draw(session, 3);
+
   // Nothing is there any more that could be read.
   fs::remove(path());
   look(session);
@@ -210,15 +223,18 @@ TEST_F(SessionFollowing, KeepsWhatWasReadOfAFileThatIsCut) {
 TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
   Session session(arguments(), "");
   settle(session);
+
   // Beside it first, so that it is another file for sure.
   std::string const beside = (folder_ / "next").string();
   Recorder again(beside);
   for (int i = 0; i < 3; ++i) again.record();
   again.end();
   fs::rename(beside, path());
+
   look(session);
   EXPECT_EQ(session.scene()->events, 200U);
   ASSERT_FALSE(session.following().notice().empty());
+
   // The notice below the line at the top has what reads it again.
   for (float y = 50; y < 140 && session.rereading() == nullptr && session.scene()->events == 200;
        y += 4)
@@ -227,6 +243,7 @@ TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
       ui_.button(down);
       draw(session);
     }
+
   look(session);
   EXPECT_EQ(session.scene()->events, 600U);
   EXPECT_TRUE(session.following().notice().empty());
@@ -235,27 +252,31 @@ TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
 TEST_F(SessionFollowing, ARunThatCannotBeReadAgainStays) {
   Session session(arguments(), "");
   settle(session);
+
   recorder_->record();
   now_ += std::chrono::seconds(20);
   session.look_at_files();
+
   // Between the look and the reading.
   fs::remove(path());
   draw(session);
   if (session.rereading() != nullptr) session.rereading()->finish();
   draw(session, 2);
+
   EXPECT_EQ(session.scene()->events, 200U);
   EXPECT_FALSE(session.following().notice().empty());
   EXPECT_TRUE(session.error().empty());
 }
 
-class CutOutOfCoreRun : public FarTest {};
+class CutOutOfCoreRun : public OutOfCoreTest {};
 
 TEST_F(CutOutOfCoreRun, KeepsItsMarksAndNeverCrashes) {
   base::survive_cut_files();
   write(support::make_synthetic_run({.devices = 2, .steps = 24, .process_per_device = true}));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   ViewState state = initial_view(*scene);
   for (int rank : {0, 1}) fs::resize_file(path(rank), 2000);
+
   auto const length = static_cast<double>(scene->length);
   for (TimeWindow const window : {TimeWindow{0, length}, TimeWindow{length * 0.4, length * 0.41}}) {
     state.window = window;
@@ -264,13 +285,16 @@ TEST_F(CutOutOfCoreRun, KeepsItsMarksAndNeverCrashes) {
     for (Row const& row : layout.rows) with_marks += row.last_item > row.first_item ? 1 : 0;
     EXPECT_GT(with_marks, 4U);
   }
+
   static_cast<void>(find_hits(*scene, "kind:kernel"));
   static_cast<void>(range_statistics(*scene, {0, length}));
+
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("became shorter"), std::string::npos);
+
   NullUi ui;
   ui.frames(*scene, state, 3);
 }
@@ -278,16 +302,19 @@ TEST_F(CutOutOfCoreRun, KeepsItsMarksAndNeverCrashes) {
 TEST_F(CutOutOfCoreRun, ReadsWhatIsLeft) {
   base::survive_cut_files();
   write(support::make_synthetic_run({.devices = 1, .steps = 24, .process_per_device = true}));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
+
   // Another file of the name: the one that is open stays whole.
   fs::remove(path(0));
   std::ofstream(path(0)) << "another";
+
   ViewState state = initial_view(*scene);
   auto const length = static_cast<double>(scene->length);
   state.window = {length * 0.4, length * 0.5};
   Layout const layout = settled(*scene, state, {700, 6000, 1});
   EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(),
                           [](Row const& row) { return row.tile != nullptr; }));
+
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   EXPECT_TRUE(analysis.take());

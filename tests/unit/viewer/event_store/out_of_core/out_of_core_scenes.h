@@ -1,4 +1,4 @@
-// Runs that are opened from afar, whatever their size, beside the same ones in memory.
+// Opens runs out of core, whatever their size, and the same runs in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,10 +19,11 @@
 
 namespace stepscope::viewer {
 
-class FarTest : public testing::Test {
+class OutOfCoreTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "stepscope-far-XXXXXX").string();
+    std::string name =
+        (std::filesystem::temp_directory_path() / "stepscope-out-of-core-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
   }
@@ -35,13 +36,13 @@ class FarTest : public testing::Test {
   [[nodiscard]] std::string path(int rank) const {
     return (folder_ / ("rank-" + std::to_string(rank) + ".stepscope")).string();
   }
-  [[nodiscard]] Scene near() const {
+  [[nodiscard]] Scene open_in_memory() const {
     auto run = import::open_run(folder_.string());
     EXPECT_TRUE(run);
     return analyzed(std::move(*run));
   }
-  /// Not analyzed.
-  [[nodiscard]] std::unique_ptr<Scene> far() const {
+  /// The analysis has not run yet.
+  [[nodiscard]] std::unique_ptr<Scene> open_out_of_core() const {
     OpenTask opening({folder_.string()}, 0);
     opening.finish();
     auto scene = opening.take();
@@ -57,7 +58,7 @@ class FarTest : public testing::Test {
     ASSERT_TRUE(made) << made.error().message;
     take_analysis(scene, std::move(*made));
   }
-  /// The layout once everything was read that it wants.
+  /// The layout after all tiles that it wants were read.
   static Layout settled(Scene const& scene, ViewState const& state, Viewport viewport) {
     for (int frame = 0; frame < 3; ++frame) {
       scene.far->tiles().begin_frame();

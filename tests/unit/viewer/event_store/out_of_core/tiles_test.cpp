@@ -43,8 +43,10 @@ TEST(TileStore, ReadsWhatIsWantedOnce) {
         return tile_for(request);
       },
       1000);
+
   for (int i = 0; i < 4; ++i) frame(store, {request_of(0), request_of(1)});
   EXPECT_EQ(reads, 2);
+
   EXPECT_NE(store.find(0, 0, 10, 20), nullptr);
   EXPECT_EQ(store.find(0, 0, 50, 101), nullptr);
   EXPECT_EQ(store.find(0, 1, 10, 20), nullptr);
@@ -83,6 +85,7 @@ TEST(TileStore, DoesNotReadAgainAndAgainWhatFindsNoRoom) {
         return tile_for(request);
       },
       250);
+
   for (int i = 0; i < 10; ++i) {
     frame(store, {request_of(0), request_of(1), request_of(2)});
     EXPECT_LE(store.bytes(), 250U);
@@ -102,7 +105,7 @@ TEST(TileStore, DoesNotReadAgainAndAgainWhatCannotBeRead) {
   EXPECT_EQ(reads, 1);
 }
 
-/// Reads a tile when it is told to, and keeps the ranks that it read.
+/// Reads a tile when the test lets it, and keeps the ranks that it read.
 struct HeldReader {
   std::counting_semaphore<> begun{0}, go{0};
   std::vector<uint32_t> read;
@@ -117,17 +120,19 @@ struct HeldReader {
   }
 };
 
-TEST(TileStore, DoesNotReadWhatNobodyWantsAnyMore) {
+TEST(TileStore, DoesNotReadWhatNoFrameWantsAnyMore) {
   HeldReader reader;
   {
     TileStore store(reader.reading(), 1000);
     store.want({request_of(0), request_of(1), request_of(2)});
     reader.begun.acquire();
+
     store.want({request_of(2)});
     EXPECT_TRUE(store.is_busy());
     reader.go.release(2);
     store.finish();
   }
+
   EXPECT_THAT(reader.read, testing::ElementsAre(0, 2));
 }
 
@@ -137,6 +142,7 @@ TEST(TileStore, OneThatIsGivenUpDoesNotWaitForWhatItReads) {
     TileStore store(reader.reading(), 1000);
     store.want({request_of(0), request_of(1)});
     reader.begun.acquire();
+
     store.retire();
     EXPECT_EQ(store.bytes(), 0U);
     reader.go.release(2);
@@ -152,6 +158,7 @@ TEST(TileStore, ReadsMoreWhenTheViewLeavesWhatIsThere) {
         return tile_for(request);
       },
       1000);
+
   TileRequest request = request_of(0);
   request.need_begin = 20;
   request.need_end = 80;
@@ -159,6 +166,7 @@ TEST(TileStore, ReadsMoreWhenTheViewLeavesWhatIsThere) {
   request.need_end = 100;
   frame(store, {request});
   EXPECT_EQ(reads, 1);
+
   request.end = request.need_end = 101;
   frame(store, {request});
   EXPECT_EQ(reads, 2);

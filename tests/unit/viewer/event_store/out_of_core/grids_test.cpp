@@ -1,4 +1,4 @@
-// What is drawn of a run from afar, against naive looks at every bin and every gap.
+// Compares the grids of an out-of-core run with naive looks at every bin and every gap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@ model::TrackSummary stream_summary(uint32_t seed, int64_t begin, int events) {
   model::TraceBuilder builder;
   auto const track = builder.add_track({.kind = model::TrackKind::kStream});
   auto const name = builder.intern("k");
+
   for (int64_t i = 0, time = begin; i < events; ++i) {
     int64_t const dur = 100 + static_cast<int64_t>(random() % 900);
     if (random() % 5 == 0) {
@@ -31,6 +32,7 @@ model::TrackSummary stream_summary(uint32_t seed, int64_t begin, int events) {
     }
     time += dur + static_cast<int64_t>(random() % ((i / 5000) % 2 == 0 ? 100 : 5000));
   }
+
   model::Trace const trace = std::move(builder).finish();
   return model::summarize(trace.events_of(model::TrackId{0}), trace.columns().depth);
 }
@@ -46,6 +48,7 @@ std::vector<DensityColumn> naive_columns(model::TrackSummary const& summary, dou
                  last = static_cast<double>(summary.bin_end(bin));
       double const inside = std::min(until, last) - std::max(from, first);
       if (inside <= 0) continue;
+
       for (size_t c = 0; c < model::kOpClassCount; ++c)
         columns[i].busy[c] += static_cast<float>(static_cast<double>(summary.busy[c][bin]) *
                                                  inside / (last - first) / pixel);
@@ -54,6 +57,7 @@ std::vector<DensityColumn> naive_columns(model::TrackSummary const& summary, dou
       columns[i].known = true;
     }
   }
+
   return columns;
 }
 
@@ -67,6 +71,7 @@ TEST(DensityGrid, PixelsOfWholeCellsAreAsFullAsTheirBins) {
   model::TrackSummary const* const one = &summary;
   DensityGrid const grid(std::span(&one, 1));
   auto const begin = static_cast<double>(summary.begin.front());
+
   for (double const cells : {2.0, 4.0, 16.0, 64.0}) {
     double const pixel = cell_width(summary) * cells * 1.0000001;
     auto const count =
@@ -74,6 +79,7 @@ TEST(DensityGrid, PixelsOfWholeCellsAreAsFullAsTheirBins) {
     std::vector<DensityColumn> found(count);
     grid.add_columns(std::span(&one, 1), begin, pixel, found);
     auto const expected = naive_columns(summary, begin, pixel, count);
+
     for (size_t i = 0; i < count; ++i) {
       SCOPED_TRACE(i);
       for (size_t c = 0; c < model::kOpClassCount; ++c)
@@ -91,16 +97,19 @@ TEST(DensityGrid, NothingIsLostOrDoubledAtAnyZoom) {
   model::TrackSummary const* const one = &summary;
   DensityGrid const grid(std::span(&one, 1));
   auto const length = static_cast<double>(summary.end - summary.begin.front());
+
   double busy = 0, starts = 0;
   for (size_t bin = 0; bin < summary.size(); ++bin) {
     for (auto const& of_class : summary.busy) busy += static_cast<double>(of_class[bin]);
     starts += summary.starts[bin];
   }
+
   for (size_t const count : {size_t{1}, size_t{7}, size_t{300}, size_t{1333}, size_t{40'000}}) {
     double const pixel = length / static_cast<double>(count) * 1.1;
     std::vector<DensityColumn> found(count);
     grid.add_columns(std::span(&one, 1), static_cast<double>(summary.begin.front()) - length * 0.05,
                      pixel, found);
+
     double found_busy = 0, found_starts = 0;
     for (DensityColumn const& column : found) {
       for (float const share : column.busy) found_busy += static_cast<double>(share) * pixel;
@@ -117,11 +126,13 @@ TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
                             second = stream_summary(4, first.end / 2, 20'000);
   std::vector<model::TrackSummary const*> const both = {&first, &second};
   DensityGrid const grid(both);
+
   double const begin = -1000, pixel = static_cast<double>(second.end) / 150;
   std::vector<DensityColumn> found(160);
   grid.add_columns(both, begin, pixel, found);
   auto const of_first = naive_columns(first, begin, pixel, 160),
              of_second = naive_columns(second, begin, pixel, 160);
+
   for (size_t i = 0; i < 160; ++i) {
     SCOPED_TRACE(i);
     EXPECT_EQ(found[i].known, of_first[i].known || of_second[i].known);
@@ -136,6 +147,7 @@ TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
       }
     }
   }
+
   // Finer than a cell: the bins themselves.
   std::vector<DensityColumn> fine(50);
   double const middle = static_cast<double>(first.end) * 0.7, narrow = 400;
@@ -162,6 +174,7 @@ analyzer::DeviceGaps random_gaps(uint32_t seed, int count, int64_t longest) {
   std::mt19937_64 random(seed);
   std::vector<analyzer::IdleGap> gaps;
   int64_t time = 12'345;
+
   for (int i = 0; i < count; ++i) {
     analyzer::IdleGap gap;
     auto const length = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(longest)) /
@@ -170,6 +183,7 @@ analyzer::DeviceGaps random_gaps(uint32_t seed, int count, int64_t longest) {
     gaps.push_back(gap);
     time += length + static_cast<int64_t>(random() % 20'000);
   }
+
   return analyzer::DeviceGaps({0, 0}, gaps);
 }
 
@@ -187,16 +201,19 @@ int64_t naive_longest(analyzer::DeviceGaps const& gaps, double begin, double end
 void expect_longest(analyzer::DeviceGaps const& gaps, double begin, double pixel, size_t count) {
   auto const found = GapGrid(gaps).longest(gaps, begin, pixel, count);
   ASSERT_EQ(found.size(), count);
+
   for (size_t i = 0; i < count; ++i) {
     SCOPED_TRACE(i);
     double const from = begin + pixel * static_cast<double>(i), until = from + pixel;
     int64_t const inside = naive_longest(gaps, from + 1, until - 1);
-    // Of a cell that a border cuts all gaps count.
+    // All gaps count in a cell that a border of the pixel cuts.
     int64_t const around = naive_longest(gaps, from - pixel, until + pixel);
+
     if (found[i].gap == GapGrid::kNone) {
       EXPECT_EQ(inside, 0);
       continue;
     }
+
     auto const when = gaps.when(found[i].gap);
     EXPECT_GE(when.length(), inside);
     EXPECT_LE(when.length(), around);
@@ -217,7 +234,7 @@ TEST(GapGrid, FindsTheLongestGapOfEveryPixel) {
 }
 
 TEST(GapGrid, TellsGapsOfSecondsApart) {
-  // Longer than 32 bits of ns: what lies beside the cells does not tell which is longer.
+  // Longer than 32 bits of ns: the lengths that the grid stores do not show which is longer.
   analyzer::DeviceGaps const gaps = random_gaps(6, 600, 90'000'000'000);
   auto const begin = static_cast<double>(gaps.when(0).begin),
              length = static_cast<double>(gaps.when(gaps.size() - 1).end) - begin;
@@ -239,6 +256,7 @@ TEST(Curve, ItsHighestPlaceIsThatOfALookAtAllValues) {
     curve.value.push_back(static_cast<double>(random() % 60));
   }
   finish_curve(curve);
+
   for (int i = 0; i < 2000; ++i) {
     auto const a = static_cast<uint32_t>(random() % 1000),
                b = static_cast<uint32_t>(random() % 1000);

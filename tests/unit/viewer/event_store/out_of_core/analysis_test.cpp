@@ -1,10 +1,10 @@
-// The analysis of a run that is shown from afar, and what is found in it: beside what cannot be
-// read, and of very many hits.
+// The analysis of an out-of-core run and the search in it: with files that cannot be read, and with
+// very many hits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/unreadable_trace.h"
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/file/format.h"
 #include "viewer/interaction/navigate.h"
@@ -15,14 +15,22 @@ namespace {
 
 constexpr Viewport kAnalysisArea{700, 6000, 1};
 
-class FarAnalysisTest : public FarTest {};
+/// Every seventh block has the second name alone; the last event has a third one.
+uint32_t name_of_event(uint64_t block, uint64_t event, uint64_t events) {
+  if (event + 1 == events) return 3;
+  return block % 7 == 0 || event % 5 == 0 ? 2 : 1;
+}
 
-TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
+class OutOfCoreAnalysisTest : public OutOfCoreTest {};
+
+TEST_F(OutOfCoreAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   write(support::make_synthetic_run({.devices = 3, .steps = 12, .process_per_device = true}));
   support::make_unreadable(path(1));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
+
   size_t const nodes = scene->nodes.size();
   analyze(*scene);
+
   EXPECT_TRUE(scene->is_analyzed);
   ASSERT_EQ(scene->analysis.devices.size(), 2U);
   EXPECT_EQ(scene->analysis.devices[0].ref.rank_index, 0);
@@ -30,16 +38,19 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   EXPECT_THAT(scene->analysis.integrity.notes,
               testing::Contains(testing::HasSubstr("rank-1.stepscope")));
   EXPECT_EQ(scene->nodes.size(), nodes);
+
   ViewState state = initial_view(*scene);
   Layout const layout = lay_out(*scene, state, kAnalysisArea);
   for (Row const& row : layout.rows) {
     if (scene->nodes[row.node].kind != NodeKind::kDevice) continue;
     EXPECT_LT(row.first_item, row.last_item) << scene->nodes[row.node].path;
   }
+
   for (Node const& node : scene->nodes) {
     if (node.kind != NodeKind::kDevice) continue;
     EXPECT_EQ(node.device.has_value(), node.rank != 1);
   }
+
   NullUi ui;
   for (Panel const& panel : all_panels()) {
     state.panels.tab = Tab{panel.id};
@@ -47,11 +58,11 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   }
 }
 
-TEST_F(FarAnalysisTest, NothingThatCanBeReadIsAnError) {
+TEST_F(OutOfCoreAnalysisTest, NothingThatCanBeReadIsAnError) {
   write(support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true}));
   support::make_unreadable(path(0));
   support::make_unreadable(path(1));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   auto const made = analysis.take();
@@ -59,10 +70,11 @@ TEST_F(FarAnalysisTest, NothingThatCanBeReadIsAnError) {
   EXPECT_THAT(made.error().message, testing::HasSubstr("rank-0.stepscope"));
 }
 
-TEST_F(FarAnalysisTest, IsTakenOverWhileEventsAreRead) {
+TEST_F(OutOfCoreAnalysisTest, IsTakenOverWhileEventsAreRead) {
   write(support::make_synthetic_run({.devices = 2, .steps = 24, .process_per_device = true}));
-  Scene const expected = near();
-  auto const scene = far();
+  Scene const expected = open_in_memory();
+  auto const scene = open_out_of_core();
+
   ViewState state = initial_view(*scene);
   auto const length = static_cast<double>(scene->length);
   for (int i = 0; i < 4; ++i) {
@@ -70,13 +82,16 @@ TEST_F(FarAnalysisTest, IsTakenOverWhileEventsAreRead) {
     scene->far->tiles().begin_frame();
     scene->far->tiles().want(wanted_tiles(*scene, state, lay_out(*scene, state, kAnalysisArea)));
   }
+
   analyze(*scene);
   EXPECT_EQ(scene->far->tiles().bytes(), 0U) << "what was read knows no gaps";
+
   Layout const layout = settled(*scene, state, kAnalysisArea);
   bool any_gap = false;
   for (Item const& item : layout.items)
     any_gap = any_gap || (item.kind == ItemKind::kSegment && item.idle && item.index != UINT32_MAX);
   EXPECT_TRUE(any_gap);
+
   // The rows of memory have the curves of the run in memory.
   for (size_t i = 0; i < expected.nodes.size(); ++i) {
     if (expected.nodes[i].kind != NodeKind::kMemory) continue;
@@ -85,7 +100,7 @@ TEST_F(FarAnalysisTest, IsTakenOverWhileEventsAreRead) {
   }
 }
 
-TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
+TEST_F(OutOfCoreAnalysisTest, CountsAllHitsAndKeepsSome) {
   // So many blocks that the last ones are only counted.
   constexpr uint64_t kBlocks = 260, kRows = 1000;
   auto writer = file::TraceWriter::create(path(0));
@@ -97,12 +112,12 @@ TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
   ASSERT_TRUE(writer->write_description(info, {}, {}));
   model::Track const track{model::TrackKind::kStream, "stream", 7, 0};
   ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, std::span(&track, 1)));
+
   uint64_t wanted = 0, rare = 0;
   for (uint64_t b = 0, i = 0; b < kBlocks; ++b) {
     model::EventBatch batch;
     for (uint64_t row = 0; row < kRows; ++row, ++i) {
-      // Every seventh block has another name alone; one event of the last block a third one.
-      uint32_t const name = i + 1 == kBlocks * kRows ? 3 : b % 7 == 0 || i % 5 == 0 ? 2 : 1;
+      uint32_t const name = name_of_event(b, i, kBlocks * kRows);
       wanted += name == 1 ? 1 : 0;
       rare += name == 3 ? 1 : 0;
       batch.add(model::EventKind::kKernel, static_cast<int64_t>(i) * 100,
@@ -111,7 +126,8 @@ TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
     ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
   }
   ASSERT_TRUE(writer->finish());
-  auto const scene = far();
+
+  auto const scene = open_out_of_core();
   SearchHits const found = find_hits(*scene, "wanted");
   EXPECT_EQ(found.total, wanted);
   EXPECT_EQ(found.hits.size(), kMaxSearchHits);
@@ -120,10 +136,12 @@ TEST_F(FarAnalysisTest, CountsAllHitsAndKeepsSome) {
   EXPECT_EQ(find_hits(*scene, "wanted >=11ns kind:kernel").total +
                 find_hits(*scene, "wanted <11ns").total,
             wanted);
+
   SearchHits const one = find_hits(*scene, "rare");
   EXPECT_EQ(one.total, rare);
   ASSERT_EQ(one.hits.size(), 1U);
   EXPECT_EQ(one.hits[0].start, static_cast<int64_t>(kBlocks * kRows - 1) * 100);
+
   EXPECT_EQ(find_hits(*scene, ">1ms").total, 0U);
   EXPECT_EQ(find_hits(*scene, "kind:kernel").total, kBlocks * kRows);
 }

@@ -1,5 +1,5 @@
-// Communicators of runs that are shown from afar: the same rows as in memory once the analysis is
-// there, marks where events were not read, and a view that stays what it was when rows come.
+// Communicators of out-of-core runs. After the analysis they have the same rows as in memory, and
+// marks where no events were read; the view stays what it was when the rows come.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scene/communicator_scenes.h"
 #include "viewer/interaction/view_rebase.h"
@@ -19,9 +19,9 @@ namespace {
 
 constexpr Viewport kCommunicatorArea{900, 3000, 1};
 
-class OutOfCoreCommunicators : public FarTest {};
+class OutOfCoreCommunicators : public OutOfCoreTest {};
 
-/// What of the nodes does not depend on where the events are.
+/// The fields of the nodes that do not depend on where the events are kept.
 std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree_of(
     Scene const& scene) {
   std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree;
@@ -41,18 +41,18 @@ std::vector<Item> items_of(Scene const& scene, Layout const& layout, NodeKind ki
 
 TEST_F(OutOfCoreCommunicators, HaveTheRowsThatTheyHaveInMemory) {
   write(two_schemes());
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   for (Node const& node : scene->nodes)
     EXPECT_NE(node.kind, NodeKind::kCommunicator) << "nothing is known of them yet";
   analyze(*scene);
-  EXPECT_EQ(tree_of(*scene), tree_of(near()));
+  EXPECT_EQ(tree_of(*scene), tree_of(open_in_memory()));
 }
 
 TEST_F(OutOfCoreCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
   write(support::make_synthetic_run({.devices = 4, .steps = 6, .process_per_device = true}));
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   analyze(*scene);
-  EXPECT_EQ(tree_of(*scene), tree_of(near()));
+  EXPECT_EQ(tree_of(*scene), tree_of(open_in_memory()));
   EXPECT_EQ(std::count_if(scene->nodes.begin(), scene->nodes.end(),
                           [](Node const& node) { return node.note == "Ranks 0–3"; }),
             4);
@@ -60,22 +60,26 @@ TEST_F(OutOfCoreCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
 
 TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
   write(two_schemes());
-  auto const out_of_core_scene = far();
+  auto const out_of_core_scene = open_out_of_core();
   analyze(*out_of_core_scene);
-  Scene const near_scene = near();
-  ViewState const state = initial_view(near_scene);
-  Layout const expected = lay_out(near_scene, state, kCommunicatorArea);
+
+  Scene const in_memory_scene = open_in_memory();
+  ViewState const state = initial_view(in_memory_scene);
+  Layout const expected = lay_out(in_memory_scene, state, kCommunicatorArea);
   Layout const shown = settled(*out_of_core_scene, state, kCommunicatorArea);
-  auto const near_items = items_of(near_scene, expected, NodeKind::kCommunicator);
+
+  auto const in_memory_items = items_of(in_memory_scene, expected, NodeKind::kCommunicator);
   auto const summary_items = items_of(*out_of_core_scene, shown, NodeKind::kCommunicator);
-  ASSERT_EQ(near_items.size(), 4U * 30U);
-  ASSERT_EQ(summary_items.size(), near_items.size());
-  for (size_t i = 0; i < near_items.size(); ++i) {
+  ASSERT_EQ(in_memory_items.size(), 4U * 30U);
+  ASSERT_EQ(summary_items.size(), in_memory_items.size());
+  for (size_t i = 0; i < in_memory_items.size(); ++i) {
     EXPECT_EQ(summary_items[i].kind, ItemKind::kEvent);
     EXPECT_EQ(std::tuple(summary_items[i].node, summary_items[i].x0, summary_items[i].x1,
                          summary_items[i].y0),
-              std::tuple(near_items[i].node, near_items[i].x0, near_items[i].x1, near_items[i].y0));
+              std::tuple(in_memory_items[i].node, in_memory_items[i].x0, in_memory_items[i].x1,
+                         in_memory_items[i].y0));
   }
+
   // What is clicked there is the event of the stream.
   for (Row const& row : shown.rows)
     if (out_of_core_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
@@ -93,13 +97,15 @@ TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
 
 TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
   write(two_schemes());
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   analyze(*scene);
   Layout const layout = lay_out(*scene, initial_view(*scene), kCommunicatorArea);
+
   for (Row const& row : layout.rows) {
     Node const& node = scene->nodes[row.node];
     if (node.kind != NodeKind::kCommunicator) continue;
     EXPECT_FALSE(row.tile);
+
     double filled = 0;
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
       Item const& item = layout.items[i];
@@ -107,6 +113,7 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
       EXPECT_EQ(item.paint, Paint::kCommunication);
       if (item.y0 < row.y0 + kLaneHeight) filled += static_cast<double>(item.fill);
     }
+
     // Ten of 100 ns, or ten each of [200, 500) and [300, 600): 4 us that any of them runs.
     double const pixel = layout.window.span() / static_cast<double>(layout.viewport.width);
     EXPECT_NEAR(filled * pixel, node.lane_count == 1 ? 1000 : 4000, 100) << node.path;
@@ -115,24 +122,27 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
 
 TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
   write(two_schemes());
-  auto const scene = far();
+  auto const scene = open_out_of_core();
   ViewState state = initial_view(*scene);
   auto const node_at = [&](std::string const& path) {
     auto const node = node_of_path(*scene, path);
     EXPECT_TRUE(node) << path;
     return node.value_or(0);
   };
+
   std::string const last_rank = "Rank 3", stream = scene->nodes[*scene->node_of_track(2, 1)].path;
   state.closed = {node_at(last_rank)};
   state.panels.track_menu = state.panels.thread = node_at(stream);
   state.panels.flash = Flash{node_at(stream), 1};
   state.drag.mode = Drag::Mode::kTrack;
   state.drag.node = node_at(stream);
+
   OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   state.scroll = node_extent(*scene, state, node_at(stream)).first + 3;
   float const scroll = state.scroll;
   take_analysis(*scene, state, *analysis.take());
+
   EXPECT_EQ(state.scroll, node_extent(*scene, state, node_at(stream)).first + 3);
   EXPECT_GT(state.scroll, scroll) << "rows came above it";
   EXPECT_GT(node_at(last_rank), *state.panels.track_menu);
@@ -144,7 +154,7 @@ TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
 
 TEST_F(OutOfCoreCommunicators, MarksOfASearchStayOnTheirTracks) {
   write(two_schemes());
-  Scene const scene = near();
+  Scene const scene = open_in_memory();
   ViewState state = initial_view(scene);
   state.window = {0, 1e6};
   state.search.text = "all_reduce";
