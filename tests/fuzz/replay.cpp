@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/fuzz/mutate_bytes.h"
+#include "tests/fuzz/mutators/mutate_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
 /// Targets with mutations of their own have it (trace_mutator.cpp).

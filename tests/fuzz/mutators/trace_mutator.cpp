@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 
 // libFuzzer's own mutations; replay.cpp has some of the kind.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "trace/file/codec/event_codec.h"
 #include "trace/file/codec/summary_codec.h"
 

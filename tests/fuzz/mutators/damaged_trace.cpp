@@ -1,4 +1,4 @@
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/trace/file/sample_trace.h"
 #include "trace/base/check.h"

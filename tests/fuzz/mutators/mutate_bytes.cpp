@@ -1,4 +1,4 @@
-#include "tests/fuzz/mutate_bytes.h"
+#include "tests/fuzz/mutators/mutate_bytes.h"
 
 #include <algorithm>
 #include <cstddef>

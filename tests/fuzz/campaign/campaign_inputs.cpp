@@ -1,4 +1,4 @@
-#include "tests/fuzz/campaign_inputs.h"
+#include "tests/fuzz/campaign/campaign_inputs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "tests/fuzz/damaged_trace.h"
-#include "tests/fuzz/mutate_bytes.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
+#include "tests/fuzz/mutators/mutate_bytes.h"
 #include "trace/base/check.h"
 
 namespace stepscope::fuzz {

@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/fuzz/campaign_inputs.h"
+#include "tests/fuzz/campaign/campaign_inputs.h"
 #include "tests/fuzz/command_lines.h"
 #ifdef STEPSCOPE_FUZZ_VIEWER
 #include "tests/fuzz/look_at_trace.h"
