@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostReadable = 512;
-/// Of a piece of one input that is put into another.
+/// Largest piece of one input that is put into another.
 constexpr size_t kMostSplicedBytes = 256;
 constexpr size_t kMostBlocks = 64;
 
@@ -115,10 +115,7 @@ void CampaignInputs::mutate_trace(Input& input) {
     }
   }
 
-  uint64_t const form = random_() % 8;
-  IndexForm const index = form == 0   ? IndexForm::kNone
-                          : form == 1 ? IndexForm::kFalse
-                                      : IndexForm::kTrue;
+  IndexForm const index = any_index_form(random_);
   auto made = put_together(blocks, index, random_);
   input = std::move(made);
 }
