@@ -46,8 +46,8 @@ std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, Index
 uint64_t edge_number(uint64_t old, std::mt19937_64& random);
 
 /// Changes one thing: what a header claims, a number in a column or in JSON, the blocks' order or
-/// bytes of a payload. `mutate_bytes(data, size, max_size)` changes the bytes and returns their
-/// new size.
+/// bytes of a payload. To change bytes it calls `mutate_bytes(data, size, max_size)`, which
+/// returns their new size.
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size));
 
