@@ -69,7 +69,7 @@ def merged(intervals):
 
 
 def depths(rows):
-    """Of each event, how many of its track are open when it runs, itself included."""
+    """How many events of its track are open when each event runs, itself included."""
     open_ends, result = [], []
     for row in rows:
         while open_ends and open_ends[-1] <= row["start"]:

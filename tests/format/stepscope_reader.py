@@ -248,9 +248,9 @@ def read_strings(payload):
 
 
 class TraceFile:
-    """A .stepscope file. `description` is what it says of itself (`info`, `devices`, `log`, `columns`), `tracks` and `strings` (bytes)
-    go by number, `blocks` are the good ones, `damage` is the (offset, size) of what was left out, `index` the columns of the index or
-    None. The blocks are found by the index; by walking where there is none or where asked. Times are ns."""
+    """A .stepscope file. Its own account is `description` (`info`, `devices`, `log`, `columns`). Numbers are the keys of `tracks` and
+    `strings` (bytes). Good blocks are in `blocks`, the (offset, size) of each part that was left out is in `damage`. The columns of
+    the index are `index`, or None. The index finds the blocks; without one, or with `walk`, a walk over the file does. Times are ns."""
 
     def __init__(self, path, walk=False):
         with open(path, "rb") as file:
@@ -271,8 +271,8 @@ class TraceFile:
                 self.tracks.update(enumerate(part["tracks"], part["first"]))
 
     def events(self, track):
-        """The track's events by start, longer ones first: the columns `start`, `dur`, …; for each detail table a dict of its columns;
-        `detail`, which row of its kind's table an event owns (None for kinds without one)."""
+        """The track's events by start, longer ones first, in columns: `start`, `dur`, and so on. Each detail table is a dict of columns.
+        The column `detail` has the row of its kind's table that an event owns, None for kinds without a table."""
         names = COLUMNS | self.description["columns"]
         found = {name: [] for name in (*names["events"], "detail")}
         details = {table: {name: [] for name in names[table]} for table in DETAIL_TABLES}

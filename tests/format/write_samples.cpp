@@ -42,6 +42,7 @@ json detail_json(model::Trace const& trace, uint32_t row) {
         },
         model::detail_fields<Row>);
   };
+
   std::apply([&](auto const&... tables) { (describe(tables), ...); }, model::DetailTables{});
   return detail;
 }
@@ -63,6 +64,7 @@ json description_json(model::Trace const& trace) {
   model::ImportLog const& log = trace.log();
   uint64_t dropped = log.dropped;  // in the file without what its tracks say
   for (model::Track const& track : trace.tracks()) dropped -= track.dropped;
+
   json devices = json::array();
   for (model::Device const& device : trace.devices())
     devices.push_back({{"id", device.id},
@@ -70,6 +72,7 @@ json description_json(model::Trace const& trace) {
                        {"capacity_bytes", device.capacity_bytes},
                        {"threads", device.threads},
                        {"peak_flops", device.peak_flops}});
+
   json who = {{"tool", info.tool},
               {"host", info.host},
               {"command", info.command},
@@ -81,6 +84,7 @@ json description_json(model::Trace const& trace) {
   if (info.whole_steps.count > 0)
     who.update({{"whole_step_count", info.whole_steps.count},
                 {"whole_first_step", info.whole_steps.first}});
+
   return {{"info", who},
           {"devices", devices},
           {"log",
@@ -95,6 +99,7 @@ json trace_json(model::Trace const& trace) {
   json texts = json::array(), tracks = json::array(), events = json::array();
   for (uint32_t id = 0; id < trace.strings().size(); ++id)
     texts.push_back(hex(trace.text(model::StringId{id})));
+
   for (uint32_t id = 0; id < trace.tracks().size(); ++id) {
     model::Track const& track = trace.tracks()[id];
     tracks.push_back({{"kind", track.kind},
@@ -105,6 +110,7 @@ json trace_json(model::Trace const& trace) {
                       {"dropped", track.dropped}});
     events.push_back(rows_json(trace, model::TrackId{id}));
   }
+
   return {{"description", description_json(trace)},
           {"texts", texts},
           {"tracks", tracks},
@@ -116,6 +122,7 @@ model::Trace long_trace() {
   model::TraceBuilder builder;
   model::TrackId const track =
       builder.add_track({.kind = model::TrackKind::kStream, .name = "long", .id = 7, .device = 0});
+
   int64_t time = -1'000'000;
   for (uint64_t i = 0; i < 70'000; ++i) {
     int64_t const dur = 1000 * static_cast<int64_t>(1 + i * i % 97);
@@ -128,6 +135,7 @@ model::Trace long_trace() {
       builder.events(track).add(model::EventKind::kRange, time, dur, name, correlation);
     time += dur + (i % 11 == 0 ? 3000 : 0);
   }
+
   return std::move(builder).finish();
 }
 
@@ -136,6 +144,7 @@ model::Trace long_trace() {
 Expected<model::Trace> record(std::string const& path, bool finished) {
   auto writer = file::TraceWriter::create(path);
   if (!writer) return base::fail_with(writer);
+
   model::TraceBuilder builder;
   std::mt19937_64 random(11);
   Expected<void> written;
@@ -148,6 +157,7 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
   check(writer->write_description(builder.info(), {}, builder.log()));
   check(writer->write_tracks(model::TrackId{0}, tracks));
   for (model::Track const& track : tracks) builder.add_track(track);
+
   for (uint32_t part = 0; part < 6; ++part) {
     std::vector<std::string> const texts = {fmt::format("step {}", part),
                                             fmt::format("\xff\x01 no UTF-8 {}", part)};
@@ -155,6 +165,7 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
     model::StringId const first = builder.intern(texts[0]);
     builder.intern(texts[1]);
     check(writer->write_strings(first.value, views));
+
     model::EventBatch batch;
     for (uint32_t i = 0; i < 500; ++i) {
       auto const kind = static_cast<model::EventKind>(i % model::kKindCount);
@@ -162,10 +173,12 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
                        static_cast<int64_t>(random() % 900), {first.value + i % 2}, random() % 4,
                        random);
     }
+
     model::TrackId const track{part % 2};
     check(writer->write_events(track, batch));
     builder.append(track, std::move(batch));
   }
+
   model::Track const known{.kind = model::TrackKind::kCounter,
                            .name = "second, renamed",
                            .id = 8,
@@ -177,6 +190,7 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
   builder.add_device({.id = 3, .name = "late", .peak_flops = 0.5});
   model::Device const device{.id = 3, .name = "late", .peak_flops = 0.5};
   check(writer->write_description(builder.info(), {&device, 1}, builder.log()));
+
   if (finished) check(writer->finish());
   if (!written) return base::fail_with(written);
   return std::move(builder).finish();
@@ -200,10 +214,12 @@ bool write(std::string const& path, model::Trace trace) {
 bool write_samples(std::string const& folder) {
   auto const path = [&](char const* name) { return folder + "/" + name + ".stepscope"; };
   model::Run run = support::make_synthetic_run({.allocate_in_step = true});
+
   bool good = write(path("random"), file::sample_trace(7, 5, 2500));
   good = write(path("training"), std::move(run.ranks[0].trace)) && good;
   good = write(path("long"), long_trace()) && good;
   good = write(path("empty"), model::TraceBuilder().finish()) && good;
+
   good = describe(path("killed"), record(path("killed"), false)) && good;
   good = describe(path("recorded"), record(path("recorded"), true)) && good;
   good = describe(path("appended"), record(path("appended"), true)) && good;

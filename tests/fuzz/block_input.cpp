@@ -26,9 +26,11 @@ void append(file::BlockHeader header, base::ByteSpan payload, bool compress, bas
     payload = frame.span();
   }
   header.stored_size = static_cast<uint32_t>(payload.size());
+
   uint64_t const offset = out.size();
   out.put_bytes(file::encode_block_header(header, payload).span());
   out.put_bytes(payload);
+
   if (is_index(header))
     out.put_bytes(file::encode_end(offset).span());
   else
@@ -42,6 +44,7 @@ base::ByteWriter file_of_blocks(base::ByteSpan input) {
   out.put_bytes(std::as_bytes(std::span(file::kFileMagic)));
   out.put(file::kFormatVersion);
   while (out.size() < file::kFileHeaderSize) out.put(uint8_t{0});
+
   base::ByteReader in(input);
   std::vector<file::IndexEntry> entries;
   file::ColumnEncoder columns;
@@ -53,6 +56,7 @@ base::ByteWriter file_of_blocks(base::ByteSpan input) {
     header.rows = in.get<uint32_t>();
     base::ByteSpan const payload =
         in.get_bytes(std::min<size_t>(in.get<uint32_t>(), in.remaining()));
+
     base::ByteWriter index;
     bool const is_true_index = is_index(header) && payload.empty();
     if (is_true_index) {
@@ -61,6 +65,7 @@ base::ByteWriter file_of_blocks(base::ByteSpan input) {
     }
     append(header, is_true_index ? index.span() : payload, (type & kCompress) != 0, out, entries);
   }
+
   return out;
 }
 

@@ -10,6 +10,13 @@
 namespace stepscope::fuzz {
 namespace {
 
+/// The folder's file where an argument stands for the input or the output, else the argument.
+std::string const& path_for(std::string const& argument, InputFolder const& folder) {
+  if (argument == "IN") return folder.input();
+  if (argument == "OUT") return folder.output();
+  return argument;
+}
+
 std::vector<CommandLine> make_command_lines() {
   std::vector<CommandLine> all = {
       {"info", cli::add_info, {"IN"}},
@@ -41,6 +48,7 @@ std::vector<CommandLine> make_command_lines() {
       {"doctor", cli::add_doctor, {"IN", "--json"}},
       {"import", cli::add_import, {"IN", "-o", "OUT"}},
   };
+
   for (char const* const format : {"perfetto", "chrome", "csv", "sqlite"}) {
     all.push_back({"export", cli::add_export, {"IN", "--format", format, "-o", "OUT"}});
     all.push_back(
@@ -48,6 +56,7 @@ std::vector<CommandLine> make_command_lines() {
     all.push_back(
         {"export", cli::add_export, {"IN", "--format", format, "--time", "0:1ms", "-o", "OUT"}});
   }
+
   return all;
 }
 
@@ -88,9 +97,7 @@ int run_command(CommandLine const& line, InputFolder const& folder) {
 
   std::vector<std::string> arguments;
   for (std::string const& argument : line.arguments)
-    arguments.push_back(argument == "IN"    ? folder.input()
-                        : argument == "OUT" ? folder.output()
-                                            : argument);
+    arguments.push_back(path_for(argument, folder));
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   app.parse(std::move(arguments));
   return action();

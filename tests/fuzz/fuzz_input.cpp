@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "trace/base/check.h"
 #include "trace/file/block_list.h"
 

@@ -18,8 +18,8 @@ class InputFolder {
   ~InputFolder();
 
   /// Writes the input, with sound checksums where that is wanted, and removes all output. False:
-  /// the input is none for a fuzzer, as it claims more events than `most_events`: a few bytes can
-  /// claim millions, which would only make a fuzzer slow.
+  /// the input claims more events than `most_events`. A few bytes can claim millions, which would
+  /// only make a fuzzer slow.
   bool take(base::ByteSpan bytes, bool with_sound_checksums, uint64_t most_events = kMostEvents);
   [[nodiscard]] std::string const& input() const { return input_; }
   [[nodiscard]] std::string const& output() const { return output_; }

@@ -33,7 +33,7 @@ using viewer::ViewState;
 
 constexpr viewer::Viewport kViewport{300, 400, 1};
 
-/// Of the whole run, its first thousandth and its end.
+/// The whole run, its first thousandth and its end.
 std::array<TimeWindow, 3> windows_of(Scene const& scene) {
   auto const length = static_cast<double>(scene.length);
   return {TimeWindow{0, length}, TimeWindow{0, length / 1000 + 1},
@@ -59,14 +59,17 @@ void look_at(Scene const& scene) {
       scene.far->tiles().finish();
       scene.far->tiles().begin_frame();
     }
+
     auto const layout = viewer::lay_out(scene, state, kViewport);
     describe_items(scene, layout);
+
     for (viewer::Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item && !first; ++i)
         if (layout.items[i].kind == viewer::ItemKind::kEvent)
           first = scene.selection_of(scene.nodes[row.node].rank, row.trace(scene),
                                      layout.items[i].index);
   }
+
   if (!first) return;
   viewer::select(state, scene, *first);
   viewer::lay_out(scene, state, kViewport);

@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer, the same way every time: over the files of its corpus and
-// over mutations of them (bits, bytes, lengths, cuts, repeats, or the target's own). So every build
+// Runs a fuzz target without libFuzzer, the same way every time, over its corpus and over mutations
+// of it. Mutations are bits, bytes, lengths, cuts, repeats, or the target's own. So every build
 // tests what the fuzzers test, if less of it.
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/fuzz/mutate_bytes.h"
+#include "tests/fuzz/mutators/mutate_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
 /// Targets with mutations of their own have it (trace_mutator.cpp).
@@ -44,6 +44,7 @@ Bytes mutated(Bytes bytes, std::mt19937_64& random) {
     for (uint64_t count = 1 + random() % 4; count > 0; --count) mutate_once(bytes, random);
     return bytes;
   }
+
   size_t const size = bytes.size();
   bytes.resize(std::max(size, kMostBytes));
   bytes.resize(
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} CORPUS_FOLDER MUTATIONS_A_FILE\n", argv[0]);
     return 2;
   }
+
   auto const mutations = std::strtoul(argv[2], nullptr, 10);
   std::vector<std::filesystem::path> files;
   std::error_code error;
@@ -78,6 +80,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}: has no files, name a folder of tests/fuzz/corpus\n", argv[1]);
     return 1;
   }
+
   uint64_t inputs = 0;
   for (auto const& file : files) {
     Bytes const original = read_bytes(file);
@@ -89,6 +92,7 @@ int main(int argc, char** argv) {
     }
     inputs += 1 + mutations;
   }
+
   fmt::print("{} files, {} inputs: none crashed\n", files.size(), inputs);
   return 0;
 }

@@ -23,6 +23,7 @@ namespace {
 template <class Row>
 bool same_rows(std::span<Row const> a, std::span<Row const> b) {
   if (a.size() != b.size()) return false;
+
   bool same = true;
   for (size_t i = 0; i < a.size(); ++i) {
     // Compared as bytes: a NaN has to come back as the same NaN.
@@ -66,6 +67,7 @@ bool same_events(model::EventBatch const& a, model::EventBatch const& b) {
         (compare(table), ...);
       },
       a.details);
+
   return details && a.start == b.start && a.dur == b.dur && a.name == b.name && a.kind == b.kind &&
          a.correlation == b.correlation;
 }
@@ -77,6 +79,7 @@ void check_readable(file::TraceFile const& file) {
   auto const trace = file.read({}, kMaxEvents);
   if (!trace) return;
   check_write_read_identity(*trace);
+
   size_t const damaged = file.find_damage().size();
   STEPSCOPE_CHECK(damaged >= file.damage().size());
   STEPSCOPE_CHECK(file.steps().has_value());
@@ -85,6 +88,7 @@ void check_readable(file::TraceFile const& file) {
     STEPSCOPE_CHECK(summary.has_value());
     STEPSCOPE_CHECK(model::TrackPyramid(*summary).view(-1000, 1'000'000, 16).size() == 16);
   }
+
   auto const [begin, end] = trace->time_range();
   int64_t const middle = begin + (end - begin) / 2;
   auto const half = file.read({.window = {begin, middle}}, kMaxEvents);

@@ -55,6 +55,7 @@ inline void expect_near(Array const& actual, Array const& expected, double toler
   double largest = 0;
   for (float const value : expected)
     largest = std::max(largest, std::fabs(static_cast<double>(value)));
+
   for (size_t i = 0; i < actual.size(); ++i) {
     double const difference =
         std::fabs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));

@@ -1,6 +1,6 @@
 // Layers and operations of the CUDA backend against the host backend, which is checked against
-// naive twins: float32 within the rounding of another order of summation, TF32 and bfloat16 within
-// theirs.
+// naive twins. Results in float32 may differ by the rounding of another order of summation, in TF32
+// and bfloat16 by the rounding of these types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +26,7 @@ class CudaLayers : public CudaTest {
     auto const layer = device.conv2d("conv", s).value();
     auto const outputs =
         static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.out_channels);
+
     Buffer const x = upload(
         device, random_array(static_cast<size_t>(s.batch * s.height * s.width * s.in_channels), 1));
     Buffer const w = upload(
@@ -36,9 +37,11 @@ class CudaLayers : public CudaTest {
     Buffer const y = empty(device, outputs), dx = empty(device, x.bytes() / 4),
                  dw = empty(device, w.bytes() / 4);
     Buffer const db = empty(device, b.bytes() / 4);
+
     layer->forward(x.floats(), w.floats(), b.floats(), y.floats());
     layer->backward_data(dy.floats(), w.floats(), dx.floats());
     layer->backward_weights(x.floats(), dy.floats(), dw.floats(), db.floats());
+
     return {{"output", download(device, y)},
             {"data gradient", download(device, dx)},
             {"weight gradient", download(device, dw)},
@@ -51,6 +54,7 @@ class CudaLayers : public CudaTest {
     auto const inputs = static_cast<size_t>(s.batch * s.inputs),
                outputs = static_cast<size_t>(s.batch * s.outputs);
     auto const weights = static_cast<size_t>(s.inputs * s.outputs);
+
     Buffer const x = upload(device, random_array(inputs + offset, 1)),
                  w = upload(device, random_array(weights + offset, 2));
     Buffer const b = upload(device, random_array(static_cast<size_t>(s.outputs) + offset, 3));
@@ -58,11 +62,13 @@ class CudaLayers : public CudaTest {
     Buffer const y = empty(device, outputs + offset), dx = empty(device, inputs + offset),
                  dw = empty(device, weights + offset);
     Buffer const db = empty(device, static_cast<size_t>(s.outputs) + offset);
+
     layer->forward(x.floats() + offset, w.floats() + offset, b.floats() + offset,
                    y.floats() + offset);
     layer->backward_data(dy.floats() + offset, w.floats() + offset, dx.floats() + offset);
     layer->backward_weights(x.floats() + offset, dy.floats() + offset, dw.floats() + offset,
                             db.floats() + offset);
+
     return {{"output", download(device, y)},
             {"data gradient", download(device, dx)},
             {"weight gradient", download(device, dw)},
@@ -120,6 +126,7 @@ TEST_F(CudaLayers, ProductsMatchTheHostInEveryOrientation) {
           s.transpose_b = transpose_b;
           s.alpha = 0.25F;
           s.beta = beta;
+
           expect_same([&](Device& device) { return product(device, s); });
         }
 }
@@ -138,6 +145,7 @@ TEST_F(CudaLayers, MaxPoolsMatchTheHost) {
           static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.channels);
       Buffer const dy = upload(device, random_array(outputs, 2)), y = empty(device, outputs),
                    dx = empty(device, x.bytes() / 4);
+
       layer->forward(x.floats(), y.floats());
       layer->backward(dy.floats(), dx.floats());
       return {{"output", download(device, y)}, {"data gradient", download(device, dx)}};
@@ -157,6 +165,7 @@ TEST_F(CudaLayers, LocalResponseNormalisationsMatchTheHost) {
       Buffer const x = upload(device, random_array(count, 1, 2.0F)),
                    dy = upload(device, random_array(count, 2));
       Buffer const y = empty(device, count), dx = empty(device, count);
+
       layer->forward(x.floats(), y.floats());
       layer->backward(x.floats(), dy.floats(), dx.floats());
       return {{"output", download(device, y)}, {"data gradient", download(device, dx)}};
@@ -177,10 +186,12 @@ class CudaPrecision : public CudaLayers,
 
 TEST_P(CudaPrecision, LayersMatchTheHostWithinItsRounding) {
   ASSERT_TRUE(cuda_.has_value()) << cuda_.error().message;
+
   for (Conv2dShape const& s : convolutions()) {
     SCOPED_TRACE(s.in_channels);
     expect_same([&](Device& device) { return convolution(device, s); }, GetParam().second);
   }
+
   expect_same(
       [](Device& device) {
         return fully_connected(device, {128, 2304, 384, true});
@@ -229,6 +240,7 @@ std::vector<elementwise::Op> all_elementwise(std::vector<float*> const& p) {
       BinaryCrossEntropy{p[0], p[1], p[4], kElements / 3, 0.5F},
       SgdUpdate{p[0], p[1], 0.1F, 0.01F},
       AdamWUpdate{p[0], p[1], p[2], p[3], 0.01F, 0.1F, 0.9F, 0.99F, 1e-8F, 0.1F, 0.2F}};
+
   EXPECT_EQ(ops.size(), std::variant_size_v<Op>) << "a new operation needs its line here";
   return ops;
 }
@@ -247,9 +259,11 @@ TEST_F(CudaLayers, EveryElementwiseOperationMatchesTheHost) {
         buffers.push_back(upload(device, values));
         arrays.push_back(buffers.back().floats());
       }
+
       auto const ops = all_elementwise(arrays);
       EXPECT_EQ(ops[op].index(), op);
       device.run("op", ops[op], kElements);
+
       Results results;
       for (size_t i = 0; i < buffers.size(); ++i)
         results.emplace_back(fmt::format("array {}", i), download(device, buffers[i]));
@@ -268,6 +282,7 @@ std::vector<RowCase> all_rowwise(std::vector<float*> const& p, int32_t const* in
   using namespace rowwise;
   constexpr int64_t kWidth = 96, kTime = 64, kBatch = 12, kRows = kTime * kBatch;
   HeadsShape const heads = {kBatch, kTime, 3, 4, 24};
+
   std::vector<RowCase> cases = {
       {CrossEntropy{10, p[0], ints, p[1], p[2], 0.1F}, 700},
       {SumOfPairs{700, p[0], p[1], 0.5F}, 1},
@@ -283,6 +298,7 @@ std::vector<RowCase> all_rowwise(std::vector<float*> const& p, int32_t const* in
       {SoftmaxBackward{kTime, p[0], p[1]}, kRows},
       {SplitHeads{heads, p[0], p[1]}, heads.matrices()},
       {MergeHeads{heads, p[0], p[1]}, heads.matrices()}};
+
   EXPECT_EQ(cases.size(), std::variant_size_v<Op>) << "a new operation needs its line here";
   return cases;
 }
@@ -297,13 +313,16 @@ TEST_F(CudaLayers, EveryRowwiseOperationMatchesTheHost) {
         buffers.push_back(upload(device, random_array(256 * 1024, seed)));
         arrays.push_back(buffers.back().floats());
       }
+
       std::vector<int32_t> ints(1024);
       for (size_t i = 0; i < ints.size(); ++i)
         ints[i] = static_cast<int32_t>(i * 7 % 10) - (op == 0 && i % 50 == 0 ? 100 : 0);
       Buffer const numbers = upload(device, ints);
+
       auto const cases = all_rowwise(arrays, numbers.ints());
       EXPECT_EQ(cases[op].op.index(), op);
       device.run_rows("op", cases[op].op, cases[op].rows);
+
       Results results;
       for (size_t i = 0; i < buffers.size(); ++i)
         results.emplace_back(fmt::format("array {}", i), download(device, buffers[i]));
@@ -320,6 +339,7 @@ TEST_F(CudaLayers, RowsOfAllWidthsMatchTheHost) {
         auto const count = static_cast<size_t>(rows * width);
         Buffer const y = upload(device, random_array(count, 1)),
                      dy = upload(device, random_array(count, 2));
+
         device.run_rows("softmax", rowwise::SoftmaxBackward{width, y.floats(), dy.floats()}, rows);
         return {{"gradient", download(device, dy)}};
       });
@@ -352,6 +372,7 @@ TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
   auto const now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
   constexpr int64_t kClocksApartNs = 100'000;
   Buffer const x = empty(cuda(), size_t{1} << 24U);
+
   int64_t const begin = now();
   Event const first = cuda().record(StreamKind::kCompute);
   for (int i = 0; i < 50; ++i)
@@ -360,6 +381,7 @@ TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
   cuda().wait(StreamKind::kCopy, second);
   Event const third = cuda().record(StreamKind::kCopy);
   cuda().synchronize(third);
+
   int64_t const end = now();
   EXPECT_GE(first->reached_ns(), begin - kClocksApartNs);
   EXPECT_GT(second->reached_ns(), first->reached_ns());
@@ -381,6 +403,7 @@ TEST_F(CudaLayers, AStreamWaitsForTheOthersEvent) {
 TEST_F(CudaLayers, FaultsChangeNoResult) {
   Conv2dShape const s = {4, 12, 12, 64, 64, 5, 2, true};
   auto const expected = convolution(cuda(), s);
+
   for (DeviceFaults const& faults :
        {DeviceFaults{.synchronize_every_op = true}, DeviceFaults{.pageable_copies = true},
         DeviceFaults{.uncached_memory = true}, DeviceFaults{.launch_delay_us = 50},
@@ -396,6 +419,7 @@ TEST_F(CudaLayers, CountsWhatItEnqueues) {
   Buffer const x = upload(cuda(), Array(16, 1.0F));
   cuda().run("relu", elementwise::ReluBackward{x.floats(), x.floats()}, 16);
   static_cast<void>(download(cuda(), x));
+
   OpCounts const after = cuda().counts();
   EXPECT_EQ(after.launches - before.launches, 3U);
   EXPECT_EQ(after.kernels - before.kernels, 1U);
@@ -410,6 +434,7 @@ TEST_F(CudaLayers, WhatIsCapturedIsDoneAtEachReplayAndNotBefore) {
     cuda().run("twice", elementwise::Add{x.floats(), x.floats(), x.floats()}, 1'000);
   };
   twice();  // its kernel is loaded
+
   OpCounts const before = cuda().counts();
   cuda().begin_capture();
   twice();
@@ -417,12 +442,14 @@ TEST_F(CudaLayers, WhatIsCapturedIsDoneAtEachReplayAndNotBefore) {
   auto const graph = cuda().end_capture("test");
   ASSERT_TRUE(graph.has_value()) << graph.error().message;
   EXPECT_EQ(download(cuda(), x), Array(1'000, 2.0F));
+
   for (int i = 0; i < 3; ++i) cuda().replay(**graph);
   EXPECT_EQ(download(cuda(), x), Array(1'000, 128.0F));
   OpCounts const after = cuda().counts();
   EXPECT_EQ(after.kernels - before.kernels, 6U);
   EXPECT_EQ(after.graphs - before.graphs, 3U);
   EXPECT_EQ(after.launches - before.launches, 3U + 2U);  // and the downloads
+
   cuda().begin_capture();
   auto const nothing = cuda().end_capture("nothing");
   ASSERT_TRUE(nothing.has_value()) << nothing.error().message;
@@ -436,6 +463,7 @@ TEST_F(CudaLayers, ACaptureOfMoreThanOperationsIsRefusedAndNothingOfItIsDone) {
     cuda().run("twice", elementwise::Add{x.floats(), x.floats(), x.floats()}, 100);
   };
   twice();
+
   std::vector<std::pair<std::string, std::function<void()>>> const forbidden = {
       {"copied",
        [&] {
@@ -444,6 +472,7 @@ TEST_F(CudaLayers, ACaptureOfMoreThanOperationsIsRefusedAndNothingOfItIsDone) {
        }},
       {"an event", [&] { cuda().synchronize(cuda().record(StreamKind::kCompute)); }},
       {"a wait of the host", [&] { cuda().synchronize(); }}};
+
   for (auto const& [name, ask] : forbidden) {
     cuda().begin_capture();
     twice();

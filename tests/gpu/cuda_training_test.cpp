@@ -1,6 +1,7 @@
-// Collectives and messages of CUDA devices against plain sums and copies, and whole trainings: CUDA
-// follows the host, logical devices equal one device with the whole batch, replicas have the same
-// bits. Two to four devices share the first GPU; where there are several GPUs, NCCL among them too.
+// Collectives and messages of CUDA devices against plain sums and copies, and whole trainings. CUDA
+// follows the host, logical devices equal one device with the whole batch, and replicas have the
+// same bits. Two to four devices share the first GPU; where there are several GPUs, NCCL among them
+// too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +86,7 @@ TEST_P(CudaGroup, AllReduceGivesAllTheSameBitsOfTheMean) {
     on_all([&](uint32_t rank) {
       run(rank, {CollectiveOp::kAllReduce, data[rank].floats(), data[rank].floats(), count});
     });
+
     std::vector<Array> const result = downloads(data);
     expect_near(result.front(), mean(start), 1e-6, "mean");
     EXPECT_THAT(result, ::testing::Each(result.front())) << count;
@@ -101,6 +103,7 @@ TEST_P(CudaGroup, ReduceScatterAndAllGatherGiveTheMeanInPlace) {
       run(rank, {CollectiveOp::kReduceScatter, data[rank].floats(), own, count});
       run(rank, {CollectiveOp::kAllGather, own, data[rank].floats(), count});
     });
+
     std::vector<Array> const result = downloads(data);
     expect_near(result.front(), mean(start), 1e-6, "mean");
     EXPECT_THAT(result, ::testing::Each(result.front())) << part;
@@ -129,13 +132,15 @@ TEST_P(CudaGroup, ManyMessagesArriveInOrderAndASendWaitsForNoReceive) {
       sent.push_back(upload(d, random_array(kCount, rank * 100 + m)));
       arrived.push_back(empty(d, kCount));
     }
-    // All send everything before anybody receives.
+
+    // All send everything before any device receives.
     for (size_t m = 0; m < kMessages; ++m)
       run(rank, {CollectiveOp::kSend, sent[m].floats(), nullptr, kCount, next});
     for (size_t m = 0; m < kMessages; ++m)
       run(rank, {CollectiveOp::kReceive, nullptr, arrived[m].floats(), kCount, previous});
     for (Buffer const& buffer : arrived) received[rank].push_back(download(d, buffer));
   });
+
   for (uint32_t rank = 0; rank < members(); ++rank) {
     for (size_t m = 0; m < kMessages; ++m) {
       uint64_t const previous = (rank + members() - 1) % members();
@@ -157,6 +162,7 @@ TEST_P(CudaGroup, ManyCollectivesInARowDoNotDisturbEachOther) {
       d.wait(StreamKind::kCompute, d.record(StreamKind::kCommunication));
     }
   });
+
   std::vector<Array> const result = downloads(reduced);
   expect_near(result.front(), mean(start), 1e-6, "mean");
   EXPECT_THAT(result, ::testing::Each(result.front()));
@@ -173,6 +179,7 @@ TEST_P(CudaGroup, TheBenchmarkFindsNoWrongElement) {
     o.factor = 32;
     o.iterations = 5;
     o.warmup = 2;
+
     auto const rows = measure_all_reduce(o, nullptr);
     ASSERT_TRUE(rows.has_value()) << rows.error().message;
     for (AllReduceRow const& row : *rows) EXPECT_EQ(row.wrong, 0U) << op << " " << row.bytes;
@@ -252,6 +259,7 @@ TEST_F(CudaTraining, LogicalDevicesEqualOneWithTheWholeBatchAndHaveTheSameBits) 
   ASSERT_EQ(two.weights.size(), 2U);
   EXPECT_EQ(two.weights[0], two.weights[1]);
   EXPECT_LT(relative_difference(one.weights.at(0), two.weights[0]), 1e-3);
+
   TrainingResult const gpt_one = gpt(options("cuda", 8, 10)),
                        gpt_two = gpt(options("cuda:0,cuda:0", 4, 10));
   ASSERT_EQ(gpt_two.weights.size(), 2U);
@@ -276,6 +284,7 @@ TEST_F(CudaTraining, GraphsGiveTheSameBitsWithFewerLaunches) {
     TrainingResult const plain = train(o);
     o.graphs = true;
     TrainingResult const graphed = train(o);
+
     EXPECT_EQ(plain.weights, graphed.weights);
     EXPECT_EQ(plain.loss, graphed.loss);
     EXPECT_EQ(plain.counts.graphs, 0U);
@@ -283,8 +292,10 @@ TEST_F(CudaTraining, GraphsGiveTheSameBitsWithFewerLaunches) {
     EXPECT_EQ(plain.counts.kernels, graphed.counts.kernels);
     EXPECT_LT(graphed.counts.launches, plain.counts.launches);
   };
+
   expect_same(cifar10, options("cuda", 32, 12));
   expect_same(gpt, options("cuda", 4, 12));
+
   // With exchanges between the graphs of a pass, gradients of several batches, in every precision.
   expect_same(cifar10, options("cuda:0,cuda:0", 16, 12));
   TrainOptions sharded = options("cuda:0,cuda:0", 4, 12);
@@ -322,6 +333,7 @@ TEST_F(CudaTraining, PipelinesAndLayersCutOverDevicesGiveTheWeightsOfOneDevice) 
     return train_split(o, describe_cnn(static_cast<int64_t>(kCropSide), 3, kCifarClasses, {}),
                        images(), nullptr);
   };
+
   auto const one = train("cuda:0", 1, false), two = train("cuda:0,cuda:0", 4, false),
              cut = train("cuda:0,cuda:0", 1, true);
   ASSERT_TRUE(one.has_value()) << one.error().message;

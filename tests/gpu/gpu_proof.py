@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Everything about the CUDA capture that only a GPU can show, in one call: whether the machine is ready, the selftest with every mode of
-the CUDA program, how many kernels a second are recorded without loss, the CUDA backend of the workloads against the host backend, with CUDA
-graphs, in several processes and beside PyTorch eager, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
-and Python; PyTorch where it is to be compared with. Without a GPU everything is skipped.
+"""Everything about the CUDA capture that only a GPU can show, in one call.
+
+It shows whether the machine is ready, the selftest with every mode of the CUDA program, and how many kernels a second are recorded without
+loss. It compares the CUDA backend of the workloads with the host backend: with CUDA graphs, in several processes and next to PyTorch eager.
+It compares recordings of PyTorch with torch.profiler. It needs the programs (a build or the bundle) and Python, and PyTorch for the
+comparisons with it. Without a GPU everything is skipped.
 
 usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]… [--limit-s SECONDS]
 
@@ -54,8 +56,8 @@ class Machine:
             raise processes.Failure(f"doctor ended with {result.code}: {result.output[-800:]}") from None
 
     def describe(self):
-        """Why nothing can run on a GPU here (empty when it can), and the CUPTI for plain CUDA programs where they find none but a
-        Python package has one (else empty). A doctor that fails is a stage's failure, not the end."""
+        """(why nothing can run on a GPU here, empty when it can; the CUPTI of a Python package, empty unless plain CUDA programs find no
+        other). A doctor that fails is a stage's failure, not the end."""
         try:
             checks = self.doctor()["checks"]
         except (processes.Failure, KeyError):
@@ -163,8 +165,8 @@ def pytorch_overhead(model, mode):
 
 
 def stage_backend(machine):
-    """The CUDA backend of the workloads against the host backend: cuda_tests, each suite in a process of its own, because after one fault
-    of a GPU everything else of a process fails; what a library may answer with a fault comes last."""
+    """The CUDA backend of the workloads against the host backend: cuda_tests, each suite in a process of its own. After one fault of a GPU
+    everything else of a process fails. Calls that a library may answer with a fault come last."""
     program = os.path.join(os.path.dirname(machine.stepscope), "..", "tests", "cuda_tests")
     if not os.path.exists(program):
         raise Skip("this build has no tests of the CUDA backend")
@@ -207,7 +209,7 @@ def stage_processes(machine):
 
 
 def stage_pytorch_ratio(machine):
-    """cifar10 and gpt beside the same models in PyTorch eager: a measurement, never a failure."""
+    """cifar10 and gpt compared with the same models in PyTorch eager: a measurement, never a failure."""
     here = os.path.dirname(os.path.abspath(__file__))
     scripts = [os.path.join(here, "pytorch_ratio.py"), os.path.join(here, "..", "..", "bench", "pytorch_ratio.py")]
     numbers = os.path.join(machine.recordings, "ratio.json")
@@ -234,7 +236,7 @@ STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}
 
 
-# Plain CUDA programs. Those with PyTorch have to find the CUPTI beside it by themselves.
+# Plain CUDA programs. Programs with PyTorch have to find the CUPTI of its package by themselves.
 PLAIN_STAGES = {"selftest", "rate"}
 
 
@@ -317,7 +319,7 @@ def watch_time(limit_s):
 
 
 def default_program():
-    """Of the bundle that this script is in, else of the repository's build."""
+    """The program of the bundle that this script is in, else of the repository's build."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     programs = [os.path.join(root, "bin", "stepscope"), os.path.join(root, "build", "release", "bin", "stepscope")]
     return next((program for program in programs if os.path.exists(program)), programs[0])

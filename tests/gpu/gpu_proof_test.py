@@ -122,7 +122,7 @@ class Proof(unittest.TestCase):
 
 class Rate(unittest.TestCase):
     def rate(self, kernels, dropped):
-        """Of a recording that holds so many of 8 kernels."""
+        """The rate stage's result for a recording that holds `kernels` of 8 kernels."""
         answers = {"info": [{"dropped": dropped}], "analyze": {"kernels": [{"count": kernels}]}}
         said = {"kernels": 8, "kernels_per_second": 2e6, "ns_per_launch": 1.0}
         def run(command, **_):

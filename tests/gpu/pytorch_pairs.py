@@ -77,8 +77,8 @@ def compare_counts(stepscope, model, mode, folder):
 
 
 def record_window(stepscope, folder, steps=3, rounds=2, blocks=5):
-    """A part of a training is recorded; (what is wrong with it, numbers): each of its steps has the same number of kernels, and
-    what the steps behind it cost against those of a training that is not recorded."""
+    """Records a part of a training; returns (what is wrong with it, numbers). Each step of the part must have the same number of kernels.
+    The numbers compare the steps behind it with those of a training that is not recorded."""
     plain = [sys.executable, PROGRAM, "cnn", "eager", "--blocks", str(blocks), "--window", str(steps)]
     run = os.path.join(folder, "window")
     record = [stepscope, "record", "--force", "--range", "window", "-o", run, "--"]

@@ -1,5 +1,5 @@
-"""What comes back from a machine that is lent for a while: few files, small ones, in one folder, whenever it is taken away. summary.json
-has the numbers, recordings.tar.gz the recordings, as many as fit."""
+"""The files that come back from a machine that is lent for a while and may be taken away at any time: few and small, in one folder.
+The numbers are in summary.json, as many recordings as fit in recordings.tar.gz."""
 import json
 import os
 import shutil
@@ -45,7 +45,7 @@ class Results:
         return large
 
     def pack(self):
-        """Writes the archive, the smallest recordings first. Returns the names of those that did not fit."""
+        """Writes the archive, the smallest recordings first. Returns the names that did not fit."""
         left_out, room = [], self.max_bytes
         path = os.path.join(self.folder, "recordings.tar.gz")
         with tarfile.open(path + ".new", "w:gz", compresslevel=1) as archive:

@@ -1,4 +1,4 @@
-"""The bundled workloads on GPUs as users start them: with CUDA graphs beside without, and in several processes, of which one is lost."""
+"""The bundled workloads on GPUs as users start them: with CUDA graphs and without, and in several processes when one of them is lost."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ STEPS = 60
 WARM_UP = 20  # steps that do not count: graphs are captured in the first ten
 TRAINING = ["run", "cifar10", "--batch", "32", "--no-evaluate", "--log-every", "0", "--no-augment"]
 END_WITHIN_S = 30
-COLLECTIVE_TIMEOUT_S = 5  # of the run in which a process hangs
+COLLECTIVE_TIMEOUT_S = 5  # for the run in which a process hangs
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MARK = "STEPSCOPE_GPU_PROOF"  # in the environment of what is started here
 
@@ -86,7 +86,7 @@ def too_few_gpus(stepscope, gpus):
 
 
 def devices(gpus):
-    """Two devices of one process, and what each of two processes is told. With one GPU all share it."""
+    """--device for two devices in one process, and for each of two processes. With one GPU all share it."""
     return ("cuda:0,cuda:1", "cuda") if gpus > 1 else ("cuda:0,cuda:0", "cuda:0")
 
 

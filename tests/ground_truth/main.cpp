@@ -47,6 +47,7 @@ class WorkFolder {
 bool parse(int count, char** arguments, Options& options) {
   std::map<std::string, std::string*> const with_value = {
       {"--only", &options.only}, {"--stepscope", &options.stepscope}, {"--keep", &options.keep}};
+
   for (int i = 1; i < count; ++i) {
     std::string const argument = arguments[i];
     auto const value = with_value.find(argument);
@@ -67,6 +68,7 @@ int run(Options const& options) {
   WorkFolder const work;
   std::string const base = options.keep.empty() ? work.path() : options.keep;
   std::vector<Outcome> outcomes;
+
   for (Scenario const& scenario : scenarios()) {
     std::string const name = scenario.name();
     if (name.find(options.only) == std::string::npos) continue;
@@ -74,11 +76,13 @@ int run(Options const& options) {
       fmt::print("{}\n", name);
       continue;
     }
+
     std::string const folder = fmt::format("{}/{}", base, name);
     std::filesystem::create_directories(folder);
     outcomes.push_back(play(scenario, folder));
     if (options.keep.empty()) std::filesystem::remove_all(folder);
   }
+
   if (options.list) return 0;
   if (options.workloads)
     for (Outcome& outcome : play_workloads(options.stepscope, base, options.only))

@@ -17,7 +17,7 @@ namespace {
 
 using analyzer::Finding;
 
-/// Of the injected cost: what a stated one may differ by.
+/// Share of the injected cost by which a stated cost may differ from it.
 constexpr double kCostTolerance = 0.10;
 
 void note_truth(nlohmann::json const& fault, Outcome& outcome) {
@@ -34,6 +34,7 @@ void note_findings(analyzer::Analysis const& analysis, model::Run const& run, Ou
     if (auto const where = findings.front().where)
       outcome.found_rank = run.ranks[static_cast<size_t>(where->rank_index)].trace.info().rank;
   }
+
   auto const expected = std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) {
     return finding.rule == outcome.expected;
   });
@@ -47,14 +48,17 @@ std::string try_play(Scenario const& scenario, std::string const& folder, Outcom
   options.ranks = scenario.ranks;
   options.steps = scenario.steps;
   options.seed = scenario.seed;
+
   auto const fault = synth::parse_fault(scenario.fault);
   if (!fault) return fault.error().message;
   options.fault = *fault;
   if (auto const made = synth::make_run(options, folder); !made) return made.error().message;
+
   std::ifstream file(folder + "/truth.json");
   nlohmann::json const truth = nlohmann::json::parse(file, nullptr, false);
   if (!truth.is_object()) return "truth.json cannot be read";
   note_truth(truth.at("fault"), outcome);
+
   auto const run = import::open_run(folder);
   if (!run) return run.error().message;
   note_findings(analyzer::analyze(*run), *run, outcome);

@@ -4,23 +4,19 @@
 
 namespace stepscope::ground_truth {
 
-std::string Scenario::name() const {
-  return fmt::format("{} {} {} #{}", pattern, ranks, fault, seed);
+namespace {
+
+/// Eight micro-batches are enough for two stages, but not for four.
+std::vector<Scenario> healthy_jobs() {
+  return {
+      {"dp", 1, "none", 2},       {"dp", 4, "none"},         {"dp", 8, "none", 3, 30},
+      {"moe", 4, "none"},         {"moe", 8, "none", 2, 30}, {"pipeline", 1, "none"},
+      {"pipeline", 2, "none", 2}, {"pipeline", 4, "none"},   {"pipeline", 6, "none", 3, 30},
+  };
 }
 
-std::vector<Scenario> scenarios() {
+std::vector<Scenario> host_faults() {
   return {
-      // Healthy: of two stages eight micro-batches are enough, of four they are not.
-      {"dp", 1, "none", 2},
-      {"dp", 4, "none"},
-      {"dp", 8, "none", 3, 30},
-      {"moe", 4, "none"},
-      {"moe", 8, "none", 2, 30},
-      {"pipeline", 1, "none"},
-      {"pipeline", 2, "none", 2},
-      {"pipeline", 4, "none"},
-      {"pipeline", 6, "none", 3, 30},
-      // The host.
       {"dp", 4, "input=4"},
       {"dp", 2, "input=1.5", 2},
       {"moe", 4, "input=8", 3},
@@ -41,7 +37,11 @@ std::vector<Scenario> scenarios() {
       {"moe", 4, "outliers=90", 2},
       {"dp", 4, "warmup=5"},
       {"dp", 2, "warmup=8", 2, 60},
-      // The ranks.
+  };
+}
+
+std::vector<Scenario> rank_faults() {
+  return {
       {"dp", 4, "late-rank=4"},
       {"dp", 8, "late-rank=8", 2, 30},
       {"moe", 4, "late-rank=6", 3},
@@ -54,7 +54,11 @@ std::vector<Scenario> scenarios() {
       {"moe", 4, "imbalance=1.4", 2},
       {"dp", 4, "throttling=1.3"},
       {"moe", 2, "throttling=1.5", 2},
-      // The links.
+  };
+}
+
+std::vector<Scenario> link_faults() {
+  return {
       {"dp", 4, "small-buckets=24"},
       {"dp", 8, "small-buckets=32", 2, 30},
       {"dp", 4, "no-overlap=1"},
@@ -69,7 +73,11 @@ std::vector<Scenario> scenarios() {
       {"pipeline", 4, "slow-pair=5", 2},
       {"pipeline", 6, "slow-pair=8", 3, 30},
       {"moe", 8, "slow-group=30", 3, 30},
-      // Copies and kernels.
+  };
+}
+
+std::vector<Scenario> copy_and_kernel_faults() {
+  return {
       {"dp", 4, "pageable-copies=24"},
       {"dp", 1, "pageable-copies=36", 2},
       {"dp", 4, "serialized-copies=80"},
@@ -90,7 +98,11 @@ std::vector<Scenario> scenarios() {
       {"pipeline", 2, "misaligned-matrices=1.5", 2},
       {"dp", 4, "elementwise=2"},
       {"pipeline", 2, "elementwise=1.5", 2},
-      // Memory and the trace.
+  };
+}
+
+std::vector<Scenario> memory_and_trace_faults() {
+  return {
       {"dp", 4, "leak=64"},
       {"moe", 2, "leak=8", 2},
       {"dp", 4, "pressure=95"},
@@ -103,6 +115,20 @@ std::vector<Scenario> scenarios() {
       {"dp", 4, "lost-records=40"},
       {"moe", 2, "lost-records=60", 2},
   };
+}
+
+}  // namespace
+
+std::string Scenario::name() const {
+  return fmt::format("{} {} {} #{}", pattern, ranks, fault, seed);
+}
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all;
+  for (auto const& part : {healthy_jobs(), host_faults(), rank_faults(), link_faults(),
+                           copy_and_kernel_faults(), memory_and_trace_faults()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
 }
 
 }  // namespace stepscope::ground_truth

@@ -38,6 +38,7 @@ struct Totals {
       found += outcome.found.empty() ? 0 : 1;
       right += has_fault && outcome.is_right() ? 1 : 0;
       disturbed += !has_fault && !outcome.found.empty() ? 1 : 0;
+
       costs += outcome.injected_ns ? 1 : 0;
       right_costs += outcome.injected_ns && outcome.is_cost_right() ? 1 : 0;
       errors += outcome.error.empty() ? 0 : 1;
@@ -64,6 +65,7 @@ bool print_table(std::vector<Outcome> const& outcomes) {
     fmt::print("{:<36} {:<22} {:<22} {:>9} {:>9} {:>6}  {}\n", outcome.scenario,
                or_dash(outcome.expected), or_dash(outcome.found), cost_text(outcome.stated_ns),
                cost_text(outcome.injected_ns), ratio_of(outcome), verdict_of(outcome));
+
   Totals const totals(outcomes);
   fmt::print("\n{} scenarios, {} with a fault\n", outcomes.size(), totals.expected);
   fmt::print("precision {:.3f} (at least {:.2f}): {} of {} first findings are right\n",
@@ -73,6 +75,7 @@ bool print_table(std::vector<Outcome> const& outcomes) {
   fmt::print("costs     {:.3f} (at least {:.2f}): {} of {} within 10 %\n", totals.cost_share(),
              kLeastRightCosts, totals.right_costs, totals.costs);
   fmt::print("healthy jobs with a finding above info: {}\n", totals.disturbed);
+
   return totals.are_good();
 }
 

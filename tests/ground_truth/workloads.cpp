@@ -52,10 +52,12 @@ std::string read_run(std::string const& folder, Outcome& outcome) {
                        injected = read_json(folder + "/pathology.json");
   if (!analysis.is_object() || !injected.is_object())
     return fmt::format("{} lacks analysis.json or pathology.json", folder);
+
   outcome.expected = injected.at("pathologies").at(0).at("expected_finding");
   auto const& findings = analysis.at("findings");
   if (!findings.empty() && findings.front().at("severity") != "info")
     outcome.found = findings.front().at("rule");
+
   for (auto const& finding : findings)
     if (finding.at("rule") == outcome.expected && finding.at("cost_ns_per_step").is_number() &&
         !outcome.stated_ns)
@@ -72,9 +74,11 @@ Outcome train(Workload const& workload, std::string const& stepscope, std::strin
       "'{}' profile {} --no-evaluate --log-every 0 -o '{}' --force --device host:{} --pathology {} "
       ">'{}.log' 2>&1",
       stepscope, workload.training, run, workload.devices, workload.fault_injection, run);
+
   int const status = std::system(command.c_str());
   outcome.error =
       status == 0 ? read_run(run, outcome) : fmt::format("status {}: {}", status, command);
+
   return outcome;
 }
 
@@ -101,6 +105,7 @@ std::vector<Outcome> play_workloads(std::string const& stepscope, std::string co
     std::string const scenario =
         fmt::format("{} {}", training.substr(0, training.find(' ')), workload.fault_injection);
     if (scenario.find(only) == std::string::npos) continue;
+
     std::vector<Outcome> trained;
     for (int i = 0; i < kTrainings; ++i)
       trained.push_back(train(workload, stepscope,

@@ -1,5 +1,5 @@
-// Made dumps of PyTorch's flight recorder, as JSON and as the pickle that PyTorch writes of the
-// same data.
+// Synthetic dumps of PyTorch's flight recorder, as JSON and as the pickle that PyTorch writes of
+// the same data.
 #pragma once
 
 #include <cstdint>
@@ -40,27 +40,26 @@ class FlightPickle {
       bytes_ += text;
     }
     bool const is_small = id->second < 256;
-    bytes_ += is_new ? (is_small ? 'q' : 'r') : (is_small ? 'h' : 'j');
+    char const store = is_small ? 'q' : 'r', load = is_small ? 'h' : 'j';
+
+    bytes_ += is_new ? store : load;
     if (is_small)
       raw(static_cast<uint8_t>(id->second));
     else
       raw(id->second);
   }
   void number(int64_t number) {
-    if (number >= 0 && number < 256) {
-      bytes_ += 'K';
-      raw(static_cast<uint8_t>(number));
-    } else if (number >= 0 && number < 65536) {
-      bytes_ += 'M';
-      raw(static_cast<uint16_t>(number));
-    } else if (number >= INT32_MIN && number <= INT32_MAX) {
-      bytes_ += 'J';
-      raw(static_cast<int32_t>(number));
-    } else {
-      bytes_ += '\x8A';
-      raw(uint8_t{8});
-      raw(number);
-    }
+    if (number >= 0 && number < 256) return coded('K', static_cast<uint8_t>(number));
+    if (number >= 0 && number < 65536) return coded('M', static_cast<uint16_t>(number));
+    if (number >= INT32_MIN && number <= INT32_MAX) return coded('J', static_cast<int32_t>(number));
+    coded('\x8A', uint8_t{8});
+    raw(number);
+  }
+
+  template <class Number>
+  void coded(char opcode, Number number) {
+    bytes_ += opcode;
+    raw(number);
   }
   // NOLINTNEXTLINE(misc-no-recursion): as deep as what a test makes
   void put(Json const& json, bool as_tuple) {
@@ -75,11 +74,13 @@ class FlightPickle {
       bytes_ += 'G';
       raw(__builtin_bswap64(bits));
     }
+
     if (json.is_array()) {
       bytes_ += as_tuple ? "(" : "](";
       for (Json const& item : json) put(item, false);
       bytes_ += as_tuple ? 't' : 'e';
     }
+
     if (json.is_object()) {
       bytes_ += "}(";
       for (auto const& [key, value] : json.items()) {

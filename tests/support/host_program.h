@@ -56,8 +56,10 @@ inline model::Run loop_with_waits(int64_t slow = -1, int64_t offset = 0) {
     program.range(now + 40 * kMicrosecond, now + 90 * kMicrosecond + more, "forward",
                   model::EventKind::kPhase);
     program.range(now + 50 * kMicrosecond, now + 70 * kMicrosecond + more, "tokenize");
+
     now += 110 * kMicrosecond + more;
   }
+
   return std::move(program).run(offset);
 }
 

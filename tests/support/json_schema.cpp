@@ -30,11 +30,13 @@ class Validator {
     for (auto const& [keyword, rule] : schema.items())
       if (std::find(kKnown.begin(), kKnown.end(), keyword) == kKnown.end())
         fault(at, "unknown keyword " + keyword);
+
     if (schema.contains("$ref")) {
       Json::json_pointer const target(schema["$ref"].get<std::string>().substr(1));
       return check(root_.at(target), value, at);
     }
     if (schema.contains("anyOf")) return check_any(schema["anyOf"], value, at);
+
     if (schema.contains("const") && schema["const"] != value)
       fault(at, "is " + value.dump() + ", not " + schema["const"].dump());
     if (schema.contains("enum") &&
@@ -42,6 +44,7 @@ class Validator {
       fault(at, value.dump() + " is none of " + schema["enum"].dump());
     if (schema.contains("type") && !has_type(schema["type"], value))
       return fault(at, std::string("is ") + value.type_name() + ", not " + schema["type"].dump());
+
     if (value.is_object() && schema.value("type", "") == "object") check_object(schema, value, at);
     if (value.is_array() && schema.contains("items"))
       for (size_t i = 0; i < value.size(); ++i)
@@ -71,6 +74,7 @@ class Validator {
   void check_object(Json const& schema, Json const& value, std::string const& at) {
     for (Json const& key : schema.value("required", Json::array()))
       if (!value.contains(key)) fault(at, "lacks " + key.get<std::string>());
+
     Json const properties = schema.value("properties", Json::object());
     for (auto const& [key, of_key] : value.items()) {
       if (properties.contains(key))

@@ -18,6 +18,7 @@ class WaitingChild {
   explicit WaitingChild(std::function<void(std::function<void()> const& wait)> const& reach) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) return;
+
     pid_ = ::fork();
     if (pid_ == 0) {
       ::close(ends[0]);
@@ -27,6 +28,7 @@ class WaitingChild {
       });
       ::_exit(0);
     }
+
     ::close(ends[1]);
     char byte = 0;
     is_there_ = ::read(ends[0], &byte, 1) == 1;

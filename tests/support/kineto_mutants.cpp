@@ -44,9 +44,11 @@ class JobWriter {
     add("user_annotation", fmt::format("ProfilerStep#{}", step), pid(), 1, begin, kStepUs - 20);
     add("cpu_op", "aten::copy_", pid(), 1, begin + 5, 30);
     launch("cudaMemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 7, begin + 10, 60);
+
     for (int kernel = 0; kernel < job_.kernels_per_step; ++kernel)
       launch("cudaLaunchKernel", "kernel", fmt::format("gemm_{}", kernel % 3), 7,
              begin + 60 + kernel * 40, 90 + kernel);
+
     json& reduce = launch("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
                           20, begin + 400, 150);
     reduce["args"].update({{"Collective name", "allreduce"},
@@ -56,6 +58,7 @@ class JobWriter {
                            {"Group size", job_.ranks},
                            {"Process Group Name", "0"},
                            {"Process Group Ranks", "[0, 1]"}});
+
     launch("cudaLaunchKernel", "kernel", "adam", 7, begin + 450, 70);
     json& sync = add("cuda_runtime", "cudaStreamSynchronize", pid(), 1, begin + 600, 320);
     sync["args"] = {{"correlation", ++correlation_}};
@@ -66,6 +69,7 @@ class JobWriter {
                int stream, double at, double dur) {
     int const device = std::max(job_.rank, 0) + process_;
     add("cuda_runtime", call, pid(), 1, at, 8)["args"] = {{"correlation", ++correlation_}};
+
     json& op = add(category, name, device, stream, std::max(at + 12, stream_end_), dur);
     op["args"] = {{"correlation", correlation_},
                   {"device", device},
@@ -119,6 +123,7 @@ void move_in_time(json& event, Random& random) {
     return event.contains(key) && event[key].is_number() ? event[key].get<double>() : 0;
   };
   static std::array<double, 6> const kFactors = {0, 0.5, 2, 10, 1000, -1};
+
   switch (random() % 3) {
     case 0:
       event["ts"] = number("ts") + (static_cast<double>(random() % 2001) - 1000);
@@ -141,6 +146,7 @@ void take_from(json& event, json const& other, Random& random) {
 void damage_event(json& events, Random& random) {
   size_t const at = random() % events.size();
   json& event = events[at];
+
   switch (random() % 10) {
     case 0:
       events.erase(at);
@@ -183,6 +189,7 @@ json kineto_job(KinetoJob const& job) {
                {"traceEvents", json::array()}};
   if (job.rank >= 0)
     file["distributedInfo"] = {{"backend", "nccl"}, {"rank", job.rank}, {"world_size", job.ranks}};
+
   for (int process = 0; process < job.processes; ++process) {
     file["deviceProperties"].push_back(
         {{"id", std::max(job.rank, 0) + process}, {"name", "GPU"}, {"numSms", 108}});
@@ -202,6 +209,7 @@ void damage_events(json& file, Random& random) {
 void damage_bytes(std::string& bytes, Random& random) {
   for (size_t left = 1 + random() % 4; left > 0 && !bytes.empty(); --left) {
     size_t const at = random() % bytes.size();
+
     switch (random() % 5) {
       case 0:
         bytes[at] = static_cast<char>(random());

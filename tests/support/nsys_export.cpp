@@ -138,8 +138,10 @@ INSERT INTO TARGET_INFO_GPU VALUES (0, 0, 'NVIDIA H100', 85899345920, 132, 0), (
 INSERT INTO TARGET_INFO_GPU_METRICS VALUES (256, 1, 'GPU 0', 3, 'SM Active [%]'), (257, 1, 'GPU 1', 3, 'SM Active [%]');
 INSERT INTO GPU_METRICS VALUES (0, 2000, 256, 3, 50), (0, 2100, 257, 3, 75), (0, 2200, 256, 3, 51);
 )sql";
+
   sql += nsys_process_sql(100, 0);
   sql += nsys_process_sql(101, 1);
+
   // A shell that was not traced.
   sql += fmt::format("INSERT INTO PROCESSES VALUES ({}, 99, 'bash');", nsys_process(99));
   sql += fmt::format("INSERT INTO OSRT_API VALUES (10, 20, 0, {}, 23, 0, 0, 0, 0);",
@@ -150,6 +152,7 @@ INSERT INTO GPU_METRICS VALUES (0, 2000, 256, 3, 50), (0, 2100, 257, 3, 75), (0,
 std::string nsys_database(std::string_view sql, int page_bytes) {
   sqlite3* connection = nullptr;
   STEPSCOPE_CHECK(sqlite3_open(":memory:", &connection) == SQLITE_OK);
+
   std::string const all =
       fmt::format("PRAGMA page_size={}; BEGIN; ", page_bytes) + std::string(sql) + "; COMMIT;";
   char* message = nullptr;
@@ -157,9 +160,11 @@ std::string nsys_database(std::string_view sql, int page_bytes) {
     fmt::print(stderr, "{}\n", message);
     STEPSCOPE_CHECK(false);
   }
+
   sqlite3_int64 size = 0;
   unsigned char* const bytes = sqlite3_serialize(connection, "main", &size, 0);
   std::string result(reinterpret_cast<char const*>(bytes), static_cast<size_t>(size));
+
   sqlite3_free(bytes);
   sqlite3_close(connection);
   return result;

@@ -15,6 +15,7 @@ namespace stepscope::support {
 inline std::string packed_by_gzip(std::string_view text) {
   std::string packed(text.size() + (size_t{1} << 16U), '\0');
   std::string input(text);  // the library wants to be able to write to it
+
   isal_zstream stream;
   isal_deflate_stateless_init(&stream);
   stream.next_in = reinterpret_cast<uint8_t*>(input.data());
@@ -24,6 +25,7 @@ inline std::string packed_by_gzip(std::string_view text) {
   stream.end_of_stream = 1;
   stream.flush = NO_FLUSH;
   stream.gzip_flag = IGZIP_GZIP;
+
   STEPSCOPE_CHECK(isal_deflate_stateless(&stream) == COMP_OK);
   packed.resize(packed.size() - stream.avail_out);
   return packed;

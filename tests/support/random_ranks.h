@@ -44,6 +44,14 @@ inline model::Track random_track(std::mt19937_64& random, int number) {
   return track;
 }
 
+/// None, or one of a few that several events share, or now and then one that no signed number
+/// holds.
+inline uint64_t random_correlation(std::mt19937_64& random) {
+  if (random() % 4 == 0) return 0;
+  if (random() % 50 == 0) return UINT64_MAX - random() % 2;
+  return random() % 20;
+}
+
 inline model::Trace random_process(std::mt19937_64& random, RandomRanks const& options,
                                    int32_t rank) {
   model::TraceBuilder builder;
@@ -55,20 +63,19 @@ inline model::Trace random_process(std::mt19937_64& random, RandomRanks const& o
       {.id = 0, .name = "device \x01", .capacity_bytes = 1000, .threads = 2, .peak_flops = 1e12});
   builder.add_device(
       {.id = 1, .name = "unknown", .capacity_bytes = 0, .threads = 0, .peak_flops = 0});
+
   for (int t = 0; t < options.tracks; ++t) {
     model::TrackId const track = builder.add_track(random_track(random, t));
     int const events = t == 1 ? 0 : options.events_per_track;
     for (int i = 0; i < events; ++i) {
       auto const kind = static_cast<model::EventKind>(random() % model::kKindCount);
       auto const start = static_cast<int64_t>(random() % 2000) - 500;
-      // Few correlations, so that they meet; now and then one that no signed number holds.
-      uint64_t const correlation = random() % 4 == 0    ? 0
-                                   : random() % 50 == 0 ? UINT64_MAX - random() % 2
-                                                        : random() % 20;
+      uint64_t const correlation = random_correlation(random);
       file::add_random(builder.events(track), kind, start, static_cast<int64_t>(random() % 300),
                        builder.intern(random_name(random)), correlation, random);
     }
   }
+
   return std::move(builder).finish();
 }
 

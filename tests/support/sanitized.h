@@ -1,5 +1,5 @@
 // Whether the tests run under the address or thread sanitizer, where everything takes five to
-// twenty times as long: tests that try very many cases try a part of them there, the release build
+// twenty times as long. Tests with very many cases try a part of them there; the release build
 // tries all.
 #pragma once
 

@@ -54,6 +54,7 @@ class Worker {
          0},
         {TrackKind::kStream, fmt::format("device {} communication", device_), 2, device_,
          StreamKind::kCommunication, 0}};
+
     std::vector<size_t> order = {0, 1, 2, 3};
     if (options_.reverse_tracks) std::reverse(order.begin(), order.end());
     for (size_t const i : order)
@@ -78,6 +79,7 @@ class Worker {
                          RangeDetail{.color = 0xFF76B900});
     if (options_.marks == StepMarks::kProfilerStep)
       host(EventKind::kRange, begin, now_, fmt::format("ProfilerStep#{}", index));
+
     if (options_.marks == StepMarks::kAnnotation)
       batch(thread_).add(EventKind::kStep, at(begin), now_ - begin, builder_.intern("step"), 0,
                          StepDetail{index});
@@ -103,14 +105,17 @@ class Worker {
     if (device_ == options_.straggler_device)
       dur = static_cast<int64_t>(static_cast<double>(dur) * options_.straggler_factor);
     dur += static_cast<int64_t>((uniform() * 2 - 1) * options_.jitter * static_cast<double>(dur));
+
     uint64_t const correlation = launch("launch " + name);
     int64_t const begin =
         std::max(now_ - kLaunchNs / 2 + kStartLatencyNs, stream_end_[kComputeStream]);
+
     KernelDetail detail;
     detail.flops = static_cast<double>(dur) * 40;
     detail.bytes = kLayerBytes;
     batch(stream_[kComputeStream])
         .add(EventKind::kKernel, at(begin), dur, builder_.intern(name), correlation, detail);
+
     stream_end_[kComputeStream] = begin + dur;
     if (options_.sync_every_op) sync(stream_end_[kComputeStream], SyncKind::kStream);
     return begin + dur;
@@ -159,6 +164,7 @@ class Worker {
         static_cast<uint32_t>(options_.devices),
         device_,
         -1};
+
     batch(stream_[kCommStream])
         .add(EventKind::kCollective, at(begin), end - begin, builder_.intern("all_reduce"),
              pending.correlation, detail);
@@ -244,6 +250,7 @@ std::vector<Worker::Pending> forward_and_backward(SyntheticOptions const& option
   worker.stream_wait(kComputeStream, kCopyStream);
   if (options.leak_bytes_per_step > 0)
     worker.allocate(options.leak_bytes_per_step, MemoryPurpose::kOther, 2'000);
+
   int64_t phase = worker.now();
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     if (options.allocate_in_step)
@@ -251,6 +258,7 @@ std::vector<Worker::Pending> forward_and_backward(SyntheticOptions const& option
     worker.kernel(fmt::format("layer{} forward", layer), options.forward_ns);
   }
   worker.host_range(EventKind::kPhase, phase, "forward");
+
   phase = worker.now();
   std::vector<Worker::Pending> collectives;
   int32_t waiting = 0;
@@ -262,11 +270,13 @@ std::vector<Worker::Pending> forward_and_backward(SyntheticOptions const& option
       waiting = 0;
     }
   }
+
   int32_t const buckets =
       (options.layers + options.layers_per_bucket - 1) / options.layers_per_bucket;
   if (!options.overlap && options.devices > 1)
     for (int32_t bucket = 0; bucket < buckets; ++bucket)
       collectives.push_back(worker.launch_collective());
+
   worker.host_range(EventKind::kPhase, phase, "backward");
   return collectives;
 }
@@ -278,9 +288,11 @@ void run_collectives(SyntheticOptions const& options, std::vector<Worker>& worke
   for (size_t bucket = 0; bucket < pending[0].size(); ++bucket) {
     uint64_t const bytes = options.bucket_bytes >>
                            (bucket % 2);  // two sizes, so that alpha and beta can be told apart
+
     int64_t last = workers[0].arrival(pending[0][bucket]);
     for (size_t d = 0; d < workers.size(); ++d)
       last = std::max(last, workers[d].arrival(pending[d][bucket]));
+
     for (size_t d = 0; d < workers.size(); ++d)
       workers[d].collective(pending[d][bucket], last + transfer_ns(options, bytes), bytes,
                             sequence);
@@ -312,17 +324,20 @@ model::Run make_synthetic_run(SyntheticOptions const& options) {
   std::vector<TraceBuilder> builders(processes);
   std::vector<Worker> workers;
   workers.reserve(static_cast<size_t>(options.devices));
+
   for (int32_t d = 0; d < options.devices; ++d) {
     auto const process = static_cast<size_t>(options.process_per_device ? d : 0);
     workers.emplace_back(options, d, builders[process],
                          static_cast<int64_t>(process) * options.rank_clock_offset_ns);
   }
+
   if (options.reverse_tracks) {
     for (size_t d = workers.size(); d-- > 0;) workers[d].add_tracks();
   } else {
     for (Worker& worker : workers) worker.add_tracks();
   }
   for (Worker& worker : workers) allocate_model(options, worker);
+
   uint64_t sequence = 0;
   for (int64_t step = 0; step < options.steps; ++step) {
     std::vector<int64_t> begins;
@@ -331,16 +346,19 @@ model::Run make_synthetic_run(SyntheticOptions const& options) {
       begins.push_back(worker.now());
       pending.push_back(forward_and_backward(options, worker, step));
     }
+
     run_collectives(options, workers, pending, sequence);
     for (size_t d = 0; d < workers.size(); ++d) {
       optimizer(options, workers[d]);
       workers[d].mark_step(begins[d], step);
     }
   }
+
   model::Run run;
   run.name = "synthetic";
   if (options.process_per_device && options.devices > 1)
     run.clock = {"collective ends", 1'000, 5'000};
+
   for (size_t process = 0; process < processes; ++process) {
     TraceInfo& info = builders[process].info();
     info.tool = "stepscope synthetic";

@@ -24,12 +24,14 @@ inline void make_unreadable(std::string const& path) {
     ASSERT_TRUE(file);
     blocks.assign(file->blocks().begin(), file->blocks().end());
   }
+
   constexpr size_t kClaimedBlocks = size_t{1} << 16;
   constexpr uintmax_t kHoleBytes = uintmax_t{1} << 31;
   auto const events = std::find_if(blocks.begin(), blocks.end(), [](file::IndexEntry const& block) {
     return block.header.type == static_cast<uint16_t>(file::BlockType::kEvents);
   });
   ASSERT_NE(events, blocks.end());
+
   file::IndexEntry claimed = *events;
   claimed.header.rows = file::kMaxBlockRows;
   claimed.offset = std::filesystem::file_size(path);
@@ -37,6 +39,7 @@ inline void make_unreadable(std::string const& path) {
   for (size_t i = 0; i < kClaimedBlocks; ++i, claimed.offset += claimed.size)
     blocks.push_back(claimed);
   ASSERT_LT(claimed.offset, kHoleBytes);
+
   std::filesystem::resize_file(path, kHoleBytes);
   auto writer = file::TraceWriter::append_to(path, blocks);
   ASSERT_TRUE(writer);

@@ -104,15 +104,18 @@ class PlaneWriter {
     end_line();
     MessageWriter plane;
     plane.raw(head_.text()).raw(lines_.text());
+
     for (auto const& [name, id] : event_ids_) {
       MessageWriter metadata;
       metadata.varint(1, id).bytes(2, name).raw(descriptions_[name]);
       plane.bytes(4, MessageWriter().varint(1, id).bytes(2, metadata.text()).text());
     }
+
     for (auto const& [name, id] : stat_ids_) {
       MessageWriter const metadata = MessageWriter().varint(1, id).bytes(2, name);
       plane.bytes(5, MessageWriter().varint(1, id).bytes(2, metadata.text()).text());
     }
+
     return plane.raw(stats_.text()).text();
   }
 
@@ -124,6 +127,7 @@ class PlaneWriter {
   std::string stat_message(std::string_view name, StatValue const& value) {
     MessageWriter stat;
     stat.varint(1, stat_id(name));
+
     if (auto const* number = std::get_if<int64_t>(&value))
       stat.varint(4, static_cast<uint64_t>(*number));
     if (auto const* number = std::get_if<uint64_t>(&value)) stat.varint(3, *number);
@@ -131,6 +135,7 @@ class PlaneWriter {
     if (auto const* text = std::get_if<std::string>(&value)) stat.bytes(5, *text);
     if (auto const* reference = std::get_if<Reference>(&value))
       stat.varint(7, stat_id(reference->text));
+
     return stat.text();
   }
   void end_line() {

@@ -54,7 +54,7 @@ void work(int ranges);
 void sleep_ms(int ms);
 double now_s();
 void set_limit(int resource, rlim_t value);
-/// Becomes the user and the group nobody, as root can.
+/// Switches to an unprivileged user and group, as root can.
 void become_nobody();
 /// Executes this program again; returns 1 when that fails.
 int execute_again(Arguments const& arguments, char const* name, long number);

@@ -181,7 +181,7 @@ def compare_all(stepscope, cases, folder, arguments):
     return 1 if differing else 0
 
 
-# What a shell does alone, what it does instead when recorded, and what must be said of it; "" = they are equal.
+# What a shell does alone, what it does instead when recorded, and what the comparison must report; "" = they are equal.
 PLANTED = (
     ("exit 3", "exit 3", ""),
     ("exit 3", "exit 4", "exit 3 became exit 4"),

@@ -83,12 +83,15 @@ int close_range_and_reuse(Arguments const& /*unused*/) {
 int duplicate_over_all(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);
+
   int const file = ::open("mine", O_RDWR | O_CREAT | O_TRUNC, 0644);
   for (int fd = 3; fd < 1000; ++fd)
     if (fd != file) ::dup2(file, fd);
+
   work(1000);
   sleep_ms(600);
   work(1000);
+
   std::printf("at %ld\n", static_cast<long>(::lseek(file, 0, SEEK_END)));
   return 0;
 }
@@ -129,10 +132,12 @@ int list_descriptors(Arguments const& arguments) {
     print_descriptors("executed");
     return 0;
   }
+
   print_descriptors("start");
   work(10);
   sleep_ms(20);
   print_descriptors("events");
+
   pid_t const child = ::fork();
   if (child == 0) {
     print_descriptors("fork");
@@ -141,6 +146,7 @@ int list_descriptors(Arguments const& arguments) {
     print_descriptors("fork with events");
     ::_exit(execute_again(arguments, "fds", 1));
   }
+
   std::printf("child %d\n", exit_of(child));
   return 0;
 }
@@ -148,14 +154,17 @@ int list_descriptors(Arguments const& arguments) {
 int remove_output_folder(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(100);
+
   char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
   std::string const command =
       std::string("rm -rf '") + (folder != nullptr ? folder : "/nonexistent") + "'";
   ::unsetenv("LD_PRELOAD");
   if (std::system(command.c_str()) != 0) return 5;
+
   work(100'000);
   sleep_ms(600);
   work(10);
+
   std::puts("ok");
   return 3;
 }

@@ -69,6 +69,7 @@ int pthread_exit_in_main(Arguments const& /*unused*/) {
         return nullptr;
       },
       nullptr);
+
   ::pthread_exit(nullptr);
 }
 

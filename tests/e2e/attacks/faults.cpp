@@ -55,6 +55,7 @@ int recover_from_faults(Arguments const& /*unused*/) {
   action.sa_handler = [](int) { siglongjmp(before_fault, 1); };
   action.sa_flags = SA_NODEFER;
   ::sigaction(SIGSEGV, &action, nullptr);
+
   int volatile recovered = 0;
   while (recovered < 1000) {
     if (sigsetjmp(before_fault, 1) == 0) {
@@ -64,6 +65,7 @@ int recover_from_faults(Arguments const& /*unused*/) {
     recovered = recovered + 1;
     nvtxRangePop();
   }
+
   std::printf("%d\n", recovered);
   return 0;
 }
@@ -163,6 +165,7 @@ int overflow_in_thread(Arguments const& /*unused*/) {
         return nullptr;
       },
       nullptr);
+
   ::pthread_join(thread, nullptr);
   return 0;
 }

@@ -3,9 +3,9 @@
 
 usage: foreign_bytes.py --build FOLDER [--runs 1000] [--jobs 2] [--seed 1]
 
-Programs that close all descriptors and open files of their own (closefrom_reuse of attack_program, closerange of attack_python.py) are
-recorded; a thread that makes events all the time runs in every second of them. Exit status 1: a file holds a byte that the program did
-not write, a program ended or printed otherwise than alone, or a trace cannot be read.
+Records programs that close all descriptors and open files of their own: closefrom_reuse of attack_program, closerange of
+attack_python.py. A thread that makes events all the time runs in every second of them. Exit status 1: a file holds a byte that the
+program did not write, a program ended or printed otherwise than alone, or a trace cannot be read.
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Finding:
 
 
 def foreign_bytes(path, expected):
-    """Bytes of a file beyond or instead of those that the program wrote."""
+    """Bytes of a file that the program did not write: more of them, or others instead."""
     with open(path, "rb") as file:
         content = file.read()
     different = sum(1 for first, second in zip(content, expected) if first != second)

@@ -71,12 +71,14 @@ int threads_without_address_space(Arguments const& /*unused*/) {
   ::pthread_attr_setstack(&attributes, stack, kMiB);
   work(10);
   set_limit(RLIMIT_AS, kMiB);
+
   for (int i = 0; i < 20; ++i) {
     pthread_t thread{};
     int const error = ::pthread_create(&thread, &attributes, make_ranges, nullptr);
     if (error == 0) ::pthread_join(thread, nullptr);
     if (error != 0) std::printf("create %d\n", error);
   }
+
   std::puts("ok");
   return 0;
 }

@@ -53,6 +53,7 @@ int load_and_unload(Arguments const& arguments) {
     auto* const push = library.find<void(char const*)>("attack_push");
     auto* const pop = library.find<void()>("attack_pop");
     if (push == nullptr || pop == nullptr) return 1;
+
     push("loaded");
     pop();
   }
@@ -74,6 +75,7 @@ int unload_with_open_ranges(Arguments const& arguments) {
 int keep_errno(Arguments const& /*unused*/) {
   constexpr int kMine = 1234;
   int wrong = 0;
+
   for (int i = 0; i < 100'000; ++i) {
     errno = kMine;
     nvtxRangePushA("x");
@@ -81,6 +83,7 @@ int keep_errno(Arguments const& /*unused*/) {
     nvtxRangePop();
     if (errno != kMine && wrong++ == 0) std::fprintf(stderr, "errno became %d at %d\n", errno, i);
   }
+
   std::printf("wrong %d\n", wrong);
   return 0;
 }

@@ -16,17 +16,21 @@ namespace {
 int odd_names(Arguments const& /*unused*/) {
   std::string const huge((20U << 20) - 1, 'A');
   for (int i = 0; i < 20; ++i) nvtxMarkA(huge.c_str());
+
   nvtxMarkA(nullptr);
   nvtxMarkA("");
   nvtxMarkA("\xff\xfe\x80");
   for (int i = 0; i < 300'000; ++i) nvtxMarkA(("unique name " + std::to_string(i)).c_str());
+
   nvtxRangePop();
   nvtxRangePop();
   nvtxRangeEnd(12345);
   nvtxRangeEnd(~0ULL);
+
   nvtxEventAttributes_t attributes{};
   std::memset(&attributes, 0xff, sizeof attributes);
   nvtxMarkEx(&attributes);
+
   std::puts("ok");
   return 0;
 }
@@ -35,12 +39,14 @@ int odd_names(Arguments const& /*unused*/) {
 int burst(Arguments const& arguments) {
   std::string const name(static_cast<size_t>(arguments.number(0, 3000)), 'A');
   long const marks = arguments.number(1, 20'000);
+
   for (long i = 0; i < marks; ++i) nvtxMarkA(name.c_str());
   for (long i = 0; i < marks; ++i) nvtxRangeEnd(nvtxRangeStartA(name.c_str()));
   for (long i = 0; i < marks; ++i) {
     nvtxRangePushA(name.c_str());
     nvtxRangePop();
   }
+
   std::puts("ok");
   return 0;
 }

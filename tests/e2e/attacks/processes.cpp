@@ -55,6 +55,7 @@ int fork_often(Arguments const& arguments, bool child_works) {
   work(10);
   int wrong = 0;
   auto const forks = static_cast<int>(arguments.number(0, 200));
+
   for (int i = 0; i < forks; ++i) {
     pid_t const child = ::fork();
     if (child == 0) {
@@ -63,6 +64,7 @@ int fork_often(Arguments const& arguments, bool child_works) {
     }
     wrong += static_cast<int>(exit_of(child) != (i & 1));
   }
+
   std::printf("wrong %d\n", wrong);
   return 0;
 }
@@ -82,6 +84,7 @@ int fork_while_busy(Arguments const& arguments, int usual_forks, void (*in_child
   BusyThreads threads(kBusyThreads);
   int wrong = 0;
   auto const forks = static_cast<int>(arguments.number(0, usual_forks));
+
   for (int i = 0; i < forks; ++i) {
     pid_t const child = ::fork();
     if (child == 0) {
@@ -90,6 +93,7 @@ int fork_while_busy(Arguments const& arguments, int usual_forks, void (*in_child
     }
     wrong += static_cast<int>(exit_of(child) != (i & 1));
   }
+
   threads.stop();
   std::printf("wrong %d\n", wrong);
   return 0;
@@ -152,6 +156,7 @@ int fork_and_execute_while_busy(Arguments const& arguments) {
   BusyThreads threads(kBusyThreads);
   int wrong = 0;
   auto const forks = static_cast<int>(arguments.number(0, 100));
+
   for (int i = 0; i < forks; ++i) {
     pid_t const child = ::fork();
     if (child == 0) {
@@ -160,6 +165,7 @@ int fork_and_execute_while_busy(Arguments const& arguments) {
     }
     wrong += static_cast<int>(exit_of(child) != 3);
   }
+
   threads.stop();
   std::printf("wrong %d\n", wrong);
   return 0;
@@ -168,6 +174,7 @@ int fork_and_execute_while_busy(Arguments const& arguments) {
 int vfork_often(Arguments const& /*unused*/) {
   work(10);
   int wrong = 0;
+
   for (int i = 0; i < 200; ++i) {
     pid_t child = ::vfork();
     if (child == 0) {
@@ -175,10 +182,12 @@ int vfork_often(Arguments const& /*unused*/) {
       ::_exit(9);
     }
     wrong += static_cast<int>(exit_of(child) != 0);
+
     child = ::vfork();
     if (child == 0) ::_exit(7);
     wrong += static_cast<int>(exit_of(child) != 7);
   }
+
   work(1000);
   std::printf("wrong %d\n", wrong);
   return 0;
@@ -187,12 +196,14 @@ int vfork_often(Arguments const& /*unused*/) {
 int spawn_often(Arguments const& /*unused*/) {
   work(10);
   int wrong = 0;
+
   for (int i = 0; i < 200; ++i) {
     pid_t child = 0;
     std::array<char*, 2> const arguments = {const_cast<char*>("true"), nullptr};
     ::posix_spawn(&child, "/bin/true", nullptr, nullptr, arguments.data(), environ);
     wrong += static_cast<int>(exit_of(child) != 0);
   }
+
   work(1000);
   std::printf("wrong %d\n", wrong);
   return 0;
@@ -220,6 +231,7 @@ int call_popen(Arguments const& /*unused*/) {
 int fork_by_system_call(Arguments const& /*unused*/) {
   work(10);
   int wrong = 0;
+
   for (int i = 0; i < 20; ++i) {
     auto const child =
         static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
@@ -229,6 +241,7 @@ int fork_by_system_call(Arguments const& /*unused*/) {
     }
     wrong += static_cast<int>(exit_of(child) != 6);
   }
+
   work(10);
   std::printf("wrong %d\n", wrong);
   return 0;
@@ -245,11 +258,13 @@ int fork_in_thread(Arguments const& /*unused*/) {
       std::printf("child %d\n", exit_of(child));
       return nullptr;
     }
+
     BusyThreads threads(2);
     work(1000);
     threads.stop();
     std::exit(21);
   };
+
   ::pthread_create(&thread, nullptr, fork_here, nullptr);
   ::pthread_join(thread, nullptr);
   return 0;

@@ -26,7 +26,7 @@ VARIABLES_OF_RECORD = (b"CUDA_INJECTION64_PATH|NVTX_INJECTION64_PATH|NCCL_PROFIL
 
 @dataclasses.dataclass(frozen=True)
 class Allowed:
-    """What of an output may differ: text that matches becomes `instead` before the comparison."""
+    """A part of an output that may differ: text that matches becomes `instead` before the comparison."""
 
     stream: str
     pattern: bytes
@@ -224,7 +224,7 @@ def printable(text, most=300):
 
 
 def differing_lines(alone, recorded):
-    """Of two texts the lines that only one has."""
+    """The lines that only one of two texts has."""
     first, second = alone.splitlines(), recorded.splitlines()
     missing = b"\n".join(line for line in first if line not in second)
     added = b"\n".join(line for line in second if line not in first)

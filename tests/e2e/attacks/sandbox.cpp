@@ -27,6 +27,7 @@ void deny(std::initializer_list<uint32_t> calls, uint32_t action) {
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, action));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+
   sock_fprog const program = {static_cast<unsigned short>(filter.size()), filter.data()};
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::perror("seccomp");
@@ -144,11 +145,13 @@ int be_alone_often(Arguments const& /*unused*/) {
   constexpr long kMostPages = (8L << 20) / 4096;
   int failed = 0;
   long pages = 0;
+
   for (int round = 0; round < kRounds; ++round) {
     work(10);
     failed += static_cast<int>(::unshare(CLONE_VM) != 0);
     if (round == kFirst) pages = address_pages();
   }
+
   long const grown = address_pages() - pages;
   std::printf("failed %d, %s\n", failed, grown > kMostPages ? "grows" : "stays");
   if (grown > kMostPages) std::printf("%ld pages\n", grown);

@@ -36,10 +36,12 @@ int read_to_end_of_pipe(Arguments const& /*unused*/) {
   if (::pipe(before.data()) != 0) return 1;
   start_tracer();
   if (::pipe(after.data()) != 0) return 1;
+
   work(10);
   sleep_ms(30);
   ::close(before[1]);
   ::close(after[1]);
+
   std::printf("%s %s\n", wait_for_end(before[0]), wait_for_end(after[0]));
   return 0;
 }
@@ -75,11 +77,13 @@ int keep_lock_of_process(Arguments const& /*unused*/) {
   request.l_whence = SEEK_SET;
   if (::fcntl(file, F_SETLK, &request) != 0) return 1;
   start_tracer();
+
   pid_t const child = ::fork();
   if (child == 0) {
     request.l_type = F_WRLCK;
     ::_exit(::fcntl(file, F_SETLK, &request) == 0 ? 1 : 2);
   }
+
   std::printf("child %d\n", exit_of(child));
   return 0;
 }
@@ -90,6 +94,7 @@ int listen_on(uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = port;
+
   if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket, 4) != 0) {
     ::close(socket);
@@ -103,10 +108,12 @@ int listen_again_on_port(Arguments const& /*unused*/) {
   sockaddr_in address{};
   socklen_t size = sizeof address;
   ::getsockname(first, reinterpret_cast<sockaddr*>(&address), &size);
+
   start_tracer();
   bool const is_taken = listen_on(address.sin_port) < 0;
   ::close(first);
   bool const is_free = listen_on(address.sin_port) >= 0;
+
   std::printf("taken %d, then free %d\n", static_cast<int>(is_taken), static_cast<int>(is_free));
   return 0;
 }
@@ -128,6 +135,7 @@ int leave_epoll_set(Arguments const& /*unused*/) {
   epoll_event event{};
   event.events = EPOLLIN;
   ::epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event);
+
   start_tracer();
   int const before = ::epoll_wait(set, &event, 1, 0);
   ::close(ends[0]);

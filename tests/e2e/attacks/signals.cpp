@@ -70,10 +70,12 @@ int storm_at_attach_at_all_moments(Arguments const& arguments) {
   constexpr int kSignals = 6, kLongestPause = 4000;
   nvtxMarkA("first");
   sleep_ms(20);
+
   struct sigaction action {};
   action.sa_handler = mark_in_handler;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGUSR1, &action, nullptr);
+
   auto const rounds = static_cast<int>(arguments.number(0, 2000));
   for (int round = 0; round < rounds; ++round) {
     pthread_t thread{};
@@ -85,6 +87,7 @@ int storm_at_attach_at_all_moments(Arguments const& arguments) {
     }
     ::pthread_join(thread, nullptr);
   }
+
   std::puts("ok");
   return 0;
 }
@@ -123,10 +126,12 @@ int signal_state(Arguments const& arguments) {
     print_signal_state("executed");
     return 0;
   }
+
   print_signal_state("start");
   std::signal(SIGUSR2, SIG_IGN);
   work(10);
   print_signal_state("events");
+
   if (pid_t const child = ::fork(); child == 0) {
     work(10);
     print_signal_state("fork");
@@ -145,22 +150,26 @@ int wait_while_blocked(Arguments const& /*unused*/) {
   std::signal(SIGUSR1, [](int) { handled_in = ::gettid(); });
   work(10);
   sleep_ms(20);
+
   sigset_t one{};
   sigemptyset(&one);
   sigaddset(&one, SIGUSR1);
   int waited = 0, in_this_thread = 0;
+
   for (int i = 0; i < 100; ++i) {
     ::sigprocmask(SIG_BLOCK, &one, nullptr);
     handled_in = 0;
     ::kill(::getpid(), SIGUSR1);
     work(10);
     ::usleep(100);
+
     sigset_t waiting{};
     ::sigpending(&waiting);
     waited += sigismember(&waiting, SIGUSR1);
     ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
     in_this_thread += static_cast<int>(handled_in == ::gettid());
   }
+
   std::printf("waited %d, in this thread %d\n", waited, in_this_thread);
   return 0;
 }
@@ -173,6 +182,7 @@ int wait_in_thread(Arguments const& /*unused*/) {
   sigaddset(&two, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &two, nullptr);
   work(10);
+
   pthread_t thread{};
   auto const wait = [](void*) -> void* {
     int signal = 0, heard = 0;
@@ -181,6 +191,7 @@ int wait_in_thread(Arguments const& /*unused*/) {
     return nullptr;
   };
   ::pthread_create(&thread, nullptr, wait, nullptr);
+
   for (int i = 0; i < 100; ++i) {
     ::kill(::getpid(), SIGUSR1);
     work(10);
@@ -196,6 +207,7 @@ int wait_in_thread(Arguments const& /*unused*/) {
 int find_handlers(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);
+
   for (int signal = 1; signal < SIGRTMIN; ++signal) {
     struct sigaction now {};
     if (::sigaction(signal, nullptr, &now) != 0) continue;
@@ -218,6 +230,7 @@ int hand_fault_on(Arguments const& /*unused*/) {
     ::sigaction(signal, &action_before, nullptr);
   };
   ::sigaction(SIGSEGV, &action, &action_before);
+
   int volatile* volatile nowhere = nullptr;
   *nowhere = 1;
   return 0;
@@ -246,12 +259,14 @@ int jump_out_of_events(Arguments const& /*unused*/) {
   struct sigaction action {};
   action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
   ::sigaction(SIGALRM, &action, nullptr);
+
   for (int round = 0; round < 100; ++round) {
     itimerval const soon = {{0, 0}, {0, 500}};
     if (sigsetjmp(jump_target, 1) != 0) continue;
     ::setitimer(ITIMER_REAL, &soon, nullptr);
     for (;;) work(1);
   }
+
   std::puts("end");
   return 0;
 }
@@ -263,6 +278,7 @@ int jump_out_of_first_event(Arguments const& arguments) {
   struct sigaction action {};
   action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
   ::sigaction(SIGALRM, &action, nullptr);
+
   int wrong = 0;
   for (long round = arguments.number(0, 60); round > 0; --round) {
     pid_t const child = ::fork();
@@ -272,6 +288,7 @@ int jump_out_of_first_event(Arguments const& arguments) {
         ::setitimer(ITIMER_REAL, &soon, nullptr);
         for (;;) work(1);
       }
+
       pthread_t thread{};
       ::pthread_create(&thread, nullptr, make_one_range, nullptr);
       ::pthread_join(thread, nullptr);
@@ -280,6 +297,7 @@ int jump_out_of_first_event(Arguments const& arguments) {
     }
     wrong += static_cast<int>(exit_of(child) != 3);
   }
+
   std::printf("wrong %d\n", wrong);
   return 0;
 }
@@ -295,6 +313,7 @@ void* annotate_after_jump(void* /*unused*/) {
       nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "interrupted");
     }
   }
+
   work(1);
   nvtxDomainRegisterStringA(nullptr, "after");
   return nullptr;
@@ -303,20 +322,24 @@ void* annotate_after_jump(void* /*unused*/) {
 int jump_out_of_locks(Arguments const& /*unused*/) {
   constexpr int kThreads = 300, kLongestPauseUs = 300;
   work(1);
+
   struct sigaction action {};
   action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
   ::sigaction(SIGUSR1, &action, nullptr);
+
   for (int i = 0; i < kThreads; ++i) {
     has_jump_target = false;
     pthread_t thread{};
     ::pthread_create(&thread, nullptr, annotate_after_jump, nullptr);
     while (!has_jump_target) ::sched_yield();
+
     ::usleep(static_cast<useconds_t>(i * 37 % kLongestPauseUs));
     ::pthread_kill(thread, SIGUSR1);
     ::pthread_join(thread, nullptr);
     work(1);
     nvtxDomainRegisterStringA(nullptr, "main");
   }
+
   std::puts("end");
   return 0;
 }

@@ -41,15 +41,18 @@ int two_thousand_threads_at_once(Arguments const& /*unused*/) {
   pthread_attr_t attributes{};
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, 65536);
+
   auto const live = [](void*) -> void* {
     nvtxRangePushA("live");
     sleep_ms(200);
     nvtxRangePop();
     return nullptr;
   };
+
   for (pthread_t& thread : threads)
     if (::pthread_create(&thread, &attributes, live, nullptr) != 0) return fail();
   for (pthread_t const thread : threads) ::pthread_join(thread, nullptr);
+
   std::puts("ok");
   return 0;
 }
@@ -61,11 +64,13 @@ int small_stacks(Arguments const& /*unused*/) {
   pthread_attr_t attributes{};
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, 16384);
+
   for (int i = 0; i < 100; ++i) {
     pthread_t thread{};
     if (::pthread_create(&thread, &attributes, make_one_range, nullptr) != 0) return fail();
     ::pthread_join(thread, nullptr);
   }
+
   std::puts("ok");
   return 0;
 }
@@ -76,6 +81,7 @@ ucontext_t main_context, other_context;
 int swap_stacks(Arguments const& /*unused*/) {
   static std::array<char, 65536> stack;
   static int rounds = 0;
+
   ::getcontext(&other_context);
   other_context.uc_stack.ss_sp = stack.data();
   other_context.uc_stack.ss_size = stack.size();
@@ -91,11 +97,13 @@ int swap_stacks(Arguments const& /*unused*/) {
         }
       },
       0);
+
   for (int i = 0; i < 1000; ++i) {
     nvtxRangePushA("main");
     ::swapcontext(&main_context, &other_context);
     nvtxRangePop();
   }
+
   std::printf("%d rounds\n", rounds);
   return 0;
 }
@@ -129,17 +137,20 @@ int cancel_threads(Arguments const& /*unused*/) {
   work(1);
   constexpr int kThreads = 300, kLongestPauseUs = 400;
   int cancelled = 0;
+
   for (int i = 0; i < kThreads; ++i) {
     pthread_t thread{};
     if (::pthread_create(&thread, nullptr, annotate_until_cancelled, nullptr) != 0) return fail();
     ::usleep(static_cast<useconds_t>(i * 37 % kLongestPauseUs));
     ::pthread_cancel(thread);
+
     void* result = nullptr;
     ::pthread_join(thread, &result);
     cancelled += static_cast<int>(result == PTHREAD_CANCELED);
     work(1);
     nvtxDomainRegisterStringA(nullptr, "after");
   }
+
   std::printf("cancelled %d\n", cancelled);
   return 0;
 }

@@ -25,6 +25,7 @@ int nested_ranges(Arguments const& arguments) {
     }
     nvtxRangePop();
   }
+
   std::puts("end");
   return 0;
 }
@@ -34,10 +35,12 @@ int nested_ranges(Arguments const& arguments) {
 int counted_marks(Arguments const& arguments) {
   constexpr long kBetween = 100;
   long const marks = arguments.number(0, 20'000);
+
   for (long made = 0; marks == 0 || made < marks;) {
     for (long i = 0; i < kBetween; ++i) nvtxMarkA("m");
     made += kBetween;
     sleep_ms(1);
+
     std::array<char, 64> line{};
     int const length = std::snprintf(line.data(), line.size(), "%ld %.6f\n", made, now_s());
     if (::write(STDOUT_FILENO, line.data(), static_cast<size_t>(length)) < 0) return 0;
@@ -66,10 +69,12 @@ int mostly_asleep(Arguments const& arguments) {
 /// everybody's.
 int set_clock(Arguments const& arguments) {
   work(10);
+
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   time.tv_sec += arguments.number(0, 0);
   if (::clock_settime(CLOCK_REALTIME, &time) != 0) std::perror("clock_settime");
+
   work(10);
   sleep_ms(300);
   work(10);

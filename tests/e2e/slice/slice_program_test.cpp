@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/file/codec/summary_codec.h"
 #include "trace/file/trace_file.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "tests/unit/trace/file/sample_trace.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/file/trace_file.h"

@@ -1,6 +1,5 @@
 // A .stepscope file taken apart into its blocks and put together again, so that a fuzzer gets past
-// the checksums: it changes what a block holds or claims, and the file that comes of it has sound
-// checksums.
+// the checksums. It changes what a block holds or claims, and the new file has sound checksums.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +35,9 @@ enum class IndexForm : uint8_t {
   kFalse,  ///< of one block something else, chosen by the random numbers
   kNone    ///< there is none, as a killed program leaves it
 };
+/// The true index three times of four, else a false one or none, equally often.
+IndexForm any_index_form(std::mt19937_64& random);
+
 /// A file of these blocks with sound checksums.
 std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, IndexForm index,
                                     std::mt19937_64& random);
@@ -43,8 +45,9 @@ std::vector<std::byte> put_together(std::vector<LooseBlock> const& blocks, Index
 /// One of the numbers that lengths, counts and times are compared with, or one near `old`.
 uint64_t edge_number(uint64_t old, std::mt19937_64& random);
 
-/// Changes one thing: what a header claims, a number in a column or in JSON, the blocks' order, or
-/// any bytes of a payload, by `mutate_bytes(data, size, max_size)`, which returns the new size.
+/// Changes one thing: what a header claims, a number in a column or in JSON, the blocks' order or
+/// bytes of a payload. To change bytes it calls `mutate_bytes(data, size, max_size)`, which
+/// returns their new size.
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size));
 

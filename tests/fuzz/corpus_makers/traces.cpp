@@ -37,11 +37,11 @@ base::ByteWriter blocks_of(base::ByteSpan file) {
     auto const raw = block->header.compressed == 1
                          ? file::Decompressor().decompress(block->payload, block->header.raw_size)
                          : std::nullopt;
-    bool const is_index = block->header.type == static_cast<uint16_t>(file::BlockType::kIndex);
-    fuzz::put_block(out, block->header,
-                    is_index ? base::ByteSpan()
-                    : raw    ? base::ByteSpan(*raw)
-                             : block->payload);
+    base::ByteSpan payload = raw ? base::ByteSpan(*raw) : block->payload;
+    // An index without payload stands for the true one.
+    if (block->header.type == static_cast<uint16_t>(file::BlockType::kIndex)) payload = {};
+
+    fuzz::put_block(out, block->header, payload);
     offset += file::kBlockHeaderSize + block->header.stored_size;
   }
   return out;
@@ -54,6 +54,7 @@ void write_payloads(std::filesystem::path const& folder, std::string const& name
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     model::EventView events = trace.events_of(model::TrackId{track});
     model::EventView const rows = events.take_front(std::min<size_t>(events.size(), 200));
+
     base::ByteWriter out;
     out.put(static_cast<uint8_t>(rows.size()));
     encoder.encode(rows, out);
@@ -68,11 +69,13 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
     return 2;
   }
+
   std::filesystem::path const folder = argv[1];
   struct Sample {
     char const* name;
     int tracks, events;
   };
+
   for (Sample const& sample : {Sample{"empty", 0, 0}, Sample{"one", 1, 1}, Sample{"small", 3, 24},
                                Sample{"larger", 2, 150}}) {
     std::filesystem::path const path =
@@ -85,6 +88,7 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "{}\n", done.error().message);
       return 1;
     }
+
     write_payloads(folder / "event_payload", sample.name,
                    file::sample_trace(7, sample.tracks, sample.events));
     auto const bytes = base::MappedFile::open(path);
@@ -93,5 +97,6 @@ int main(int argc, char** argv) {
     write_bytes(folder / "trace_reader" / fmt::format("{}_cut.stepscope", sample.name),
                 bytes->bytes().first(bytes->bytes().size() * 3 / 4));
   }
+
   return 0;
 }

@@ -1,4 +1,4 @@
-// Any bytes as a dump of PyTorch's flight recorder, pickle or JSON, packed or not: reading never
+// Any bytes as a dump of PyTorch's flight recorder, pickle or JSON, packed or not. Reading never
 // crashes, whatever they refer to, and what was read can be written and read back.
 #include <cstddef>
 #include <cstdint>

@@ -16,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
     STEPSCOPE_CHECK(budgets.error().message.starts_with("fuzz.toml:"));
     return 0;
   }
+
   STEPSCOPE_CHECK(!budgets->empty());
   for (analyzer::Budget const& budget : *budgets) {
     STEPSCOPE_CHECK(analyzer::find_budget_fact(budget.fact) != nullptr);

@@ -13,12 +13,14 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   import::Input const input(std::as_bytes(std::span(data, size)),
                             "fuzz/no-such-folder/rank-1.sqlite");
   import::is_nsys_export(input);
+
   auto const traces = import::read_nsys_export(input);
   if (!traces) {
     STEPSCOPE_CHECK(!traces.error().message.empty());
     return 0;
   }
   STEPSCOPE_CHECK(!traces->empty());
+
   auto const again = import::read_nsys_export(input);
   STEPSCOPE_CHECK(again.has_value() && again->size() == traces->size());
   for (size_t i = 0; i < traces->size(); ++i) {

@@ -76,12 +76,14 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
     return 2;
   }
+
   std::filesystem::path const folder(argv[1]);
   std::filesystem::create_directories(folder);
   constexpr int kSmallPages = 512;
   write(folder / "job.sqlite", support::nsys_database(support::nsys_job_sql(), kSmallPages));
   write(folder / "nccl.sqlite", support::nsys_database(nccl_sql(), kSmallPages));
   write(folder / "memory.sqlite", support::nsys_database(memory_sql(), kSmallPages));
+
   std::string const bytes = support::nsys_database(nccl_sql(), kSmallPages);
   constexpr int kSmallest = 19;
   write(folder / "nccl.sqlite.zst", support::packed_by_zstd(bytes, kSmallest));

@@ -1,6 +1,6 @@
-// The mutations of the fuzzers whose input is one byte, a choice, and a file: a .stepscope file is
-// changed block by block, so that its checksums and its index stay sound (or its index lies on
-// purpose); any other file byte by byte.
+// The mutations of the fuzzers whose input is one byte, a choice, and a file. A .stepscope file is
+// changed block by block, so that its checksums and its index stay sound, or its index lies on
+// purpose. Any other file is changed byte by byte.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 
 // libFuzzer's own mutations; replay.cpp has some of the kind.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -28,12 +28,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   auto blocks = fuzz::take_apart(file);
   for (uint64_t count = 1 + random() % 3; count > 0; --count)
     fuzz::mutate_blocks(blocks, random, LLVMFuzzerMutate);
-  uint64_t const form = random() % 8;
-  auto const made = fuzz::put_together(blocks,
-                                       form == 0   ? fuzz::IndexForm::kNone
-                                       : form == 1 ? fuzz::IndexForm::kFalse
-                                                   : fuzz::IndexForm::kTrue,
-                                       random);
+  fuzz::IndexForm const index = fuzz::any_index_form(random);
+  auto const made = fuzz::put_together(blocks, index, random);
   if (made.size() + 1 > max_size) return LLVMFuzzerMutate(data, size, max_size);
   std::memcpy(data + 1, made.data(), made.size());
   return made.size() + 1;

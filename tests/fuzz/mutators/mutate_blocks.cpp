@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "trace/file/codec/event_codec.h"
 #include "trace/file/codec/summary_codec.h"
 
@@ -38,6 +38,7 @@ void change(T& number, std::mt19937_64& random) {
                                   1e-308,
                                   std::numeric_limits<double>::quiet_NaN(),
                                   std::numeric_limits<double>::infinity()};
+
     number = kValues[random() % std::size(kValues)];
   } else {
     number = static_cast<T>(edge_number(static_cast<uint64_t>(number), random));
@@ -46,24 +47,18 @@ void change(T& number, std::mt19937_64& random) {
 
 void change_header(BlockHeader& header, std::mt19937_64& random) {
   switch (random() % 6) {
-    case 0:
-      header.type = static_cast<uint16_t>(random() % 9);
-      break;
     case 1:
-      change(header.track, random);
-      break;
+      return change(header.track, random);
     case 2:
-      change(header.rows, random);
-      break;
+      return change(header.rows, random);
     case 3:
-      change(header.min_start, random);
-      break;
+      return change(header.min_start, random);
     case 4:
-      change(header.max_end, random);
-      break;
+      return change(header.max_end, random);
+    case 5:
+      return change(header.kinds, random);
     default:
-      change(header.kinds, random);
-      break;
+      header.type = static_cast<uint16_t>(random() % 9);
   }
 }
 
@@ -74,6 +69,7 @@ void change_detail(model::DetailColumn<Row>& rows, std::mt19937_64& random) {
   Row& row = rows[random() % rows.size()];
   size_t const chosen =
       random() % std::tuple_size_v<std::remove_cvref_t<decltype(model::detail_fields<Row>)>>;
+
   size_t number = 0;
   auto const visit = [&](auto const& field) {
     if (number++ == chosen) change(row.*field.member, random);
@@ -84,6 +80,7 @@ void change_detail(model::DetailColumn<Row>& rows, std::mt19937_64& random) {
 void change_event(model::EventBatch& batch, std::mt19937_64& random) {
   if (batch.empty()) return;
   size_t const row = random() % batch.size();
+
   switch (random() % 6) {
     case 0:
       return change(batch.start[row], random);
@@ -117,8 +114,10 @@ bool change_events(LooseBlock& block, std::mt19937_64& random) {
                       unknown) ||
       unknown > 0)
     return false;
+
   for (model::StringId& name : batch.name) name.value %= 1U << 20;
   for (uint64_t count = 1 + random() % 3; count > 0; --count) change_event(batch, random);
+
   base::ByteWriter payload;
   file::EventEncoder().encode(model::EventView(batch), payload);
   block.payload.assign(payload.span().begin(), payload.span().end());
@@ -130,6 +129,7 @@ bool change_steps(LooseBlock& block, std::mt19937_64& random) {
   if (block.header.rows > kMostRows ||
       !file::decode_steps(block.payload, block.header.rows, steps) || steps.empty())
     return false;
+
   file::StepSpan& step = steps[random() % steps.size()];
   switch (random() % 4) {
     case 0:
@@ -145,6 +145,7 @@ bool change_steps(LooseBlock& block, std::mt19937_64& random) {
       change(step.index, random);
       break;
   }
+
   file::ColumnEncoder columns;
   base::ByteWriter payload;
   file::encode_steps(steps, columns, payload);
@@ -157,6 +158,7 @@ bool change_summary(LooseBlock& block, std::mt19937_64& random) {
   if (block.header.rows > kMostRows || block.header.rows == 0 ||
       !file::decode_summary(block.payload, block.header.rows, block.header.max_end, summary))
     return false;
+
   size_t const bin = random() % summary.size();
   switch (random() % 7) {
     case 0:
@@ -181,6 +183,7 @@ bool change_summary(LooseBlock& block, std::mt19937_64& random) {
       change(random() % 2 == 0 ? summary.low[bin] : summary.high[bin], random);
       break;
   }
+
   file::ColumnEncoder columns;
   base::ByteWriter payload;
   file::encode_summary(summary, columns, payload);
@@ -214,6 +217,7 @@ bool mutate_json(std::vector<std::byte>& document, std::mt19937_64& random) {
   while (at != nullptr && at->is_structured() && !at->empty() && (at == &root || random() % 8 != 0))
     at = &*std::next(at->begin(), static_cast<ptrdiff_t>(random() % at->size()));
   if (at == nullptr || at == &root) return false;
+
   if (at->is_number_integer() && random() % 8 != 0) {
     uint64_t const number = edge_number(at->get<uint64_t>(), random);
     *at = random() % 2 == 0 ? json(number) : json(static_cast<int64_t>(number));
@@ -223,6 +227,7 @@ bool mutate_json(std::vector<std::byte>& document, std::mt19937_64& random) {
     json const values[] = {nullptr, true, -1, 1e308, "", "op 1", json::array(), json::object()};
     *at = values[random() % std::size(values)];
   }
+
   std::string const text = root.dump(-1, ' ', false, json::error_handler_t::replace);
   auto const bytes = std::as_bytes(std::span(text));
   document.assign(bytes.begin(), bytes.end());
@@ -232,6 +237,7 @@ bool mutate_json(std::vector<std::byte>& document, std::mt19937_64& random) {
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size)) {
   if (blocks.empty()) return;
+
   size_t const chosen = random() % blocks.size();
   switch (random() % 16) {
     case 0:

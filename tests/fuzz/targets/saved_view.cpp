@@ -1,4 +1,4 @@
-// Any bytes as the file in which a view is kept: reading never crashes, what was read is written
+// Any bytes as the file in which a view is kept. Reading never crashes, what was read is written
 // and read back the same, and a run can be shown with it.
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +30,12 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   auto const saved =
       viewer::parse_saved_view({reinterpret_cast<char const*>(data), size}, "fuzz.json");
   if (!saved) return 0;
+
   std::string const written = viewer::saved_view_text(*saved);
   auto const again = viewer::parse_saved_view(written, "fuzz.json");
   STEPSCOPE_CHECK(again.has_value());
   STEPSCOPE_CHECK(*again == *saved);
+
   viewer::ViewState state = viewer::initial_view(scene);
   viewer::apply_saved_view(*saved, scene, state);
   STEPSCOPE_CHECK(state.window.begin < state.window.end);

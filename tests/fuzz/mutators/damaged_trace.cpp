@@ -1,4 +1,4 @@
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 
 #include <algorithm>
 #include <cstring>
@@ -51,6 +51,7 @@ void walk_blocks(base::ByteSpan file, Visit visit) {
       ++offset;
       continue;
     }
+
     size_t const begin = offset + kBlockHeaderSize;
     size_t const size = std::min<size_t>(header->stored_size, file.size() - begin);
     visit(offset, *header, file.subspan(begin, size));
@@ -103,13 +104,22 @@ void repair_checksums(std::span<std::byte> file) {
   });
 }
 
+IndexForm any_index_form(std::mt19937_64& random) {
+  uint64_t const chosen = random() % 8;
+  if (chosen == 0) return IndexForm::kNone;
+  if (chosen == 1) return IndexForm::kFalse;
+  return IndexForm::kTrue;
+}
+
 std::vector<LooseBlock> take_apart(base::ByteSpan file) {
   std::vector<LooseBlock> blocks;
   file::Decompressor decompressor;
+
   walk_blocks(file, [&](size_t, BlockHeader header, base::ByteSpan payload) {
     if (is_index_block(header)) return;
     LooseBlock& block = blocks.emplace_back(LooseBlock{header, {payload.begin(), payload.end()}});
     if (header.compressed != 1 || header.raw_size > file::kMaxPayloadBytes) return;
+
     auto raw = decompressor.decompress(payload, header.raw_size);
     if (!raw) return;
     block.payload = std::move(*raw);

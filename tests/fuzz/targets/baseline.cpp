@@ -1,5 +1,5 @@
-// Any bytes as a baseline and as a history: reading never crashes, what was read is written and
-// read back the same, and a run of a read baseline is compared with itself without a fault.
+// Any bytes as a baseline and as a history. Reading never crashes, and what was read is written and
+// read back the same. A run of a baseline that was read is compared with itself without a fault.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,14 +15,17 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
   std::string_view const text(reinterpret_cast<char const*>(data), size);
   gate::is_baseline(text);
+
   if (auto const baseline = gate::parse_baseline(text, "fuzz.json")) {
     std::string const written = gate::baseline_text(*baseline);
     auto const again = gate::parse_baseline(written, "fuzz.json");
     STEPSCOPE_CHECK(again.has_value());
     STEPSCOPE_CHECK(gate::baseline_text(*again) == written);
+
     analyzer::Budget const budget{"step_time_ms", analyzer::Bound::kAtMost, 10, {}, 0, 0};
     analyzer::check_runs(baseline->runs, {analyzer::kept_sample(baseline->runs.front())}, {budget});
   }
+
   if (auto const history = gate::parse_history(text, "fuzz.json")) {
     std::string const written = gate::history_text(*history);
     auto const again = gate::parse_history(written, "fuzz.json");

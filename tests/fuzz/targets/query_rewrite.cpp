@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
       support::make_synthetic_run({.steps = 2, .layers = 2, .process_per_device = true});
   std::string const sql(reinterpret_cast<char const*>(data), size);
   if (!query::rewrite(sql, "groups") || can_be_long(sql)) return 0;
+
   auto database = query::Database::open(run);
   STEPSCOPE_CHECK(database.has_value());
   CountRows sink;

@@ -1,6 +1,6 @@
-// Any payloads in blocks with sound checksums, as a hostile program would write them: names,
-// descriptions and event columns are read without a crash, and what was read is written and read
-// back without a change.
+// Any payloads in blocks with sound checksums, as a hostile program would write them. Reading
+// names, descriptions and event columns never crashes, and what was read is written and read back
+// without a change.
 #include <cstddef>
 #include <cstdint>
 #include <span>

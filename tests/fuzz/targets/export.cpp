@@ -1,5 +1,5 @@
-// Any trace, made from any bytes, is exported: JSON is JSON, of a Perfetto trace every length fits
-// and begins and ends nest, and JSON opens again with as many device ops.
+// Any trace, made from any bytes, is exported. JSON is valid and opens again with as many device
+// ops. In a Perfetto trace every length fits, and begins and ends nest.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -33,12 +33,14 @@ void walk(std::string_view message, Visit&& visit) {
       if (byte < 0x80) return value;
     }
   };
+
   while (!message.empty()) {
     uint64_t const tag = varint();
     if ((tag & 7U) == 0) {
       visit(tag >> 3U, varint(), std::string_view());
       continue;
     }
+
     STEPSCOPE_CHECK((tag & 7U) == 1 || (tag & 7U) == 2);
     uint64_t const length = (tag & 7U) == 1 ? 8 : varint();
     STEPSCOPE_CHECK(length <= message.size());
@@ -53,6 +55,7 @@ void check_perfetto(std::string_view trace) {
     uint64_t last = 0;
   };
   std::map<uint64_t, Track> tracks;
+
   walk(trace, [&](uint64_t field, uint64_t, std::string_view packet) {
     STEPSCOPE_CHECK(field == 1);
     uint64_t time = 0, type = 0, uuid = 0;
@@ -64,6 +67,7 @@ void check_perfetto(std::string_view trace) {
         if (of_event == 11) uuid = value;
       });
     });
+
     if (type != 1 && type != 2) return;
     Track& track = tracks[uuid];
     STEPSCOPE_CHECK(time >= track.last);
@@ -71,6 +75,7 @@ void check_perfetto(std::string_view trace) {
     track.open += type == 1 ? 1 : -1;
     STEPSCOPE_CHECK(track.open >= 0);
   });
+
   for (auto const& [uuid, track] : tracks) STEPSCOPE_CHECK(track.open == 0);
 }
 
@@ -110,10 +115,12 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   auto const trace =
       import::read_chrome_trace(import::Input(std::as_bytes(std::span(data, size)), "rank-1.json"));
   if (!trace) return 0;
+
   for (exporting::ExportFormat const& format : exporting::export_formats()) {
     if (format.name != "perfetto" && format.name != "chrome") continue;
     auto const exporter = format.open(target.path());
     STEPSCOPE_CHECK(exporter && (*exporter)->add(*trace, 0) && (*exporter)->finish());
+
     auto const written = base::MappedFile::open(target.path());
     STEPSCOPE_CHECK(written.has_value());
     if (format.name == "chrome") {

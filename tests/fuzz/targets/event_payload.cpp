@@ -18,6 +18,7 @@ void check_rows_in_place(stepscope::base::ByteSpan bytes, stepscope::model::Even
                          bool are_all_known) {
   using namespace stepscope;
   if (!are_all_known) return;
+
   static file::EventDecoder decoder;
   model::EventBatch placed;
   placed.start.resize(batch.size());
@@ -28,6 +29,7 @@ void check_rows_in_place(stepscope::base::ByteSpan bytes, stepscope::model::Even
   model::RowSpans const rows{placed.start, placed.dur, placed.name, placed.kind,
                              placed.correlation};
   STEPSCOPE_CHECK(decoder.decode_rows(bytes, file::current_columns(), {}, rows));
+
   auto const counts = model::count_details(placed.kind);
   size_t number = 0;
   std::apply([&](auto&... table) { (table.resize(counts[number++]), ...); }, placed.details);
@@ -47,9 +49,11 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   static model::EventBatch again;
   static base::ByteWriter payload;
   uint64_t unknown = 0;
+
   auto const bytes = std::as_bytes(std::span(data, size)).subspan(1);
   if (!decoder.decode(bytes, data[0], file::current_columns(), {}, batch, unknown)) return 0;
   check_rows_in_place(bytes, batch, unknown == 0);
+
   // As readers do, which give names ids of their own: an encoder's tables grow with the largest.
   for (model::StringId& name : batch.name) name.value %= 1U << 20;
   payload.clear();

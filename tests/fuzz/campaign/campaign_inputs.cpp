@@ -1,4 +1,4 @@
-#include "tests/fuzz/campaign_inputs.h"
+#include "tests/fuzz/campaign/campaign_inputs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "tests/fuzz/damaged_trace.h"
-#include "tests/fuzz/mutate_bytes.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
+#include "tests/fuzz/mutators/mutate_bytes.h"
 #include "trace/base/check.h"
 
 namespace stepscope::fuzz {
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostReadable = 512;
-/// Of a piece of one input that is put into another.
+/// Largest piece of one input that is put into another.
 constexpr size_t kMostSplicedBytes = 256;
 constexpr size_t kMostBlocks = 64;
 
@@ -115,10 +115,7 @@ void CampaignInputs::mutate_trace(Input& input) {
     }
   }
 
-  uint64_t const form = random_() % 8;
-  IndexForm const index = form == 0   ? IndexForm::kNone
-                          : form == 1 ? IndexForm::kFalse
-                                      : IndexForm::kTrue;
+  IndexForm const index = any_index_form(random_);
   auto made = put_together(blocks, index, random_);
   input = std::move(made);
 }

@@ -15,9 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   static oneapi::tbb::global_control const one_thread(
       oneapi::tbb::global_control::max_allowed_parallelism, 1);
   static fuzz::InputFolder folder;
+
   if (size == 0) return 0;
   auto const bytes = std::as_bytes(std::span(data, size)).subspan(1);
   if (!folder.take(bytes, (data[0] & 0x80U) == 0)) return 0;
+
   switch ((data[0] & 0x7FU) % 3) {
     case 0:
       fuzz::look_in_memory(folder.input());

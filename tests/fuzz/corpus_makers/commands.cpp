@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/fuzz/damaged_trace.h"
+#include "tests/fuzz/mutators/damaged_trace.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/trace/file/sample_trace.h"
 #include "trace/base/check.h"
@@ -31,7 +31,7 @@ using Blocks = std::vector<fuzz::LooseBlock>;
 struct Seed {
   std::string name;
   Blocks blocks;
-  uint8_t choice = 0;  ///< index into the command lines of fuzz_commands.cpp
+  uint8_t choice = 0;  ///< index into command_lines()
 };
 
 Blocks blocks_of(model::Trace const& trace) {
@@ -53,9 +53,11 @@ bool has_type(fuzz::LooseBlock const& block, file::BlockType type) {
 Blocks with_steps_of_no_track(Blocks blocks) {
   for (fuzz::LooseBlock& block : blocks) {
     if (!has_type(block, file::BlockType::kSteps)) continue;
+
     std::vector<file::StepSpan> steps;
     STEPSCOPE_CHECK(file::decode_steps(block.payload, block.header.rows, steps));
     for (file::StepSpan& step : steps) step.track.value = 100'000;
+
     file::ColumnEncoder columns;
     base::ByteWriter payload;
     file::encode_steps(steps, columns, payload);
@@ -68,10 +70,12 @@ Blocks with_steps_of_no_track(Blocks blocks) {
 Blocks with_large_summaries(Blocks blocks) {
   for (fuzz::LooseBlock& block : blocks) {
     if (!has_type(block, file::BlockType::kSummary)) continue;
+
     model::TrackSummary summary;
     STEPSCOPE_CHECK(
         file::decode_summary(block.payload, block.header.rows, block.header.max_end, summary));
     for (uint32_t& starts : summary.starts) starts = UINT32_MAX;
+
     file::ColumnEncoder columns;
     base::ByteWriter payload;
     file::encode_summary(summary, columns, payload);
@@ -100,6 +104,7 @@ std::vector<Seed> seeds() {
   auto const one = support::make_synthetic_run({.devices = 1, .steps = 3, .layers = 1});
   auto const two = support::make_synthetic_run({.devices = 2, .steps = 3, .layers = 2});
   Blocks const small = blocks_of(one.ranks[0].trace);
+
   std::vector<Seed> all;
   all.push_back({"empty", blocks_of(file::sample_trace(7, 0, 0)), 0});
   all.push_back({"one", blocks_of(file::sample_trace(7, 1, 1)), 6});
@@ -120,6 +125,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
     return 2;
   }
+
   for (Seed const& seed : seeds()) {
     std::mt19937_64 random(1);
     auto const bytes = fuzz::put_together(seed.blocks, fuzz::IndexForm::kTrue, random);
@@ -131,5 +137,6 @@ int main(int argc, char** argv) {
                 static_cast<std::streamsize>(bytes.size()));
     }
   }
+
   return 0;
 }

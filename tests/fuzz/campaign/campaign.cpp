@@ -4,7 +4,7 @@
 //   in FOLDER/faults fuzz_campaign --replay FAULT                    runs one fault again
 // Commands take turns: the one with the fewest executions in the log is next, so that all come
 // equally far. A fault is a crash, more than 5 s of computing, more than a minute of waiting, or
-// more than 1 GiB of memory; its first byte is the command line.
+// more than 1 GiB of memory. The first byte of its file chooses the command line.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/fuzz/campaign_inputs.h"
+#include "tests/fuzz/campaign/campaign_inputs.h"
 #include "tests/fuzz/command_lines.h"
 #ifdef STEPSCOPE_FUZZ_VIEWER
 #include "tests/fuzz/look_at_trace.h"
@@ -77,6 +77,7 @@ std::vector<Reading> make_readings() {
     all.push_back(
         {line.command, fmt::format("{}", fmt::join(line.arguments, " ")),
          [&line](fuzz::InputFolder const& folder) { return fuzz::run_command(line, folder); }});
+
 #ifdef STEPSCOPE_FUZZ_VIEWER
   auto const add_look = [&](char const* how, bool (*look)(std::string const&)) {
     all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) {
@@ -233,6 +234,7 @@ class Turn {
     for (size_t number = 0; number < kMostFaults; ++number) {
       fs::path const path = faults_ / fmt::format("{}-{}-{}", command_, kind, number);
       if (fs::exists(path)) continue;
+
       std::ofstream out(path, std::ios::binary);
       out.put(static_cast<char>(shared_->line | 0x80U));
       out.write(reinterpret_cast<char const*>(shared_->bytes),
@@ -258,6 +260,7 @@ std::string line_of(std::string const& command, Counts const& counts) {
 std::map<std::string, Counts> sum_log(fs::path const& log) {
   std::map<std::string, Counts> sums;
   for (Reading const& reading : readings()) sums[reading.command];
+
   std::ifstream in(log);
   for (std::string text; std::getline(in, text);) {
     std::istringstream words(text);
@@ -268,6 +271,7 @@ std::map<std::string, Counts> sum_log(fs::path const& log) {
         counts.seconds;
     if (words && sums.contains(command)) sums[command].add(counts);
   }
+
   return sums;
 }
 
