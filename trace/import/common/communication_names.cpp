@@ -80,6 +80,7 @@ class KernelFunction {
     constexpr std::string_view kUnnamed = "(anonymous namespace)";
     std::string word;
     size_t depth = 0;
+
     for (size_t i = 0; i < name.size(); ++i) {
       char const c = name[i];
       if (c == '<') ++depth;
@@ -99,6 +100,7 @@ class KernelFunction {
       }
       if (c == '>' && depth > 0) --depth;
     }
+
     add(word);
   }
 
@@ -106,6 +108,7 @@ class KernelFunction {
   void read_mangled(std::string_view text) {
     bool const is_nested = text.starts_with('N');
     if (is_nested) text.remove_prefix(1);
+
     while (!text.empty()) {
       if (text.front() == 'L') text.remove_prefix(1);  // of this source alone
       size_t length = 0;
@@ -113,6 +116,7 @@ class KernelFunction {
       if (error != std::errc{}) break;
       text.remove_prefix(static_cast<size_t>(end - text.data()));
       if (length > text.size()) break;
+
       std::string_view const name = text.substr(0, length);
       if (!name.starts_with("_GLOBAL__N_")) add(name);
       text.remove_prefix(length);
@@ -273,10 +277,12 @@ CollectiveOp collective_op_of(std::string_view name) {
                                             {"recv", CollectiveOp::kReceive},
                                             {"barrier", CollectiveOp::kBarrier},
                                             {"reduce", CollectiveOp::kReduce}}};
+
   std::string const letters = letters_of(name);
   auto const found = std::find_if(kNames.begin(), kNames.end(), [&](Name const& known) {
     return letters.find(known.part) != std::string::npos;
   });
+
   return found == kNames.end() ? CollectiveOp::kUnknown : found->op;
 }
 
@@ -290,7 +296,7 @@ model::CollectiveDetail collective_of_kernel(std::string_view name) {
   if (detail.op == CollectiveOp::kUnknown && (kernel.mentions("deep_ep") || kernel.is_in("mori")))
     detail.op = exchange_of(kernel.function());
 
-  // What follows is said as NCCL says it.
+  // The rest of the name states the algorithm and the protocol in NCCL's words.
   name = name.substr(0, name.find('('));
   if (!contains(name, "ccl")) return detail;
   if (contains(name, "_ring")) detail.algorithm = CollectiveAlgorithm::kRing;

@@ -1,4 +1,4 @@
-// Kernels that communicate, told from their names: for traces whose tool does not say more of them.
+// Finds kernels that communicate by their names, for traces whose tool does not record more.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace stepscope::import {
 
-/// Whether a kernel of this name moves data between ranks or waits for them: those of communication
-/// libraries (NCCL, RCCL, oneCCL, NVSHMEM, …) and what frameworks bring along (all-reduces of vLLM,
-/// SGLang, TensorRT-LLM, FlashInfer, PyTorch; DeepEP, …). The name may be mangled. A kernel that
+/// Whether a kernel of this name moves data between ranks or waits for them. Such kernels belong to
+/// communication libraries (NCCL, RCCL, oneCCL, NVSHMEM, …) or to frameworks: all-reduces of vLLM,
+/// SGLang, TensorRT-LLM, FlashInfer and PyTorch, and DeepEP. The name may be mangled. A kernel that
 /// multiplies matrices, too, computes.
 bool is_communication_kernel(std::string_view name);
 

@@ -46,10 +46,12 @@ class UnpackingStream : public ByteStream {
 
   size_t read(std::span<char> room) override {
     size_t done = 0;
+
     while (done < room.size() && !is_over_) {
       size_t const made = unpack(room.subspan(done));
       done += made;
       unpacked_bytes_ += made;
+
       if (unpacked_bytes_ > Input::kSuspiciousBytes &&
           unpacked_bytes_ / Input::kSuspiciousRatio > packed_.size())
         end(
@@ -57,6 +59,7 @@ class UnpackingStream : public ByteStream {
                         "if this one is meant",
                         Input::kSuspiciousRatio));
     }
+
     return done;
   }
 
@@ -93,6 +96,7 @@ class GzipStream final : public UnpackingStream {
   size_t unpack(std::span<char> room) override {
     constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
     auto const room_bytes = static_cast<uint32_t>(std::min(room.size(), kMost));
+
     for (;;) {
       auto const given = static_cast<uint32_t>(std::min(rest_.size(), kMost));
       // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the library reads it only
@@ -100,14 +104,17 @@ class GzipStream final : public UnpackingStream {
       state_->avail_in = given;
       state_->next_out = reinterpret_cast<uint8_t*>(room.data());
       state_->avail_out = room_bytes;
+
       int const result = isal_inflate(state_.get());
       bool const took_some = state_->avail_in < given;
       rest_ = last_bytes(rest_.size() - given + state_->avail_in);
       size_t const made = room_bytes - state_->avail_out;
+
       if (result < ISAL_DECOMP_OK || result == ISAL_NEED_DICT) {
         end(fmt::format("the gzip data are damaged near byte {}", consumed()));
         return made;
       }
+
       if (state_->block_state == ISAL_BLOCK_FINISH) {
         // Another member, or what is written behind the last one.
         if (!starts_with(rest_, kGzipMagic)) {
@@ -119,6 +126,7 @@ class GzipStream final : public UnpackingStream {
         end("the gzip data are cut off");
         return 0;
       }
+
       if (made > 0) return made;
     }
   }
@@ -147,16 +155,19 @@ class ZstdStream final : public UnpackingStream {
         end();
         return 0;
       }
+
       ZSTD_inBuffer in = {rest_.data(), rest_.size(), 0};
       ZSTD_outBuffer out = {room.data(), room.size(), 0};
       size_t const result = ZSTD_decompressStream(context_.get(), &out, &in);
       rest_ = rest_.subspan(in.pos);
+
       if (ZSTD_isError(result) != 0) {
         end(fmt::format("the zstd data are damaged near byte {} ({})", consumed(),
                         ZSTD_getErrorName(result)));
         return out.pos;
       }
       is_between_frames_ = result == 0;
+
       if (out.pos > 0) return out.pos;
       if (rest_.empty() && !is_between_frames_) {
         end("the zstd data are cut off");
@@ -178,6 +189,7 @@ Input::Input(base::ByteSpan bytes, std::string name)
     head_ = all->substr(0, kHeadBytes);
     return;
   }
+
   unpacked_head_.resize(kHeadBytes);
   auto const unpacking = stream();
   unpacked_head_.resize(unpacking->read(unpacked_head_));

@@ -74,7 +74,7 @@ bool has_own_number(std::string_view text, std::string_view next) {
   return at < text.size() && is_digit_char(text[at]);
 }
 
-/// Of one number in all names: its values, one a name.
+/// The values of one number that all names have, one a name.
 struct Field {
   NameCounts counts = NameCounts::kOther;
   std::string word;
@@ -95,8 +95,10 @@ struct Field {
 std::vector<Field> common_fields(std::vector<std::string> const& names) {
   using Key = std::pair<std::string, size_t>;  // the word, and which of those behind one
   std::vector<std::pair<Key, Field>> fields;
+
   for (size_t n = 0; n < names.size(); ++n) {
     std::map<std::string, size_t> seen;
+
     for (NameNumber const& number : numbers_in(names[n])) {
       Key const key{number.word, seen[number.word]++};
       auto found = std::find_if(fields.begin(), fields.end(),
@@ -110,6 +112,7 @@ std::vector<Field> common_fields(std::vector<std::string> const& names) {
         found->second.values.push_back(static_cast<int64_t>(number.value));
     }
   }
+
   std::vector<Field> common;
   for (auto& [key, field] : fields)
     if (field.values.size() == names.size()) common.push_back(std::move(field));
@@ -120,6 +123,7 @@ std::vector<Field> common_fields(std::vector<std::string> const& names) {
 std::string without_windows(std::string const& name) {
   std::string text;
   size_t at = 0;
+
   for (NameNumber const& number : numbers_in(name)) {
     bool const is_window =
         number.counts == NameCounts::kTime || number.counts == NameCounts::kCapture;
@@ -127,6 +131,7 @@ std::string without_windows(std::string const& name) {
     text += is_window ? "#" : name.substr(number.begin, number.end - number.begin);
     at = number.end;
   }
+
   return text + name.substr(at);
 }
 
@@ -139,15 +144,15 @@ class RanksOfNames {
   NamedRanks find() {
     for (Field const& field : fields_)
       if (field.counts == NameCounts::kRank && field.differs() && field.is_distinct())
-        return told(field.values);
-    if (auto ranks = by_places(); !ranks.empty()) return told(ranks);
+        return stated(field.values);
+    if (auto ranks = by_places(); !ranks.empty()) return stated(ranks);
     Field const* const local = distinct_field(NameCounts::kLocal);
     if (local != nullptr && !is_within_nodes(*local)) return guessed(local->values);
-    if (auto ranks = by_two_numbers(true); !ranks.empty()) return told(ranks);
+    if (auto ranks = by_two_numbers(true); !ranks.empty()) return stated(ranks);
 
     auto const rank = std::find_if(fields_.begin(), fields_.end(),
                                    [](Field const& f) { return f.counts == NameCounts::kRank; });
-    if (rank != fields_.end()) return told(rank->values);
+    if (rank != fields_.end()) return stated(rank->values);
     for (NameCounts const counts : {NameCounts::kOther, NameCounts::kNode})
       if (Field const* const field = distinct_field(counts)) return guessed(field->values);
     return guessed(by_two_numbers(false));
@@ -160,7 +165,7 @@ class RanksOfNames {
       return {};
     return {values.begin(), values.end()};
   }
-  static NamedRanks told(std::vector<int64_t> const& values) { return {ranks_in(values), true}; }
+  static NamedRanks stated(std::vector<int64_t> const& values) { return {ranks_in(values), true}; }
   static NamedRanks guessed(std::vector<int64_t> const& values) {
     return {ranks_in(values), false};
   }
@@ -227,6 +232,7 @@ class RanksOfNames {
       return field.differs() && (has_word || (field.counts == NameCounts::kOther &&
                                               inner.counts == NameCounts::kLocal));
     };
+
     for (size_t inner = fields_.size(); inner-- > 0;) {
       if (!is_inner(fields_[inner])) continue;
       for (size_t outer = 0; outer < fields_.size(); ++outer) {
@@ -242,15 +248,19 @@ class RanksOfNames {
     auto const count = static_cast<int64_t>(hosts.size());
     if (world_size_ > 1 && world_size_ % count == 0)
       per_host = std::max(per_host, world_size_ / count);
+
     // Hosts count from 0, or are called as the data center calls them.
     bool const are_places = *hosts.begin() == 0 && *hosts.rbegin() < 4 * count;
+
     Field ranks{NameCounts::kOther, {}, {}};
+
     for (size_t n = 0; n < count_; ++n) {
       int64_t const host = outer.values[n];
       int64_t const place = are_places ? host : std::distance(hosts.begin(), hosts.find(host));
       if (place > kMostRanksOfNames / per_host) return {};
       ranks.values.push_back(place * per_host + inner.values[n]);
     }
+
     return ranks.is_distinct() ? ranks.values : std::vector<int64_t>();
   }
 
@@ -263,6 +273,7 @@ class RanksOfNames {
 std::vector<std::string> names_within_run(std::span<std::string const> paths) {
   std::vector<std::string> names;
   size_t common = 0;
+
   for (std::string const& path : paths) {
     names.push_back(
         name_without_extensions(std::filesystem::path(path).lexically_normal().string()));
@@ -272,6 +283,7 @@ std::vector<std::string> names_within_run(std::span<std::string const> paths) {
     size_t const same = static_cast<size_t>(differing - first.begin());
     common = names.size() == 1 ? first.size() : std::min(common, same);
   }
+
   size_t const slash = names.empty() ? std::string::npos : names.front().rfind('/', common);
   if (slash != std::string::npos)
     for (std::string& name : names) name.erase(0, std::min(name.size(), slash + 1));
@@ -285,9 +297,11 @@ std::string name_without_extensions(std::string_view path) {
       ".gz",  ".zst",    ".json",     ".jsonl",          ".trace", ".pt",
       ".pb",  ".xplane", ".pftrace",  ".perfetto-trace", ".pkl",   ".pickle",
       ".bin", ".sqlite", ".nsys-rep", ".stepscope"};
+
   std::string name(path);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::string_view const extension : kExtensions) {
@@ -313,15 +327,19 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
       std::string_view const next = word_behind(text, end);
       bool const is_fraction = !numbers.empty() && numbers.back().counts == NameCounts::kTime &&
                                numbers.back().end + 1 == at && text[at - 1] == '.';
+
       auto const [last, error] = std::from_chars(text.data() + at, text.data() + end, number.value);
       if (word == "rank" && !before.empty()) number.word = std::string(before) + " rank";
+
       bool const is_padded = text[at] == '0' && end - at > 1;
       if (word == "r" && is_padded) number.counts = NameCounts::kRank;
       if (next == "of" && number.counts == NameCounts::kOther) number.counts = NameCounts::kRank;
       if (word.empty() && next == "rank" && !has_own_number(text, next))
         number = {"rank", NameCounts::kRank, number.value, at, end};
+
       if (error != std::errc() || end - at > kMostRankDigits || is_fraction)
         number.counts = NameCounts::kTime;
+
       numbers.push_back(std::move(number));
       before = word = {};
     } else {
@@ -329,6 +347,7 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
     }
     at = end;
   }
+
   return numbers;
 }
 

@@ -39,8 +39,8 @@ struct NamedRanks {
 };
 /// Ranks of files of one run, by what differs in their paths: the number behind "rank", places in a
 /// parallel job, node and GPU, or the only number that differs. Files whose names differ in steps
-/// or times alone have one rank. Numbers that are no ranks of so few files (process ids) tell
-/// nothing, nor do files that are named twice, as they hold several processes. `world_size`: 0 or
+/// or times alone have one rank. Numbers too large for ranks of so few files (process ids) tell
+/// nothing. Nor do files that are named twice, as they hold several processes. `world_size`: 0 or
 /// 1 = not known.
 NamedRanks ranks_of_names(std::span<std::string const> paths, int32_t world_size);
 

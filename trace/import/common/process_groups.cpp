@@ -23,6 +23,7 @@ ListedRanks read_ranks(std::string_view text, int32_t wanted) {
   ListedRanks listed;
   int64_t before = 0;
   bool is_even = true;
+
   for (;;) {
     size_t const next = text.find_first_of("0123456789.");
     if (next == std::string_view::npos) break;
@@ -32,14 +33,17 @@ ListedRanks read_ranks(std::string_view text, int32_t wanted) {
       text.remove_prefix(1);
       continue;
     }
+
     int32_t rank = 0;
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     if (error != std::errc()) rank = -1;  // no job has so many
+
     if (listed.is_cut) {
       listed.last = rank;
       continue;
     }
+
     if (listed.count == 0) listed.first = rank;
     if (listed.count == 1) listed.stride = rank - *listed.first;
     is_even = is_even && (listed.count < 2 || rank - before == listed.stride);
@@ -48,11 +52,12 @@ ListedRanks read_ranks(std::string_view text, int32_t wanted) {
       listed.place = static_cast<int32_t>(std::min<int64_t>(listed.count, INT32_MAX));
     ++listed.count;
   }
+
   if (!is_even) listed.first = listed.stride = std::nullopt;
   return listed;
 }
 
-/// Of ranks that are as far apart each; −1: it is none of them.
+/// The place of a rank in a group whose ranks are `stride` apart; −1: it is no member.
 int32_t place_among(int64_t rank, int64_t first, int64_t stride, uint32_t size) {
   if (stride <= 0 || rank < first || (rank - first) % stride != 0) return -1;
   int64_t const place = (rank - first) / stride;
@@ -81,6 +86,7 @@ model::DataType data_type_of(std::string_view name) {
                                                    {"Float8_e4m3fn", DataType::kFloat8E4m3},
                                                    {"Float8_e5m2", DataType::kFloat8E5m2},
                                                    {"Int8", DataType::kInt8}}};
+
   auto const found = std::find_if(kNames.begin(), kNames.end(),
                                   [&](Name const& known) { return known.name == name; });
   return found == kNames.end() ? DataType::kUnknown : found->type;
@@ -103,8 +109,10 @@ int32_t rank_in_group(int32_t rank, uint32_t world_size, GroupMembers const& mem
   if (rank < 0) return -1;
   ListedRanks const listed = read_ranks(members.ranks, rank);
   if (listed.place) return *listed.place;
+
   bool const is_whole_list = listed.count > 0 && !listed.is_cut;
   if (is_whole_list || members.size == 0) return -1;
+
   // PyTorch says these of ranks that are as far apart each, and of no others.
   if (members.first && members.stride && *members.first >= 0 && *members.first <= INT32_MAX)
     return place_among(rank, *members.first, *members.stride, members.size);
@@ -112,6 +120,7 @@ int32_t rank_in_group(int32_t rank, uint32_t world_size, GroupMembers const& mem
       place_among(*listed.last, *listed.first, *listed.stride, members.size) + int64_t{1} ==
           int64_t{members.size})
     return place_among(rank, *listed.first, *listed.stride, members.size);
+
   // All of the job, which are listed in order.
   bool const begins_with_all =
       listed.count == 0 || (listed.first == 0 && (listed.count == 1 || listed.stride == 1));

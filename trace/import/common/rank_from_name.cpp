@@ -48,20 +48,25 @@ std::optional<int32_t> number_behind(std::string_view name, std::string_view wor
   constexpr std::array<std::string_view, 7> kPartsOfRanks = {"local", "node", "tp", "cp",
                                                              "dp",    "pp",   "ep"};
   std::string_view const separators = word == "rank" ? "-_=. :#([" : kSeparators;
+
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
     std::string_view before = name.substr(0, at);
     while (!before.empty() && (before.back() == '-' || before.back() == '_'))
       before.remove_suffix(1);
+
     bool const is_of_part =
         std::any_of(kPartsOfRanks.begin(), kPartsOfRanks.end(), [&](std::string_view part) {
           size_t const begin = before.size() - std::min(before.size(), part.size());
           return before.ends_with(part) && (begin == 0 || !is_letter(before[begin - 1]));
         });
+
     if (is_of_part) continue;
+
     if (auto const number =
             number_of(digits_at(name, after_separators(name, at + word.size(), separators))))
       return number;
   }
+
   return std::nullopt;
 }
 
@@ -94,6 +99,7 @@ std::optional<int32_t> rank_of_folder(std::string_view name) {
 
 bool natural_less(std::string_view a, std::string_view b) {
   std::string_view const whole_a = a, whole_b = b;
+
   while (!a.empty() && !b.empty()) {
     std::string_view x = digits_at(a, 0), y = digits_at(b, 0);
     if (x.empty() || y.empty()) {
@@ -103,6 +109,7 @@ bool natural_less(std::string_view a, std::string_view b) {
       b.remove_prefix(1);
       continue;
     }
+
     a.remove_prefix(x.size());
     b.remove_prefix(y.size());
     x.remove_prefix(std::min(x.find_first_not_of('0'), x.size()));
@@ -110,6 +117,7 @@ bool natural_less(std::string_view a, std::string_view b) {
     if (x.size() != y.size()) return x.size() < y.size();
     if (x != y) return x < y;
   }
+
   if (a.empty() != b.empty()) return a.empty();
   return whole_a < whole_b;  // "1" and "01"
 }

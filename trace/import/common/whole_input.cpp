@@ -22,9 +22,11 @@ base::Expected<WholeInput> WholeInput::read(Input const& input, size_t most_unpa
     return base::fail("{}: holds more than {}, cut it into parts", input.name(),
                       base::format_bytes(kMostBytes));
   }
+
   constexpr size_t kFirstBytes = size_t{1} << 20U;
   auto const stream = input.stream();
   size_t size = 0;
+
   for (;;) {
     // One byte more than allowed tells that there are more.
     if (size == whole.unpacked_.size())
@@ -37,6 +39,7 @@ base::Expected<WholeInput> WholeInput::read(Input const& input, size_t most_unpa
           input.name(), base::format_bytes(most_unpacked));
     if (size < whole.unpacked_.size()) break;
   }
+
   whole.unpacked_.resize(size);
   whole.damage_ = stream->damage();
   return whole;

@@ -54,6 +54,7 @@ struct RunCollectives {
 RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& clocks) {
   std::vector<std::vector<std::vector<model::RecordedCollective>>> of_ranks(run.ranks.size());
   std::vector<model::DeviceRecording> recordings(run.ranks.size());
+
   tbb::parallel_for(size_t{0}, of_ranks.size(), [&](size_t r) {
     if (has_coarse_times(run.ranks[r].source.info())) return;
     auto of_rank = read_collectives(run.ranks[r].source);
@@ -71,6 +72,7 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
   for (uint32_t r = 0; r < of_ranks.size(); ++r) {
     model::Interval const when = run.ranks[r].source.time_range();
     int64_t const offset = run.ranks[r].offset_ns;
+
     int32_t number = 0;
     for (auto& device : of_ranks[r]) {
       all.devices.push_back(std::move(device));
@@ -137,8 +139,8 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
   for (uint32_t const r : unsure)
     run.notes.push_back(fmt::format(
         "{}: has more or fewer collectives without sequence numbers than other processes, and "
-        "clocks too different "
-        "to tell which are one: these are not compared, record all processes in the same steps",
+        "clocks too different to match them. Stepscope does not compare them: record all processes "
+        "in the same steps",
         run.ranks[r].file));
 
   auto const by_epoch = residuals(std::vector<ClockCorrection>(count), ends);

@@ -119,14 +119,17 @@ Advice advice_for_stand_in(std::string_view head) {
 
 Advice advice_for_report_of_others(std::string_view head, std::string const& name) {
   if (auto const advice = conversion_advice(name)) return may_be_trace(*advice);
+
   if (head.starts_with("NVR\0"sv) || name.ends_with(".ncu-rep"))
     return no_trace(
         "is a report of Nsight Compute: counters of single kernels, no timeline. Open it with "
         "ncu-ui, and record a timeline with stepscope record");
+
   if (holds(name, "tfevents") || (head.size() > 24 && holds(head.substr(0, 64), "brain.Event:")))
     return no_trace(
         "is an event file of TensorBoard, which holds no timeline: name the folder plugins/profile "
         "beside it");
+
   return std::nullopt;
 }
 

@@ -100,15 +100,15 @@ void number_ranks(RunSources& run) {
   take_ranks_of_names(run, unnumbered);
   std::erase_if(unnumbered, [](RankSource const* rank) { return rank->source.info().rank >= 0; });
 
-  std::set<int32_t> said;
+  std::set<int32_t> stated;
   for (RankSource const& rank : run.ranks)
-    if (rank.source.info().rank >= 0) said.insert(rank.source.info().rank);
+    if (rank.source.info().rank >= 0) stated.insert(rank.source.info().rank);
 
   // Helper processes are no workers: they take the ranks that workers leave.
   std::stable_partition(unnumbered.begin(), unnumbered.end(),
                         [](RankSource const* rank) { return !rank->source.devices().empty(); });
   LaterWindows const windows(unnumbered);
-  std::vector<int32_t> const numbers = free_ranks(said, unnumbered.size());
+  std::vector<int32_t> const numbers = free_ranks(stated, unnumbered.size());
   std::vector<NumberedProcess> numbered;
   for (size_t i = 0; i < numbers.size(); ++i) {
     unnumbered[i]->source.assume_rank(numbers[i]);
@@ -184,10 +184,10 @@ std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files
   return notes;
 }
 
-std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
+std::vector<int32_t> free_ranks(std::set<int32_t> const& stated, size_t count) {
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; ranks.size() < count; ++rank)
-    if (!said.contains(rank)) ranks.push_back(rank);
+    if (!stated.contains(rank)) ranks.push_back(rank);
   return ranks;
 }
 
@@ -198,9 +198,11 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
   };
   std::map<std::string_view, OfFile> of_files;
   std::vector<std::string_view> files;
+
   for (NumberedProcess const& process : processes) {
     auto const [entry, is_new] =
         of_files.try_emplace(process.file, OfFile{0, process.rank, process.rank});
+
     if (is_new) files.push_back(process.file);
     ++entry->second.processes;
     entry->second.lowest = std::min(entry->second.lowest, process.rank);

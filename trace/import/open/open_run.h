@@ -16,7 +16,7 @@
 namespace stepscope::import {
 
 /// The lowest `count` ranks that no trace states, for traces that do not state theirs.
-std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
+std::vector<int32_t> free_ranks(std::set<int32_t> const& stated, size_t count);
 /// Notes for users about ranks guessed from numbers in file names (numbers.h): one note per file.
 std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files,
                                               std::span<int32_t const> ranks);

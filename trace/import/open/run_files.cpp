@@ -40,6 +40,7 @@ std::string listed(std::vector<std::string> const& paths) {
 std::vector<std::string> subfolders_of(std::string const& folder) {
   std::vector<std::string> folders;
   std::error_code error;
+
   for (fs::directory_iterator it(folder, error), end;
        !error && it != end && folders.size() < kMostFolders; it.increment(error)) {
     std::error_code ignored;
@@ -47,6 +48,7 @@ std::vector<std::string> subfolders_of(std::string const& folder) {
     if (it->is_directory(ignored) && !it->is_symlink(ignored))
       folders.push_back(it->path().string());
   }
+
   std::sort(folders.begin(), folders.end(), natural_less);
   return folders;
 }

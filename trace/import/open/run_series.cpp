@@ -114,8 +114,8 @@ Expected<RunPaths> find_runs(std::vector<std::string> const& paths, PathsAre are
       }) &&
       share_ranks(stats))
     return fail(
-        "{} and {} are whole runs of one number of devices: compare them with stepscope compare, "
-        "name runs of other numbers too for a scaling report, or say --one-run to read all files "
+        "{} and {} are whole runs of one number of devices: compare them with stepscope compare. "
+        "Name runs of other numbers too for a scaling report, or say --one-run to read all files "
         "as one run",
         paths[0], paths[1]);
   return found;

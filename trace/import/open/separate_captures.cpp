@@ -211,7 +211,7 @@ Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
           first, last);
     return fail(
         "{} and {} do not overlap in time, so they are not ranks of one run: compare them with "
-        "stepscope compare, name each as a run of a series with stepscope report --series, or say "
+        "stepscope compare. Name each as a run of a series with stepscope report --series, or say "
         "--one-run to read all files as one run",
         first, last);
   }
@@ -239,6 +239,7 @@ bool follow_each_other(std::vector<RankSource const*> const& sources) {
     if (!span) return false;
     spans.push_back(*span);
   }
+
   std::sort(spans.begin(), spans.end(),
             [](auto const& a, auto const& b) { return a.begin < b.begin; });
   return std::adjacent_find(spans.begin(), spans.end(), [](auto const& a, auto const& b) {

@@ -17,10 +17,12 @@ std::optional<file::TraceFile> write_and_open(model::Trace const& trace) {
   std::error_code error;
   auto const folder = base::TemporaryFolder::create(fs::temp_directory_path(error).string());
   if (error || !folder) return std::nullopt;
+
   std::string const path = folder->path_of("packed.stepscope");
   if (!file::write_trace(trace, path)) return std::nullopt;
   auto file =
       file::TraceFile::open(path, file::Calls::kMerged);  // stays mapped when its name is gone
+
   bool const is_whole = file && file->damage().empty() &&
                         file->tracks().size() == trace.tracks().size() &&
                         file->event_count() == trace.event_count();

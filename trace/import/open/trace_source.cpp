@@ -223,14 +223,17 @@ void TraceSource::correct_drift(model::ClockDrift const& drift) {
 
 model::Interval time_range(RunSources const& run) {
   model::Interval range{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+
   for (RankSource const& rank : run.ranks) {
     auto const counts = rank.source.event_counts();
     if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; }))
       continue;
+
     model::Interval const own = rank.source.time_range();
     range = {std::min(range.begin, own.begin + rank.offset_ns),
              std::max(range.end, own.end + rank.offset_ns)};
   }
+
   return range.begin > range.end ? model::Interval{} : range;
 }
 

@@ -16,6 +16,7 @@ size_t last_cut(std::string_view text) {
     size_t at = open;
     while (at > 0 && is_json_space(text[at - 1])) --at;
     if (at == 0 || text[at - 1] != ',') continue;
+
     --at;
     while (at > 0 && is_json_space(text[at - 1])) --at;
     if (at > 0 && text[at - 1] == '}') return at;
@@ -65,6 +66,7 @@ void JsonBlocks::drop(size_t bytes) {
 
 JsonBlock JsonBlocks::next() {
   if (!is_plain_) return next_unpacked();
+
   size_t size = rest_.size();
   for (size_t most = block_bytes_; most < rest_.size(); most *= 2) {
     size_t const cut = last_cut(rest_.substr(0, most));
@@ -72,6 +74,7 @@ JsonBlock JsonBlocks::next() {
     size = cut > 0 ? cut : most;
     break;
   }
+
   JsonBlock block{rest_.substr(0, size), nullptr};
   rest_.remove_prefix(size);
   return block;
@@ -80,6 +83,7 @@ JsonBlock JsonBlocks::next() {
 /// The buffer becomes the block's; what is behind the cut goes to the next buffer.
 JsonBlock JsonBlocks::next_unpacked() {
   size_t size = 0;
+
   for (size_t most = block_bytes_; size == 0; most *= 2) {
     if (!fill(most)) {
       size = end_ - begin_;
@@ -88,15 +92,19 @@ JsonBlock JsonBlocks::next_unpacked() {
     size = last_cut({buffer_->data() + begin_, end_ - begin_});
     if (size == 0 && most >= kMostBytes) size = end_ - begin_;
   }
+
   JsonBlock block{{buffer_->data() + begin_, size}, buffer_};
+
   auto following = std::make_shared<std::vector<char>>();
   size_t const left = end_ - begin_ - size;
   following->reserve(block_bytes_ + left);
   following->assign(buffer_->begin() + static_cast<ptrdiff_t>(begin_ + size),
                     buffer_->begin() + static_cast<ptrdiff_t>(end_));
+
   buffer_ = std::move(following);
   begin_ = 0;
   end_ = left;
+
   return block;
 }
 

@@ -29,7 +29,7 @@ class JsonBlocks {
 
   /// What follows, at least `bytes` long unless the text ends. Valid until the next call.
   std::string_view front(size_t bytes);
-  /// Of front().
+  /// Removes the first bytes of front().
   void drop(size_t bytes);
   /// Consecutive parts of the text; empty at its end.
   JsonBlock next();

@@ -13,7 +13,7 @@ bool is_structure(char c) {
   return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}';
 }  // | 0x20: of brackets their braces
 
-/// The length of the UTF-8 sequence that `text` begins with, 0 when it is none.
+/// The length of the UTF-8 sequence at the begin of `text`; 0 when there is no such sequence.
 size_t utf8_length(std::string_view text) {
   auto const byte = [&](size_t i) {
     return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0};
@@ -21,6 +21,7 @@ size_t utf8_length(std::string_view text) {
   auto const follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) {
     return byte(i) >= low && byte(i) <= high;
   };
+
   uint8_t const first = byte(0);
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
@@ -33,7 +34,7 @@ size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-/// What of an object or array is open.
+/// The objects and arrays that are open.
 class Nesting {
  public:
   enum class Step : uint8_t { kDeeper, kClosed, kBroken };
@@ -66,9 +67,11 @@ Masks masks_of(char const* text) {
   __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\'), open = _mm_set1_epi8('{'),
                 close = _mm_set1_epi8('}');
   __m128i const lower = _mm_set1_epi8(0x20);
+
   auto const bits = [](__m128i equal) {
     return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(equal)));
   };
+
   Masks masks;
   for (unsigned part = 0; part < 4; ++part) {
     __m128i const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(text + 16 * part));
@@ -79,6 +82,7 @@ Masks masks_of(char const* text) {
         bits(_mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close)))
         << (16 * part);
   }
+
   return masks;
 }
 
@@ -95,6 +99,7 @@ void append_code_point(uint32_t code, std::string& to) {
   bool const is_surrogate = code >= 0xD800 && code <= 0xDFFF;
   bool const is_control =
       (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
+
   if (is_surrogate || is_control || code > 0x10FFFF) {
     to += kReplacementCharacter;
   } else if (code < 0x80) {
@@ -114,7 +119,7 @@ void append_code_point(uint32_t code, std::string& to) {
   }
 }
 
-/// Four hexadecimal digits behind "\u"; more than 0xFFFF when they are none.
+/// Four hexadecimal digits behind "\u"; more than 0xFFFF when another character stands there.
 uint32_t hex4(std::string_view digits) {
   constexpr uint32_t kNone = 0x110000;
   if (digits.size() < 4) return kNone;
@@ -144,6 +149,7 @@ size_t append_escape(std::string_view text, std::string& to) {
       to += kReplacementCharacter;
       return 2;
   }
+
   uint32_t const code = hex4(text.substr(2));
   constexpr size_t kLength = 6;
   if (code >= 0xD800 && code <= 0xDBFF && text.substr(kLength).starts_with("\\u")) {
@@ -163,11 +169,13 @@ char const* find_structure(char const* at, char const* end) {
 #if defined(__SSE2__)
   __m128i const quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'),
                 lower = _mm_set1_epi8(0x20);
+
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     __m128i const lowered = _mm_or_si128(text, lower);
     __m128i const braces =
         _mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close));
+
     auto const found =
         static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), braces)));
     if (found != 0) return at + std::countr_zero(found);
@@ -192,12 +200,14 @@ std::string_view JsonCursor::value() {
 bool JsonCursor::skip_nested() {
   Nesting nesting;
   bool in_string = false;
+
 #if defined(__SSE2__)
   // Most of what is skipped is short strings: 64 bytes at once, those that are in strings are
   // masked out.
   while (end_ - at_ >= kMaskBytes) {
     Masks const masks = masks_of(at_);
     if (masks.escapes != 0) break;
+
     uint64_t const strings = prefix_xor(masks.quotes) ^ (in_string ? ~uint64_t{0} : 0);
     for (uint64_t left = masks.braces & ~strings; left != 0; left &= left - 1) {
       char const* const place = at_ + std::countr_zero(left);
@@ -206,15 +216,18 @@ bool JsonCursor::skip_nested() {
       at_ = place + (step == Nesting::Step::kClosed ? 1 : 0);
       return step == Nesting::Step::kClosed || fail();
     }
+
     in_string = strings >> 63U != 0;
     at_ += kMaskBytes;
   }
 #endif
+
   for (;;) {
     if (in_string && !skip_string()) return false;
     at_ = find_structure(at_, end_);
     if (at_ == end_) return fail();
     in_string = *at_ == '"';
+
     if (!in_string) {
       Nesting::Step const step = nesting.add(*at_);
       if (step == Nesting::Step::kBroken) return fail();
@@ -227,6 +240,7 @@ bool JsonCursor::skip_nested() {
 std::string json_text(std::string_view raw, size_t most) {
   std::string text;
   text.reserve(std::min(raw.size(), most));
+
   while (!raw.empty() && text.size() < most) {
     size_t length = 1;
     if (raw[0] == '\\') {
@@ -241,6 +255,7 @@ std::string json_text(std::string_view raw, size_t most) {
     } else {
       text += raw.substr(0, length);
     }
+
     raw.remove_prefix(length);
   }
   return text;

@@ -20,6 +20,7 @@ namespace stepscope::import {
 [[gnu::always_inline]] inline char const* find_string_end(char const* at, char const* end) {
 #if defined(__SSE2__)
   __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
+
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     auto const found = static_cast<unsigned>(
@@ -36,18 +37,21 @@ inline char const* find_word_end(char const* at, char const* end) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '+' || c == '.';
   };
+
 #if defined(__SSE2__)
   // Signed comparisons: bytes of 0x80 and above are less than all of them.
   auto const between = [](__m128i text, char first, char last) {
     return _mm_and_si128(_mm_cmpgt_epi8(text, _mm_set1_epi8(static_cast<char>(first - 1))),
                          _mm_cmplt_epi8(text, _mm_set1_epi8(static_cast<char>(last + 1))));
   };
+
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     __m128i const letters = between(_mm_or_si128(text, _mm_set1_epi8(0x20)), 'a', 'z');
     __m128i const points =
         _mm_andnot_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(',')), between(text, '+', '.'));
     __m128i const word = _mm_or_si128(_mm_or_si128(letters, points), between(text, '0', '9'));
+
     auto const others = ~static_cast<unsigned>(_mm_movemask_epi8(word)) & 0xFFFFU;
     if (others != 0) return at + std::countr_zero(others);
   }
@@ -69,6 +73,7 @@ inline char const* find_space_end(char const* at, char const* end) {
   for (; end - at >= 16; at += 16) {
     __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     auto const equal = [text](char c) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(c)); };
+
     __m128i const spaces =
         _mm_or_si128(_mm_or_si128(equal(' '), equal('\n')), _mm_or_si128(equal('\t'), equal('\r')));
     auto const others = ~static_cast<unsigned>(_mm_movemask_epi8(spaces)) & 0xFFFFU;
@@ -147,9 +152,11 @@ class JsonCursor {
   bool object(Visit&& visit) {
     if (!expect('{')) return false;
     if (take('}')) return true;
+
     for (;;) {
       std::string_view const key = string();
       if (failed() || !expect(':')) return false;
+
       visit(key);
       if (failed()) return false;
       if (take('}')) return true;

@@ -39,6 +39,7 @@ class DumpReader {
         if (key == "pg_status") read_status(value);
       });
     }
+
     // Each has a dictionary of its own: more entries than dictionaries would make much of a small
     // file.
     size_t dictionaries = data_.container_count();
@@ -49,19 +50,21 @@ class DumpReader {
       else
         ++dump_.incomplete;
     }
+
     bool const is_dump =
         !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
     if (!is_dump) return std::nullopt;
+
     give_counts();
     put_in_order();
     complete_coalesced();
-    forget_untold_ends();
+    mark_unobserved_ends();
     return std::move(dump_);
   }
 
  private:
-  /// Of a container's contents, however often it is referred to: so that shared ones cost no more
-  /// than others.
+  /// Looks at a container's contents per value, however often the data refer to it: shared ones
+  /// cost no more than others.
   static constexpr size_t kLooksPerValue = 4;
 
   template <class Visit>
@@ -85,20 +88,23 @@ class DumpReader {
         if (member == "desc") group.description = shown_text(of, kMostGroupTextBytes);
         if (member == "ranks") group.ranks = ranks_of(of);
       });
+
       if (auto const index = group_of(group.name)) dump_.groups[*index] = std::move(group);
     });
   }
-  /// By the number that a group has in its own process, which only its entries say.
+  /// pg_status has the number that a group has in its own process, which only the entries state.
   void read_status(PlainValue const& status) {
     for_each_member(status, [&](std::string_view key, PlainValue const& value) {
       int64_t id = 0;
       auto const [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
       if (error != std::errc() || end != key.data() + key.size()) return;
+
       std::optional<int64_t> called, completed;
       for_each_member(value, [&](std::string_view member, PlainValue const& of) {
         if (member == "last_enqueued_collective") called = whole_number(of);
         if (member == "last_completed_collective") completed = whole_number(of);
       });
+
       if (!called || !completed) return;
       // −1: none yet.
       auto const count = [](int64_t number) {
@@ -108,7 +114,8 @@ class DumpReader {
     });
   }
   /// A process numbers its groups in the order in which it made them, as their names do. Where
-  /// there are as many statuses as groups, and the entries agree, they are told in that order.
+  /// there are as many statuses as groups, and the entries agree, each group takes the status at
+  /// its place in that order.
   void give_counts() {
     std::map<int64_t, uint32_t> by_name;
     for (uint32_t g = 0; g < dump_.groups.size(); ++g) {
@@ -118,10 +125,13 @@ class DumpReader {
       if (error != std::errc() || end != name.data() + name.size()) return;
       by_name.emplace(number, g);
     }
+
     if (by_name.size() != dump_.groups.size() || by_name.size() != statuses_.size()) return;
+
     std::map<uint32_t, int64_t> ids;
     auto status = statuses_.begin();
     for (auto const& [name, group] : by_name) ids[group] = status++->first;
+
     for (auto const& [group, id] : ids_of_groups_)
       if (ids.at(group) != id) return;
     for (auto const& [group, id] : ids) dump_.groups[group].counts = statuses_.at(id);
@@ -133,11 +143,13 @@ class DumpReader {
       if (rank >= 0 && rank <= INT32_MAX && ranks.size() < kMostGroupRanks)
         ranks.push_back(static_cast<int32_t>(rank));
     };
+
     if (value.type == PlainType::kList) {
       for (PlainValue const& item : data_.items(value))
         if (auto const rank = whole_number(item); rank && may_look()) add(*rank);
       return ranks;
     }
+
     std::string_view text = raw_text(value);
     for (size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;
          at = text.find_first_of("0123456789")) {
@@ -147,11 +159,13 @@ class DumpReader {
       if (error == std::errc()) add(rank);
       text.remove_prefix(static_cast<size_t>(end - text.data()));
     }
+
     return ranks;
   }
   std::optional<uint32_t> group_of(std::string const& name) {
     auto const found = group_numbers_.find(name);
     if (found != group_numbers_.end()) return found->second;
+
     if (dump_.groups.size() >= kMostGroups) return std::nullopt;
     auto const number = static_cast<uint32_t>(dump_.groups.size());
     group_numbers_.emplace(name, number);
@@ -162,6 +176,7 @@ class DumpReader {
   std::optional<uint32_t> group_of(PlainValue const& group, std::optional<int64_t> id) {
     auto const parts = data_.items(group);
     PlainValue const& raw = parts.empty() ? group : parts[0];
+
     // Most calls are of the group that the one before was of.
     if (last_group_ && !raw_text(raw).empty() && raw_text(raw) == last_group_name_)
       return last_group_;
@@ -183,6 +198,7 @@ class DumpReader {
     std::optional<int64_t> group_id;
     std::optional<uint64_t> collective, message, either;
     TensorText inputs, outputs;
+
     for_each_member(value, [&](std::string_view key, PlainValue const& of) {
       if (key == "process_group") group = of;
       if (key == "pg_id") group_id = whole_number(of);
@@ -204,12 +220,14 @@ class DumpReader {
       if (key == "output_dtypes") outputs.types = of;
       if (key == "frames") read_frames(of, entry);
     });
+
     auto const number = group_of(group, group_id);
     if (raw_text(entry.name).empty() || entry.created_ns == 0 ||
         entry.state == CollectiveState::kUnknown || !number) {
       ++dump_.incomplete;
       return;
     }
+
     entry.group = *number;
     if (group_id) ids_of_groups_.emplace(*number, *group_id);
     entry.sequence = (entry.is_message ? message : collective).value_or(either.value_or(0));
@@ -226,6 +244,7 @@ class DumpReader {
     if (name == "started") return CollectiveState::kStarted;
     return name == "completed" ? CollectiveState::kCompleted : CollectiveState::kUnknown;
   }
+
   std::optional<uint64_t> count_of(PlainValue const& value) {
     auto const number = whole_number(value);
     if (number && *number >= 0) return static_cast<uint64_t>(*number);
@@ -253,6 +272,7 @@ class DumpReader {
   void read_frames(PlainValue const& frames, FlightEntry& entry) {
     constexpr size_t kMostFrames = 64;
     auto const items = data_.items(frames);
+
     for (size_t i = 0; i < std::min(items.size(), kMostFrames); ++i) {
       PlainValue file, function;
       int64_t line = 0;
@@ -261,8 +281,10 @@ class DumpReader {
         if (key == "name") function = of;
         if (key == "line") line = whole_number(of).value_or(0);
       });
+
       bool const is_own = raw_text(file).find("/torch/") != std::string_view::npos;
       if (is_own || raw_text(file).empty()) continue;
+
       entry.file = file;
       entry.function = function;
       entry.line = line;
@@ -273,25 +295,29 @@ class DumpReader {
   struct TensorText {
     PlainValue sizes, types;
   };
-  /// Of all tensors; 0 where a size or type is not known.
+  /// The bytes of all tensors; 0 where a size or type is not known.
   uint64_t bytes_of(TensorText const& tensors, model::DataType& type) {
     constexpr uint64_t kMost = uint64_t{1} << 60U;
     auto const sizes = data_.items(tensors.sizes);
     auto const types = data_.items(tensors.types);
+
     uint64_t sum = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
       if (i >= types.size() || !may_look()) return 0;
       model::DataType const own = data_type_of(raw_text(types[i]));
       if (i == 0) type = own;
+
       uint64_t bytes = model::bytes_of(own);
       for (PlainValue const& item : data_.items(sizes[i])) {
         auto const size = whole_number(item);
         if (!size || *size < 0 || !may_look()) return 0;
         if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(*size), &bytes)) return 0;
       }
+
       if (model::bytes_of(own) == 0 || bytes > kMost - sum) return 0;
       sum += bytes;
     }
+
     return sum;
   }
 
@@ -299,12 +325,15 @@ class DumpReader {
     auto const by_record = [](FlightEntry const& a, FlightEntry const& b) {
       return a.record < b.record;
     };
+
     std::vector<FlightEntry>& entries = dump_.entries;
     bool const has_records = std::any_of(
         entries.begin(), entries.end(), [](FlightEntry const& entry) { return entry.record != 0; });
+
     if (!has_records) return;
     if (!std::is_sorted(entries.begin(), entries.end(), by_record))
       std::stable_sort(entries.begin(), entries.end(), by_record);
+
     auto const last = std::unique(
         entries.begin(), entries.end(),
         [](FlightEntry const& a, FlightEntry const& b) { return a.record == b.record; });
@@ -327,13 +356,16 @@ class DumpReader {
     auto const is_end = [](FlightEntry const& entry) {
       return raw_text(entry.name).find("coalesced") != std::string_view::npos;
     };
+
     for (size_t i = 0; i < dump_.entries.size(); ++i)
       if (is_end(dump_.entries[i])) ends[key_of(dump_.entries[i])] = i;
+
     for (size_t i = 0; i < dump_.entries.size() && !ends.empty(); ++i) {
       FlightEntry& entry = dump_.entries[i];
       if (is_end(entry) || entry.state == CollectiveState::kCompleted) continue;
       auto const end = ends.find(key_of(entry));
       if (end == ends.end() || end->second < i) continue;
+
       FlightEntry const& whole = dump_.entries[end->second];
       entry.state = whole.state;
       entry.seen_started_ns = whole.seen_started_ns;
@@ -343,17 +375,19 @@ class DumpReader {
   }
 
   /// Only NCCL's own watchdog looks at the device. Entries of other backends (gloo) stay
-  /// "scheduled" for ever, and are retired once the call was made (PyTorch 2.14), so that is all
-  /// they tell; entries of a dump in which no call has got anywhere likewise.
-  void forget_untold_ends() {
-    auto const is_told = [](FlightEntry const& entry) {
+  /// "scheduled" for ever and are retired once the call was made (PyTorch 2.14), so they tell the
+  /// call alone. So do the entries of a dump in which no call has got anywhere.
+  void mark_unobserved_ends() {
+    auto const is_observed = [](FlightEntry const& entry) {
       return entry.state != CollectiveState::kEnqueued;
     };
-    bool const is_any_told = std::any_of(dump_.entries.begin(), dump_.entries.end(), is_told);
+    bool const is_any_observed =
+        std::any_of(dump_.entries.begin(), dump_.entries.end(), is_observed);
+
     for (FlightEntry& entry : dump_.entries) {
       std::string_view const name = raw_text(entry.name);
       bool const is_watched = name.find(':') == std::string_view::npos || name.starts_with("nccl:");
-      if (!is_told(entry) && entry.is_retired && !(is_watched && is_any_told))
+      if (!is_observed(entry) && entry.is_retired && !(is_watched && is_any_observed))
         entry.state = CollectiveState::kCalled;
     }
   }

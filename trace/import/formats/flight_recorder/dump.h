@@ -1,6 +1,6 @@
-// What a dump of PyTorch's flight recorder says (torch/csrc/distributed/c10d/FlightRecorder*): the
-// last calls of collectives and messages of one rank, in the order in which they were made, and how
-// far each came. Versions 1 and 2, pickle or JSON.
+// Reads a dump of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder*). It holds
+// the last calls of collectives and messages of one rank, in the order in which they were made, and
+// how far each came. Versions 1 and 2, pickle or JSON.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace stepscope::import {
 
 struct FlightGroup {
   std::string name, description;  ///< "0", "default_pg"
-  std::vector<int32_t> ranks;     ///< in the job, in the group's order; empty = not said
+  std::vector<int32_t> ranks;     ///< in the job, in the group's order; empty = not known
   std::optional<model::GroupCounts>
-      counts;  ///< as the process counted them; not where it is unsure of which group they are
+      counts;  ///< as the process counted them; none where the group of the counts is unsure
 };
 
 /// Instants are ns since the Unix epoch by the host's clock.
@@ -27,11 +27,11 @@ struct FlightEntry {
   uint32_t group = 0;  ///< index of FlightDump::groups
   PlainValue name;     ///< "nccl:all_reduce", "nccl:send 0->1"
   PlainValue file, function;
-  int64_t line = 0;  ///< of the program, where it made the call; 0 = not said
+  int64_t line = 0;  ///< of the program, where it made the call; 0 = not known
   uint64_t record = 0;
   uint64_t sequence = 0;
   bool is_message = false;
-  bool is_retired = false;  ///< nobody waits for it any more
+  bool is_retired = false;  ///< no thread of PyTorch waits for it any more
   model::CollectiveState state = model::CollectiveState::kUnknown;
   int64_t created_ns = 0;
   std::optional<int64_t> seen_started_ns,
@@ -49,7 +49,7 @@ struct FlightDump {
   uint64_t incomplete =
       0;  ///< entries without a dictionary, a name or a time, or of a group too many: left out
   uint64_t doubled = 0;  ///< left out
-  uint64_t strange = 0;  ///< numbers that cannot be: taken as not said
+  uint64_t strange = 0;  ///< impossible numbers: read as missing
 };
 
 /// Nothing when the data are no such dump.

@@ -49,15 +49,18 @@ std::string_view operation_of(std::string_view name) {
 /// "send 0->1", "recv 1<-0": own and the other's number in the group; −1 = not said.
 std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
   std::array<int32_t, 2> numbers = {-1, -1};
+
   for (int32_t& number : numbers) {
     size_t const digit = operation.find_first_of("0123456789");
     if (digit == std::string_view::npos) break;
+
     operation.remove_prefix(digit);
     auto const [end, error] =
         std::from_chars(operation.data(), operation.data() + operation.size(), number);
     if (error != std::errc()) number = -1;
     operation.remove_prefix(static_cast<size_t>(end - operation.data()));
   }
+
   return {numbers[0], numbers[1]};
 }
 
@@ -73,11 +76,13 @@ class FlightTrace {
       ranks_in_group_.push_back(
           own == group.ranks.end() ? -1 : static_cast<int32_t>(own - group.ranks.begin()));
     }
+
     for (FlightEntry const& entry : dump_.entries) {
       first_ns_ = std::min(first_ns_, entry.created_ns);
       last_ns_ = std::max({last_ns_, entry.created_ns, entry.seen_started_ns.value_or(0),
                            entry.seen_completed_ns.value_or(0)});
     }
+
     if (dump_.entries.empty()) first_ns_ = 0;
   }
 
@@ -90,21 +95,23 @@ class FlightTrace {
   }
 
  private:
-  /// Whether all groups of which the members are known have this one: a dump lists the groups of
-  /// its own rank alone.
+  /// Whether each group with known members has this one: a dump lists the groups of its own rank
+  /// alone.
   [[nodiscard]] bool is_member(int32_t rank) const {
     return std::all_of(dump_.groups.begin(), dump_.groups.end(), [&](FlightGroup const& group) {
       return group.ranks.empty() ||
              std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
     });
   }
-  /// By the file's name, in which a host may have a number, too: PyTorch writes the rank at its
-  /// end. Else a rank that is in all of the groups, if there is but one.
+  /// The rank comes from the file's name, in which a host may have a number, too: PyTorch writes
+  /// the rank at its end. Else it is a rank that is in all of the groups, if there is but one.
   [[nodiscard]] std::optional<int32_t> rank_of(std::string const& file) const {
     for (auto const& rank : {number_at_end(file), rank_of_name(file)})
       if (rank && is_member(*rank)) return rank;
+
     std::vector<int32_t> common;
     bool is_first = true;
+
     for (FlightGroup const& group : dump_.groups) {
       if (group.ranks.empty()) continue;
       std::vector<int32_t> ranks = group.ranks;
@@ -114,6 +121,7 @@ class FlightTrace {
                             std::back_inserter(both));
       common = std::exchange(is_first, false) ? std::move(ranks) : std::move(both);
     }
+
     return common.size() == 1 ? std::optional(common.front()) : std::nullopt;
   }
 
@@ -127,6 +135,7 @@ class FlightTrace {
   CollectiveDetail detail_of(FlightEntry const& entry) {
     FlightGroup const& group = dump_.groups[entry.group];
     Name const& name = name_of(entry);
+
     CollectiveDetail detail;
     detail.op = name.op;
     detail.bytes = model::message_size(detail.op, entry.input_bytes, entry.output_bytes);
@@ -134,6 +143,7 @@ class FlightTrace {
     detail.participants = static_cast<uint32_t>(group.ranks.size());
     detail.rank = ranks_in_group_[entry.group];
     detail.data_type = entry.data_type;
+
     detail.launch = model::CallLaunch::kNone;
     if (!is_point_to_point(detail.op)) {
       detail.sequence = entry.is_message ? 0 : entry.sequence;
@@ -150,7 +160,7 @@ class FlightTrace {
     return detail;
   }
 
-  /// What a name says: told once for all calls that have it.
+  /// The parts of a name, read once for all calls that have it.
   struct Name {
     std::string text;  ///< "all_reduce"
     CollectiveOp op = CollectiveOp::kUnknown;
@@ -161,14 +171,17 @@ class FlightTrace {
     auto const [place, is_new] = names_.try_emplace(raw_text(entry.name));
     Name& name = place->second;
     if (!is_new) return name;
+
     std::string_view const operation = operation_of(raw_text(entry.name));
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
     name.op = collective_op_of(operation);
     if (is_point_to_point(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
+
     for (auto const state : {CollectiveState::kEnqueued, CollectiveState::kStarted,
                              CollectiveState::kCompleted, CollectiveState::kCalled})
       name.with_state[static_cast<size_t>(state)] =
           builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
+
     return name;
   }
   [[nodiscard]] std::string_view suffix_of(CollectiveState state) const {
@@ -180,8 +193,8 @@ class FlightTrace {
     return name_of(entry).with_state[static_cast<size_t>(entry.state)];
   }
 
-  /// From the call until somebody saw that it had ended; what never did lasts until the dump ends.
-  /// Where nobody looks, the call alone.
+  /// From the call until a thread of PyTorch saw that it had ended; what never did lasts until the
+  /// dump ends. The call alone where no thread looks.
   void add_call(FlightEntry const& entry) {
     auto const [track, is_new] = call_tracks_.try_emplace(entry.group);
     if (is_new) {
@@ -193,8 +206,10 @@ class FlightTrace {
                                           {},
                                           0});
     }
+
     CollectiveDetail detail = detail_of(entry);
     detail.state = entry.state;
+
     bool const is_pending =
         entry.state == CollectiveState::kEnqueued || entry.state == CollectiveState::kStarted;
     int64_t const end = is_pending ? last_ns_ : entry.seen_completed_ns.value_or(entry.created_ns);
@@ -210,15 +225,19 @@ class FlightTrace {
     std::map<std::pair<uint32_t, int32_t>, int64_t> next_start;  // by group and peer
     for (auto entry = dump_.entries.rbegin(); entry != dump_.entries.rend(); ++entry) {
       if (!entry->duration_ms || !entry->seen_completed_ns) continue;
+
       CollectiveDetail const detail = detail_of(*entry);
       int32_t const peer =
           is_point_to_point(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
+
       auto const dur = static_cast<int64_t>(std::llround(*entry->duration_ms * kNsPerMs));
       auto const [next, is_first] = next_start.try_emplace({entry->group, peer}, INT64_MAX);
       int64_t start = std::min(*entry->seen_completed_ns, next->second) - dur;
+
       // Not one behind the other, then.
       if (start < entry->created_ns) start = *entry->seen_completed_ns - dur;
       next->second = start;
+
       builder_.events(stream_of(entry->group, peer))
           .add(EventKind::kCollective, start - first_ns_, dur, shown_name_of(*entry), 0, detail);
       ++timed_;
@@ -242,7 +261,9 @@ class FlightTrace {
     for (FlightGroup const& group : dump_.groups)
       for (int32_t const rank : group.ranks)
         if (rank < kMostJobRanks) info.world_size = std::max(info.world_size, rank + 1);
+
     info.origin_epoch_ns = first_ns_;
+
     auto const fact = [&](char const* name, PlainValue const& value) {
       std::string text = shown_text(value, kMostCallNameBytes);
       if (!text.empty()) info.facts.emplace_back(name, std::move(text));
@@ -250,15 +271,17 @@ class FlightTrace {
     fact("dump version", dump_.version);
     fact("communication library", dump_.library_version);
     add_group_facts();
+
     if (timed_ == 0) return;
     info.facts.emplace_back(kCollectiveTimesFact, kLatestTimes);
     builder_.add_device({0, rank_ ? fmt::format("GPU of rank {}", *rank_) : "GPU", 0, 0, 0});
   }
 
-  /// Groups of which this process has no call in the dump, too: others may wait for it in one.
+  /// Also groups without a call of this process in the dump: other ranks may wait for it in one.
   void add_group_facts() {
     constexpr size_t kMostGroupsWithFacts = 256;
     if (dump_.groups.size() > kMostGroupsWithFacts) return;
+
     for (FlightGroup const& group : dump_.groups) {
       if (group.ranks.empty() || group.ranks.size() > model::kMostGroupMembers) continue;
       std::string const name = group_text(group);
@@ -276,6 +299,7 @@ class FlightTrace {
       log.truncated = true;
       log.notes.push_back(fmt::format("the dump {}: what came before was read", *damage));
     }
+
     note_times();
     if (!dump_.entries.empty() && dump_.entries.front().record > 0)
       log.notes.push_back(
@@ -284,12 +308,14 @@ class FlightTrace {
                       dump_.entries.front().record == 1
                           ? "call was"
                           : fmt::format("{} calls were", dump_.entries.front().record)));
+
     auto const note = [&](uint64_t count, char const* what) {
       if (count > 0) log.notes.push_back(base::count_sentence(count, what));
     };
     note(dump_.incomplete, "entries have no name, time, state or known group and were left out");
     note(dump_.doubled, "entries are there twice and were left out");
     note(dump_.strange, "numbers cannot be and were taken as not said");
+
     log.dropped += dump_.incomplete;
     if (pending_ > 0)
       log.notes.push_back(fmt::format(
@@ -299,20 +325,22 @@ class FlightTrace {
   void note_times() {
     if (without_end_ > 0)
       builder_.log().notes.push_back(
-          fmt::format("of {} is told that and when the host made them, not whether they ended: "
-                      "PyTorch watches those of NCCL alone",
+          fmt::format("PyTorch records when the host made {}, not whether they ended: it watches "
+                      "the calls of NCCL alone",
                       without_end_ == 1 ? "one call" : fmt::format("{} calls", without_end_)));
     if (without_end_ > 0 && dump_.entries.size() == without_end_ + pending_) return;
+
     std::string const of_calls =
         "calls begin when the host made them; they end when a thread of PyTorch saw that they were "
         "over, late by up to its period "
         "(100 ms, unless changed)";
+
     std::string const of_device =
-        timed_ > 0 ? "how long operations took on the device is exact, when is not told: they are "
+        timed_ > 0 ? "the dump tells how long operations took on the device, not when. They are "
                      "placed at the latest possible time, so trust durations, transfers and waits, "
                      "not skew and idle time"
-                   : "of the device nothing is told: record with TORCH_NCCL_ENABLE_TIMING=1 to "
-                     "know durations";
+                   : "the dump tells nothing of the device: record with TORCH_NCCL_ENABLE_TIMING=1 "
+                     "to know durations";
     builder_.log().notes.push_back(of_calls + "; " + of_device);
   }
   std::string first_pending_text() {
@@ -341,9 +369,9 @@ class FlightTrace {
   FlightEntry first_pending_;
 };
 
-/// Of a real dump a value takes at least 3 bytes, and real data pack to no less than a part of
-/// Input::kSuspiciousRatio; what is small enough may do as it likes. A value takes no more than an
-/// event, for which there must be room beside it.
+/// A value takes at least 3 bytes of a real dump, and real data pack to no less than a part of
+/// Input::kSuspiciousRatio. Small data may hold any number of values. A value takes no more memory
+/// than an event, for which there must be room, too.
 size_t most_values_of(Input const& input) {
   constexpr size_t kValuesAByte = Input::kSuspiciousRatio / 3, kAlwaysGood = size_t{1} << 20U;
   size_t const by_size =
@@ -405,20 +433,24 @@ bool is_renamed_flight_recorder_dump(std::string const& path) {
 base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {
   auto const whole = WholeInput::read(input);
   if (!whole) return base::fail_with(whole);
+
   PlainData data(most_values_of(input));
   auto const read = is_pickle(whole->text()) ? read_pickle(whole->text(), data)
                                              : read_json_data(whole->text(), data);
   if (!read) return base::fail("{}: {}", input.name(), read.error().message);
+
   auto dump = read_dump(data, read->root);
   if (!dump) {
     return read->damage ? base::fail("{}: {}, record or copy it again", input.name(), *read->damage)
                         : base::fail("{}: holds no dump of PyTorch's flight recorder, name a trace",
                                      input.name());
   }
+
   if (dump->entries.size() > file::events_that_fit() / 2)
     return base::fail(
         "{}: holds more calls than fit into this machine's memory, use a larger machine",
         input.name());
+
   auto const& damage = whole->damage() ? whole->damage() : read->damage;
   return FlightTrace(std::move(*dump), input.name()).build(damage);
 }

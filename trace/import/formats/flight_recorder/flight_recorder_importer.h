@@ -20,8 +20,8 @@ bool is_flight_recorder_name(std::string_view file_name);
 /// Whether a file with any other name that ends with a number is one by its content: PyTorch adds
 /// the rank to the name that the user chose ("nccl_trace_rank_HOST_3", "_dump_3").
 bool is_renamed_flight_recorder_dump(std::string const& path);
-/// One trace: the calls, by group, and on the device those of which the dump says how long they
-/// took. Errors: it is no dump, or a pickle that would run code.
+/// One trace: the calls, by group, and the operations on the device whose duration the dump states.
+/// Errors: it is no dump, or a pickle that would run code.
 base::Expected<model::Trace> read_flight_recorder_dump(Input const& input);
 
 }  // namespace stepscope::import

@@ -36,9 +36,11 @@ class JsonData {
       cursor_.value();
       return {};
     }
+
     bool is_string = false;
     std::string_view const word = cursor_.scalar(is_string);
     if (cursor_.failed() || word == "null") return {};
+
     if (is_string) return PlainData::text(word, PlainType::kJsonText);
     if (word == "true" || word == "false") return PlainData::boolean(word == "true");
     return number(word);
@@ -48,11 +50,13 @@ class JsonData {
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), integer);
     if (error == std::errc() && end == word.data() + word.size())
       return PlainData::integer(integer);
+
     double real = 0;
     auto const [real_end, real_error] =
         std::from_chars(word.data(), word.data() + word.size(), real);
     if (real_error == std::errc() && real_end == word.data() + word.size())
       return PlainData::real(real);
+
     PlainValue huge;
     huge.type = PlainType::kHuge;
     return huge;
@@ -64,6 +68,7 @@ class JsonData {
     size_t const first = stack_.size();
     char const closing = type == PlainType::kDict ? '}' : ']';
     cursor_.take(type == PlainType::kDict ? '{' : '[');
+
     if (!cursor_.take(closing)) {
       while (!too_much_) {
         if (type == PlainType::kDict) {
@@ -80,9 +85,11 @@ class JsonData {
         if (cursor_.failed() || cursor_.take(closing) || !cursor_.expect(',')) break;
       }
     }
+
     size_t const count = stack_.size() - first;
     size_t const whole = type == PlainType::kDict ? count - count % 2 : count;
     too_much_ = too_much_ || !data_.append(made, std::span(stack_).subspan(first, whole));
+
     stack_.resize(first);
     return made;
   }

@@ -58,7 +58,7 @@ enum class PickleOpcode : uint8_t {
   kFrame = 0x95,
 };
 
-/// Those that find or call something of the program that opens the pickle: "c" (a name), "R" (a
+/// Opcodes that find or call something of the program that opens the pickle: "c" (a name), "R" (a
 /// call), …
 constexpr std::string_view kRunsCode = "ciRboPQ\x81\x82\x83\x84\x92\x93\x97\x98";
 
@@ -86,6 +86,7 @@ class Unpickler {
       at = at_;
       step = next();
     }
+
     switch (step) {
       case PickleStep::kCode:
         return base::fail(
@@ -99,6 +100,7 @@ class Unpickler {
       default:
         break;
     }
+
     close_all();
     if (stack_.empty()) return base::fail("is no pickle that can be read (byte {})", at);
     return ReadData{stack_.front(),
@@ -112,6 +114,7 @@ class Unpickler {
     uint8_t code = 0;
     if (!take(code)) return PickleStep::kCut;
     if (kRunsCode.find(static_cast<char>(code)) != std::string_view::npos) return PickleStep::kCode;
+
     switch (static_cast<PickleOpcode>(code)) {
       case PickleOpcode::kProtocol: {
         uint8_t protocol = 0;
@@ -181,6 +184,7 @@ class Unpickler {
   }
 
   PickleStep container(PickleOpcode opcode) {
+    // Empty containers.
     switch (opcode) {
       case PickleOpcode::kEmptyList:
       case PickleOpcode::kEmptySet:
@@ -188,12 +192,16 @@ class Unpickler {
         return push(data_.container(PlainType::kList));
       case PickleOpcode::kEmptyDict:
         return push(data_.container(PlainType::kDict));
+
+        // From the last one to three values.
       case PickleOpcode::kTuple1:
         return collect(PlainType::kList, 1);
       case PickleOpcode::kTuple2:
         return collect(PlainType::kList, 2);
       case PickleOpcode::kTuple3:
         return collect(PlainType::kList, 3);
+
+        // From the values behind the last mark.
       case PickleOpcode::kTuple:
       case PickleOpcode::kList:
       case PickleOpcode::kFrozenSet:
@@ -203,6 +211,8 @@ class Unpickler {
         marks_.pop_back();
         return collect(opcode == PickleOpcode::kDict ? PlainType::kDict : PlainType::kList, count);
       }
+
+        // More values for the container below them.
       case PickleOpcode::kAppend:
         return add(PlainType::kList, 1);
       case PickleOpcode::kSetItem:
@@ -215,6 +225,7 @@ class Unpickler {
         marks_.pop_back();
         return add(opcode == PickleOpcode::kSetItems ? PlainType::kDict : PlainType::kList, count);
       }
+
       default:
         return memo(opcode);
     }
@@ -258,11 +269,13 @@ class Unpickler {
     if (!take(length) || bytes_.size() - at_ < length) return PickleStep::kCut;
     std::string_view const raw = bytes_.substr(at_, length);
     at_ += length;
+
     if (length > sizeof(int64_t)) {
       PlainValue huge;
       huge.type = PlainType::kHuge;
       return push(huge);
     }
+
     bool const is_negative = !raw.empty() && static_cast<int8_t>(raw.back()) < 0;
     std::array<char, sizeof(int64_t)> whole{};
     whole.fill(is_negative ? '\xFF' : '\0');
@@ -285,7 +298,7 @@ class Unpickler {
     return if_it_fits();
   }
   [[nodiscard]] PickleStep if_it_fits() const {
-    size_t const kept = stack_.size() + memo_.size() + far_memo_.size();
+    size_t const kept = stack_.size() + memo_.size() + sparse_memo_.size();
     return data_.is_too_much_with(kept) ? PickleStep::kTooMuch : PickleStep::kGoOn;
   }
   bool pop(size_t count) {
@@ -318,19 +331,22 @@ class Unpickler {
     Number id{};
     if (!take(id)) return PickleStep::kCut;
     if (stack_.size() <= bottom()) return PickleStep::kBroken;
+
     if (id > memo_.size() + 1) {
-      far_memo_[id] = stack_.back();
+      sparse_memo_[id] = stack_.back();
     } else {
       if (id >= memo_.size()) memo_.resize(size_t{id} + 1);
       memo_[id] = stack_.back();
     }
+
     return if_it_fits();
   }
   template <class Number>
   PickleStep recall() {
     Number id{};
     if (!take(id)) return PickleStep::kCut;
-    if (auto const far = far_memo_.find(id); far != far_memo_.end()) return push(far->second);
+    if (auto const entry = sparse_memo_.find(id); entry != sparse_memo_.end())
+      return push(entry->second);
     return id < memo_.size() ? push(memo_[id]) : PickleStep::kBroken;
   }
 
@@ -347,6 +363,7 @@ class Unpickler {
       }
       stack_.resize(mark);
     }
+
     // Outside of marks: a key and its value on the way into a dictionary.
     for (; stack_.size() > 1; stack_.pop_back()) {
       PlainValue const to = stack_[stack_.size() - 2];
@@ -365,7 +382,7 @@ class Unpickler {
   std::vector<PlainValue> stack_;
   std::vector<size_t> marks_;
   std::vector<PlainValue> memo_;
-  std::unordered_map<uint32_t, PlainValue> far_memo_;
+  std::unordered_map<uint32_t, PlainValue> sparse_memo_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Python pickles as data: protocols 2 to 5, of which only what builds numbers, texts, lists,
-// tuples, sets and dictionaries is understood. A pickle can name functions and call them when it is
-// opened; here nothing is ever called: such a one is an error.
+// Python pickles as data, protocols 2 to 5: reads only what builds numbers, texts, lists, tuples,
+// sets and dictionaries. A pickle can name functions and call them when it is opened; Stepscope
+// calls nothing, and such a pickle is an error.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct ReadData {
 /// Whether the bytes begin as a pickle of these protocols.
 bool is_pickle(std::string_view bytes);
 
-/// `bytes` outlive the data. Errors complete "FILE: …": it would run code, or is none, or holds too
-/// much.
+/// `bytes` outlive the data. Errors complete "FILE: …": it would run code, is no pickle or holds
+/// too much.
 base::Expected<ReadData> read_pickle(std::string_view bytes, PlainData& data);
 
 }  // namespace stepscope::import

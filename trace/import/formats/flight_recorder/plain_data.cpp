@@ -54,14 +54,17 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
     size_t const capacity =
         to.capacity == 0 ? values.size() : std::max(2 * to.capacity, to.count + values.size());
     size_t const first = is_last ? to.first : items_.size();
+
     if (is_too_much_with(first + capacity - items_.size())) return false;
     items_.resize(first + capacity);
     if (!is_last)
       std::copy_n(items_.begin() + static_cast<ptrdiff_t>(to.first), to.count,
                   items_.begin() + static_cast<ptrdiff_t>(first));
+
     to.first = first;
     to.capacity = capacity;
   }
+
   std::copy(values.begin(), values.end(),
             items_.begin() + static_cast<ptrdiff_t>(to.first + to.count));
   to.count += values.size();
@@ -70,9 +73,9 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
 
 std::string PlainData::too_many_values() const {
   return fmt::format(
-      "holds more than {} values, which no dump of its size does or this machine's memory has no "
-      "room for: record fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE), or, if all of it is meant, "
-      "unpack it by hand or use a machine with more memory",
+      "holds more than {} values: no dump of its size does, or this machine's memory has no room. "
+      "Record fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE). If all of it is meant, unpack it by hand "
+      "or use a machine with more memory",
       base::format_count(most_values_));
 }
 
@@ -90,6 +93,7 @@ std::string_view raw_text(PlainValue const& value) {
 std::string shown_text(PlainValue const& value, size_t most) {
   std::string_view const raw = raw_text(value);
   if (value.type == PlainType::kJsonText) return json_text(raw, most);
+
   // The same cleaning, but a backslash is one.
   std::string text;
   for (size_t at = 0; at < raw.size() && text.size() < most;) {
@@ -98,6 +102,7 @@ std::string shown_text(PlainValue const& value, size_t most) {
     if (next < raw.size()) text += '\\';
     at = next + 1;
   }
+
   return text;
 }
 
@@ -107,6 +112,7 @@ std::optional<int64_t> whole_number(PlainValue const& value) {
   if (value.type == PlainType::kReal)
     return std::fabs(value.real) < kMost ? std::optional(static_cast<int64_t>(value.real))
                                          : std::nullopt;
+
   std::string_view const text = raw_text(value);
   int64_t number = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -36,7 +36,7 @@ class PlainData {
     };
   };
   /// At most 4 GiB: while a table grows a value takes up to 64 B. A dump of a million calls has 58
-  /// million values, one of 100,000 with their stacks 25 million.
+  /// million values. One of 100,000 calls with their stacks has 25 million.
   static constexpr size_t kMostValues = size_t{1} << 26U;
 
   explicit PlainData(size_t most_values = kMostValues) : most_values_(most_values) {}
@@ -52,7 +52,8 @@ class PlainData {
   /// To a list; to a dictionary keys and values in turn. False when there are too many values: see
   /// too_many_values().
   bool append(Value const& container, std::span<Value const> values);
-  /// Of a list, or keys and values in turn; nothing of others. Valid until the next append().
+  /// The items of a list, or keys and values in turn; nothing of others. Valid until the next
+  /// append().
   [[nodiscard]] std::span<Value const> items(Value const& value) const;
   /// Room in all containers.
   [[nodiscard]] size_t value_count() const { return items_.size(); }

@@ -33,11 +33,13 @@ class LogReader {
       end = next_record(text, begin);
       read_records(text.substr(begin, end - begin), end == text.size());
     }
+
     if (is_full())
       return base::fail("{}: holds more operations than fit into this machine's memory, cut it",
                         file);
     if (order_.empty())
       return base::fail("{}: holds no whole record of NCCL's inspector, record it again", file);
+
     note_losses(damage);
     std::vector<model::Trace> traces;
     for (ProcessLog* const process : order_) traces.push_back(std::move(*process).finish());
@@ -47,11 +49,12 @@ class LogReader {
  private:
   [[nodiscard]] bool is_full() const { return operations_ > file::events_that_fit() / 2; }
 
-  /// Of the file as a whole: told with its first process.
+  /// Losses of the file as a whole stand in the notes of its first process.
   void note_losses(std::optional<std::string> const& damage) {
     model::ImportLog& log = order_.front()->log();
     log.dropped += broken_ + headless_;
     log.truncated = is_cut_ || damage.has_value();
+
     if (broken_ > 0)
       log.notes.push_back(base::count_sentence(broken_, "lines are no JSON and were left out"));
     if (headless_ > 0)
@@ -67,6 +70,7 @@ class LogReader {
     JsonCursor cursor(text);
     while (cursor.peek() != '\0') {
       size_t const begin = cursor.offset();
+
       InspectorRecord record;
       if (!read_inspector_record(cursor, record)) {
         bool const is_cut = is_last && cursor.failure() == JsonCursor::Failure::kEnd;
@@ -74,6 +78,7 @@ class LogReader {
         broken_ += is_cut ? 0 : 1;
         return;
       }
+
       add(record, text.substr(begin, cursor.offset() - begin));
     }
   }
@@ -87,6 +92,7 @@ class LogReader {
       record.rank = header_.rank;
       record.ranks = header_.ranks;
     }
+
     if (record.has_metadata) {
       metadata_ = record;
     } else {
@@ -101,16 +107,20 @@ class LogReader {
       return;
     }
     ++operations_;
+
     process->add(record, text);
   }
   /// Nothing when there are too many.
   ProcessLog* process_of(InspectorRecord const& record) {
     auto const key = std::pair(record.host, record.process_id);
+
     if (last_ != nullptr && key == last_key_) return last_;
     auto const known = processes_.find(key);
     if (known == processes_.end() && processes_.size() >= kMostProcesses) return nullptr;
+
     last_key_ = key;
     if (known != processes_.end()) return last_ = known->second.get();
+
     auto process =
         std::make_unique<ProcessLog>(json_text(record.host, kMostHostBytes), record.process_id);
     order_.push_back(process.get());

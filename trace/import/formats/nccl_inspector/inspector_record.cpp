@@ -14,6 +14,7 @@ class RecordReader {
   bool read() {
     return cursor_.object([&](std::string_view key) {
       if (cursor_.peek() != '{') return void(cursor_.value());
+
       if (key == "header") {
         r_.has_header = true;
         read_header();
@@ -82,6 +83,7 @@ class RecordReader {
   void read_operation() {
     cursor_.object([&](std::string_view key) {
       if (key == "coll" || key == "p2p") return void(r_.operation = scalar());
+
       std::string_view const member = key.substr(std::min(key.size(), key.find('_') + 1));
       if (key == "event_trace_ts") return read_times();
       if (key == "event_trace_sn") return void(cursor_.value());
@@ -124,6 +126,7 @@ class RecordReader {
         cursor_.value();
         continue;
       }
+
       ++r_.channels;
       cursor_.object([&](std::string_view key) {
         if (key != "kernel_stop_ts") return void(cursor_.value());

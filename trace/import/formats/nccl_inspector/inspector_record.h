@@ -27,7 +27,7 @@ struct InspectorRecord {
   };
   Kind kind = Kind::kOther;
 
-  // Of the communicator; from v4.3 on only the statistics in front of a dump say it.
+  // The communicator; from v4.3 on only the statistics in front of a dump name it.
   bool has_header = false;
   std::string_view communicator, communicator_name;
   int32_t rank = -1, ranks = 0;
@@ -44,12 +44,12 @@ struct InspectorRecord {
   Timing timing = Timing::kUnknown;
   int32_t peer = -1;
   int64_t call_begin_us = 0,
-          call_end_us = 0;    ///< of the host's call; 0 = not said, as the next two
+          call_end_us = 0;    ///< of the host's call; 0 = not known, as the next two
   int64_t kernel_end_us = 0;  ///< the last channel was seen to end
   uint32_t channels = 0;
   uint64_t dropped = 0;  ///< of the communicator so far
 
-  uint64_t strange = 0;  ///< numbers that cannot be: taken as not said
+  uint64_t strange = 0;  ///< impossible numbers: read as missing
 };
 
 /// The object that stands at the cursor; false when the cursor has failed.

@@ -74,12 +74,14 @@ uint64_t inspector_message_bytes(CollectiveOp op, uint64_t bytes, int32_t ranks)
 uint32_t ProcessLog::member_of(InspectorRecord const& record) {
   if (!members_.empty() && record.rank == last_rank_ && record.communicator == last_communicator_)
     return last_member_;
+
   std::string id = json_text(record.communicator, kMostLogTextBytes);
   int32_t rank = record.rank;
   if (members_.size() >= kMostMembers && !numbers_.contains({id, rank})) {
     id = "others";
     rank = -1;
   }
+
   auto const [number, is_new] =
       numbers_.try_emplace({id, rank}, static_cast<uint32_t>(members_.size()));
   if (is_new) {
@@ -87,6 +89,7 @@ uint32_t ProcessLog::member_of(InspectorRecord const& record) {
     if (name.empty() || name == "unknown") name = fmt::format("communicator {}", id);
     members_.push_back({std::move(name), communicator_number(id), rank, record.ranks, 0, 0});
   }
+
   last_communicator_ = record.communicator;
   last_rank_ = record.rank;
   return last_member_ = number->second;
@@ -103,16 +106,19 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
   if (!record.version.empty() && version_.empty())
     version_ = json_text(record.version, kMostLogTextBytes);
   strange_ += record.strange;
+
   uint32_t const member = member_of(record);
   if (record.kind == RecordKind::kStatistics)
     members_[member].dropped = std::max(members_[member].dropped, record.dropped);
   if (record.kind == RecordKind::kOther) ++other_;
   if (record.kind != RecordKind::kCollective && record.kind != RecordKind::kMessage) return;
-  // Of the same communicator and rank: a record does not say which it is from v4.3 on.
+
+  // Doubled within the same communicator and rank, which a record does not name from v4.3 on.
   if (!seen_.insert(XXH3_64bits_withSeed(text.data(), text.size(), member)).second) {
     ++doubled_;
     return;
   }
+
   Member const& of = members_[member];
   auto const [name, op] = name_of(record.operation);
   Operation operation{member, name, record.kind == RecordKind::kMessage};
@@ -127,6 +133,7 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
   detail.protocol = inspector_protocol(record.protocol);
   detail.channels = record.channels;
   detail.launch = model::CallLaunch::kNone;
+
   if (!operation.is_message && record.sequence) {
     // NCCL counts by function: with the function it is one number. Our own recordings have the
     // same.
@@ -136,6 +143,7 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
     sequences.last = std::max(sequences.last, *record.sequence);
     ++sequences.count;
   }
+
   if (record.timing == RecordTiming::kCollectiveHost || !record.duration_us)
     return add_call(record, operation);
   host_timed_ += record.timing == RecordTiming::kKernelHost ? 1 : 0;
@@ -143,6 +151,7 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
   untimed_ += operation.is_timed ? 0 : 1;
   operation.end_us = operation.is_timed ? record.kernel_end_us : record.written_us;
   operation.duration_us = *record.duration_us;
+
   if (operation.end_us == 0) {
     ++unusable_;
     return;
@@ -158,6 +167,7 @@ void ProcessLog::add_call(InspectorRecord const& record, Operation operation) {
     operation.duration_us = can_be ? took_us : 0;
     strange_ += can_be ? 0 : 1;
   }
+
   if (operation.end_us == 0)
     ++unusable_;
   else
@@ -170,11 +180,13 @@ void ProcessLog::place_untimed() {
   std::map<std::tuple<uint32_t, bool, CollectiveOp, int32_t>, int64_t> next_begin;
   for (auto operation = operations_.rbegin(); operation != operations_.rend(); ++operation) {
     if (operation->is_timed) continue;
+
     // Messages of one group call run at once, but for those to the same peer.
     bool const is_message = operation->is_message;
     auto const key = std::tuple(operation->member, is_message,
                                 is_message ? operation->detail.op : CollectiveOp::kUnknown,
                                 is_message ? operation->detail.peer : -1);
+
     auto const [next, is_last] = next_begin.try_emplace(key, operation->end_us);
     if (!is_last) operation->end_us = std::min(operation->end_us, next->second);
     // Not before 1970, however many damaged durations add up: times stay what fits into 64 bits as
@@ -183,7 +195,7 @@ void ProcessLog::place_untimed() {
   }
 }
 
-/// Of a process with several GPUs, the n-th of its ranks in a communicator has the n-th.
+/// A process with several GPUs: the n-th of its ranks in a communicator has the n-th GPU.
 void ProcessLog::number_devices() {
   std::map<uint64_t, std::vector<uint32_t>> members_of;
   for (uint32_t m = 0; m < members_.size(); ++m) members_of[members_[m].communicator].push_back(m);
@@ -199,19 +211,24 @@ void ProcessLog::number_devices() {
 void ProcessLog::add_streams() {
   std::vector<std::vector<uint32_t>> of_member(members_.size());
   for (uint32_t i = 0; i < operations_.size(); ++i) of_member[operations_[i].member].push_back(i);
+
   int64_t const origin_ns = builder_.info().origin_epoch_ns;
   std::set<int32_t> devices;
   int64_t stream = 0;
+
   for (uint32_t m = 0; m < members_.size(); ++m) {
     auto const begin_of = [&](uint32_t i) {
       return operations_[i].end_us - operations_[i].duration_us;
     };
+
     std::vector<uint32_t>& order = of_member[m];
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return begin_of(a) < begin_of(b); });
+
     using Lane = std::pair<int64_t, size_t>;  // free from, number
     std::priority_queue<Lane, std::vector<Lane>, std::greater<>> lanes;
     std::vector<TrackId> tracks;
+
     for (uint32_t const i : order) {
       Operation const& operation = operations_[i];
       size_t lane = tracks.size();
@@ -227,12 +244,14 @@ void ProcessLog::add_streams() {
                                 members_[m].device, model::StreamKind::kCommunication, 0}));
         devices.insert(members_[m].device);
       }
+
       lanes.emplace(operation.end_us, lane);
       builder_.events(tracks[lane])
           .add(EventKind::kCollective, begin_of(i) * kNsPerMicrosecond - origin_ns,
                operation.duration_us * kNsPerMicrosecond, operation.name, 0, operation.detail);
     }
   }
+
   for (int32_t const device : devices)
     builder_.add_device({device, fmt::format("GPU {} of the process", device), 0, 0, 0});
 }
@@ -254,6 +273,7 @@ void ProcessLog::add_info() {
   info.host = host_;
   info.process_id = process_id_;
   info.rank = -1;
+
   auto const largest =
       std::max_element(members_.begin(), members_.end(),
                        [](Member const& a, Member const& b) { return a.ranks < b.ranks; });
@@ -266,6 +286,7 @@ void ProcessLog::add_info() {
           (info.rank < 0 || member.rank < info.rank))
         info.rank = member.rank;
   }
+
   int64_t first_us = INT64_MAX;
   for (auto const* const list : {&operations_, &calls_})
     for (Operation const& operation : *list)
@@ -279,12 +300,12 @@ void ProcessLog::add_notes() {
   auto const note = [&](uint64_t count, char const* what) {
     if (count > 0) log.notes.push_back(base::count_sentence(count, what));
   };
+
   if (untimed_ > 0)
     log.notes.push_back(
-        "how long operations took is exact to the µs; when is not told: they are placed at the "
-        "latest possible "
-        "time, so trust durations, transfers and waits, not skew and idle time. "
-        "NCCL_INSPECTOR_DUMP_VERBOSE=1 records times");
+        "the log tells how long operations took, exact to the µs, not when. They are placed at "
+        "the latest possible time, so trust durations, transfers and waits, not skew and idle "
+        "time. NCCL_INSPECTOR_DUMP_VERBOSE=1 records times");
   if (untimed_ < operations_.size())
     log.notes.push_back(
         "operations end when a thread of NCCL saw them end, some µs late, and have the durations "
@@ -294,6 +315,7 @@ void ProcessLog::add_notes() {
   note(doubled_, "records are there twice and were left out");
   note(unusable_, "records have no time and were left out");
   note(strange_, "numbers cannot be and were taken as not said");
+
   uint64_t missing = 0;
   for (auto const& [key, sequences] : sequences_) {
     uint64_t const span = sequences.last - sequences.first + 1;
@@ -302,6 +324,7 @@ void ProcessLog::add_notes() {
   note(missing,
        "collectives between others are not in the log: they were small "
        "(NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES), not timed by the GPU, or lost");
+
   for (Member const& member : members_) log.dropped += member.dropped;
   log.dropped += unusable_;
   log.unknown_events += other_;

@@ -220,7 +220,7 @@ TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued) << "NCCL's";
   EXPECT_THAT(trace.log().notes,
               Contains(HasSubstr(
-                  "of 2 calls is told that and when the host made them, not whether they ended")));
+                  "PyTorch records when the host made 2 calls, not whether they ended")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("one call had not completed")));
 }
 
