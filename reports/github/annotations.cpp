@@ -21,6 +21,7 @@ std::string command_data(std::string_view text) {
     else
       result += byte;
   }
+
   return result;
 }
 
@@ -35,6 +36,7 @@ std::string command_property(std::string_view text) {
     else
       result += byte;
   }
+
   return result;
 }
 
@@ -52,6 +54,7 @@ std::string gate_annotations(analyzer::GateResult const& result) {
   std::string text;
   for (analyzer::GateAnswer const& answer : result.answers) {
     if (answer.verdict == analyzer::GateVerdict::kPassed) continue;
+
     std::string_view const command =
         answer.verdict == analyzer::GateVerdict::kFailed ? "error" : "warning";
     std::string const title = fmt::format("{}: {} {}", shown(result.name),
@@ -59,6 +62,7 @@ std::string gate_annotations(analyzer::GateResult const& result) {
     text += fmt::format("::{} title={}{}::{}\n", command, command_property(title),
                         place_of(result, answer), command_data(answer_message(result, answer)));
   }
+
   if (!result.history) return text;
   for (analyzer::LevelChange const& change : result.history->changes)
     text += fmt::format("::notice title={}::{}\n",

@@ -24,9 +24,12 @@ std::string html_bar(std::vector<BarPart> const& parts, int64_t whole_ns) {
   int64_t const sum = sum_of(parts);
   if (sum <= 0 || whole_ns <= 0)
     return fmt::format("<span class=\"none\">{}</span>", tr("no time"));
+
   std::string spans, words;
+
   for (BarPart const& each : parts) {
     if (each.ns <= 0) continue;
+
     double const share = static_cast<double>(each.ns) / static_cast<double>(sum);
     double const width =
         static_cast<double>(each.ns) / static_cast<double>(std::max(whole_ns, sum));
@@ -37,6 +40,7 @@ std::string html_bar(std::vector<BarPart> const& parts, int64_t whole_ns) {
                          each.part->key, width * 100, label);
     words += (words.empty() ? "" : ", ") + label;
   }
+
   return fmt::format("<span class=\"bar\" role=\"img\" aria-label=\"{}\">{}</span>", words, spans);
 }
 

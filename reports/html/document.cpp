@@ -73,10 +73,12 @@ bool report_has_charts() { return !report_script().empty(); }
 std::string html_document(Document const& document) {
   std::string const title = escape(document.title, 200);
   std::string out = head(title);
+
   out += fmt::format(
       "<body>\n<a class=\"skip\" href=\"#{}\">{}</a>\n<header class=\"top\"><span "
       "class=\"brand\">Stepscope</span><h1>{}</h1></header>\n",
       document.sections.front().id, tr("Skip to the verdict"), title);
+
   out += navigation_and_sections(
       document.sections,
       report_has_charts()
@@ -85,10 +87,12 @@ std::string html_document(Document const& document) {
           : fmt::format(
                 "<p class=\"empty\">{}</p>\n",
                 tr("This program was built without its charts. Every number is in the tables.")));
+
   out += fmt::format(
       "<footer class=\"end\">{} {}</footer>\n",
       tr("Written by Stepscope{}.", document.version.empty() ? "" : " " + escape(document.version)),
       escape(tr(document.footer), 2000));
+
   if (report_has_charts()) {
     out += "<script type=\"application/json\" id=\"data\">" +
            script_safe(with_words(document.data)) + "</script>\n";

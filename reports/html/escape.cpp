@@ -27,12 +27,14 @@ std::string escape(std::string_view text, size_t limit) {
         result += c;
     }
   }
+
   return result;
 }
 
 std::string script_safe(std::string_view json) {
   std::string result;
   result.reserve(json.size());
+
   for (size_t i = 0; i < json.size(); ++i) {
     std::string_view const rest = json.substr(i, 3);
     if (json[i] == '<') {
@@ -48,6 +50,7 @@ std::string script_safe(std::string_view json) {
       result += json[i];
     }
   }
+
   return result;
 }
 

@@ -60,6 +60,7 @@ class Picture {
     std::string spans;
     for (Span const& span : lane.spans) {
       auto const& [colour, words] = kClassWords[static_cast<size_t>(span.cls)];
+
       std::string hint;
       if (span.count == 1 && share(span.end - span.begin) >= kNamedShare)
         hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80),
@@ -67,6 +68,7 @@ class Picture {
       spans +=
           fmt::format("<i class=\"c-{}\"{}{}></i>", colour, place({span.begin, span.end}), hint);
     }
+
     return fmt::format("<div class=\"lane\"><span>{}</span><div>{}<b{}></b></div></div>",
                        escape(lane.label, 40), spans, place(mark));
   }
@@ -93,6 +95,7 @@ std::vector<Lane> stream_lanes(Picture const& picture, model::Trace const& trace
     if (track.kind == model::TrackKind::kStream && track.device == device)
       picture.add_lane(stream_label(track), model::TrackId{t}, RowContent::kDeviceOps, lanes);
   }
+
   if (lanes.size() > kPictureStreams) {
     std::vector<int64_t> busy;
     for (Lane const& lane : lanes) busy.push_back(lane.busy_ns);
@@ -111,6 +114,7 @@ std::string key_of(Page const& page, analyzer::Finding::Evidence const& place,
   std::array<bool, kSpanClassCount> is_seen{};
   for (Lane const& lane : lanes)
     for (Span const& span : lane.spans) is_seen[static_cast<size_t>(span.cls)] = true;
+
   std::string items = fmt::format("<li><b class=\"mark\"></b>{}</li>",
                                   tr("{} on {}", base::format_duration(place.when.length()),
                                      escape(device_label(page.run, place.ref))));
@@ -128,6 +132,7 @@ std::string picture_of(Page const& page, model::RankTrace const& rank,
   if (shown.length() <= 0) return {};
   model::Interval const window{shown.begin - rank.offset_ns, shown.end - rank.offset_ns};
   model::Interval const mark{place.when.begin - rank.offset_ns, place.when.end - rank.offset_ns};
+
   Picture const picture(rank, window);
   std::vector<Lane> lanes;
   if (place.track && *place.track < trace.tracks().size()) {
@@ -136,11 +141,14 @@ std::string picture_of(Page const& page, model::RankTrace const& rank,
       picture.add_lane(track.name.empty() ? std::string(tr("thread")) : track.name,
                        model::TrackId{*place.track}, RowContent::kHostWaits, lanes);
   }
+
   for (Lane& lane : stream_lanes(picture, trace, place.ref.device))
     lanes.push_back(std::move(lane));
   if (lanes.empty()) return {};
+
   std::string html;
   for (Lane const& lane : lanes) html += picture.html(lane, mark);
+
   return fmt::format(
       "<div class=\"scene\" role=\"img\" aria-label=\"{}\">{}"
       "<div class=\"lane "
@@ -158,6 +166,7 @@ void draw_evidence(Page const& page, size_t process, model::RankTrace const& ran
                    std::vector<EvidencePictures>& pictures) {
   auto const& findings = page.analysis.findings;
   pictures.resize(std::min(findings.size(), kPicturedFindings));
+
   for (size_t f = 0; f < pictures.size(); ++f) {
     auto const& evidence = findings[f].evidence;
     pictures[f].resize(std::min(evidence.size(), kPicturesOfFinding));

@@ -29,9 +29,9 @@ namespace stepscope::reports {
   X("copies", "Copies", copies_section) \
   X("phases", "Phases", phases_section) \
   X("memory", "Memory", memory_section) \
-  X("health", "Health", health_section) \
+  X("health", "Health", device_telemetry_section) \
   X("facts", "Run", facts_section) \
-  X("quality", "Quality", quality_section)
+  X("quality", "Quality", trace_integrity_section)
 // clang-format on
 
 #define STEPSCOPE_DECLARE_SECTION(id, title, write) std::string write(Page const& page);
@@ -49,16 +49,18 @@ struct SectionOf {
 constexpr SectionOf kSections[] = {STEPSCOPE_SECTIONS(STEPSCOPE_SECTION_ROW)};
 #undef STEPSCOPE_SECTION_ROW
 
+std::string_view page_title(Page const& page) {
+  if (!page.options.title.empty()) return page.options.title;
+  return page.run.name.empty() ? tr("Run") : std::string_view(page.run.name);
+}
+
 std::string document_of(Page const& page) {
-  model::Run const& run = page.run;
-  ReportOptions const& options = page.options;
   Document document;
-  document.title = !options.title.empty() ? options.title
-                   : run.name.empty()     ? tr("Run")
-                                          : std::string_view(run.name);
-  document.version = options.version;
+  document.title = page_title(page);
+  document.version = page.options.version;
   for (SectionOf const& each : kSections)
     document.sections.push_back({each.id, each.title, each.write(page)});
+
   document.footer =
       "Times are integer nanoseconds. "
       "They are unions, not sums, unless a table says otherwise. "
@@ -83,10 +85,12 @@ base::Expected<std::string> report_html(model::Run const& outline,
   ScopedLanguage const spoken(options.language);
   model::Interval const range = run_range(outline);
   Page page{outline, analysis,
+
             options, summarize(analysis),
             range,   timeline_views(outline, analysis, range),
             {}};
   auto timeline = make_timeline(page, read);
+
   if (!timeline) return base::fail_with(timeline);
   page.timeline = std::move(*timeline);
   return document_of(page);

@@ -77,10 +77,12 @@ analyzer::TimeSplit mean_split(Summary const& summary) {
   auto const rounded = [&](size_t i) {
     return static_cast<int64_t>(std::llround(summary.parts_ns[i]));
   };
+
   split.compute_ns = rounded(0);
   split.exposed_comm_ns = rounded(1);
   split.exposed_copy_ns = rounded(2);
   for (size_t i = 0; i < split.idle_by_cause.size(); ++i) split.idle_by_cause[i] = rounded(3 + i);
+
   for (int i = 0; i < kPartCount; ++i) split.window_ns += part_ns(split, i);
   return split;
 }
@@ -101,6 +103,7 @@ model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t numbe
                       : part;
     }
   }
+
   return extent.value_or(model::Interval{});
 }
 
@@ -118,6 +121,7 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
   std::vector<TimelineView> views;
   if (range.length() <= 0) return views;
   views.push_back({"run", std::string(tr("Whole run")), range, std::nullopt});
+
   std::vector<std::pair<int64_t, int64_t>> lengths;  // (length, step) of the steps that count
   for (StepPeriod const& period : step_periods(analysis))
     if (!period.step->warmup) lengths.emplace_back(period.when.length(), period.step->step);
@@ -131,6 +135,7 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
       views.push_back({"slowest", tr("Slowest step ({})", slowest),
                        widened(extent_of_step(analysis, slowest), 0.05, 0, range), std::nullopt});
   }
+
   for (size_t i = 0; i < std::min(analysis.findings.size(), kMaxEvidenceViews); ++i) {
     if (analysis.findings[i].evidence.empty()) continue;
     auto const& place = analysis.findings[i].evidence.front();
@@ -141,6 +146,7 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
                      tr("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
                      run.ranks.size() > 1 ? std::optional(place.ref.rank_index) : std::nullopt});
   }
+
   std::erase_if(views, [](TimelineView const& view) { return view.when.length() <= 0; });
   return views;
 }

@@ -30,10 +30,12 @@ constexpr std::ptrdiff_t kMaxWaitBars = 32;
 PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods,
                   analyzer::DeviceRef ref) {
   size_t const bars = std::clamp(kAllBars / page.analysis.devices.size(), kLeastBars, kMaxBars);
+
   std::vector<StepPeriod const*> steps;
   for (StepPeriod const& period : periods)
     if (period.step->ref == ref && !period.step->warmup) steps.push_back(&period);
   size_t const group = std::max<size_t>(1, (steps.size() + bars - 1) / bars);
+
   PageJson first = PageJson::array(), last = PageJson::array();
   std::vector<PageJson> parts(kPartCount, PageJson::array());
   for (size_t i = 0; i < steps.size(); i += group) {
@@ -47,6 +49,7 @@ PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods,
                                               static_cast<int64_t>(std::max<size_t>(end - i, 1)));
     }
   }
+
   PageJson by_part = PageJson::object();
   for (int p = 0; p < kPartCount; ++p) {
     PageJson& values = parts[static_cast<size_t>(p)];
@@ -54,6 +57,7 @@ PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods,
                     [](PageJson const& ns) { return ns.get<int64_t>() != 0; }))
       by_part[std::string(part(p).key)] = std::move(values);
   }
+
   return {{"device", device_label(page.run, ref)},
           {"first", first},
           {"last", last},
@@ -76,6 +80,7 @@ PageJson memory_data(Page const& page) {
     analyzer::DeviceStats const& device = *fullest;
     auto const& points = device.memory.timeline;
     PageJson times = PageJson::array(), reserved = PageJson::array();
+
     std::vector<PageJson> purposes(7, PageJson::array());
     for (size_t const i : thinned_memory(points, kMemoryBuckets)) {
       analyzer::MemoryPoint const point = points[i];
@@ -83,11 +88,13 @@ PageJson memory_data(Page const& page) {
       reserved.push_back(point.reserved_bytes);
       for (size_t p = 0; p < purposes.size(); ++p) purposes[p].push_back(point.by_purpose[p]);
     }
+
     PageJson by_purpose = PageJson::object();
     for (size_t p = 0; p < purposes.size(); ++p)
       if (std::any_of(purposes[p].begin(), purposes[p].end(),
                       [](PageJson const& bytes) { return bytes.get<uint64_t>() != 0; }))
         by_purpose[model::to_string(static_cast<model::MemoryPurpose>(p))] = std::move(purposes[p]);
+
     auto const& capacity = device.memory.capacity_bytes;
     devices.push_back({{"device", device_label(page.run, device.ref)},
                        {"capacity", capacity ? PageJson(*capacity) : PageJson(nullptr)},
@@ -96,19 +103,23 @@ PageJson memory_data(Page const& page) {
                        {"reserved", reserved},
                        {"purposes", by_purpose}});
   }
+
   return devices;
 }
 
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
+
   if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0))
     return line;
+
   for (int i = 0; i <= kFitPoints; ++i) {
     double const bytes =
         smallest * std::pow(largest / smallest, static_cast<double>(i) / kFitPoints);
     double const fitted = analyzer::fitted_bandwidth(link, factor, bytes);
     if (fitted > 0) line.push_back({bytes, fitted});
   }
+
   return line;
 }
 
@@ -127,9 +138,11 @@ PageJson bandwidth_data(Page const& page) {
     if (series.factor <= 0)
       series.factor = model::bus_factor(collective.op, collective.expected_participants);
   }
+
   PageJson result = PageJson::array();
   for (auto const& [key, series] : groups) {
     PageJson points = PageJson::array();
+
     size_t const stride = std::max<size_t>(1, series.points.size() / kMaxBandwidthPoints);
     double smallest = series.points[0].first, largest = smallest;
     for (size_t i = 0; i < series.points.size(); ++i) {
@@ -137,15 +150,18 @@ PageJson bandwidth_data(Page const& page) {
       smallest = std::min(smallest, series.points[i].first);
       largest = std::max(largest, series.points[i].first);
     }
+
     PageJson line = PageJson::array();
     for (analyzer::LinkFit const& link : page.analysis.links)
       if (link.communicator == key.first && link.op == key.second && largest > smallest)
         line = fit_line(link, series.factor, smallest, largest);
+
     result.push_back({{"op", model::to_string(key.second)},
                       {"communicator", std::to_string(key.first)},
                       {"points", points},
                       {"fit", line}});
   }
+
   return result;
 }
 
@@ -153,12 +169,14 @@ PageJson bandwidth_data(Page const& page) {
 PageJson path_data(Page const& page) {
   auto const& path = page.analysis.critical_path;
   if (!path || path->steps.size() < 2) return nullptr;
+
   size_t const group = (path->steps.size() + kMaxBars - 1) / kMaxBars;
   PageJson first = PageJson::array(), last = PageJson::array();
   for (size_t i = 0; i < path->steps.size(); i += group) {
     first.push_back(path->steps[i].step);
     last.push_back(path->steps[std::min(i + group, path->steps.size()) - 1].step);
   }
+
   PageJson by_part = PageJson::object(), parts = PageJson::array();
   for (size_t c = 0; c < path->by_class.size(); ++c) {
     PageJson values = PageJson::array();
@@ -170,11 +188,13 @@ PageJson path_data(Page const& page) {
       values.push_back(std::llround(sum / static_cast<double>(end - i)));
       any = any || sum > 0;
     }
+
     if (!any) continue;
     Part const& words = path_part(static_cast<analyzer::PathClass>(c));
     parts.push_back({{"key", words.key}, {"label", words.label}, {"idle", words.idle}});
     by_part[std::string(words.key)] = std::move(values);
   }
+
   return {
       {"parts", parts},
       {"steps",
@@ -184,6 +204,7 @@ PageJson path_data(Page const& page) {
 PageJson waits_data(Page const& page) {
   PageJson waits = PageJson::array();
   std::vector<analyzer::DeviceWait> devices = analyzer::waits_by_device(page.analysis);
+
   if (std::ssize(devices) > kMaxWaitBars) {
     std::nth_element(devices.begin(), devices.begin() + kMaxWaitBars, devices.end(),
                      [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) {
@@ -194,11 +215,13 @@ PageJson waits_data(Page const& page) {
         devices.begin(), devices.end(),
         [](analyzer::DeviceWait const& a, analyzer::DeviceWait const& b) { return a.ref < b.ref; });
   }
+
   for (analyzer::DeviceWait const& wait : devices) {
     auto const per =
         page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
     waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.wait_ns / per}});
   }
+
   return waits;
 }
 
@@ -235,12 +258,15 @@ PageJson parts_data() {
 std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis) {
   std::vector<analyzer::DeviceStats const*> devices;
   for (analyzer::DeviceStats const& device : analysis.devices)
+
     if (!device.memory.timeline.empty()) devices.push_back(&device);
   if (devices.size() <= kMaxMemoryCurves) return devices;
+
   std::stable_sort(devices.begin(), devices.end(), [](auto const* a, auto const* b) {
     return a->memory.peak_allocated_bytes.value_or(0) > b->memory.peak_allocated_bytes.value_or(0);
   });
   devices.resize(kMaxMemoryCurves);
+
   std::sort(devices.begin(), devices.end());
   return devices;
 }
@@ -248,18 +274,22 @@ std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis con
 std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_t buckets) {
   std::vector<size_t> kept;
   size_t const stride = std::max<size_t>(1, points.size() / std::max<size_t>(buckets, 1));
+
   auto point = points.begin();
   for (size_t begin = 0; begin < points.size(); begin += stride) {
     size_t const end = std::min(begin + stride, points.size());
+
     size_t low = begin, high = begin;
     uint64_t least = point->allocated_bytes, most = least;
     for (size_t i = begin; i < end; ++i, ++point) {
       if (point->allocated_bytes > most) high = i, most = point->allocated_bytes;
       if (point->allocated_bytes < least) low = i, least = point->allocated_bytes;
     }
+
     kept.push_back(std::min(low, high));
     if (low != high) kept.push_back(std::max(low, high));
   }
+
   if (!points.empty() && kept.back() != points.size() - 1) kept.push_back(points.size() - 1);
   return kept;
 }

@@ -41,12 +41,14 @@ ChartJson chart_points(ScalingSeries const& series) {
   ChartJson points = ChartJson::array();
   for (size_t p = 0; p < series.points.size(); ++p) {
     analyzer::ScalingPoint const& point = series.points[p];
+
     ChartJson parts = ChartJson::array(), factors = ChartJson::object();
     for (double const ns : point.parts_ns) parts.push_back(ns);
     for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
       factors[analyzer::to_string(static_cast<analyzer::ScalingFactor>(f))] =
           point.factors.by_factor[f];
     factors["parallel"] = point.factors.parallel;
+
     points.push_back({{"devices", point.devices},
                       {"runs", point.runs.size()},
                       {"step", with_bounds(point.step_ns)},
@@ -57,6 +59,7 @@ ChartJson chart_points(ScalingSeries const& series) {
                       {"factors", factors},
                       {"parts", parts}});
   }
+
   return points;
 }
 
@@ -69,12 +72,14 @@ ChartJson chart_losses(ScalingSeries const& series) {
         parts.push_back({{"label", lost_part_words(static_cast<analyzer::LostPart>(p)).label},
                          {"colour", kLostColours[p]},
                          {"ns", loss.parts_ns[p]}});
+
     losses.push_back({{"from", series.points[loss.from].devices},
                       {"to", series.points[loss.to].devices},
                       {"ideal", loss.ideal_ns},
                       {"step", loss.step_ns},
                       {"parts", parts}});
   }
+
   return losses;
 }
 
@@ -84,12 +89,14 @@ ChartJson chart_fits(ScalingSeries const& series) {
   double const first = static_cast<double>(series.points.front().devices);
   double const last = static_cast<double>(series.points.back().devices) * kDrawnBeyond;
   double const of_one = series.points.front().throughput.value / first;
+
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
     ChartJson line = ChartJson::array();
     for (int step = 0; step <= kPointsOfLine; ++step) {
       double const devices =
           first * std::pow(last / first, static_cast<double>(step) / kPointsOfLine);
+
       Estimate const cost = fit.cost.predict(devices);
       auto const rate = [&](std::optional<double> of) {
         return of ? ChartJson(series.throughput_at(devices, *of) / devices / of_one)
@@ -97,9 +104,11 @@ ChartJson chart_fits(ScalingSeries const& series) {
       };
       line.push_back({devices, rate(cost.value), rate(cost.high), rate(cost.low)});
     }
+
     fits.push_back(
         {{"label", model_label(fit.model)}, {"best", series.fits.best == i}, {"line", line}});
   }
+
   return fits;
 }
 
@@ -113,12 +122,14 @@ std::string scaling_page_data(ScalingSeries const& series) {
                      {"label", step_part_label(part)},
                      {"idle", part >= StepPart::kFirstIdle}});
   }
+
   ChartJson const data = {{"scaling",
                            {{"unit", throughput_unit(series)},
                             {"parts", parts},
                             {"points", chart_points(series)},
                             {"losses", chart_losses(series)},
                             {"fits", chart_fits(series)}}}};
+
   return data.dump(-1, ' ', false, ChartJson::error_handler_t::replace);
 }
 

@@ -63,6 +63,7 @@ void number_for_each_size(Table& table, ScalingSeries const& series, std::string
 std::string verdict_section(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
   std::string const most = devices_text(last.devices), least = devices_text(first.devices);
+
   std::string tiles =
       key_tile(base::format_share(last.efficiency.value), tr("efficiency on {}", most),
                tr("Speed-up over {} / ideal speed-up", least));
@@ -75,17 +76,20 @@ std::string verdict_section(ScalingSeries const& series) {
   tiles +=
       key_tile(base::format_share(last.factors.parallel), tr("of the time of {}: compute", most),
                "Parallel efficiency: compute time / (devices × elapsed)");
+
   if (series.fits.best)
     tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to),
                       "devices: doubling pays off up to here",
                       tr("Up to this number a doubling gives at least {} times the throughput, "
                          "according to the model that predicts best",
                          analyzer::kLeastDoublingGain));
+
   std::string body = note_list(scaling_differences(series), tr("Not the same as on {}", least));
   body += fmt::format("<p class=\"verdict\">{}</p>\n",
                       escape(with_joined_units(scaling_headline(series)), 4000));
   body += fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
   body += paragraph(scaling_kind_text(series)) + paragraph(scaling_pay_off_text(series));
+
   return section("summary", "Verdict",
                  body + note_list(scaling_notes(series), "Notes on these numbers"));
 }
@@ -99,6 +103,7 @@ std::string speed_section(ScalingSeries const& series) {
   table.number("±", "Half of the 95 % interval of the mean step / mean step");
   table.number(throughput_unit(series)).number("Speed-up").number("Ideal");
   table.number("Efficiency", "Speed-up / ideal").number("95 % interval");
+
   double const first = static_cast<double>(series.points.front().devices);
   for (ScalingPoint const& point : series.points) {
     Cell const step_interval =
@@ -112,6 +117,7 @@ std::string speed_section(ScalingSeries const& series) {
                plain_cell(static_cast<double>(point.devices) / first),
                share_cell(point.efficiency.value), interval_cell(point.efficiency)});
   }
+
   std::string const how =
       "The length of a step is the mean of its period over the devices, "
       "so it does not depend on which device finishes last. "
@@ -120,6 +126,7 @@ std::string speed_section(ScalingSeries const& series) {
       "over the runs if a number of devices has several; "
       "else over the steps, or over blocks of steps if neighbours are alike. "
       "Intervals of ratios are computed on their logarithms.";
+
   std::string body =
       "<div class=\"panels\"><div class=\"panel\">" +
       chart("speedup", "Speed-up, by number of devices", how) + "</div><div class=\"panel\">" +
@@ -127,6 +134,7 @@ std::string speed_section(ScalingSeries const& series) {
             "Speed-up over the fewest devices, divided by the ratio of the numbers of devices. "
             "100 % is ideal; more is possible if smaller parts of the work fit caches better.") +
       "</div></div>\n";
+
   return section("speed", "Speed-up and efficiency", body + table.html());
 }
 
@@ -134,6 +142,7 @@ std::string factors_section(ScalingSeries const& series) {
   Table table("factors-table", "Factors of the efficiency by number of devices");
   table.text("Factor");
   number_for_each_size(table, series);
+
   auto const add = [&](FactorWords const& words, auto const& value) {
     std::vector<Cell> cells = {{fmt::format("<span title=\"{}\">{}</span>",
                                             escape(tr(words.meaning)), escape(tr(words.label))),
@@ -141,6 +150,7 @@ std::string factors_section(ScalingSeries const& series) {
     for (ScalingPoint const& point : series.points) cells.push_back(share_cell(value(point)));
     table.row(std::move(cells));
   };
+
   add({"parallel efficiency",
        "compute time / (devices × elapsed): the product of the next three factors"},
       [](ScalingPoint const& point) { return point.factors.parallel; });
@@ -151,6 +161,7 @@ std::string factors_section(ScalingSeries const& series) {
        "parallel efficiency × computation scaling / parallel efficiency of the fewest "
        "devices"},
       [](ScalingPoint const& point) { return point.efficiency.value; });
+
   std::string body = paragraph(scaling_break_text(series));
   body += chart("factors", "Where the devices' time goes, by number of devices",
                 "The factors are those of POP and TALP, over the steady steps. "
@@ -163,6 +174,7 @@ std::string factors_section(ScalingSeries const& series) {
                 "Computation scaling compares the compute time of the same work. "
                 "Multiplied by the parallel efficiency it gives the efficiency against the fewest "
                 "devices, shown by the line.");
+
   return section("factors", "Factors", body + table.html());
 }
 
@@ -173,30 +185,36 @@ std::string pair_text(ScalingSeries const& series, LostTime const& loss) {
 std::string loss_section(ScalingSeries const& series) {
   Table table("loss-table", "Time lost per step against ideal scaling: exact breakdown");
   table.text("Part");
+
   for (LostTime const& loss : series.losses)
     table.number(pair_text(series, loss), "Numbers of devices that are compared");
   table.text("Most of it", "From the fewest to the most devices");
+
   LostTime const& whole = series.losses[series.points.size() - 2];
   for (size_t p = 0; p < analyzer::kLostPartCount; ++p) {
     auto const part = static_cast<analyzer::LostPart>(p);
     if (std::all_of(series.losses.begin(), series.losses.end(),
                     [p](LostTime const& loss) { return loss.parts_ns[p] == 0; }))
       continue;
+
     std::vector<Cell> cells = {
         {fmt::format("<span class=\"nw\" title=\"{}\">{}</span>",
                      escape(lost_part_words(part).meaning), escape(lost_part_words(part).label)),
          std::nullopt}};
     for (LostTime const& loss : series.losses)
       cells.push_back(signed_cell(static_cast<double>(loss.parts_ns[p])));
+
     std::string const reason = lost_part_reason(whole, part);
     cells.push_back(reason.empty() ? Cell{"", std::nullopt} : prose_cell(reason));
     table.row(std::move(cells));
   }
+
   std::vector<Cell> sums = {{fmt::format("<b>{}</b>", tr("lost in all")), std::nullopt}};
   for (LostTime const& loss : series.losses)
     sums.push_back(signed_cell(static_cast<double>(loss.step_ns - loss.ideal_ns)));
   sums.push_back({"", std::nullopt});
   table.row(std::move(sums));
+
   std::string const how =
       "Lost time = mean step − mean step of fewer devices × share of the work. "
       "The share is 1 for weak scaling, fewer / more devices for strong scaling. "
@@ -204,6 +222,7 @@ std::string loss_section(ScalingSeries const& series) {
       "which sum to it to the nanosecond. "
       "Waiting is split by the reason why devices were late; "
       "if the reason is compute, it is imbalance.";
+
   return section(
       "loss", "Lost time",
       chart("loss", "Time lost per step against ideal scaling, by cause", how) + table.html());
@@ -213,21 +232,25 @@ std::string parts_section(ScalingSeries const& series) {
   Table table("parts-table", "Parts of a step by number of devices");
   table.text("Part");
   number_for_each_size(table, series, "Mean step");
+
   table.number("Exponent of n",
                "Exponent by least squares of the logarithms; ideal: "
                "0 for weak scaling, -1 for strong scaling");
+
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
     bool const is_seen =
         std::any_of(series.points.begin(), series.points.end(), [p](ScalingPoint const& point) {
           return point.parts_ns[p] > kLeastRowShare * point.step_ns.value;
         });
     if (!is_seen) continue;
+
     std::vector<Cell> cells = {label_cell(step_part_label(static_cast<analyzer::StepPart>(p)))};
     for (ScalingPoint const& point : series.points)
       cells.push_back(duration_cell(point.parts_ns[p]));
     cells.push_back(exponent_cell(series.part_exponents[p]));
     table.row(std::move(cells));
   }
+
   return section(
       "parts", "Step",
       chart("step-parts", "Parts of a step, by number of devices",
@@ -238,25 +261,30 @@ std::string parts_section(ScalingSeries const& series) {
 
 std::string collectives_block(ScalingSeries const& series) {
   if (series.collectives.empty()) return {};
+
   Table table("collectives-growth", "Collectives by number of devices: mean transfer");
   table.text("Operation").number("Size", "Message bytes");
   number_for_each_size(table, series, "Shortest participant's duration, mean");
   table.number("Exponent of n").number("A step", "On the most devices");
+
   for (analyzer::CollectiveGrowth const& row : series.collectives) {
     if (table.size() == kMaxTableRows) break;
     std::vector<Cell> cells = {text_cell(model::to_string(row.op)),
                                row.bytes > 0 ? bytes_cell(row.bytes) : none_cell()};
     for (auto const& ns : row.transfer_ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(row.exponent));
+
     cells.push_back(measure_cell(row.per_step.back(), ""));
     table.row(std::move(cells));
   }
+
   return subheading("Collectives") + table.html();
 }
 
 std::string growth_section(ScalingSeries const& series) {
   if (series.kernels.empty() && series.collectives.empty())
     return section("kernels", "Kernels", empty_note("No kernel was recorded."));
+
   Table table("kernels-growth", "Kernels by number of devices: time in a step of a device");
   table.text("Kernel");
   number_for_each_size(table, series, "Summed durations in a step of a device");
@@ -265,6 +293,7 @@ std::string growth_section(ScalingSeries const& series) {
                "0 for weak scaling, -1 for strong scaling");
   table.number("Calls", "A step and device, on the most devices");
   table.number("Lost", "Time on the most devices − time on the fewest × share of the work");
+
   for (analyzer::KernelGrowth const& kernel : series.kernels) {
     if (table.size() == kMaxTableRows) break;
     std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all other kernels together"))
@@ -276,11 +305,13 @@ std::string growth_section(ScalingSeries const& series) {
                                                           : none_cell());
     table.row(std::move(cells));
   }
+
   table.searchable();
   std::string const how = how_computed(
       "A kernel belongs to the step in whose window it begins. "
       "Times are sums of durations, so kernels that overlap count twice. "
       "A dash means that the kernel does not occur there.");
+
   return section(
       "kernels", "Kernels",
       (table.size() > 0 ? table.html() + how : std::string()) + collectives_block(series));
@@ -289,14 +320,17 @@ std::string growth_section(ScalingSeries const& series) {
 std::string predictions_table(ScalingSeries const& series) {
   Table table("predictions-table", "Predictions for more devices");
   table.number("Devices");
+
   for (analyzer::ScalingFit const& fit : series.fits.fits) {
     table.number(fmt::format("{}, {}", model_label(fit.model), throughput_unit(series)));
     table.number("95 % interval", "For one more run").if_known();
   }
+
   for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices;
        devices *= 2) {
     auto const n = static_cast<double>(devices);
     std::vector<Cell> cells = {count_cell(devices)};
+
     for (analyzer::ScalingFit const& fit : series.fits.fits) {
       Estimate const cost = fit.cost.predict(n);
       cells.push_back(plain_cell(series.throughput_at(n, cost.value)));
@@ -304,6 +338,7 @@ std::string predictions_table(ScalingSeries const& series) {
         cells.push_back(none_cell());
         continue;
       }
+
       double const low = series.throughput_at(n, *cost.high),
                    high = series.throughput_at(n, *cost.low);
       cells.push_back(
@@ -311,12 +346,14 @@ std::string predictions_table(ScalingSeries const& series) {
     }
     table.row(std::move(cells));
   }
+
   return table.html();
 }
 
 std::string fits_section(ScalingSeries const& series) {
   if (series.fits.fits.empty())
     return section("fits", "More devices", empty_note("No model fits these runs."));
+
   Table table("fits-table", "Models of the cost of a unit of work");
   table.text("Model").text("Result");
   table
@@ -331,6 +368,7 @@ std::string fits_section(ScalingSeries const& series) {
               "throughput")
       .number("95 % interval")
       .if_known();
+
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
     Cell const interval =
@@ -343,6 +381,7 @@ std::string fits_section(ScalingSeries const& series) {
                number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)),
                interval});
   }
+
   std::string const how =
       "The models describe the device time of a unit of work, "
       "which is constant if scaling is perfect. Amdahl: c (1 + σ (n − 1)). "
@@ -355,6 +394,7 @@ std::string fits_section(ScalingSeries const& series) {
       "according to the model that predicts best. "
       "Beyond the measured numbers of devices a model can miss effects that appear only "
       "there.";
+
   return section("fits", "More devices",
                  paragraph(scaling_pay_off_text(series)) +
                      chart("fits", "Efficiency, measured and modelled", how) + table.html() +
@@ -363,6 +403,7 @@ std::string fits_section(ScalingSeries const& series) {
 
 std::string runs_section(ScalingSeries const& series) {
   Table table("runs-table", "The runs");
+
   table.number("Devices").text("Run").number(
       "Steps", "Steady steps of all runs with this number of devices");
   table.number("Warm-up")
@@ -370,9 +411,11 @@ std::string runs_section(ScalingSeries const& series) {
       .number("Outliers")
       .number("Incomplete", "Not steady on all devices");
   table.number("Copied in", "Per step and device");
+
   for (ScalingPoint const& point : series.points) {
     std::string names;
     for (std::string const& run : point.runs) names += (names.empty() ? "" : "<br>") + escape(run);
+
     table.row({count_cell(point.devices),
                {names, std::nullopt},
                count_cell(point.steps),
@@ -383,6 +426,7 @@ std::string runs_section(ScalingSeries const& series) {
                point.copied_in_bytes > 0 ? bytes_cell(static_cast<uint64_t>(point.copied_in_bytes))
                                          : none_cell()});
   }
+
   return section("runs", "Runs", table.html());
 }
 
@@ -391,8 +435,10 @@ std::string runs_section(ScalingSeries const& series) {
 std::string scaling_html(ScalingSeries const& series, ReportOptions const& options) {
   ScopedLanguage const spoken(options.language);
   Document document;
+
   document.title = options.title.empty() ? tr("Scaling") : std::string_view(options.title);
   document.version = options.version;
+
   document.sections = {{"summary", "Verdict", verdict_section(series)},
                        {"speed", "Speed-up", speed_section(series)},
                        {"factors", "Factors", factors_section(series)},
@@ -401,6 +447,7 @@ std::string scaling_html(ScalingSeries const& series, ReportOptions const& optio
                        {"kernels", "Kernels", growth_section(series)},
                        {"fits", "More devices", fits_section(series)},
                        {"runs", "Runs", runs_section(series)}};
+
   document.footer =
       "docs/guide/SCALING.md and docs/reference/DEFINITIONS.md define the numbers. "
       "Times are means over steady steps; the parts of a step sum to its length.";

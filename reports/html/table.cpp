@@ -32,14 +32,21 @@ Cell share_cell(std::optional<double> fraction) {
                                               : none_cell();
 }
 Cell number_cell(std::string_view text, double sort) { return {escape(text), sort}; }
+namespace {
+
+/// Three digits, and no exponent below a million.
+std::string three_digits(double value) {
+  double const size = std::fabs(value);
+  if (size == 0) return "0";
+  return size >= 99.5 && size < 1e6 ? fmt::format("{:.0f}", value) : fmt::format("{:#.3g}", value);
+}
+
+}  // namespace
+
 Cell measure_cell(std::optional<double> value, std::string_view unit) {
   if (!value || !std::isfinite(*value)) return none_cell();
-  double const size = std::fabs(*value);
-  // Three digits, and no exponent below a million.
-  std::string const digits = size >= 99.5 && size < 1e6 ? fmt::format("{:.0f}", *value)
-                             : size == 0                ? "0"
-                                                        : fmt::format("{:#.3g}", *value);
-  return number_cell(fmt::format("{}{}{}", digits, unit.empty() ? "" : " ", unit), *value);
+  return number_cell(fmt::format("{}{}{}", three_digits(*value), unit.empty() ? "" : " ", unit),
+                     *value);
 }
 Cell none_cell() {
   return {fmt::format("<span class=\"none\" title=\"{}\">–</span>", tr("not known")), -1.0, false};
@@ -86,17 +93,20 @@ std::string Table::html() const {
     if (filter_ == i) filter = columns.size();
     columns.push_back(i);
   }
+
   std::string out = fmt::format(
       "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
       escape(tr(caption_)), id_, search_ ? " data-search" : "",
       filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
   out += fmt::format("<caption>{}</caption><thead><tr>", escape(tr(caption_)));
+
   for (size_t const i : columns)
     out += fmt::format(
         "<th scope=\"col\"{}{}>{}</th>", columns_[i].numeric ? " class=\"num\"" : "",
         columns_[i].hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(columns_[i].hint)),
         escape(columns_[i].title));
   out += "</tr></thead>\n<tbody>";
+
   for (auto const& cells : rows_) {
     out += "<tr>";
     for (size_t const i : columns)
@@ -105,6 +115,7 @@ std::string Table::html() const {
                          cells[i].html);
     out += "</tr>\n";
   }
+
   return out + "</tbody></table></div>\n";
 }
 

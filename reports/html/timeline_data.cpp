@@ -38,6 +38,7 @@ std::optional<SpanClass> class_of(model::EventKind kind, RowContent content) {
           return std::nullopt;
       }
       return std::nullopt;
+
     case RowContent::kHostWaits:
       switch (kind) {
         case model::EventKind::kInputWait:
@@ -53,6 +54,7 @@ std::optional<SpanClass> class_of(model::EventKind kind, RowContent content) {
         default:
           return std::nullopt;
       }
+
     case RowContent::kPhases:
       return kind == model::EventKind::kPhase ? std::optional(SpanClass::kPhase) : std::nullopt;
     case RowContent::kRanges:
@@ -62,6 +64,7 @@ std::optional<SpanClass> class_of(model::EventKind kind, RowContent content) {
     case RowContent::kSteps:
       return kind == model::EventKind::kStep ? std::optional(SpanClass::kStep) : std::nullopt;
   }
+
   return std::nullopt;
 }
 
@@ -73,10 +76,12 @@ class Thinner {
     int64_t const dur = end - begin;
     bool const joins = count_ > 0 && begin - end_ < resolution_ && dur < resolution_ &&
                        end_ - begin_ < resolution_;
+
     if (!joins) flush();
     if (count_ == 0) begin_ = begin;
     end_ = count_ == 0 ? end : std::max(end_, end);
     time_[static_cast<size_t>(cls)] += std::max<int64_t>(dur, 1);
+
     if (dur >= longest_) {
       longest_ = dur;
       row_ = row;
@@ -124,12 +129,14 @@ std::vector<model::TrackId> threads_with(model::Trace const& trace, RowContent c
       if (class_of(trace.kind(row), content)) ++count;
     if (count > 0) found.emplace_back(count, t);
   }
+
   std::sort(found.begin(), found.end(), [](auto const& a, auto const& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
   if (found.size() > kMaxThreads) found.resize(kMaxThreads);
   std::sort(found.begin(), found.end(),
             [](auto const& a, auto const& b) { return a.second < b.second; });
+
   std::vector<model::TrackId> tracks;
   for (auto const& [count, t] : found) tracks.push_back(model::TrackId{t});
   return tracks;
@@ -145,8 +152,10 @@ void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace,
       page.run.ranks.size() > 1 ? tr("rank {}", trace.info().rank) + " " : "";
   auto const steps = threads_with(trace, RowContent::kSteps);
   bool const in_full = rank == 0 || page.run.ranks.size() < kProcessesInFull;
+
   if (!steps.empty() && in_full)
     rows.push_back({prefix + std::string(tr("steps")), rank, steps[0], RowContent::kSteps});
+
   for (RowContent const content : {RowContent::kPhases, RowContent::kHostWaits})
     for (model::TrackId const track : threads_with(trace, content)) {
       if (content == RowContent::kPhases && !in_full) continue;
@@ -164,6 +173,7 @@ void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace,
       rows.push_back({fmt::format("{}{} ({})", prefix, label, tr("ranges")), rank, track,
                       RowContent::kRanges});
     }
+
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (static_cast<size_t>(device.ref.rank_index) != rank || devices_left == 0) continue;
     --devices_left;
@@ -216,10 +226,12 @@ bool shows(TimelineView const& view, Row const& row) {
 void add_spans(TimelineView const& view, std::vector<Row> const& rows, size_t process,
                model::RankTrace const& rank, Names& names, ViewSpans& result) {
   model::Interval const window{view.when.begin - rank.offset_ns, view.when.end - rank.offset_ns};
+
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].rank != process || !shows(view, rows[i])) continue;
     auto const found = thinned_spans(rank.trace, rank.trace.rows_of(rows[i].track), rows[i].content,
                                      window, result.columns);
+
     // An idle stream says something, an idle thread does not.
     if (!found.empty() || rows[i].content == RowContent::kDeviceOps) result.drawn.push_back(i);
     for (Span const& span : found)
@@ -248,6 +260,7 @@ void add_streams(size_t process, model::RankTrace const& rank,
     model::Track const& track = trace.tracks()[t];
     auto const rows = trace.rows_of(model::TrackId{t});
     if (track.kind != model::TrackKind::kStream || rows.size() == 0) continue;
+
     int64_t last = trace.start(rows.first);
     for (uint32_t row = rows.first; row < rows.last; ++row) last = std::max(last, trace.end(row));
     streams.push_back({{static_cast<int32_t>(process), track.device},
@@ -275,6 +288,7 @@ std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows ro
       std::lower_bound(from, starts.begin() + rows.last, window.begin) - starts.begin());
   // The events just before may reach into the window.
   first = std::max(rows.first, first > kLookBack ? first - kLookBack : 0);
+
   Thinner thinner(std::max<int64_t>(window.length() / std::max(columns, 1), 1));
   for (uint32_t row = first; row < rows.last && trace.start(row) < window.end; ++row) {
     if (trace.end(row) < window.begin ||
@@ -300,6 +314,7 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
     add_rows_of_rank(page, process, (*rank)->trace, rows, devices_left);
     processes_shown = process + 1;
   }
+
   std::vector<ViewSpans> views(page.views.size());
   for (size_t v = 0; v < views.size(); ++v) {
     auto const of_view = std::count_if(rows.begin(), rows.end(),
@@ -308,6 +323,7 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
         page.options.timeline_spans / static_cast<int>(std::max<ptrdiff_t>(of_view, 1));
     views[v].columns = std::clamp(share, kMinColumns, kMaxColumns);
   }
+
   Names names;
   for (size_t process = 0; process < processes_shown; ++process) {
     auto const rank = read(process);
@@ -315,14 +331,17 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
     for (size_t v = 0; v < views.size(); ++v)
       add_spans(page.views[v], rows, process, **rank, names, views[v]);
   }
+
   std::string of_views;
   for (size_t v = 0; v < views.size(); ++v)
     of_views += (v == 0 ? "" : ",") + view_json(page, page.views[v], views[v]);
+
   nlohmann::json labels = nlohmann::json::array();
   for (Row const& row : rows) labels.push_back(row.label);
   auto const dump = [](nlohmann::json const& value) {
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
+
   size_t const left_out =
       page.analysis.devices.size() > kMaxDevices ? page.analysis.devices.size() - kMaxDevices : 0;
   timeline.json = fmt::format("{{\"rows\":{},\"names\":{},\"devicesLeftOut\":{},\"views\":[{}]}}",

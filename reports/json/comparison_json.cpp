@@ -42,6 +42,7 @@ CompareJson differences_json(Comparison const& comparison) {
       if (number) return finite(*number);
       return text.empty() ? CompareJson(nullptr) : CompareJson(base::printable(text));
     };
+
     differences.push_back(
         {{"condition", analyzer::to_string(difference.condition)},
          {"name", difference.name.empty() ? CompareJson(nullptr)
@@ -50,19 +51,24 @@ CompareJson differences_json(Comparison const& comparison) {
          {"new", side(difference.candidate_number, difference.candidate)},
          {"text", difference_text(difference)}});
   }
+
   return differences;
 }
 
 CompareJson metric_json(analyzer::Metric const& metric) {
   analyzer::Change const& change = metric.change;
+  bool const is_collective = metric.family == analyzer::MetricFamily::kCollective;
+  bool const has_blocks = change.unit != analyzer::CompareUnit::kRun &&
+                          change.unit != analyzer::CompareUnit::kPair;
+
   bool const is_tested = change.method != analyzer::CompareMethod::kNone;
   auto const tested = [&](double value) {
     return is_tested ? finite(value) : CompareJson(nullptr);
   };
+
   return {{"family", analyzer::to_string(metric.family)},
           {"name", base::printable(metric.name)},
-          {"bytes", metric.family == analyzer::MetricFamily::kCollective ? CompareJson(metric.bytes)
-                                                                         : CompareJson(nullptr)},
+          {"bytes", is_collective ? CompareJson(metric.bytes) : CompareJson(nullptr)},
           {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
           {"verdict", verdict_word(metric)},
           {"base", finite(change.base_mean)},
@@ -79,9 +85,7 @@ CompareJson metric_json(analyzer::Metric const& metric) {
           {"base_values", change.base_values},
           {"new_values", change.candidate_values},
           {"steps_per_value",
-           change.unit == analyzer::CompareUnit::kRun || change.unit == analyzer::CompareUnit::kPair
-               ? CompareJson(nullptr)
-               : CompareJson(change.steps_per_value)},
+           has_blocks ? CompareJson(change.steps_per_value) : CompareJson(nullptr)},
           {"drifts", change.drifts}};
 }
 
@@ -90,25 +94,35 @@ CompareJson why_json(Comparison const& comparison) {
   for (size_t i = 0; i < comparison.parts_ns.size(); ++i) {
     auto const part = static_cast<analyzer::ChangePart>(i);
     std::string const reason = change_part_reason(comparison, part);
+
     parts.push_back({{"part", analyzer::to_string(part)},
                      {"idle", analyzer::is_idle(part)},
                      {"ns", comparison.parts_ns[i]},
                      {"label", change_part_label(part, comparison.parts_ns[i])},
                      {"reason", reason.empty() ? CompareJson(nullptr) : CompareJson(reason)}});
   }
+
   return {{"change_ns", comparison.candidate.mean_ns - comparison.base.mean_ns}, {"parts", parts}};
+}
+
+char const* side_of(analyzer::KernelChange::Where where) {
+  switch (where) {
+    case analyzer::KernelChange::Where::kNew:
+      return "new";
+    case analyzer::KernelChange::Where::kVanished:
+      return "base";
+    case analyzer::KernelChange::Where::kBoth:
+      break;
+  }
+  return "both";
 }
 
 CompareJson kernels_compared(Comparison const& comparison) {
   CompareJson kernels = CompareJson::array();
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
-    using Where = analyzer::KernelChange::Where;
-    char const* const where = kernel.where == Where::kNew        ? "new"
-                              : kernel.where == Where::kVanished ? "base"
-                                                                 : "both";
     kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr)
                                                     : CompareJson(base::printable(kernel.name))},
-                       {"in", where},
+                       {"in", side_of(kernel.where)},
                        {"base_calls", finite(kernel.base_calls)},
                        {"new_calls", finite(kernel.candidate_calls)},
                        {"base_ns", finite(kernel.base_ns)},
@@ -118,6 +132,7 @@ CompareJson kernels_compared(Comparison const& comparison) {
                        {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns)
                                                                  : CompareJson(nullptr)}});
   }
+
   return kernels;
 }
 
@@ -133,6 +148,7 @@ CompareJson hosts_compared(Comparison const& comparison) {
 
 CompareJson late_compared(Comparison const& comparison) {
   CompareJson rows = CompareJson::array();
+
   for (analyzer::LateChange const& late : comparison.late)
     rows.push_back({{"rank", late.rank},
                     {"device", late.device},
@@ -141,6 +157,7 @@ CompareJson late_compared(Comparison const& comparison) {
                                                      : CompareJson(base::printable(late.host_op))},
                     {"base_ns", finite(late.base_ns)},
                     {"new_ns", finite(late.candidate_ns)}});
+
   return rows;
 }
 
@@ -166,6 +183,7 @@ std::string comparison_json(Comparison const& comparison) {
   for (analyzer::CaveatFacts const& caveat : comparison.caveats)
     caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)},
                        {"ns", has_ns(caveat.caveat) ? finite(caveat.ns) : CompareJson(nullptr)}});
+
   CompareJson const document = {{"schema", 1},
                                 {"verdict", verdict_word(comparison.verdict)},
                                 {"headline", headline(comparison)},
@@ -181,6 +199,7 @@ std::string comparison_json(Comparison const& comparison) {
                                 {"ranges", ranges_compared(comparison)},
                                 {"caveats", caveats},
                                 {"notes", comparison_notes(comparison)}};
+
   return document.dump(1, ' ', false, CompareJson::error_handler_t::replace) + "\n";
 }
 

@@ -41,21 +41,25 @@ nlohmann::ordered_json critical_path_json(model::Run const& run,
                                           analyzer::Analysis const& analysis) {
   if (!analysis.critical_path) return nullptr;
   analyzer::CriticalPathStats const& path = *analysis.critical_path;
+
   PathJson places = PathJson::array(), contributors = PathJson::array(), steps = PathJson::array();
   for (analyzer::PathPlace const& place : path.places)
     places.push_back({{"rank", rank_of(run, {place.rank_index, 0})},
                       {"device", place.device ? PathJson(*place.device) : PathJson(nullptr)},
                       {"ns", path_split_json(place.by_class)}});
+
   for (analyzer::PathContributor const& contributor : path.contributors)
     contributors.push_back({{"class", analyzer::to_string(contributor.path_class)},
                             {"name", path_name_json(contributor.name)},
                             {"ns", contributor.ns},
                             {"count", contributor.count},
                             {"share", contributor.share}});
+
   for (analyzer::PathStep const& step : path.steps)
     steps.push_back({{"step", step.step},
                      {"rank", rank_of(run, {step.rank_index, 0})},
                      {"ns", path_split_json(step.by_class)}});
+
   return {{"begin_ns", path.window.begin},
           {"dur_ns", path.window.length()},
           {"ns", path_split_json(path.by_class)},

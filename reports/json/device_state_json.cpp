@@ -65,6 +65,7 @@ StateJson memory_json(analyzer::MemoryStats const& memory) {
   bool const has_headroom = memory.capacity_bytes && memory.peak_reserved_bytes &&
                             *memory.capacity_bytes >= *memory.peak_reserved_bytes;
   auto const& owners = memory.peak_owners;
+
   return {
       {"capacity_bytes", known_or_null(memory.capacity_bytes)},
       {"peak_allocated_bytes", known_or_null(memory.peak_allocated_bytes)},
@@ -93,6 +94,7 @@ StateJson memory_json(analyzer::MemoryStats const& memory) {
 
 StateJson health_json(std::optional<analyzer::TelemetryStats> const& telemetry) {
   if (!telemetry) return nullptr;
+
   return {{"sm_clock_mhz", spread_json(telemetry->sm_clock_mhz)},
           {"memory_clock_mhz", spread_json(telemetry->memory_clock_mhz)},
           {"power_w", spread_json(telemetry->power_w)},

@@ -28,6 +28,7 @@ GateJson budget_json(analyzer::BudgetCheck const& check) {
     return check.interval ? gate_number((*check.interval).*of) : GateJson(nullptr);
   };
   bool const is_in_file = check.budget.line > 0;
+
   return {{"fact", check.budget.fact},
           {"bound", analyzer::to_string(check.budget.bound)},
           {"limit", gate_number(check.budget.limit)},
@@ -73,6 +74,7 @@ GateJson kept_baseline_json(analyzer::KeptBaseline const& kept) {
          {"step_ns", gate_number(run.step_ns)},
          {"peak_allocated_bytes",
           run.peak_allocated_bytes ? gate_number(*run.peak_allocated_bytes) : GateJson(nullptr)}});
+
   return {{"file", base::printable(kept.file)},
           {"written", kept.is_written},
           {"replaced", kept.is_written && kept.replaces},
@@ -99,6 +101,7 @@ GateJson history_json(analyzer::HistoryFacts const& history) {
     runs.push_back({{"label", gate_text_or_null(point.label)},
                     {"device", gate_text_or_null(point.device)},
                     {"step_ns", gate_number(point.step_ns)}});
+
   for (analyzer::LevelChange const& change : history.changes)
     changes.push_back({{"run", change.at},
                        {"label", gate_text_or_null(history.points[change.at].label)},
@@ -108,6 +111,7 @@ GateJson history_json(analyzer::HistoryFacts const& history) {
                        {"most", analyzer::to_string(change.most)},
                        {"parts_ns", history_parts(change.parts_ns)},
                        {"text", level_change_text(history, change)}});
+
   return {{"left_out", history.left_out}, {"runs", runs}, {"changes", changes}};
 }
 
@@ -117,6 +121,7 @@ std::string gate_json(GateResult const& result) {
   GateJson checks = GateJson::array();
   for (analyzer::GateAnswer const& answer : result.answers)
     checks.push_back(check_json(result, answer));
+
   GateJson const document = {
       {"schema", 1},
       {"name", base::printable(result.name)},
@@ -132,6 +137,7 @@ std::string gate_json(GateResult const& result) {
       {"appended",
        result.kept_history ? kept_history_json(*result.kept_history) : GateJson(nullptr)},
       {"notes", gate_notes(result)}};
+
   return document.dump(1, ' ', false, GateJson::error_handler_t::replace) + "\n";
 }
 

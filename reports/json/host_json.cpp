@@ -14,6 +14,7 @@ HostJson ns_or_null(std::optional<int64_t> const& ns) {
 
 HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
   if (!slow) return nullptr;
+
   return {
       {"outliers", slow->count},
       {"mean_ns", slow->mean_ns},
@@ -27,6 +28,7 @@ HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
 
 HostJson host_steps_json(model::Trace const& trace, analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
+
   for (analyzer::HostStepStats const& step : host.steps)
     rows.push_back({{"thread", base::printable(trace.tracks()[step.track].name)},
                     {"step", step.step},
@@ -37,11 +39,13 @@ HostJson host_steps_json(model::Trace const& trace, analyzer::HostStats const& h
                     {"input_ns", step.input_ns},
                     {"warmup", step.warmup},
                     {"outlier", step.outlier}});
+
   return rows;
 }
 
 HostJson host_ranges_json(analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
+
   for (analyzer::HostRangeStats const& range : host.ranges)
     rows.push_back(
         {{"name", range.names == 1 ? HostJson(base::printable(range.name)) : HostJson(nullptr)},
@@ -53,6 +57,7 @@ HostJson host_ranges_json(analyzer::HostStats const& host) {
          {"longest_ns", range.longest_ns},
          {"step_inclusive_ns", ns_or_null(range.step_inclusive_ns)},
          {"step_exclusive_ns", ns_or_null(range.step_exclusive_ns)}});
+
   return rows;
 }
 
@@ -71,6 +76,7 @@ HostJson host_threads_json(analyzer::HostStats const& host) {
 
 nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson phases = HostJson::array();
+
   for (analyzer::PhaseStats const& phase : analysis.phases)
     phases.push_back(
         {{"rank", rank_of(run, phase.ref)},
@@ -85,11 +91,13 @@ nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis con
          {"exposed_comm_ns", ns_or_null(phase.exposed_comm_ns)},
          {"median_ns", ns_or_null(phase.median_ns)},
          {"p95_ns", ns_or_null(phase.p95_ns)}});
+
   return phases;
 }
 
 nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson rows = HostJson::array();
+
   for (analyzer::HostOpStats const& row : analysis.host_ops)
     rows.push_back(
         {{"rank", rank_of(run, row.ref)},
@@ -99,6 +107,7 @@ nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis c
          {"names", row.names},
          {"gaps", row.gaps},
          {"idle_ns", row.idle_ns}});
+
   return rows;
 }
 
@@ -106,6 +115,7 @@ nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis cons
   HostJson hosts = HostJson::array();
   for (analyzer::HostStats const& host : analysis.hosts) {
     model::Trace const& trace = run.ranks[static_cast<size_t>(host.rank_index)].trace;
+
     hosts.push_back({{"rank", rank_of(run, {host.rank_index, analyzer::kHostDevice})},
                      {"window_begin_ns", host.window.begin},
                      {"window_ns", host.window.length()},
@@ -119,6 +129,7 @@ nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis cons
                      {"ranges", host_ranges_json(host)},
                      {"threads", host_threads_json(host)}});
   }
+
   return hosts;
 }
 
@@ -127,6 +138,7 @@ nlohmann::ordered_json negotiations_json(model::Run const& run,
   HostJson rows = HostJson::array();
   for (analyzer::NegotiationStats const& facts : analysis.negotiations) {
     HostJson ranks = HostJson::array();
+
     for (analyzer::NegotiationStats::Rank const& rank : facts.ranks)
       ranks.push_back({{"rank", rank.rank},
                        {"last", rank.last},
@@ -134,11 +146,13 @@ nlohmann::ordered_json negotiations_json(model::Run const& run,
                        {"mean_late_ns", rank.mean_ns},
                        {"longest_late_ns", rank.longest_ns},
                        {"moments", rank.moments}});
+
     rows.push_back({{"recorded_by", rank_of(run, {facts.rank_index, analyzer::kHostDevice})},
                     {"count", facts.count},
                     {"incomplete", facts.incomplete},
                     {"ranks", ranks}});
   }
+
   return rows;
 }
 

@@ -67,9 +67,11 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks)
     hosts.insert(base::printable(rank.trace.info().host));
+
   Json notes = Json::array();
   for (std::string const& note : run.notes) notes.push_back(text(note));
   model::Interval const range = run_range(run);
+
   return {{"name", text(run.name)},
           {"ranks", count_ranks(run)},
           {"hosts", hosts.size()},
@@ -136,6 +138,7 @@ Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
     Json devices = Json::array();
     for (analyzer::DeviceStats const& device : analysis.devices)
       if (static_cast<size_t>(device.ref.rank_index) == i) devices.push_back(device_json(device));
+
     ranks.push_back({{"rank", info.rank},
                      {"host", info.host.empty() ? Json(nullptr) : text(info.host)},
                      {"process", info.process_id},
@@ -143,6 +146,7 @@ Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
                      {"drift_ppb", std::round(run.ranks[i].drift * 1e9)},
                      {"devices", devices}});
   }
+
   return ranks;
 }
 
@@ -171,26 +175,31 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
   analyzer::StepStats const& step = *period.step;
   analyzer::IdleSplit idle{};
   std::copy(period.parts_ns.begin() + 3, period.parts_ns.end(), idle.begin());
+
   to.begin_object();
   to.put("rank", rank_of(run, step.ref));
   to.put("device", step.ref.device);
   to.put("step", step.step);
   to.put("number", step.number);
   to.put("begin_ns", step.window.begin);
+
   to.put("dur_ns", step.time.window_ns);
   to.put("compute_ns", step.time.compute_ns);
   to.put("exposed_comm_ns", step.time.exposed_comm_ns);
   to.put("exposed_copy_ns", step.time.exposed_copy_ns);
   to.put("blocking_comm_ns", step.time.blocking_comm_ns);
   write_idle("idle_ns", step.time.idle_by_cause, to);
+
   to.put("host_begin_ns", step.host_window.begin);
   to.put("host_dur_ns", step.host_window.length());
   write_slow("slow_ns", step.slow, to);
   to.put("warmup", step.warmup);
+
   to.put("usual", period.is_steady);
   to.put("period_begin_ns", period.when.begin);
   to.put("period_ns", period.when.length());
   write_idle("period_idle_ns", idle, to);
+
   to.end_object();
 }
 
@@ -205,6 +214,7 @@ void write_participants(model::Run const& run, analyzer::CollectiveStats const& 
                         JsonLines& to) {
   to.key("participants");
   to.begin_array();
+
   for (auto const& participant : collective.participants) {
     to.begin_object();
     to.put("rank", rank_of(run, participant.ref));
@@ -213,6 +223,7 @@ void write_participants(model::Run const& run, analyzer::CollectiveStats const& 
     to.put("dur_ns", participant.when.length());
     to.end_object();
   }
+
   to.end_array();
 }
 
@@ -221,26 +232,31 @@ void write_collective(model::Run const& run, analyzer::CollectiveStats const& co
   auto const& participants = collective.participants;
   auto const last = static_cast<size_t>(collective.last_participant);
   bool const has_last = collective.last_participant >= 0 && last < participants.size();
+
   to.begin_object();
   to.put("comm", communicator_json(collective.communicator));
   to.put("seq", collective.sequence);
   to.put("op", operation_json(collective.op));
   to.put("bytes", message_bytes_json(collective));
+
   to.key("ranks");
   to.begin_array();
   for (auto const& participant : participants) to.value(communicator_rank(run, participant));
   to.end_array();
+
   to.put("transfer_ns", collective.transfer_ns);
   to.key("wait_ns");
   to.begin_array();
   for (auto const& participant : participants) to.value(participant.wait_ns);
   to.end_array();
+
   to.put("busbw_gbps", number(collective.busbw_gbps));
   to.put("last_rank", has_last ? Json(communicator_rank(run, participants[last])) : Json(nullptr));
   to.put("skew_ns", collective.skew_ns);
   to.put("expected_ranks", collective.expected_participants == 0
                                ? Json(nullptr)
                                : Json(collective.expected_participants));
+
   write_participants(run, collective, to);
   to.end_object();
 }
@@ -268,6 +284,7 @@ Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evi
   if (evidence.track && index < run.ranks.size() &&
       *evidence.track < run.ranks[index].trace.tracks().size())
     track = text(run.ranks[index].trace.tracks()[*evidence.track].name);
+
   return {{"begin_ns", evidence.when.begin},
           {"end_ns", evidence.when.end},
           {"track", track},
@@ -280,9 +297,11 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
   for (analyzer::Finding const& finding : analysis.findings) {
     FindingWords const words = words_of(run, analysis, finding);
     Json metrics = Json::object(), subjects = Json::object(), evidence = Json::array();
+
     for (auto const& [key, value] : finding.metrics) metrics[base::printable(key)] = number(value);
     for (auto const& [key, value] : finding.subjects) subjects[base::printable(key)] = text(value);
     for (auto const& place : finding.evidence) evidence.push_back(evidence_json(run, place));
+
     findings.push_back(
         {{"rule", text(finding.rule)},
          {"severity", analyzer::to_string(finding.severity)},
@@ -298,6 +317,7 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
          {"explanation", words.explanation},
          {"advice", words.advice}});
   }
+
   return findings;
 }
 
@@ -305,10 +325,12 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
 Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
   Summary const summary = summarize(analysis);
   auto const rounded = [](double ns) { return static_cast<int64_t>(std::llround(ns)); };
+
   Json idle = Json::object();
   for (int i = 3; i < kPartCount; ++i)
     idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] =
         rounded(summary.parts_ns[static_cast<size_t>(i)]);
+
   return {{"verdict", text(verdict(run, analysis, summary))},
           {"of", summary.has_steps ? "usual steps" : "windows"},
           {"steps", summary.steps},
@@ -326,6 +348,7 @@ Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
 Json quality_json(analyzer::TraceIntegrity const& integrity) {
   Json notes = Json::array();
   for (std::string const& note : integrity.notes) notes.push_back(text(note));
+
   return {{"dropped", integrity.dropped},
           {"unmatched_launches", integrity.unmatched_launches},
           {"unmatched_ops", integrity.unmatched_ops},
@@ -344,14 +367,17 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   std::vector<StepPeriod> const periods = step_periods(analysis);
   auto const& collectives = analysis.collectives;
   JsonDocument document;
+
   document.put("schema", 1);
   document.put("run", run_json(run, analysis));
   document.put("summary", summary_json(run, analysis));
   document.put("ranks", ranks_json(run, analysis));
+
   document.put_rows("steps", periods.size(),
                     [&](size_t i, JsonLines& to) { write_step(run, periods[i], to); });
   document.put_rows("collectives", collectives.size(),
                     [&](size_t i, JsonLines& to) { write_collective(run, collectives[i], to); });
+
   document.put("waits", waits_json(run, analysis));
   document.put("pipelines", pipelines_json(run, analysis));
   document.put("links", links_json(analysis));
@@ -360,12 +386,14 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   document.put("phases", phases_json(run, analysis));
   document.put("host_ops", host_ops_json(run, analysis));
   document.put("hosts", hosts_json(run, analysis));
+
   document.put("negotiations", negotiations_json(run, analysis));
   document.put("graphs", graphs_json(run, analysis));
   document.put("copies", copies_json(run, analysis));
   document.put("critical_path", critical_path_json(run, analysis));
   document.put("findings", findings_json(run, analysis));
   document.put("quality", quality_json(analysis.integrity));
+
   return std::move(document).finish();
 }
 

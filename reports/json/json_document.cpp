@@ -90,11 +90,13 @@ void JsonDocument::put_rows(std::string_view key, size_t count,
     text_ += "[]";
     return;
   }
+
   text_ += '[';
   constexpr size_t kWave = kRowsAtOnce * kTextsAtOnce;
   for (size_t first = 0; first < count; first += kWave) {
     size_t const rows = std::min(kWave, count - first);
     std::vector<std::string> texts((rows + kRowsAtOnce - 1) / kRowsAtOnce);
+
     tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
       size_t const begin = first + i * kRowsAtOnce,
                    end = std::min(begin + kRowsAtOnce, first + rows);
@@ -106,11 +108,13 @@ void JsonDocument::put_rows(std::string_view key, size_t count,
     size_t bytes = 0;
     for (std::string const& text : texts) bytes += text.size() + 1;
     if (first == 0) text_.reserve(text_.size() + (bytes / rows + 1) * count);
+
     for (std::string const& text : texts) {
       if (text_.back() != '[') text_ += ',';
       text_ += text;
     }
   }
+
   text_ += "\n ]";
 }
 

@@ -52,9 +52,11 @@ ScalingJson points_json(ScalingSeries const& series) {
   for (analyzer::ScalingPoint const& point : series.points) {
     ScalingJson runs = ScalingJson::array(), parts = ScalingJson::object();
     for (std::string const& run : point.runs) runs.push_back(base::printable(run));
+
     for (size_t p = 0; p < analyzer::kStepPartCount; ++p)
       parts[analyzer::to_string(static_cast<analyzer::StepPart>(p))] =
           number_or_null(point.parts_ns[p]);
+
     points.push_back({{"devices", point.devices},
                       {"runs", runs},
                       {"steps", point.steps},
@@ -70,6 +72,7 @@ ScalingJson points_json(ScalingSeries const& series) {
                       {"parts_ns", parts},
                       {"copied_in_bytes", number_or_null(point.copied_in_bytes)}});
   }
+
   return points;
 }
 
@@ -77,6 +80,7 @@ ScalingJson losses_json(ScalingSeries const& series) {
   ScalingJson losses = ScalingJson::array();
   for (analyzer::LostTime const& loss : series.losses) {
     ScalingJson parts = ScalingJson::array();
+
     for (size_t p = 0; p < analyzer::kLostPartCount; ++p) {
       auto const part = static_cast<analyzer::LostPart>(p);
       parts.push_back({{"part", analyzer::to_string(part)},
@@ -84,33 +88,39 @@ ScalingJson losses_json(ScalingSeries const& series) {
                        {"label", lost_part_words(part).label},
                        {"reason", text_or_null(lost_part_reason(loss, part))}});
     }
+
     losses.push_back({{"from_devices", series.points[loss.from].devices},
                       {"to_devices", series.points[loss.to].devices},
                       {"ideal_ns", loss.ideal_ns},
                       {"step_ns", loss.step_ns},
                       {"parts", parts}});
   }
+
   return losses;
 }
 
 ScalingJson growth_json(ScalingSeries const& series) {
   ScalingJson parts = ScalingJson::array(), kernels = ScalingJson::array(),
               collectives = ScalingJson::array();
+
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p)
     parts.push_back({{"part", analyzer::to_string(static_cast<analyzer::StepPart>(p))},
                      {"exponent", number_or_null(series.part_exponents[p])}});
+
   for (analyzer::KernelGrowth const& kernel : series.kernels)
     kernels.push_back({{"name", text_or_null(kernel.name)},
                        {"ns", numbers(kernel.ns)},
                        {"calls", numbers(kernel.calls)},
                        {"exponent", number_or_null(kernel.exponent)},
                        {"lost_ns", number_or_null(kernel.lost_ns)}});
+
   for (analyzer::CollectiveGrowth const& collective : series.collectives)
     collectives.push_back({{"op", model::to_string(collective.op)},
                            {"bytes", collective.bytes},
                            {"transfer_ns", numbers(collective.transfer_ns)},
                            {"per_step", numbers(collective.per_step)},
                            {"exponent", number_or_null(collective.exponent)}});
+
   return {{"parts", parts}, {"kernels", kernels}, {"collectives", collectives}};
 }
 
@@ -124,21 +134,25 @@ ScalingJson predictions_json(ScalingSeries const& series, analyzer::ScalingFit c
   double const first_cost = 1e9 * series.samples.value_or(1) *
                             static_cast<double>(series.points.front().devices) /
                             series.points.front().throughput.value;
+
   for (uint64_t devices = series.points.front().devices; devices <= series.fits.farthest_devices;
        devices *= 2) {
     auto const n = static_cast<double>(devices);
     Estimate const cost = fit.cost.predict(n);
+
     auto const by_cost = [&](auto const& of) {
       Estimate result{of(cost.value), {}, {}};
       if (cost.high) result.low = of(*cost.high);
       if (cost.low) result.high = of(*cost.low);
       return estimate_json(result);
     };
+
     predictions.push_back(
         {{"devices", devices},
          {"throughput", by_cost([&](double each) { return series.throughput_at(n, each); })},
          {"efficiency", by_cost([&](double each) { return first_cost / each; })}});
   }
+
   return predictions;
 }
 
@@ -155,6 +169,7 @@ ScalingJson fits_json(ScalingSeries const& series) {
                               {"factor_ns", is_constant ? ScalingJson(0.0)
                                                         : number_or_null(fit.cost.coefficient(1))}}
                 : ScalingJson(nullptr);
+
     fits.push_back({{"model", analyzer::to_string(fit.model)},
                     {"one_device_ns", number_or_null(fit.cost.cost(1))},
                     {"sigma", is_pmnf ? ScalingJson(nullptr) : estimate_json(fit.sigma)},
@@ -171,10 +186,12 @@ ScalingJson fits_json(ScalingSeries const& series) {
                     {"text", fit_text(fit)},
                     {"predictions", predictions_json(series, fit)}});
   }
+
   for (auto const model : series.fits.too_few)
     too_few.push_back(
         {{"model", analyzer::to_string(model)}, {"needs", analyzer::fewest_sizes(model)}});
   auto const best = series.fits.best;
+
   return {{"best", best ? ScalingJson(analyzer::to_string(series.fits.fits[*best].model))
                         : ScalingJson(nullptr)},
           {"models", fits},
@@ -207,6 +224,7 @@ std::string scaling_json(ScalingSeries const& series) {
                            {"condition", analyzer::to_string(each.difference.condition)},
                            {"name", text_or_null(each.difference.name)},
                            {"text", difference_text(each.difference)}});
+
   bool const by_bytes = series.kind.evidence == analyzer::KindEvidence::kCopiedIn;
   ScalingJson const document = {{"schema", 1},
                                 {"headline", scaling_headline(series)},
@@ -226,6 +244,7 @@ std::string scaling_json(ScalingSeries const& series) {
                                 {"fits", fits_json(series)},
                                 {"caveats", caveats_json(series)},
                                 {"notes", scaling_notes(series)}};
+
   return document.dump(1, ' ', false, ScalingJson::error_handler_t::replace) + "\n";
 }
 

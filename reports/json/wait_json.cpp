@@ -12,6 +12,7 @@ using WaitJson = nlohmann::ordered_json;
 
 nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WaitJson waits = WaitJson::array();
+
   for (analyzer::WaitStats const& row : analysis.waits)
     waits.push_back({{"rank", rank_of(run, row.ref)},
                      {"device", row.ref.device},
@@ -21,6 +22,7 @@ nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis cons
                      {"gpu_ns", row.gpu_ns},
                      {"exposed_ns", row.exposed_ns},
                      {"collectives", row.collectives}});
+
   return waits;
 }
 
@@ -28,6 +30,7 @@ nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis 
   WaitJson pipelines = WaitJson::array();
   for (analyzer::PipelineStats const& pipeline : analysis.pipelines) {
     WaitJson stages = WaitJson::array();
+
     for (analyzer::PipelineStats::Stage const& stage : pipeline.stages)
       stages.push_back({{"rank", rank_of(run, stage.ref)},
                         {"device", stage.ref.device},
@@ -35,6 +38,7 @@ nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis 
                         {"total_ns", stage.total_ns},
                         {"bubble_ns", stage.bubble_ns},
                         {"compute_ns", stage.compute_ns}});
+
     bool const is_known = pipeline.schedule != analyzer::PipelineSchedule::kUnknown;
     pipelines.push_back({{"schedule", is_known ? WaitJson(analyzer::to_string(pipeline.schedule))
                                                : WaitJson(nullptr)},
@@ -44,6 +48,7 @@ nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis 
                          {"stage_imbalance", pipeline.imbalance},
                          {"stages", stages}});
   }
+
   return pipelines;
 }
 

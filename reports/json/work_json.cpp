@@ -51,16 +51,19 @@ nlohmann::ordered_json launch_json(analyzer::LaunchStats const& launch) {
                    {"call_median_ns", told_or_null(launch.call_median_ns)},
                    {"kernel_median_ns", told_or_null(launch.kernel_median_ns)}};
   add_queue(json, launch.queue);
+
   WorkJson streams = WorkJson::array();
   for (analyzer::StreamQueue const& stream : launch.streams) {
     WorkJson row = {{"stream", stream.stream}, {"launches", stream.launches}};
     add_queue(row, stream.queue);
     streams.push_back(std::move(row));
   }
+
   json["streams"] = std::move(streams);
   json["graph_ops"] = launch.graph_ops;
   json["graph_launches"] = launch.graph_launches;
   json["graph_share"] = finite_or_null(launch.graph_share);
+
   return json;
 }
 
@@ -75,6 +78,7 @@ nlohmann::ordered_json slow_json(analyzer::SlowTime const& slow) {
 
 nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson kernels = WorkJson::array();
+
   for (analyzer::KernelStats const& kernel : analysis.kernels)
     kernels.push_back({{"rank", rank_of(run, kernel.ref)},
                        {"device", kernel.ref.device},
@@ -95,11 +99,13 @@ nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis co
                        {"peak_share", finite_or_null(kernel.peak_share)},
                        {"bytes_per_second", finite_or_null(kernel.bytes_rate)},
                        {"flops_per_byte", finite_or_null(kernel.flops_per_byte)}});
+
   return kernels;
 }
 
 nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson ops = WorkJson::array();
+
   for (analyzer::OpStats const& op : analysis.ops)
     ops.push_back(
         {{"rank", rank_of(run, op.ref)},
@@ -111,11 +117,13 @@ nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const&
          {"count", op.count},
          {"total_ns", op.total_ns},
          {"share", finite_or_null(op.share)}});
+
   return ops;
 }
 
 nlohmann::ordered_json graphs_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson graphs = WorkJson::array();
+
   for (analyzer::GraphStats const& graph : analysis.graphs)
     graphs.push_back({{"rank", rank_of(run, graph.ref)},
                       {"device", graph.ref.device},
@@ -125,6 +133,7 @@ nlohmann::ordered_json graphs_json(model::Run const& run, analyzer::Analysis con
                       {"nodes", told_or_null(graph.nodes)},
                       {"total_ns", graph.total_ns},
                       {"gap_ns", graph.gap_ns}});
+
   return graphs;
 }
 
@@ -132,6 +141,7 @@ nlohmann::ordered_json copies_json(model::Run const& run, analyzer::Analysis con
   WorkJson copies = WorkJson::array();
   for (analyzer::CopyStats const& copy : analysis.copies) {
     bool const is_known = copy.direction != model::CopyDirection::kUnknown;
+
     copies.push_back(
         {{"rank", rank_of(run, copy.ref)},
          {"device", copy.ref.device},
@@ -146,6 +156,7 @@ nlohmann::ordered_json copies_json(model::Run const& run, analyzer::Analysis con
          {"blocking_count", copy.blocking_count},
          {"both_ways_ns", copy.both_ways_ns}});
   }
+
   return copies;
 }
 

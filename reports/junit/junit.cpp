@@ -48,6 +48,7 @@ std::string gate_junit(GateResult const& result, JunitOptions const& options) {
   std::string cases;
   for (analyzer::GateAnswer const& answer : result.answers) cases += test_case(result, answer);
   // Lines stay lines; each is escaped alone, for control characters are not let through.
+
   std::string output;
   std::string const text = gate_text(result);
   for (size_t at = 0; at < text.size();) {
@@ -55,6 +56,7 @@ std::string gate_junit(GateResult const& result, JunitOptions const& options) {
     output += xml_escape(std::string_view(text).substr(at, end - at)) + "\n";
     at = end + 1;
   }
+
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
       "  <testsuite name=\"stepscope.{0}\" package=\"stepscope\" id=\"0\" timestamp=\"{1}\" "

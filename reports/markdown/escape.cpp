@@ -28,6 +28,7 @@ std::string markdown_escape(std::string_view text, size_t limit) {
   constexpr std::string_view kWordJoiner = "\xE2\x81\xA0";
   std::string const clean = shown(text, limit);
   std::string result;
+
   for (size_t i = 0; i < clean.size(); ++i) {
     // A backslash takes its meaning from any ASCII punctuation.
     if (is_ascii_punctuation(clean[i]) && !is_plain(clean[i], std::string_view(clean).substr(0, i)))
@@ -35,6 +36,7 @@ std::string markdown_escape(std::string_view text, size_t limit) {
     result += clean[i];
     if (clean[i] == '@' || clean[i] == '#') result += kWordJoiner;
   }
+
   return result;
 }
 

@@ -90,11 +90,13 @@ std::string changed_table(Comparison const& comparison, MetricFamily family,
                           std::string_view heading) {
   std::string rows;
   size_t count = 0;
+
   for (Metric const& metric : comparison.metrics) {
     bool const changed = metric.verdict == Verdict::kLess || metric.verdict == Verdict::kMore;
     if (metric.family != family || !changed) continue;
     if (++count <= kMostListed) rows += metric_line(metric);
   }
+
   if (count == 0) return {};
   std::string const rest =
       count > kMostListed ? fmt::format("\n… and {} more\n", count - kMostListed) : std::string();
@@ -107,6 +109,7 @@ std::string why_list(Comparison const& comparison) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
+
   double const least =
       std::max(1.0, kLeastListedShare * static_cast<double>(comparison.base.mean_ns));
   std::vector<std::string> lines;
@@ -117,15 +120,18 @@ std::string why_list(Comparison const& comparison) {
       rest += parts[i];
       continue;
     }
+
     std::string const reason = change_part_reason(comparison, part);
     lines.push_back(fmt::format("{} {}{}{}", signed_duration(static_cast<double>(parts[i])),
                                 change_part_label(part, parts[i]), reason.empty() ? "" : ": ",
                                 reason));
   }
+
   if (rest != 0)
     lines.push_back(signed_duration(static_cast<double>(rest)) +
                     (lines.empty() ? " everything" : " everything else"));
   if (lines.empty()) return {};
+
   auto const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
   return fmt::format("\n**Why**: exact breakdown of the {} of the mean step\n\n{}",
                      md(signed_duration(change)), bulleted(lines));
@@ -148,15 +154,18 @@ std::string side_names(analyzer::SideFacts const& side) {
 /// Below the verdict.
 std::string comparison_body(Comparison const& comparison) {
   std::string text = differences_list(comparison) + why_list(comparison);
+
   std::string const details =
       numbers_table(comparison) +
       changed_table(comparison, MetricFamily::kKernel, "time of a kernel call") +
       changed_table(comparison, MetricFamily::kCollective, "transfer of a collective");
   text += folded("Numbers", details);
+
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += folded("What the verdicts leave out", bulleted(notes));
   text += fmt::format("\nBase: {}. New: {}.\n", md(side_names(comparison.base)),
                       md(side_names(comparison.candidate)));
+
   return text;
 }
 
@@ -195,6 +204,7 @@ std::string comparison_markdown(Comparison const& comparison) {
 
 std::string gate_markdown(GateResult const& result) {
   std::string text = "### Stepscope: " + md(gate_headline(result)) + "\n";
+
   if (!result.answers.empty()) {
     text += "\n" + table_row({"check", "found", "verdict"}) + "|---|---|---|\n";
     for (analyzer::GateAnswer const& answer : result.answers)
@@ -205,10 +215,12 @@ std::string gate_markdown(GateResult const& result) {
       if (answer.verdict != analyzer::GateVerdict::kPassed)
         text += "- " + md(answer_message(result, answer)) + "\n";
   }
+
   if (result.comparison) text += comparison_body(*result.comparison);
   if (result.kept_baseline && result.kept_baseline->is_written)
     text += baseline_body(*result.kept_baseline);
   text += history_list(result);
+
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n" + bulleted(notes);
   return text;

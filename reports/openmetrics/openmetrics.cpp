@@ -74,11 +74,13 @@ Labels with(Labels labels, std::string name, std::string value) {
 void add_run(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(rank.trace.info().host);
+
   metrics.family("stepscope_run", "info", "", "The run that was analyzed.");
   metrics.sample({{"name", run.name},
                   {"ranks", std::to_string(count_ranks(run))},
                   {"hosts", std::to_string(hosts.size())}},
                  1, "_info");
+
   metrics.family("stepscope_quality_score", "gauge", "",
                  "How far to trust the recording: 100 = nothing wrong.");
   metrics.sample({}, analysis.integrity.score);
@@ -87,6 +89,7 @@ void add_run(model::Run const& run, analyzer::Analysis const& analysis, Metrics&
 void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
   Summary const summary = summarize(analysis);
   std::vector<int64_t> lengths;
+
   double sum = 0;
   auto const add_length = [&](int64_t length) {
     lengths.push_back(length);
@@ -95,14 +98,17 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
   for (StepPeriod const& period : step_periods(analysis))
     if (!period.step->warmup) add_length(period.when.length());
   // A run without steps of devices has those of its hosts.
+
   bool const is_of_hosts = analysis.steps.empty();
   for (analyzer::HostStats const& host : analysis.hosts)
     for (analyzer::HostStepStats const& step : host.steps)
       if (is_of_hosts && !step.warmup) add_length(step.period.length());
   std::sort(lengths.begin(), lengths.end());
+
   metrics.family("stepscope_step_seconds", "summary", "seconds",
                  "Steps of all devices, each with the idle time that leads to it; without steps of "
                  "devices those of host threads.");
+
   if (!lengths.empty()) {
     for (double const q : {0.5, 0.95})
       metrics.sample({{"quantile", fmt::format("{}", q)}},
@@ -110,6 +116,7 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
     metrics.sample({}, sum / kNsPerSecond, "_sum");
     metrics.sample({}, static_cast<double>(lengths.size()), "_count");
   }
+
   metrics.family("stepscope_step_part_seconds", "gauge", "seconds",
                  "Mean split of a usual step (no outliers), or of a device's window where there "
                  "are no steps; sums to it.");
@@ -117,6 +124,7 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
     if (summary.mean_ns > 0)
       metrics.sample({{"part", std::string(part(i).key)}},
                      summary.parts_ns[static_cast<size_t>(i)] / kNsPerSecond);
+
   metrics.family("stepscope_overlap_ratio", "gauge", "ratio",
                  "Communication that runs while compute runs / all communication.");
   metrics.if_known({}, summary.overlap);
@@ -137,6 +145,7 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
     add_device_time(run, analysis, metrics, name, help,
                     [time](Split const& split) { return split.*time; });
   };
+
   add("stepscope_device_window_seconds", "First start to last end of the device's operations.",
       &Split::window_ns);
   add("stepscope_device_busy_seconds", "Union of all operations.", &Split::busy_ns);
@@ -147,12 +156,14 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
       "Part of the exposed communication: waiting for peers.", &Split::exposed_wait_ns);
   add("stepscope_device_exposed_copy_seconds",
       "Copies that neither compute nor communication hides.", &Split::exposed_copy_ns);
+
   metrics.family("stepscope_device_idle_seconds", "gauge", "seconds", "Idle time by cause.");
   for (analyzer::DeviceStats const& device : analysis.devices)
     for (int i = 0; i < analyzer::kIdleCauseCount; ++i)
       metrics.seconds(with(place_of(run, device.ref), "cause",
                            analyzer::to_string(static_cast<analyzer::IdleCause>(i))),
                       device.time.idle_by_cause[static_cast<size_t>(i)]);
+
   metrics.family("stepscope_device_utilization_ratio", "gauge", "ratio", "Busy / window.");
   for (analyzer::DeviceStats const& device : analysis.devices)
     metrics.if_known(place_of(run, device.ref), device.time.utilization());
@@ -161,11 +172,13 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
 void add_memory(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   metrics.family("stepscope_memory_peak_bytes", "gauge", "bytes",
                  "Most that was allocated, and reserved by the allocator.");
+
   for (analyzer::DeviceStats const& device : analysis.devices) {
     Labels const place = place_of(run, device.ref);
     metrics.if_known(with(place, "kind", "allocated"), device.memory.peak_allocated_bytes);
     metrics.if_known(with(place, "kind", "reserved"), device.memory.peak_reserved_bytes);
   }
+
   metrics.family("stepscope_memory_capacity_bytes", "gauge", "bytes", "The device's memory.");
   for (analyzer::DeviceStats const& device : analysis.devices)
     metrics.if_known(place_of(run, device.ref), device.memory.capacity_bytes);
@@ -191,12 +204,14 @@ void add_by_name(Metrics& metrics, Labels const& host, char const* label,
 void add_host_steps(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   metrics.family("stepscope_host_step_seconds", "gauge", "seconds",
                  "Step of a process without a device, without warm-up.");
+
   for (analyzer::HostStats const& host : analysis.hosts) {
     Labels const place = host_of(run, host.rank_index);
     if (host.mean_ns) metrics.seconds(with(place, "statistic", "mean"), *host.mean_ns);
     if (host.median_ns) metrics.seconds(with(place, "statistic", "median"), *host.median_ns);
     if (host.p95_ns) metrics.seconds(with(place, "statistic", "p95"), *host.p95_ns);
   }
+
   metrics.family("stepscope_host_input_seconds", "gauge", "seconds",
                  "Mean of a step: the host waited for data.");
   for (analyzer::HostStats const& host : analysis.hosts)
@@ -245,11 +260,13 @@ void add_waits(model::Run const& run, analyzer::Analysis const& analysis, Metric
   std::map<std::pair<analyzer::DeviceRef, std::string>, int64_t> by_cause;
   for (analyzer::WaitStats const& row : analysis.waits)
     by_cause[{row.ref, std::string(wait_part(row).key)}] += row.exposed_ns;
+
   metrics.family(
       "stepscope_late_seconds", "gauge", "seconds",
       "Device time that others waited for this one and did not compute, by what kept it.");
   for (auto const& [key, ns] : by_cause)
     metrics.seconds(with(place_of(run, key.first), "cause", key.second), ns);
+
   metrics.family("stepscope_link_bandwidth_bytes_per_second", "gauge", "",
                  "Bandwidth of a long message, by the fit t = alpha + bytes / beta.");
   for (analyzer::LinkFit const& link : analysis.links)
@@ -261,15 +278,18 @@ void add_waits(model::Run const& run, analyzer::Analysis const& analysis, Metric
 void add_findings(analyzer::Analysis const& analysis, Metrics& metrics) {
   std::map<std::pair<std::string, std::string>, std::pair<uint64_t, std::optional<int64_t>>>
       by_rule;
+
   for (analyzer::Finding const& finding : analysis.findings) {
     auto& [count, cost] = by_rule[{finding.rule, analyzer::to_string(finding.severity)}];
     ++count;
     if (finding.cost_ns_per_step) cost = std::max(cost.value_or(0), *finding.cost_ns_per_step);
   }
+
   metrics.family("stepscope_findings", "gauge", "", "Findings by rule and severity.");
   for (auto const& [key, value] : by_rule)
     metrics.sample({{"rule", key.first}, {"severity", key.second}},
                    static_cast<double>(value.first));
+
   metrics.family("stepscope_finding_cost_seconds", "gauge", "seconds",
                  "Cost of a rule's worst finding per step. Costs overlap: they must not be added.");
   for (auto const& [key, value] : by_rule)
@@ -293,6 +313,7 @@ std::string openmetrics_label(std::string_view value) {
 
 std::string openmetrics(model::Run const& run, analyzer::Analysis const& analysis) {
   Metrics metrics;
+
   add_run(run, analysis, metrics);
   add_steps(analysis, metrics);
   add_devices(run, analysis, metrics);
@@ -301,6 +322,7 @@ std::string openmetrics(model::Run const& run, analyzer::Analysis const& analysi
   add_negotiations(run, analysis, metrics);
   add_waits(run, analysis, metrics);
   add_findings(analysis, metrics);
+
   return std::move(metrics).finish();
 }
 

@@ -76,14 +76,17 @@ SarifJson result_json(GateResult const& result, GateAnswer const& answer,
 
 std::string uri_of_path(std::string_view path) {
   std::string uri = path.starts_with('/') ? "file://" : "";
+
   for (char const byte : path) {
     bool const is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
                           (byte >= '0' && byte <= '9') ||
                           std::string_view("-._~/").find(byte) != std::string_view::npos;
+
     uri += is_plain
                ? std::string(1, byte)
                : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
   }
+
   return uri.empty() ? "." : uri;
 }
 
@@ -92,8 +95,10 @@ std::string gate_sarif(GateResult const& result, SarifOptions const& options) {
   for (GateAnswer const& answer : result.answers)
     if (answer.verdict != analyzer::GateVerdict::kPassed)
       results.push_back(result_json(result, answer, options));
+
   SarifJson driver = {{"name", "Stepscope"}, {"rules", rules_json()}};
   if (!options.version.empty()) driver["version"] = options.version;
+
   SarifJson const run = {
       {"tool", {{"driver", driver}}},
       {"automationDetails", {{"id", fmt::format("stepscope/{}", shown(result.name))}}},
@@ -101,6 +106,7 @@ std::string gate_sarif(GateResult const& result, SarifOptions const& options) {
       {"results", results}};
   SarifJson const document = {
       {"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", SarifJson::array({run})}};
+
   return document.dump(1, ' ', false, SarifJson::error_handler_t::replace) + "\n";
 }
 

@@ -50,16 +50,19 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
   auto const& parts = comparison.parts_ns;
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return std::abs(parts[a]) > std::abs(parts[b]); });
+
   auto const least = kLeastPartShare * static_cast<double>(comparison.base.mean_ns);
   int64_t rest = 0;
   size_t rest_count = 0;
   std::string lines;
+
   for (size_t const i : order) {
     if (std::abs(static_cast<double>(parts[i])) < std::max(least, 1.0)) {
       rest += parts[i];
       rest_count += parts[i] != 0 ? 1 : 0;
       continue;
     }
+
     auto const part = static_cast<ChangePart>(i);
     std::string const reason = change_part_reason(comparison, part);
     lines +=
@@ -68,10 +71,12 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
                 width, fmt::format("  {:>10}  ", signed_duration(static_cast<double>(parts[i]))),
                 "              ");
   }
+
   if (rest_count > 0)
     lines += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(rest)),
                          lines.empty() ? "everything" : "everything else");
   if (lines.empty()) return {};
+
   double const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
   return "\n" +
          paint.bold(fmt::format("Why: exact breakdown of the {} of the mean step",
@@ -98,12 +103,14 @@ std::string shown_verdict(Metric const& metric, double least_share) {
 std::vector<std::string> metric_row(Metric const& metric, double least_share) {
   analyzer::Change const& change = metric.change;
   std::string interval = "–";
+
   if (change.method != analyzer::CompareMethod::kNone)
     interval = change.base_mean > 0
                    ? fmt::format("{} … {}", signed_share(lower_shift(change), change.base_mean),
                                  signed_share(change.shift.high, change.base_mean))
                    : fmt::format("{} … {}", signed_duration(change.shift.low),
                                  signed_duration(change.shift.high));
+
   return {metric_label(metric),
           amount(metric, change.base_mean),
           amount(metric, change.candidate_mean),
@@ -144,6 +151,7 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
     unclear += metric.verdict == Verdict::kUnclear ? 1 : 0;
   }
   if (changed.empty() && same + unclear == 0) return {};
+
   // What changes the step most first.
   auto const size = [&](Metric const* metric) {
     for (auto const& kernel : comparison.kernels)
@@ -151,10 +159,12 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
         return std::abs(kernel.speed_ns);
     return std::abs(metric->change.shift.estimate);
   };
+
   std::vector<std::pair<double, Metric const*>> order;
   for (Metric const* metric : changed) order.emplace_back(size(metric), metric);
   std::stable_sort(order.begin(), order.end(),
                    [](auto const& a, auto const& b) { return a.first > b.first; });
+
   std::string text = "\n";
   if (!changed.empty()) {
     std::vector<std::vector<std::string>> rows = {metric_heading(heading)};
@@ -162,6 +172,7 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
       rows.push_back(metric_row(*order[i].second, comparison.least_share));
     text += aligned(rows, paint);
   }
+
   text += fmt::format("  {}: {} changed, {} the same, {} unclear\n", heading, changed.size(), same,
                       unclear);
   return text;
@@ -171,16 +182,19 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
 std::string ranges_text(Comparison const& comparison, Paint const& paint) {
   std::vector<std::vector<std::string>> rows = {
       {"own time of a range, a step", "base", "new", "change"}};
+
   for (analyzer::RangeChange const& range : comparison.ranges) {
     if (rows.size() > kMostChangedRows) break;
     double const change = range.candidate_ns - range.base_ns;
     if (std::abs(change) < std::max(1.0, kLeastPartShare * comparison.step().change.base_mean))
       continue;
+
     rows.push_back({shown(range.name, kMostKernelColumns),
                     base::format_duration(std::llround(range.base_ns)),
                     base::format_duration(std::llround(range.candidate_ns)),
                     signed_share(change, range.base_ns)});
   }
+
   return rows.size() == 1 ? std::string() : "\n" + aligned(rows, paint);
 }
 
@@ -189,21 +203,25 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
   std::string text;
   size_t count = 0;
   double ns = 0;
+
   for (auto const& kernel : comparison.kernels) {
     if (kernel.where != where) continue;
     double const of_kernel =
         where == analyzer::KernelChange::Where::kNew ? kernel.candidate_ns : kernel.base_ns;
     double const calls =
         where == analyzer::KernelChange::Where::kNew ? kernel.candidate_calls : kernel.base_calls;
+
     if (count < kMostChangedRows)
       text +=
           wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, 2 * kMostKernelColumns), calls,
                               calls == 1 ? "call" : "calls"),
                   width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
                   "              ");
+
     ++count;
     ns += of_kernel;
   }
+
   if (count == 0) return {};
   if (count > kMostChangedRows)
     text += fmt::format("  … and {} more (--json has all)\n", count - kMostChangedRows);
@@ -217,10 +235,12 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   Paint const paint{options.color};
   int const width = std::max(options.width, 60);
   using Where = analyzer::KernelChange::Where;
+
   std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base),
                                  side_text(comparison.candidate));
   text += differences_text(comparison, paint, width);
   text += "\n" + wrapped(headline(comparison), width, "", "");
+
   text += why_text(comparison, paint, width);
   text += numbers_text(comparison, paint);
   text += ranges_text(comparison, paint);
@@ -228,6 +248,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   text += only_on_one_side(comparison, Where::kNew, "Only on the new side", width);
   text += only_on_one_side(comparison, Where::kVanished, "Only on the base", width);
   text += changed_text(comparison, MetricFamily::kCollective, "transfer of a collective", paint);
+
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += "\n";
   for (std::string const& note : notes) text += wrapped(note, width, "  - ", "    ");

@@ -29,15 +29,18 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
   for (analyzer::GateAnswer const& answer : result.answers) {
     std::string const mark(marker(answer.verdict));
     bool const is_good = answer.verdict == analyzer::GateVerdict::kPassed;
+
     text +=
         wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)),
                 width, fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
+
     bool const is_in_comparison =
         answer.question == analyzer::GateQuestion::kStepTime && !result.is_other_machine;
     std::string const more =
         is_in_comparison ? noise_text(result, answer) : answer_message(result, answer);
     if (!is_good && !more.empty()) text += wrapped(more, width, "           ", "           ");
   }
+
   return text;
 }
 
@@ -63,6 +66,7 @@ std::string history_section(analyzer::GateResult const& result, int width) {
 std::string gate_text(analyzer::GateResult const& result, TextOptions const& options) {
   Paint const paint{options.color};
   int const width = std::max(options.width, 60);
+
   std::string text = wrapped(gate_headline(result), width, "", "");
   std::string const answers = answers_text(result, paint, width);
   if (!answers.empty()) text += "\n" + answers;
@@ -70,6 +74,7 @@ std::string gate_text(analyzer::GateResult const& result, TextOptions const& opt
   if (result.kept_baseline && result.kept_baseline->is_written)
     text += baseline_section(*result.kept_baseline, paint, width);
   text += history_section(result, width);
+
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n";
   for (std::string const& note : notes) text += wrapped(note, width, "  - ", "    ");

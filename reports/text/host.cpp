@@ -34,21 +34,25 @@ std::string and_more_lines(size_t shown_rows, size_t all, std::string_view what)
 std::string ranges_table(analyzer::HostStats const& host, Paint const& paint) {
   if (host.ranges.empty()) return {};
   bool const per_step = host.mean_ns.has_value();
+
   Rows rows = {{"range", "kind", "count", per_step ? "own, a step" : "own",
                 per_step ? "of the step" : "of busy time",
                 per_step ? "with inner, a step" : "with inner", "longest"}};
   int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
+
   for (analyzer::HostRangeStats const& range : host.ranges) {
     if (rows.size() > kMostRangeLines) break;
     if (range.inclusive_ns == 0) continue;  // instants
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
     int64_t const all = per_step ? range.step_inclusive_ns.value_or(0) : range.inclusive_ns;
+
     std::string const name = range.names == 1 ? shown(range.name, kNameColumns)
                                               : base::format_count(range.names, "further name");
     rows.push_back({name, analyzer::to_string(range.kind), base::format_count(range.count),
                     base::format_duration(own), share_text(own, whole), base::format_duration(all),
                     base::format_duration(range.longest_ns)});
   }
+
   return aligned(rows, paint) + and_more_lines(rows.size() - 1, host.ranges.size(), "ranges");
 }
 
@@ -79,8 +83,10 @@ std::string negotiations_table(analyzer::NegotiationStats const& facts, Paint co
 std::string host_text(model::Run const& run, analyzer::HostStats const& host, Paint const& paint,
                       int width) {
   std::string text;
+
   if (run.ranks.size() > 1)
     text += "\n" + paint.bold(device_label(run, {host.rank_index, analyzer::kHostDevice})) + "\n";
+
   if (host.mean_ns)
     text +=
         "\n" +
@@ -90,9 +96,11 @@ std::string host_text(model::Run const& run, analyzer::HostStats const& host, Pa
                     base::format_duration(*host.p95_ns), base::format_duration(*host.input_ns),
                     share_text(*host.input_ns, *host.mean_ns)),
                 width, "  ", "  ");
+
   if (std::string const slow = slow_step_words(host); !slow.empty())
     text += wrapped(slow, width, "  ", "  ");
   if (std::string const ranges = ranges_table(host, paint); !ranges.empty()) text += "\n" + ranges;
+
   return text + "\n" + threads_table(host, paint);
 }
 
@@ -105,11 +113,13 @@ std::string hosts_text(model::Run const& run, analyzer::Analysis const& analysis
       analysis.findings.begin(), analysis.findings.end(),
       [](analyzer::Finding const& finding) { return finding.rule == "hung-collective"; });
   if (is_hung) return {};
+
   std::string text;
   for (analyzer::NegotiationStats const& facts : analysis.negotiations)
     text += "\n" + negotiations_table(facts, paint);
   size_t const shown_hosts = std::min(analysis.hosts.size(), kMostProcesses);
   for (size_t i = 0; i < shown_hosts; ++i) text += host_text(run, analysis.hosts[i], paint, width);
+
   return text + and_more_lines(shown_hosts, analysis.hosts.size(), "processes");
 }
 

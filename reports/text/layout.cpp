@@ -72,12 +72,14 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
   std::array<int, kPartCount> cells{};
   std::array<double, kPartCount> rest{};
   int used = 0;
+
   for (size_t i = 0; i < shares.size(); ++i) {
     double const exact = std::max(shares[i], 0.0) * width;
     cells[i] = static_cast<int>(std::floor(exact));
     rest[i] = exact - cells[i];
     used += cells[i];
   }
+
   for (; used < width; ++used) {
     auto const most =
         static_cast<size_t>(std::max_element(rest.begin(), rest.end()) - rest.begin());
@@ -85,6 +87,7 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
     ++cells[most];
     rest[most] = 0;
   }
+
   std::string bar;
   for (int i = 0; i < kPartCount; ++i) bar += part_marks(i, cells[static_cast<size_t>(i)], paint);
   return bar;
@@ -103,6 +106,7 @@ std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint con
       if (i >= widths.size()) widths.push_back(0);
       widths[i] = std::max(widths[i], columns_of(row[i]));
     }
+
   std::string text;
   for (size_t r = 0; r < rows.size(); ++r) {
     std::string line;
@@ -136,6 +140,7 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
     fresh = false;
   }
   result += line + "\n";
+
   // Terminals get plain blanks.
   for (size_t at = result.find("\u00A0"); at != std::string::npos; at = result.find("\u00A0", at))
     result.replace(at, 2, " ");

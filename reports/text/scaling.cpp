@@ -24,13 +24,16 @@ std::string loss_text(ScalingSeries const& series, int width) {
   LostTime const& loss = whole_loss(series);
   LossLines const lines = loss_lines(loss, kLeastLossShare);
   std::string text = "\n" + wrapped(loss_heading(series, loss), width, "", "");
+
   for (LossLine const& line : lines.lines)
     text += wrapped(fmt::format("{}{}{}", line.label, line.reason.empty() ? "" : ": ", line.reason),
                     width, fmt::format("  {:>10}  ", signed_duration(static_cast<double>(line.ns))),
                     "              ");
+
   if (lines.has_rest)
     text += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(lines.rest_ns)),
                         lines.lines.empty() ? "everything" : "everything else");
+
   return text;
 }
 
@@ -51,6 +54,7 @@ std::string scaling_text(ScalingSeries const& series, TextOptions const& options
   int const width = std::max(options.width, 60);
   std::string text;
   std::vector<std::string> const differences = scaling_differences(series);
+
   if (!differences.empty()) {
     text += paint.bold(
                 fmt::format("Not the same as on {}", devices_text(series.points.front().devices))) +
@@ -58,6 +62,7 @@ std::string scaling_text(ScalingSeries const& series, TextOptions const& options
     for (std::string const& line : differences) text += wrapped(line, width, "  - ", "    ");
     text += "\n";
   }
+
   text += wrapped(scaling_headline(series), width, "", "");
   text += "\n" + wrapped(scaling_kind_text(series), width, "", "");
   text += "\n" + aligned(speed_table(series), paint);
@@ -66,6 +71,7 @@ std::string scaling_text(ScalingSeries const& series, TextOptions const& options
   text += "\n" + aligned(step_part_table(series), paint);
   text += "\n" + aligned(kernel_growth_table(series, kMostKernelLines), paint);
   text += fits_text(series, paint, width);
+
   std::vector<std::string> const notes = scaling_notes(series);
   if (!notes.empty()) text += "\n";
   for (std::string const& note : notes) text += wrapped(note, width, "  - ", "    ");

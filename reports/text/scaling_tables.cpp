@@ -43,22 +43,26 @@ TextTable speed_table(ScalingSeries const& series) {
   TextTable table = {{"devices", "runs", "step", "±", std::string(throughput_unit(series)),
                       "speed-up", "ideal", "efficiency", "95 % interval"}};
   double const first = static_cast<double>(series.points.front().devices);
+
   for (ScalingPoint const& point : series.points)
     table.push_back({base::format_count(point.devices), base::format_count(point.runs.size()),
                      ns_text(point.step_ns.value), half_interval(point.step_ns),
                      plain_number(point.throughput.value), plain_number(point.speedup.value),
                      plain_number(static_cast<double>(point.devices) / first),
                      base::format_share(point.efficiency.value), share_interval(point.efficiency)});
+
   return table;
 }
 
 TextTable factor_table(ScalingSeries const& series) {
   TextTable table = {devices_heading(series, "of the devices' time")};
+
   auto const add = [&](std::string label, auto const& value) {
     std::vector<std::string> row = {std::move(label)};
     for (ScalingPoint const& point : series.points) row.push_back(base::format_share(value(point)));
     table.push_back(std::move(row));
   };
+
   add("parallel efficiency", [](ScalingPoint const& point) { return point.factors.parallel; });
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
@@ -66,23 +70,27 @@ TextTable factor_table(ScalingSeries const& series) {
     add(indent + std::string(factor_words(factor).label),
         [&](ScalingPoint const& point) { return point.factors.of(factor); });
   }
+
   return table;
 }
 
 TextTable step_part_table(ScalingSeries const& series) {
   TextTable table = {devices_heading(series, "of a step")};
   table[0].emplace_back("grows as");
+
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) {
     bool const is_shown =
         std::any_of(series.points.begin(), series.points.end(), [&](ScalingPoint const& point) {
           return point.parts_ns[p] >= kLeastTablePart * point.step_ns.value;
         });
     if (!is_shown) continue;
+
     std::vector<std::string> row = {step_part_label(static_cast<analyzer::StepPart>(p))};
     for (ScalingPoint const& point : series.points) row.push_back(ns_text(point.parts_ns[p]));
     row.push_back(exponent_text(series.part_exponents[p]));
     table.push_back(std::move(row));
   }
+
   return table;
 }
 
@@ -90,15 +98,18 @@ TextTable kernel_growth_table(ScalingSeries const& series, size_t rows) {
   TextTable table = {devices_heading(series, "kernel, a step and device")};
   table[0].emplace_back("grows as");
   table[0].emplace_back("lost");
+
   for (size_t k = 0; k < std::min(rows, series.kernels.size()); ++k) {
     analyzer::KernelGrowth const& kernel = series.kernels[k];
     std::vector<std::string> row = {kernel.name.empty() ? "all others"
                                                         : shown(kernel.name, kMostKernelText)};
+
     for (auto const& ns : kernel.ns) row.push_back(optional_ns(ns));
     row.push_back(exponent_text(kernel.exponent));
     row.push_back(ns_text(kernel.lost_ns));
     table.push_back(std::move(row));
   }
+
   return table;
 }
 
@@ -106,18 +117,21 @@ TextTable fit_table(ScalingSeries const& series) {
   uint64_t const next = 2 * series.points.back().devices;
   TextTable table = {{"model", "error", "pays off up to",
                       fmt::format("{} at {}", throughput_unit(series), next), "95 % interval"}};
+
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
     Estimate const cost = fit.cost.predict(static_cast<double>(next));
     auto const rate = [&](double of_cost) {
       return plain_number(series.throughput_at(static_cast<double>(next), of_cost));
     };
+
     table.push_back(
         {fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? " (best)" : ""),
          fit.loo_error ? base::format_share(*fit.loo_error) : "–", pay_off_number(fit.pays_to),
          rate(cost.value),
          cost.low ? fmt::format("{} … {}", rate(*cost.high), rate(*cost.low)) : "–"});
   }
+
   return table;
 }
 
@@ -127,19 +141,23 @@ LossLines loss_lines(analyzer::LostTime const& loss, double least_share) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::abs(loss.parts_ns[a]) > std::abs(loss.parts_ns[b]);
   });
+
   LossLines result;
   for (size_t const p : order) {
     int64_t const ns = loss.parts_ns[p];
     if (ns == 0) continue;
+
     auto const part = static_cast<analyzer::LostPart>(p);
     if (std::abs(static_cast<double>(ns)) < least_share * static_cast<double>(loss.step_ns)) {
       result.rest_ns += ns;
       result.has_rest = true;
       continue;
     }
+
     result.lines.push_back(
         {part, ns, std::string(lost_part_words(part).label), lost_part_reason(loss, part)});
   }
+
   return result;
 }
 

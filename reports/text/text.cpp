@@ -44,6 +44,7 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
   std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
   text += " · " + base::format_count(count_devices(run, analysis), "device");
   if (run.ranks.size() > 1) text += " · " + base::format_count(count_ranks(run), "rank");
+
   if (summary.has_steps) {
     text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"),
                         step_source_label(analysis));
@@ -54,14 +55,17 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
   } else {
     text += host_steps_heading(analysis);
   }
+
   return text + "\n";
 }
 
 std::string split_bar(Summary const& summary, Paint const& paint, int width) {
   if (summary.mean_ns <= 0) return {};
   std::array<double, kPartCount> shares{};
+
   for (int i = 0; i < kPartCount; ++i) shares[static_cast<size_t>(i)] = summary.share(i);
   std::string text = "  " + stacked_bar(shares, width - 4, paint) + "\n";
+
   for (int i = 0; i < kPartCount; ++i) {
     if (summary.share(i) < kLeastShownShare) continue;
     text += fmt::format("  {} {:>8} {:>10}  {}{}\n", part_marks(i, 1, paint),
@@ -69,6 +73,7 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
                         duration(summary.parts_ns[static_cast<size_t>(i)]),
                         part(i).idle ? "idle: " : "", part(i).label);
   }
+
   return text;
 }
 
@@ -94,6 +99,7 @@ std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats
   auto const share = [&](int64_t ns) {
     return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns));
   };
+
   return {device_label(run, device.ref),
           base::format_duration(time.window_ns),
           optional_share(time.utilization()),
@@ -110,6 +116,7 @@ std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats
 std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device,
                                    DeviceMean const& mean) {
   auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
+
   return {device_label(run, device.ref),
           mean.steps > 0 ? duration(mean.step_ns) : "–",
           share(mean.parts_ns[0]),
@@ -153,12 +160,14 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
 std::string evidence_text(model::Run const& run, analyzer::Finding const& finding) {
   int64_t const begin = run_range(run).begin;
   std::string text;
+
   for (size_t i = 0; i < std::min(finding.evidence.size(), kMaxEvidenceLines); ++i) {
     auto const& place = finding.evidence[i];
     text += fmt::format("{}{} on {}", i == 0 ? "" : "; ",
                         format_range(place.when.begin - begin, place.when.end - begin),
                         device_label(run, place.ref));
   }
+
   if (finding.evidence.size() > kMaxEvidenceLines)
     text += fmt::format("; {} more", finding.evidence.size() - kMaxEvidenceLines);
   return text;
@@ -168,15 +177,18 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
                          Paint const& paint, int width) {
   analyzer::Finding const& finding = analysis.findings[index];
   FindingWords const words = words_of(run, analysis, finding);
+
   std::string text =
       fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
                   paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
   text += wrapped(words.explanation, width, "    ", "    ");
+
   if (std::string const gains = gains_of(finding); !gains.empty())
     text += wrapped(gains, width, "    → ", "      ");
   text += wrapped(words.advice, width, "    → ", "      ");
   if (!finding.evidence.empty())
     text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
+
   return text;
 }
 
@@ -199,11 +211,13 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);
+
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
   text += hosts_text(run, analysis, paint, width);
+
   bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns ||
                          !analysis.negotiations.empty();
   if (is_judged || !analysis.findings.empty()) text += "\n" + paint.bold("Findings") + "\n";
@@ -211,6 +225,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
     text += "  none: no rule found anything worth changing\n";
   for (size_t i = 0; i < analysis.findings.size(); ++i)
     text += finding_text(run, analysis, i, paint, width);
+
   return text + quality_text(run, analysis, width);
 }
 

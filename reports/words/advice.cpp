@@ -60,21 +60,26 @@ std::string_view advice_on_hung(analyzer::Finding const& finding) {
            "from two threads, on groups in varying order, "
            "or in a branch that not all ranks take. "
            "TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs.";
+
   if (has_role(finding, "not_started"))
     return "Look at what these ranks launched before it on the same streams and what may not "
            "have ended: another collective or a kernel that waits. "
            "Check the device for errors (dmesg, Xid).";
+
   if (has_role(finding, "missing"))
     return "Look at what the ranks that did not call it were doing (stacks, logs, last call), "
            "and look for a branch that not all ranks take.";
+
   if (has_role(finding, "unrecorded"))
     return "Check the ranks without a recording: "
            "whether their processes still run, their logs and their stacks. "
            "Then add their recordings to the run.";
+
   if (has_role(finding, "completed") && has_role(finding, "waiting"))
     return "Check the ranks that are still in it: "
            "errors of their GPUs (dmesg, Xid), work launched before it on their devices that "
            "may not have ended, and their network links.";
+
   return "All ranks called it, so check what carries it: "
          "the network and NVLink (NCCL_DEBUG=INFO, error counters) and the GPUs (dmesg, Xid). "
          "Compare sizes and types between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), "
@@ -150,6 +155,7 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
+
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
     return "Move this work off the launching thread: "
            "prepare the next batch in worker processes or a prefetching thread while the device "
@@ -164,11 +170,13 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
            "keep tensors in the layout that the next operation needs, write results in place, "
            "or let a compiler fuse the copy with its neighbours. "
            "Otherwise run them on a separate stream.";
+
   if (has_subject(finding, "program", "inference"))
     if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty())
       return advice;
   if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run))
     return advice;
+
   bool const is_pinned = has_subject(finding, "memory", "pinned");
   if (finding.rule == "serialized-copies" && is_pinned)
     return "The host memory is already page-locked: "
@@ -176,6 +184,7 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "pageable-copies" && is_pinned)
     return "The host memory is already page-locked: "
            "copy asynchronously on a separate stream while the previous step computes.";
+
   return {};
 }
 
@@ -188,10 +197,12 @@ std::string for_amd(std::string advice) {
       Name{"(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)", "(amd-smi metric)"},
       Name{"cudaHostAlloc", "hipHostMalloc"}, Name{"cudaStreamNonBlocking", "hipStreamNonBlocking"},
       Name{"CUDA", "HIP"}};
+
   for (Name const& name : kNames)
     for (size_t at = advice.find(name.cuda); at != std::string::npos;
          at = advice.find(name.cuda, at + name.hip.size()))
       advice.replace(at, name.cuda.size(), name.hip);
+
   return advice;
 }
 

@@ -55,9 +55,11 @@ MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t
       if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1 ||
           range.count < at_least_ran)
         continue;
+
       int64_t const ns = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
       if (ns > main.ns) main = {&range, ns};
     }
+
   if (main.range == nullptr && at_least_ran > 1) return main_range(analysis, per_step, 1);
   return main;
 }
@@ -66,10 +68,12 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
   std::string text =
       tr("No device work was recorded. A step takes {} on average (95 % of them at most {}).",
          base::format_duration(*summary.mean_ns), base::format_duration(*summary.p95_ns));
+
   double const input = share_of(*summary.input_ns, *summary.mean_ns);
   if (input >= kInputWorthNaming)
     text += tr(" The program waits for data for {} of it ({}).",
                base::format_duration(*summary.input_ns), base::format_share(input));
+
   MainRange const main = main_range(analysis, true);
   if (main.range != nullptr && main.ns > *summary.mean_ns)
     text += tr(" Most other time is in {}: {} a step, summed over threads.",
@@ -78,6 +82,7 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
     text +=
         tr(" Most other time is in {}: {} a step ({}).", in_quotes(main.range->name),
            base::format_duration(main.ns), base::format_share(share_of(main.ns, *summary.mean_ns)));
+
   return text;
 }
 
@@ -88,9 +93,11 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
     threads += host.threads.size();
     longest = std::max(longest, host.window.length());
   }
+
   std::string text =
       tr("No device work and no steps were recorded. {} recorded what the program did for {}.",
          counted(threads, "thread"), base::format_duration(longest));
+
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
   return text + tr(" Most of their time is in {}: {}, summed over threads.",
@@ -99,6 +106,7 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {
   auto const rank = static_cast<int64_t>(metric_of(finding, "late_rank").value_or(-1));
+
   std::string text =
       tr("Before each collective the ranks report that they are ready. "
          "Rank {} was the last {} of {} times, on average {} after the last but one (at most "
@@ -107,10 +115,12 @@ FindingWords late_rank_words(analyzer::Finding const& finding) {
          metric_text(finding, "mean_late_ns"), metric_text(finding, "longest_late_ns"));
   text += tr(" All ranks waited for it for {} ({} of the recording).",
              metric_text(finding, "late_ns"), metric_text(finding, "share_of_recording"));
+
   if (metric_of(finding, "moments").value_or(0) <= 1)
     text +=
         tr(" All of it happened at one moment of the recording: "
            "record more steps before you act on it.");
+
   return {
       tr("Rank {} makes the others wait", rank), text,
       std::string(tr("Compare that rank's input, CPU cores and machine with those of the others. "
@@ -123,14 +133,17 @@ FindingWords input_words(model::Run const& run, analyzer::Finding const& finding
          base::format_duration(finding.cost_ns_per_step.value_or(0)),
          metric_text(finding, "step_ns"), metric_text(finding, "share"));
   if (std::string const op = host_op_of(finding); !op.empty()) text += tr(" It waits in {}.", op);
+
   bool const is_in_thread =
       std::any_of(finding.subjects.begin(), finding.subjects.end(),
                   [](auto const& subject) { return subject.first == "loader"; });
   if (is_in_thread) text += tr(" The loader runs in the training thread (num_workers=0).");
+
   std::string_view const advice = is_in_thread
                                       ? tr(advice_on_workers())
                                       : tr("Load and augment in more parallel workers and prefetch "
                                            "further ahead. Then check that the storage keeps up.");
+
   return {std::string(tr("Steps wait for their input data")), text, std::string(advice)};
 }
 
@@ -138,14 +151,17 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
   std::string text = tr("{} of {} steps of {} take over 1.5 × the median of {}.",
                         metric_text(finding, "outliers"), metric_text(finding, "steps"),
                         device_label(run, *finding.where), metric_text(finding, "median_step_ns"));
+
   std::string const op = host_op_of(finding);
   text += op.empty()
               ? tr(" The time outside of all ranges grows by {} a step.",
                    metric_text(finding, "growth_ns"))
               : tr(" The time in {} grows by {} a step.", op, metric_text(finding, "growth_ns"));
+
   if (finding.cost_ns_per_step)
     text += tr(" Averaged over all steps this costs {}.",
                base::format_duration(*finding.cost_ns_per_step));
+
   return {std::string(tr("Some steps take much longer than the others")), text,
           std::string(
               tr("Open the slow steps in the timeline and compare them with a typical one: "
@@ -156,15 +172,18 @@ FindingWords busy_rank_words(analyzer::Finding const& finding) {
   std::string thread;
   for (auto const& [role, name] : finding.subjects)
     if (role == "thread") thread = in_quotes(name);
+
   std::string text =
       tr("{} is busy for {}; the median of {} such threads with as many events is {}.", thread,
          metric_text(finding, "busy_ns"), metric_text(finding, "threads"),
          metric_text(finding, "usual_busy_ns"));
+
   auto const busier = static_cast<uint64_t>(metric_of(finding, "busier_threads").value_or(1));
   if (busier > 1)
     text += tr(" {} of them are busy for that much longer.", base::format_count(busier));
   text += tr(" Ranks that wait for each other lose up to {} of the recording.",
              metric_text(finding, "share_of_recording"));
+
   return {tr("One rank computes {} × as long as the others",
              fmt::format("{:.1f}", metric_of(finding, "busy_ratio").value_or(0))),
           text,
@@ -203,9 +222,11 @@ std::string negotiation_words(analyzer::NegotiationStats const& facts) {
 std::string slow_step_words(analyzer::HostStats const& host) {
   if (!host.slow) return {};
   analyzer::SlowSteps const& slow = *host.slow;
+
   bool const is_longer = static_cast<double>(slow.mean_ns - slow.steady_ns) >
                          kLongerWorthNaming * static_cast<double>(slow.steady_ns);
   if (slow.count == 0 && !is_longer) return {};
+
   std::string text =
       slow.count > 0
           ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the "
@@ -215,6 +236,7 @@ std::string slow_step_words(analyzer::HostStats const& host) {
                slow.worst)
           : tr("The slowest step is {}: {}, the others take {} on average.", slow.worst,
                base::format_duration(slow.when.length()), base::format_duration(slow.steady_ns));
+
   if (slow.differs_ns <= 0) return text;
   return text + (slow.differs ? tr(" The time in {} grows most, by {}.", in_quotes(*slow.differs),
                                    base::format_duration(slow.differs_ns))

@@ -148,6 +148,7 @@ bool has_windows_alone(model::Run const& run) {
     auto const [first, last] = rank.trace.time_range();
     of_ranks[rank.trace.info().rank].push_back({first + rank.offset_ns, last + rank.offset_ns});
   }
+
   return std::all_of(of_ranks.begin(), of_ranks.end(), [](auto& of_rank) {
     std::vector<model::Interval>& spans = of_rank.second;
     std::sort(spans.begin(), spans.end(),
@@ -180,6 +181,7 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {
       std::all_of(run.ranks.begin(), run.ranks.end(),
                   [](model::RankTrace const& rank) { return rank.trace.devices().size() <= 1; });
   bool const one_process = run.ranks.size() == 1 && run.ranks[0].trace.info().world_size <= 1;
+
   if (ref.device == analyzer::kHostDevice)
     return run.ranks.size() == 1 ? std::string(tr("the host"))
                                  : tr("the host of rank {}", rank_of(run, ref));
@@ -256,9 +258,11 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
 std::string gains_of(analyzer::Finding const& finding) {
   auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
   bool const hides = is_known(finding.gain_if_hidden);
+
   if (!is_known(finding.gain_ceiling))
     return hides ? tr("if hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
   if (finding.rule == "pipeline-bubble") return pipeline_gain(finding);
+
   if (!hides) return tr("if removed: at most {}", gain_text(*finding.gain_ceiling));
   if (*finding.gain_if_hidden >= *finding.gain_ceiling)
     return tr("if hidden or removed: at most {}", gain_text(*finding.gain_ceiling));
@@ -306,10 +310,12 @@ std::string with_joined_units(std::string_view text) {
       "%",   "ns",  "µs",  "ms",   "s",    "min", "h",       "B",      "KiB",
       "MiB", "GiB", "TiB", "MB/s", "GB/s", "×",   "GFLOP/s", "TFLOP/s"};
   auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     bool const after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
     std::string_view const rest = text.substr(i + 1);
+
     bool const joins = text[i] == ' ' && after_digit &&
                        std::any_of(kUnits.begin(), kUnits.end(), [&](std::string_view unit) {
                          return rest.starts_with(unit) &&
@@ -317,6 +323,7 @@ std::string with_joined_units(std::string_view text) {
                        });
     result += joins ? "\u00A0" : text.substr(i, 1);
   }
+
   return result;
 }
 

@@ -28,14 +28,17 @@ std::string describe_holes(FindingContext const& seen) {
   std::string text =
       tr(" {} reserves {}, but at most {} were in use at once", with_capital(seen.where()),
          seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
+
   if (auto const grown = seen.metric("fragmented_growth_bytes"); grown && *grown > 0)
     text += tr("; {} were reserved for allocations although enough memory was free in total",
                seen.text("fragmented_growth_bytes"));
   text += tr(".");
+
   if (auto const share = seen.metric("fragmentation"))
     text +=
         tr(" When it reserved most, {} of the free memory lay outside of the largest free block.",
            base::format_share(*share));
+
   return seen.metric("steps_to_full")
              ? text + tr(" At this rate memory is full in {}.", steps_left(seen))
              : text;
@@ -46,17 +49,21 @@ std::string describe_pressure(FindingContext const& seen) {
   if (seen.metric("pressure"))
     text = tr(" {} reserves up to {} of {} ({}).", with_capital(seen.where()),
               seen.text("peak_bytes"), seen.text("capacity_bytes"), seen.text("pressure"));
+
   if (seen.metric("retries") == 1.0)
     text += tr(" Once its allocator released cached memory before it could reserve more.");
   else if (seen.metric("retries"))
     text += tr(" {} times its allocator released cached memory before it could reserve more.",
                seen.text("retries"));
+
   if (seen.metric("steps_to_full"))
     text += tr(" At the rate of these steps memory is full in {}.", steps_left(seen));
+
   auto const unused = seen.metric("unused_bytes"), peak = seen.metric("peak_bytes");
   if (unused && peak && *unused >= 0.1 * *peak)  // a sound cache has less
     text +=
         tr(" {} of it were never in use at the same time as the rest.", seen.text("unused_bytes"));
+
   if (auto const factor = seen.metric("batch_factor"))
     text += tr(" About {:.2g} × the current batch would fit.", *factor);
   return text;

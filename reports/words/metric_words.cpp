@@ -124,10 +124,12 @@ MetricWords metric_words(std::string_view key, double value) {
   } else {
     text = plain_metric(value);
   }
+
   std::replace(label.begin(), label.end(), '_', ' ');
   auto const known = std::find_if(kLabels.begin(), kLabels.end(),
                                   [&](LabelOf const& entry) { return entry.key == key; });
   if (known != kLabels.end()) label = known->label;
+
   return {std::string(tr(label.empty() ? "value" : label)), text};
 }
 

@@ -41,11 +41,13 @@ std::string faults_text(analyzer::Finding const& finding) {
   for (QualityFault const& fault : kQualityFaults) {
     double const value = quality_metric(finding, fault.metric);
     if (value < 1) continue;
+
     auto const count = static_cast<uint64_t>(std::fmin(value, 1e15));
     if (!text.empty()) text += tr(", ");
     text += fmt::format(fmt::runtime(tr(count == 1 ? fault.one : fault.many)),
                         base::format_count(count));
   }
+
   return text;
 }
 

@@ -32,10 +32,12 @@ std::string missing_ranks(model::Run const& run, analyzer::TraceIntegrity const&
   std::vector<int64_t> const missing(integrity.missing_ranks.begin(),
                                      integrity.missing_ranks.end());
   std::string const known = how_job_size_is_known(size);
+
   std::string text =
       missing.size() == 1
           ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
           : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
+
   text +=
       tr(" The time split, idle causes and memory of the other ranks are reliable. "
          "Late ranks, waiting and bandwidth may be wrong: a missing rank may be the cause.");
@@ -48,12 +50,14 @@ std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(
   std::map<int32_t, std::vector<int64_t>> steps_of;
   for (analyzer::StepStats const& step : analysis.steps)
     steps_of[step.ref.rank_index].push_back(step.step);
+
   std::map<std::vector<int64_t>, std::set<int64_t>> ranks;
   for (auto& [index, steps] : steps_of) {
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     ranks[std::move(steps)].insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
   }
+
   return ranks;
 }
 
@@ -61,6 +65,7 @@ std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> co
   constexpr size_t kMostTold = 4;
   std::string text(tr("The ranks recorded different steps: "));
   size_t told = 0;
+
   for (auto const& [steps, ranks] : ranks_of) {
     if (told == kMostTold) {
       text += tr("; and {} more groups", ranks_of.size() - told);
@@ -71,6 +76,7 @@ std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> co
                     number_list({ranks.begin(), ranks.end()}), number_list(steps));
     ++told;
   }
+
   text +=
       tr(". Numbers per step use each rank's own steps. "
          "To compare ranks, choose steps that all of them recorded (--steps).");
@@ -86,9 +92,11 @@ std::string clocks(model::Run const& run) {
         tr(clock.method == "epoch" ? "used as recorded" : "aligned by the ends of collectives"),
         counted(clock.collectives, "collective"), base::format_duration(*clock.residual_median_ns),
         base::format_duration(*clock.residual_p95_ns));
+
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(rank.trace.info().host);
   if (clock.method != "epoch" || (hosts.size() < 2 && !hosts.contains(""))) return {};
+
   return std::string(
       tr("Clocks of different hosts were used as recorded, since no collective connects them: "
          "their times may be off by milliseconds. Waiting is exact: it needs no common clock."));
@@ -116,6 +124,7 @@ std::string number_list(std::vector<int64_t> const& numbers, size_t most) {
                                         : fmt::format("{}–{}", numbers[first], numbers[last]));
     first = last + 1;
   }
+
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i == most) return text + tr(" and {} more", parts.size() - i);

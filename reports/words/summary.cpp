@@ -35,10 +35,12 @@ std::string rounded_duration(double ns) { return base::format_duration(std::llro
 std::string steps_sentence(Summary const& summary) {
   std::string const step = rounded_duration(summary.mean_ns),
                     compute = base::format_share(summary.share(0));
+
   if (summary.steps == 1)
     return tr("The only measured step takes {}; the devices compute for {} of it.", step, compute);
   if (summary.unusual_steps == 0)
     return tr("A step takes {} on average; the devices compute for {} of it.", step, compute);
+
   std::string const all = rounded_duration(summary.mean_of_all_ns),
                     count = base::format_count(summary.steps);
   if (summary.unusual_steps == 1)
@@ -64,6 +66,7 @@ std::string windows_sentence(model::Run const& run, analyzer::Analysis const& an
                              Summary const& summary) {
   std::string const window = rounded_duration(summary.mean_ns),
                     compute = base::format_share(summary.share(0));
+
   if (analysis.layers)
     return tr(
         "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of "
@@ -72,6 +75,7 @@ std::string windows_sentence(model::Run const& run, analyzer::Analysis const& an
   if (!is_mostly_outside_windows(run, summary))
     return tr("No steps were found; over {} of recorded device time the devices compute for {}.",
               window, compute);
+
   auto const recorded = static_cast<double>(run_range(run).length());
   return tr(
       "No steps were found. "
@@ -87,13 +91,16 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
       return rank.trace.info().tool.starts_with(tool);
     });
   };
+
   if (is_of("PyTorch flight recorder"))
     return std::string(tr("The run consists of dumps of PyTorch's flight recorder, "
                           "which have calls of collectives but no device work.")) +
            first_finding(run, analysis);
+
   std::string text = host_verdict(analysis);
   bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
   if (text.empty()) text = tr("No device activity was recorded, so there is nothing to analyze.");
+
   uint64_t const launches = analysis.integrity.unmatched_launches;
   if (launches > 0)
     text +=
@@ -104,10 +111,12 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
   else if (is_of("PyTorch profiler"))
     text +=
         tr(" The profiler records device work if its activities include ProfilerActivity.CUDA.");
+
   if (is_of("Chrome trace") && !is_judged)
     text +=
         tr(" In Chrome traces, events of the categories kernel, "
            "gpu_memcpy and gpu_memset are device work.");
+
   return text + first_finding(run, analysis);
 }
 
@@ -118,16 +127,19 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis,
   if (!has_device_work(analysis)) return verdict_without_device(run, analysis);
   std::string text =
       summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
+
   if (analyzer::is_benchmark(run))
     return text.append(
         tr(" The program measures single operations: "
            "exposed communication and idle time between measurements are its purpose, "
            "not losses."));
+
   int const loss = summary.largest_loss;
   bool const is_small = loss < 0 || summary.share(loss) < kLossWorthNaming;
   if (is_small && !is_mostly_outside_windows(run, summary))
     text += tr(" No single loss stands out.");
   if (is_small) return text + first_finding(run, analysis);
+
   text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label,
              rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
              summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));

@@ -21,6 +21,7 @@ Faults faults_of(model::Run const& run) {
   Faults sum;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
+
     sum.events += rank.trace.whole_event_count();
     sum.dropped += log.dropped;
     sum.lost_blocks += log.lost_blocks;
@@ -34,6 +35,7 @@ Faults faults_of(model::Run const& run) {
     sum.impossible_times += log.impossible_times;
     sum.empty += rank.trace.whole_event_count() == 0 ? 1 : 0;
   }
+
   return sum;
 }
 
@@ -95,19 +97,23 @@ constexpr std::array kMeanings = {
 std::vector<Weakness> weaknesses(model::Run const& run, analyzer::TraceIntegrity const& integrity) {
   Faults const faults = faults_of(run);
   std::vector<Weakness> found;
+
   for (Meaning const& meaning : kMeanings) {
     uint64_t const count = faults.*meaning.count;
     if (count == 0) continue;
+
     bool const is_of_events = meaning.count != &Faults::empty &&
                               meaning.count != &Faults::lost_blocks &&
                               meaning.count != &Faults::truncated;
     std::string fault =
         fmt::format("{} {}", base::format_count(count), count == 1 ? meaning.one : meaning.many);
+
     if (is_of_events) {
       double const share =
           static_cast<double>(count) / static_cast<double>(std::max<uint64_t>(1, faults.events));
       fault += fmt::format(" ({} of all events)", base::format_share(share));
     }
+
     found.push_back({std::move(fault), meaning.weakens, meaning.holds});
   }
   if (!integrity.missing_ranks.empty())
@@ -115,6 +121,7 @@ std::vector<Weakness> weaknesses(model::Run const& run, analyzer::TraceIntegrity
                                  base::format_count(integrity.missing_ranks.size(), "rank")),
                      "late ranks, waiting, bandwidth and scaling: a missing rank may be the cause",
                      "the time split, idle causes and memory of the other ranks"});
+
   return found;
 }
 

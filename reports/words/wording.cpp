@@ -22,10 +22,12 @@ namespace {
 std::string describe_idle(FindingContext const& seen) {
   std::string const loss = loss_of(seen);
   std::string text = loss.empty() ? "" : tr(" {} loses {}", with_capital(seen.where()), loss);
+
   auto const devices = seen.metric("devices");
   if (!text.empty() && devices && *devices > 1)
     text += tr("; {} devices are affected", seen.text("devices"));
   if (!text.empty()) text += tr(".");
+
   std::string const op = seen.subject("host_op");
   if (!op.empty()) text += tr(" Meanwhile the host spent most time in {}.", op);
   if (seen.metric("other_host_op_ns_per_step"))
@@ -39,6 +41,7 @@ std::string describe_idle(FindingContext const& seen) {
         tr(" {} of it come before the first recorded operation. "
            "The trace has nothing from before, so no gain includes it.",
            seen.text("before_first_op_ns_per_step"));
+
   return text;
 }
 
@@ -53,6 +56,7 @@ std::string describe_input(FindingContext const& seen) {
 std::string describe_unexplained(FindingContext const& seen) {
   std::string text = describe_idle(seen);
   if (!seen.metric("queued_ns_per_step")) return text;
+
   if (seen.metric("queued_ops") == 1.0)
     text +=
         tr(" During {} of it a launched operation is queued: "
@@ -63,6 +67,7 @@ std::string describe_unexplained(FindingContext const& seen) {
         tr(" During {} of it launched operations are queued, up to {}: "
            "the device waits for, or does, something that is not in this trace.",
            seen.text("queued_ns_per_step"), seen.text("queued_ops"));
+
   return text;
 }
 
@@ -101,10 +106,12 @@ std::string describe_share(FindingContext const& seen) {
   if (seen.metric("op_share"))
     text = tr(" On {} such kernels are {} of the operations' time", seen.where(),
               seen.text("op_share"));
+
   if (!text.empty() && seen.metric("at_most_ns_per_step"))
     text +=
         tr(" and take {} a step; a part of that could be saved", seen.text("at_most_ns_per_step"));
   if (!text.empty()) text += tr(".");
+
   std::string const kernel = seen.subject("kernel");
   return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
 }
@@ -135,8 +142,10 @@ std::string describe_recording(FindingContext const& seen) {
       tr(" {} calls of Python functions were recorded a step; "
          "recording them takes {}, at about half a microsecond each.",
          seen.text("python_frames_per_step"), seen.text("recording_ns_per_step"));
+
   std::string const options = seen.subject("options");
   if (!options.empty()) text += tr(" The profiler's options were {}.", options);
+
   return text +
          tr(" {} waits for its host {} of the time; without the profiler it would wait less.",
             with_capital(seen.where()), seen.text("host_share"));
@@ -156,30 +165,36 @@ std::string describe_copies(FindingContext const& seen) {
 
 std::string describe_communication(FindingContext const& seen) {
   std::string text = describe_cost(seen);
+
   constexpr double kShownAsNone = 0.0005;
   if (auto const overlap = seen.metric("overlap"))
     text += *overlap < kShownAsNone
                 ? std::string(tr(" No communication is hidden."))
                 : tr(" Only {} of all communication is hidden.", seen.text("overlap"));
+
   auto const waiting = seen.metric("waiting_ns_per_step");
   if (waiting && *waiting > 0)
     text += tr(" Waiting for late peers, another {} a step, is not included.",
                seen.text("waiting_ns_per_step"));
+
   return text;
 }
 
 /// The subject "cause" of a straggler as a sentence; empty when it is not known.
 std::string describe_why_late(FindingContext const& seen) {
   std::string const op = seen.subject("host_op");
+
   for (auto const& [role, cause] : seen.finding.subjects) {
     if (role != "cause") continue;
     if (cause == "compute") return std::string(tr(" Its compute takes longer."));
+
     if (cause == "host")
       return op.empty() ? std::string(tr(" It is launch-bound."))
                         : tr(" It is launch-bound: its host spends most time in {}.", op);
     if (cause == "input")
       return op.empty() ? std::string(tr(" It waits for its data."))
                         : tr(" It waits for its data, in {}.", op);
+
     if (cause == "communication") return std::string(tr(" Other communication delays it."));
     if (cause == "copy") return std::string(tr(" Its copies take longer."));
     if (cause == "late_start")
@@ -188,6 +203,7 @@ std::string describe_why_late(FindingContext const& seen) {
       return std::string(
           tr(" It was already late when the recording began: the trace does not show why."));
   }
+
   return {};
 }
 
@@ -196,12 +212,15 @@ std::string describe_straggler(FindingContext const& seen) {
   if (seen.metric("share_of_waits"))
     text += tr(": it causes {} of the exposed waiting", seen.text("share_of_waits"));
   text += tr(".");
+
   auto const ratio = seen.metric("compute_ratio");
   if (ratio && *ratio > 0)
     text += tr(" Its compute time is {:.2f} × the median of the others.", *ratio);
   text += describe_why_late(seen);
+
   std::string const cost = cost_of(seen);
   if (cost.empty()) return text;
+
   bool const is_stage = !seen.metric("share_of_waits");
   return text + (is_stage ? tr(" All other devices have to wait for it and lose {}.", cost)
                           : tr(" The device that waits most loses {}.", cost));
@@ -220,9 +239,11 @@ std::string describe_imbalance(FindingContext const& seen) {
 
 std::string describe_bubble(FindingContext const& seen) {
   std::string text;
+
   if (seen.metric("stages") && seen.metric("micro_batches"))
     text =
         tr(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
+
   std::string const cost = cost_of(seen);
   if (!cost.empty()) text += tr(" On average a stage waits {}.", cost);
   if (seen.metric("ideal_share") && seen.metric("doubled_share"))
@@ -231,16 +252,19 @@ std::string describe_bubble(FindingContext const& seen) {
   if (seen.metric("slowest_stage") && seen.metric("stage_imbalance"))
     text += tr(" {} computes {} × the mean of the stages, and the others wait for it.",
                with_capital(seen.where()), seen.text("stage_imbalance"));
+
   return text;
 }
 
 std::string describe_link(FindingContext const& seen) {
   std::string text;
+
   std::string const op = seen.subject("op"), ranks = seen.subject("ranks"),
                     devices = seen.subject("devices");
   std::string const link = !ranks.empty()     ? tr("ranks {}", ranks)
                            : !devices.empty() ? tr("devices {}", devices)
                                               : tr("communicator {}", seen.subject("communicator"));
+
   if (!op.empty() && seen.metric("median_ns"))
     text =
         tr(" On the link of {}, {} of {} takes {} (median) instead of the usual {}; "
@@ -252,12 +276,14 @@ std::string describe_link(FindingContext const& seen) {
 
 std::string describe_buckets(FindingContext const& seen) {
   std::string const cost = cost_of(seen);
+
   if (!seen.metric("half_bandwidth_bytes"))
     return tr(
         " {} collectives a step of {} on average; "
         "they take about equally long regardless of size. "
         "Merging them into one would save up to {}.",
         seen.text("collectives_per_step"), seen.text("mean_bytes"), cost);
+
   return tr(
       " {} collectives a step of {} on average; "
       "a message needs {} to reach half of the link's bandwidth. "
@@ -285,23 +311,28 @@ std::string limit_words(std::string_view limit) {
 
 std::string describe_throttling(FindingContext const& seen) {
   std::string text = describe_cost(seen);
+
   if (seen.metric("kernel_slowdown"))
     text += seen.metric("clock_to_peers")
                 ? tr(" The same kernels take {} × as long as on the other devices.",
                      seen.text("kernel_slowdown"))
                 : tr(" The same kernels take {} × as long while its clock is low.",
                      seen.text("kernel_slowdown"));
+
   auto const clock = seen.metric("clock_mhz"), sustained = seen.metric("sustained_clock_mhz");
   if (clock && seen.metric("clock_to_peers"))
     text += tr(" Its clock is {:.0f} MHz, {} × that of the others.", *clock,
                seen.text("clock_to_peers"));
+
   if (auto const lowest = seen.metric("lowest_clock_mhz"); lowest && sustained)
     text += tr(" The clock drops from {:.0f} to {:.0f} MHz.", *sustained, *lowest);
   for (auto const& [role, name] : seen.finding.subjects)
     if (std::string const limit = role == "limit" ? limit_words(name) : ""; !limit.empty())
       text += tr(" The driver names {} as the reason.", limit);
+
   if (auto const highest = seen.metric("highest_temperature_c"))
     text += tr(" It reaches {:.0f} °C.", *highest);
+
   return text;
 }
 
@@ -327,9 +358,11 @@ std::string describe_warmup(FindingContext const& seen) {
           : tr(" The first {} of {} measured steps take over 1.5 × the median of {} of the later "
                "ones",
                seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
+
   text += grown_part_words(seen).append(tr("."));
   if (std::string const cost = cost_of(seen); !cost.empty())
     text += tr(" They add {} to the mean.", cost);
+
   if (seen.metric("steps_to_leave_out") == 1.0)
     return text + std::string(tr(" Leave out the first step of the run."));
   return text + tr(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
@@ -342,8 +375,10 @@ std::string describe_outliers(FindingContext const& seen) {
                seen.text("median_step_ns"))
           : tr(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"),
                seen.text("steps"), seen.text("median_step_ns"));
+
   text += grown_part_words(seen);
   if (!seen.finding.cost_ns_per_step || !seen.metric("step_ns")) return text.append(tr("."));
+
   return text + tr(". Averaged over all steps this costs {} a step ({} of their mean of {}).",
                    base::format_duration(*seen.finding.cost_ns_per_step), seen.text("share"),
                    seen.text("step_ns"));
@@ -375,27 +410,32 @@ std::string describe_hung(FindingContext const& seen) {
   if (op.empty()) return {};
   std::string text =
       tr(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
+
   std::string const waiting = ranks_in_role(seen, "waiting"),
                     completed = ranks_in_role(seen, "completed");
   if (!waiting.empty()) text += tr("; waiting: {}", waiting);
   if (!completed.empty()) text += tr("; done: {}", completed);
   text += tr(".");
+
   std::string const missing = ranks_in_role(seen, "missing"),
                     unrecorded = ranks_in_role(seen, "unrecorded");
   std::string const held = seen.subject("held"), circle = seen.subject("circle");
   std::string const not_started = ranks_in_role(seen, "not_started"),
                     odd = ranks_in_role(seen, "odd");
+
   if (!missing.empty()) text += tr(" {} did not call it.", with_capital(missing));
   if (!held.empty()) text += tr(" Ranks that wait elsewhere did not reach it, either: {}.", held);
   if (!not_started.empty())
     text += tr(" {} called it, but the stream of that call never reached it.",
                with_capital(not_started));
+
   if (missing.empty() && held.empty() && !completed.empty() && !waiting.empty())
     text += tr(" It is still running on {}; the other ranks have completed it.", waiting);
   if (!unrecorded.empty()) text += tr(" The run has no recording of {} of the group.", unrecorded);
   if (std::string const different = seen.subject("different"); !different.empty())
     text += tr(" The ranks call different operations: {}.", different);
   if (!odd.empty()) text += tr(" The call of {} differs from that of most ranks.", odd);
+
   if (!circle.empty())
     text +=
         tr(" Ranks wait for each other because they call these in different orders: {}.", circle);
@@ -404,6 +444,7 @@ std::string describe_hung(FindingContext const& seen) {
     text += tr(" All recorded ranks called it.");
   for (auto const& [key, groups] : seen.finding.subjects)
     if (key == "other_groups") text += tr(" Others hang, too: calls of {}.", shown(groups, 600));
+
   return text;
 }
 
@@ -616,15 +657,18 @@ constexpr std::array<std::string_view, kRules.size()> kRuleNames = [] {
 /// What weakens a finding, or has to come before it.
 std::string reservations(FindingContext const& seen) {
   std::string text;
+
   if (seen.metric("busy_share"))
     text +=
         tr(" The device is busy only {} of the time, so the gain for the whole program is not "
            "known.",
            seen.text("busy_share"));
+
   if (seen.has_subject("bottleneck", "host"))
     text += tr(" The host is the bottleneck: this pays off only once the host is faster.");
   if (seen.metric("steps") == 1.0 && seen.finding.severity != analyzer::Severity::kInfo)
     text += tr(" Only one step was measured, so the evidence is weak.");
+
   return text;
 }
 
@@ -641,16 +685,19 @@ std::span<std::string_view const> worded_rules() { return kRuleNames; }
 
 FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
                       analyzer::Finding const& finding) {
+
   if (auto words = host_finding_words(run, finding)) return std::move(*words);
   auto const found = std::find_if(kRules.begin(), kRules.end(), [&](RuleWords const& words) {
     return words.rule == finding.rule;
   });
+
   FindingContext const seen{run, analysis, finding};
   if (found == kRules.end())
     return {spelled_out(finding.rule),
             tr("The rule “{}” applies.{}", shown(finding.rule), describe_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
   if (found->numbers == nullptr) return quality_words(analysis, finding);
+
   return {std::string(tr(found->title)),
           fmt::format("{}{}{}", tr(found->meaning), found->numbers(seen), reservations(seen)),
           advice_about(run, analysis, finding, found->advice)};

@@ -51,11 +51,13 @@ std::string collectives_table(Page const& page) {
 
 std::string links_table(Page const& page) {
   if (page.analysis.links.empty()) return {};
+
   Table table("links-table", "Cost of a message: t = α + bytes / β");
   table.text("Operation")
       .number("α", "Fixed cost")
       .number("β", "Bandwidth of a long message, bytes / time");
   table.number("Half of β at", "Message size").number("Samples").text("Communicator");
+
   for (analyzer::LinkFit const& link : page.analysis.links)
     table.row({text_cell(model::to_string(link.op)), duration_cell(link.alpha_us * 1e3),
                number_cell(base::format_bandwidth(link.beta_gbps * 1e9), link.beta_gbps),
@@ -63,7 +65,15 @@ std::string links_table(Page const& page) {
                    ? bytes_cell(static_cast<uint64_t>(std::min(link.half_bandwidth_bytes, 1e18)))
                    : none_cell(),
                count_cell(link.samples), text_cell(communicator_label(link.communicator))});
+
   return table.html();
+}
+
+/// Why the section has no table.
+std::string_view no_collective_text(size_t devices) {
+  if (devices == 0) return "No device operation was recorded.";
+  if (devices == 1) return "The run has one device and no collective.";
+  return "No collective was recorded, although the run has several devices.";
 }
 
 }  // namespace
@@ -71,12 +81,9 @@ std::string links_table(Page const& page) {
 std::string communication_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.collectives.empty())
-    return section(
-        "communication", "Communication",
-        empty_note(page.analysis.devices.size() > 1
-                       ? "No collective was recorded, although the run has several devices."
-                   : page.analysis.devices.size() == 1 ? "The run has one device and no collective."
-                                                       : "No device operation was recorded."));
+    return section("communication", "Communication",
+                   empty_note(no_collective_text(page.analysis.devices.size())));
+
   std::string body = collectives_table(page);
   body += how_computed(
       "Stepscope matches a collective over its ranks by communicator and sequence number. "
@@ -84,17 +91,20 @@ std::string communication_section(Page const& page) {
       "the extra time of another participant is its wait, which needs no common clock. "
       "Bus bandwidth is bytes / transfer, times 2(n−1)/n for all-reduce and (n−1)/n for "
       "reduce-scatter, all-gather and all-to-all.");
+
   bool const is_bandwidth_known =
       std::any_of(page.analysis.collectives.begin(), page.analysis.collectives.end(),
                   [](auto const& collective) {
                     return collective.busbw_gbps && std::isfinite(*collective.busbw_gbps) &&
                            collective.bytes > 0 && collective.transfer_ns > 0;
                   });
+
   if (!is_bandwidth_known)
     return section(
         "communication", "Communication",
         body +
             empty_note("No bandwidth is known: every collective lacks a participant or its size."));
+
   body += chart("bandwidth", "Bus bandwidth by message size",
                 "Each point is one collective. "
                 "The line is the fit t = α + bytes / β over all collectives of one kind, "
@@ -102,6 +112,7 @@ std::string communication_section(Page const& page) {
   body += folded(
       "Data as a table",
       links_table(page) + empty_note("Each group's median is in the table of collectives above."));
+
   return section("communication", "Communication", body);
 }
 

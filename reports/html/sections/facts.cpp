@@ -26,6 +26,7 @@ std::string run_facts(Page const& page) {
   // Facts that all ranks share are shown once; the others with all their values.
   std::map<std::string, std::set<std::string>> facts;
   uint64_t events = 0;
+
   for (model::RankTrace const& rank : page.run.ranks) {
     model::TraceInfo const& info = rank.trace.info();
     hosts.insert(info.host);
@@ -34,6 +35,7 @@ std::string run_facts(Page const& page) {
     events += rank.trace.whole_event_count();
     for (auto const& [key, value] : info.facts) facts[key].insert(value);
   }
+
   auto const joined = [](std::set<std::string> const& values) {
     std::string text;
     size_t count = 0;
@@ -44,6 +46,7 @@ std::string run_facts(Page const& page) {
     }
     return text;
   };
+
   std::string items = fact(tr("Run"), page.run.name) + fact(tr("Command"), joined(commands)) +
                       fact(tr("Recorded by"), joined(tools));
   items += fact(tr("Hosts"), joined(hosts)) +
@@ -52,6 +55,7 @@ std::string run_facts(Page const& page) {
            fact(tr("Events"), base::format_count(events));
   items += fact(tr("Recorded time"), base::format_duration(page.range.length())) +
            fact(tr("Clock"), tr(page.run.clock.method));
+
   if (model::ClockFit const& clock = page.run.clock;
       clock.residual_median_ns && clock.residual_p95_ns)
     items += fact(tr("Clock uncertainty"),
@@ -60,6 +64,7 @@ std::string run_facts(Page const& page) {
                      base::format_duration(*clock.residual_p95_ns),
                      counted(clock.collectives, "collective")));
   for (auto const& [key, values] : facts) items += fact(key, joined(values));
+
   return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
 }
 
@@ -73,10 +78,12 @@ std::string device_list(Page const& page) {
       .number("Memory")
       .number("Threads or SMs")
       .number("Peak rate");
+
   for (model::RankTrace const& rank : page.run.ranks) {
     model::TraceInfo const& info = rank.trace.info();
     for (model::Device const& device : rank.trace.devices()) {
       if (table.size() == kMaxTableRows) break;
+
       table.row({text_cell(tr("rank {}", info.rank)), text_cell(info.host),
                  number_cell(std::to_string(info.process_id), static_cast<double>(info.process_id)),
                  text_cell(tr("device {}", device.id)), text_cell(device.name),
@@ -88,6 +95,7 @@ std::string device_list(Page const& page) {
                      : none_cell()});
     }
   }
+
   if (table.size() == 0 && is_about_host(page)) return {};
   return table.size() == 0 ? empty_note("The recorder described no device.") : table.html();
 }
@@ -106,13 +114,15 @@ std::string facts_section(Page const& page) {
                  run_facts(page) + device_list(page) + notes_list(page.run.notes));
 }
 
-std::string quality_section(Page const& page) {
+std::string trace_integrity_section(Page const& page) {
   analyzer::TraceIntegrity const& integrity = page.analysis.integrity;
   Table table("quality-table", "Faults of the recording");
   table.text("Check").number("Count").text("What it means");
+
   auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
     table.row({text_cell(tr(check)), count_cell(number), text_cell(tr(meaning))});
   };
+
   count("Dropped events", integrity.dropped,
         "Lost while recording because the buffers were full. Times and counts are too low.");
   count("Launches without operation", integrity.unmatched_launches,
@@ -129,11 +139,13 @@ std::string quality_section(Page const& page) {
         "Processes of the job without a trace. Every number lacks their share.");
   count("Cut off", integrity.truncated ? 1 : 0,
         "The process was killed or is still running, so the end is missing.");
+
   std::string body = fmt::format("<p class=\"score\">{}{}</p>\n",
                                  tr("{} of 100 points.", fmt::format("<b>{}</b>", integrity.score)),
                                  integrity.score >= 100 ? tr(" The recording has no faults.") : "");
   for (std::string const& note : run_notes(page.run, page.analysis))
     body += fmt::format("<p>{}</p>\n", escape(note, 2000));
+
   return section("quality", "Quality of the recording",
                  body + table.html() + notes_list(integrity.notes));
 }

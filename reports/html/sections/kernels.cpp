@@ -26,7 +26,8 @@ Cell rate_cell(std::optional<double> flops) {
 }
 
 Cell tensor_cores_cell(std::optional<bool> used) {
-  return used ? number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0) : none_cell();
+  if (!used) return none_cell();
+  return number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0);
 }
 
 /// Rows by name: their names and columns are long.
@@ -37,11 +38,13 @@ constexpr size_t kKernelRows = 250;
 std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const& analysis) {
   std::vector<analyzer::KernelStats const*> rows;
   for (analyzer::KernelStats const& kernel : analysis.kernels) rows.push_back(&kernel);
+
   if (rows.size() <= kKernelRows) return rows;
   std::nth_element(rows.begin(), rows.begin() + std::ptrdiff_t{kKernelRows}, rows.end(),
                    [](auto const* a, auto const* b) {
                      return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a < b;
                    });
+
   rows.resize(kKernelRows);
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -51,16 +54,19 @@ std::string kernels_table(Page const& page) {
   Table table("kernels-table", "Device operations by name");
   table.text("Name").text("Device").text("Kind").number("Calls").number("Total",
                                                                         "Sum of durations");
+
   table.number("Share", "Share of the device's summed operation time")
       .number("Median")
       .number("p95")
       .number("Max");
+
   table.number("Tensor cores",
                "Whether the kernel uses them, by its name; "
                "– if it is no matrix product or its name does not show it");
   table.if_known()
       .number("Small grid", "Share of kernel time in launches with fewer blocks than SMs")
       .if_known();
+
   table
       .number("Occupancy", "Estimated from the launch parameters, time-weighted mean; not measured")
       .if_known();
@@ -70,6 +76,7 @@ std::string kernels_table(Page const& page) {
       .if_known();
   table.number("Memory rate", "Least memory traffic / time").if_known();
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
+
   for (analyzer::KernelStats const* kernel : shown_kernels(page.analysis))
     table.row(
         {name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
@@ -83,6 +90,7 @@ std::string kernels_table(Page const& page) {
              ? number_cell(base::format_bandwidth(*kernel->bytes_rate), *kernel->bytes_rate)
              : none_cell(),
          measure_cell(kernel->flops_per_byte, "")});
+
   table.searchable();
   table.filter_by(1);
   return table.html() + and_more(table.size(), page.analysis.kernels.size(), "row");
@@ -116,15 +124,18 @@ std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats
   std::map<std::pair<analyzer::OpStats::What, std::string_view>, OpSum> by_name;
   for (analyzer::OpStats const& row : analysis.ops) {
     if (row.level != level) continue;
+
     OpSum& sum = by_name[{row.what, row.name}];
     if (sum.first == nullptr) sum.first = &row;
     sum.count += row.count;
     sum.total_ns = saturated_sum(sum.total_ns, row.total_ns);
     ++sum.devices;
+
     if (row.total_ns <= sum.most_ns) continue;
     sum.most_ns = row.total_ns;
     sum.most_on = row.ref;
   }
+
   std::vector<OpSum> sums;
   for (auto const& [key, sum] : by_name) sums.push_back(sum);
   std::stable_sort(sums.begin(), sums.end(), [](OpSum const& a, OpSum const& b) {
@@ -132,11 +143,13 @@ std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats
     bool const b_is_range = b.first->what == analyzer::OpStats::What::kRange;
     return a_is_range != b_is_range ? a_is_range : a.total_ns > b.total_ns;
   });
+
   return sums;
 }
 
 std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
   std::vector<OpSum> const sums = op_sums(page.analysis, level);
+
   bool const is_op = level == analyzer::OpStats::Level::kOp;
   bool const is_range_known = std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) {
     return sum.first->what == analyzer::OpStats::What::kRange;
@@ -144,15 +157,18 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
   if (!is_range_known) return {};
   int64_t all = 0;
   for (OpSum const& sum : sums) all = saturated_sum(all, sum.total_ns);
+
   bool const several = page.analysis.devices.size() > 1;
   Table table(is_op ? "ops-table" : "layers-table",
               is_op ? "Device time by the innermost host range around the launch"
                     : "Device time by the layer that launched it");
+
   table.text(is_op ? "Operation" : "Layer");
   table.number("Device operations")
       .number("Total", "Sum of durations, over all devices")
       .number("Share", "Share of all devices' sums");
   if (several) table.number("Mean a device").number("Most on one device").text("Which");
+
   // Operations outside of ranges always end the list, so that the rows sum to all device time.
   size_t ranges = 0, left_out = 0;
   for (OpSum const& sum : sums) {
@@ -161,10 +177,12 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
       ++left_out;
       continue;
     }
+
     double const share = all > 0 ? static_cast<double>(sum.total_ns) / static_cast<double>(all) : 0;
     std::vector<Cell> cells = {
         is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
         count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
+
     if (several) {
       cells.push_back(ns_cell(sum.total_ns / static_cast<int64_t>(sum.devices)));
       cells.push_back(ns_cell(sum.most_ns));
@@ -172,6 +190,7 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
     }
     table.row(std::move(cells));
   }
+
   table.searchable();
   return table.html() + and_more(table.size(), table.size() + left_out, "range");
 }
@@ -199,11 +218,14 @@ constexpr std::array<Slow, 6> kSlow = {
 std::string slow_table(Page const& page) {
   Table table("slow-table", "Time in operations that could be shorter, whole run");
   table.text("Device");
+
   for (Slow const& slow : kSlow) table.number(slow.title, slow.meaning).if_known();
   bool any = false;
+
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref))};
+
     for (Slow const& slow : kSlow) {
       int64_t const ns = device.slow.*slow.ns;
       any = any || ns > 0;
@@ -212,6 +234,7 @@ std::string slow_table(Page const& page) {
     }
     table.row(std::move(cells));
   }
+
   if (!any) return {};
   return folded(
       "Operations that could be shorter",
@@ -224,16 +247,19 @@ std::string kernels_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.kernels.empty())
     return section("kernels", "Kernels", empty_note("No device operation was recorded."));
+
   std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
   std::string const ops = ops_table(page, analyzer::OpStats::Level::kOp);
   std::string const layers = ops.empty() ? "" : ops_table(page, analyzer::OpStats::Level::kLayer);
   if (!ops.empty()) tabs.push_back({"kernels-by-op", "By operation", ops});
   if (!layers.empty()) tabs.push_back({"kernels-by-layer", "By layer", layers});
+
   std::string body = tabbed("Kernels by", tabs);
   if (ops.empty())
     body +=
         empty_note("The recording does not show in which host ranges operations were launched.");
   body += slow_table(page);
+
   body += how_computed(
       "Totals in this section are sums of durations, to rank kernels. "
       "Concurrent streams count twice, so shares refer to the summed time, "
@@ -242,6 +268,7 @@ std::string kernels_section(Page const& page) {
       "modules. Tensor core use is derived from kernel names. "
       "Occupancy is the number of warps that fit by registers, shared memory and blocks. "
       "Rates are known if the program reported operations and bytes.");
+
   return section("kernels", "Kernels", body);
 }
 

@@ -28,6 +28,7 @@ Cell queue_cell(std::optional<analyzer::QueueStats> const& queue) {
 std::string launches_table(Page const& page) {
   Table table("launches-table", "Launches of each device's operations");
   table.text("Device").number("Calls").number("Calls a step").if_known();
+
   table.number(
       "Latency",
       "Median of start of the operation − end of the call; includes waiting in a full queue");
@@ -37,6 +38,7 @@ std::string launches_table(Page const& page) {
               "Median time of a kernel; "
               "if it is below that of a launch call, the host cannot keep up")
       .if_known();
+
   table.number("Queue",
                "Mean number of launched operations that have not started, over the window");
   table.number("Longest queue")
@@ -44,10 +46,12 @@ std::string launches_table(Page const& page) {
   table.number("Before its call", "Operations that start before their call has returned")
       .if_known();
   table.number("By CUDA graphs", "Share of the device's summed operation time").if_known();
+
   size_t devices = 0;
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     analyzer::LaunchStats const& launch = device.launch;
     if (launch.calls == 0 || ++devices > kLaunchDevices) continue;
+
     Cell early = count_cell(launch.negative_latencies);
     early.is_known = launch.negative_latencies > 0;
     table.row({label_cell(device_label(page.run, device.ref)), count_cell(launch.calls),
@@ -59,6 +63,7 @@ std::string launches_table(Page const& page) {
                launch.queue ? meter_cell("launch_starved", launch.queue->empty_share) : none_cell(),
                early, share_cell(launch.graph_share)});
   }
+
   return table.size() == 0 ? "" : table.html() + and_more(table.size(), devices, "device");
 }
 
@@ -69,15 +74,18 @@ std::string queues_table(Page const& page) {
       .number("Launches")
       .number("Queue", "Mean over the window's time");
   table.number("Longest queue").number("Queue empty");
+
   size_t all = 0;
   for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (analyzer::StreamQueue const& stream : device.launch.streams) {
       if (++all > kDetailRows) continue;
+
       table.row({label_cell(device_label(page.run, device.ref)),
                  number_cell(std::to_string(stream.stream), static_cast<double>(stream.stream)),
                  count_cell(stream.launches), measure_cell(stream.queue.mean_depth, ""),
                  count_cell(stream.queue.max_depth), share_cell(stream.queue.empty_share)});
     }
+
   if (table.size() == 0) return {};
   return folded(tr("Table by stream ({})", all),
                 table.html() + and_more(table.size(), all, "stream"));
@@ -85,6 +93,7 @@ std::string queues_table(Page const& page) {
 
 std::string graphs_table(Page const& page) {
   if (page.analysis.graphs.empty()) return {};
+
   Table table("graphs-table", "What CUDA graphs launched");
   table.text("Device")
       .text("Graph")
@@ -95,9 +104,11 @@ std::string graphs_table(Page const& page) {
   table.number("Operation time", "Sum of durations");
   table.number("A launch", "Operation time / launches")
       .number("Gaps", "Time within single launches in which no operation of the launch ran");
+
   for (analyzer::GraphStats const& graph : page.analysis.graphs) {
     if (table.size() == kGraphRows) break;
     auto const launches = static_cast<int64_t>(std::max<uint64_t>(graph.launches, 1));
+
     table.row({label_cell(device_label(page.run, graph.ref)),
                graph.graph == 0 ? text_cell(tr("further ones"))
                                 : number_cell(std::to_string(graph.graph), graph.graph),
@@ -106,6 +117,7 @@ std::string graphs_table(Page const& page) {
                graph.launches > 0 ? ns_cell(graph.total_ns / launches) : none_cell(),
                ns_cell(graph.gap_ns)});
   }
+
   return subheading("CUDA graphs") + table.html() +
          and_more(table.size(), page.analysis.graphs.size(), "row");
 }
@@ -116,10 +128,12 @@ void add_copies(analyzer::CopyStats& sum, analyzer::CopyStats const& row) {
   sum.bytes += row.bytes;
   sum.small_count += row.small_count;
   sum.blocking_count += row.blocking_count;
+
   sum.total_ns = saturated_sum(sum.total_ns, row.total_ns);
   sum.both_ways_ns = saturated_sum(sum.both_ways_ns, row.both_ways_ns);
   if (row.pageable_count) sum.pageable_count = sum.pageable_count.value_or(0) + *row.pageable_count;
   if (row.pageable_bytes) sum.pageable_bytes = sum.pageable_bytes.value_or(0) + *row.pageable_bytes;
+
   sum.gbps.reset();
   if (sum.total_ns > 0)
     sum.gbps = static_cast<double>(sum.bytes) / static_cast<double>(sum.total_ns);  // bytes/ns
@@ -130,21 +144,26 @@ class CopyTable {
   CopyTable(std::string_view id, std::string_view caption, bool with_device)
       : table_(id, caption), with_device_(with_device) {
     if (with_device) table_.text("Device");
+
     table_.text("Direction").number("Copies").number("Bytes").number("Time", "Sum of durations");
     table_.number("Bandwidth", "Bytes / time; GB = 1e9 bytes").if_known();
     table_.number("Small", "Copies below 64 KiB: their cost is the start, not the bytes");
     table_.number("Pageable", "Copies of host memory that is not page-locked").if_known();
     table_.number("Pageable bytes").if_known().number("Blocking", "The host waited for them");
+
     table_
         .number("Both ways",
                 "Time in which a copy in the other direction between host and device ran, too")
         .if_known();
   }
+
   void add(Page const& page, analyzer::CopyStats const& copies) {
     std::vector<Cell> cells;
     if (with_device_) cells.push_back(label_cell(device_label(page.run, copies.ref)));
+
     Cell both = ns_cell(copies.both_ways_ns);
     both.is_known = copies.both_ways_ns > 0;
+
     auto const of_all = [&](uint64_t count) {
       double const share =
           copies.count > 0 ? static_cast<double>(count) / static_cast<double>(copies.count) : 0;
@@ -153,6 +172,7 @@ class CopyTable {
                      : fmt::format("{} ({})", base::format_count(count), base::format_share(share)),
           static_cast<double>(count));
     };
+
     for (Cell const& cell :
          {label_cell(tr(model::to_string(copies.direction))), count_cell(copies.count),
           bytes_cell(copies.bytes), ns_cell(copies.total_ns),
@@ -163,6 +183,7 @@ class CopyTable {
           copies.pageable_count ? of_all(*copies.pageable_count) : none_cell(),
           bytes_cell(copies.pageable_bytes), of_all(copies.blocking_count), both})
       cells.push_back(cell);
+
     table_.row(std::move(cells));
   }
   [[nodiscard]] size_t size() const { return table_.size(); }
@@ -186,15 +207,18 @@ std::vector<BarPart> phase_bar(analyzer::PhaseStats const& phase) {
 std::vector<analyzer::PhaseStats> phase_sums(analyzer::Analysis const& analysis) {
   std::map<std::string_view, size_t> places;
   std::vector<analyzer::PhaseStats> sums;
+
   auto const add = [](std::optional<int64_t>& to, std::optional<int64_t> more) {
     if (more) to = saturated_sum(to.value_or(0), *more);
   };
+
   for (analyzer::PhaseStats const& row : analysis.phases) {
     auto const [found, is_new] = places.emplace(row.name, sums.size());
     if (is_new) {
       sums.push_back(row);
       continue;
     }
+
     analyzer::PhaseStats& sum = sums[found->second];
     sum.count += row.count;
     sum.ops += row.ops;
@@ -203,10 +227,12 @@ std::vector<analyzer::PhaseStats> phase_sums(analyzer::Analysis const& analysis)
     add(sum.compute_ns, row.compute_ns);
     add(sum.exposed_comm_ns, row.exposed_comm_ns);
   }
+
   std::stable_sort(sums.begin(), sums.end(), [](auto const& a, auto const& b) {
     return a.name.empty() != b.name.empty() ? b.name.empty()
                                             : a.busy_ns.value_or(0) > b.busy_ns.value_or(0);
   });
+
   return sums;
 }
 
@@ -216,18 +242,22 @@ std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
       .text("Its device time")
       .number("Device time",
               "Union of the operations that it launched, over all occurrences and devices");
+
   table.number("An occurrence", "Mean device time")
       .number("Compute", "Union")
       .number("Exposed comm.", "No compute hides it");
   table.number("Host time", "Sum of its durations")
       .number("Occurrences")
       .number("Device operations");
+
   int64_t longest = 0;
   for (analyzer::PhaseStats const& phase : phases)
     longest = std::max(longest, phase.busy_ns.value_or(0));
+
   for (analyzer::PhaseStats const& phase : phases) {
     if (table.size() == kPhaseRows) break;
     auto const count = static_cast<int64_t>(std::max<uint64_t>(phase.count, 1));
+
     table.row(
         {phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
          phase.busy_ns ? bar_cell_of(phase_bar(phase), longest) : none_cell(),
@@ -235,6 +265,7 @@ std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
          ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns), ns_cell(phase.host_ns),
          count_cell(phase.count), count_cell(phase.ops)});
   }
+
   return table.html() + and_more(table.size(), phases.size(), "phase");
 }
 
@@ -246,6 +277,7 @@ std::string device_phases_table(Page const& page) {
       .number("Median", "Device time of an occurrence")
       .number("p95");
   table.number("Compute").number("Exposed comm.").number("Occurrences");
+
   for (analyzer::PhaseStats const& phase : page.analysis.phases) {
     if (table.size() == kDetailRows) break;
     table.row(
@@ -254,6 +286,7 @@ std::string device_phases_table(Page const& page) {
          ns_cell(phase.busy_ns), ns_cell(phase.median_ns), ns_cell(phase.p95_ns),
          ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns), count_cell(phase.count)});
   }
+
   return folded(tr("Table by device, with medians ({})", page.analysis.phases.size()),
                 table.html() + and_more(table.size(), page.analysis.phases.size(), "row"));
 }
@@ -262,11 +295,13 @@ std::string device_phases_table(Page const& page) {
 
 std::string launches_section(Page const& page) {
   if (page.analysis.devices.empty()) return {};
+
   std::string const launches = launches_table(page);
   std::string const graphs = graphs_table(page);
   if (launches.empty() && graphs.empty())
     return section("launches", "Launches",
                    empty_note("The recording has no launch calls of device operations."));
+
   return section(
       "launches", "Launches",
       launches + queues_table(page) + graphs +
@@ -282,12 +317,14 @@ std::string launches_section(Page const& page) {
 std::string copies_section(Page const& page) {
   if (page.analysis.copies.empty()) return {};
   std::map<model::CopyDirection, analyzer::CopyStats> sums;
+
   CopyTable by_device("device-copies-table", "Copies by device and direction", true);
   for (analyzer::CopyStats const& row : page.analysis.copies) {
     sums[row.direction].direction = row.direction;
     add_copies(sums[row.direction], row);
     if (by_device.size() < kDetailRows) by_device.add(page, row);
   }
+
   CopyTable all("copies-table", "Copies by direction, over all devices", false);
   for (auto const& [direction, sum] : sums) all.add(page, sum);
   std::string body = all.html();
@@ -295,21 +332,25 @@ std::string copies_section(Page const& page) {
     body +=
         folded(tr("Table by device ({})", page.analysis.copies.size()),
                by_device.html() + and_more(by_device.size(), page.analysis.copies.size(), "row"));
+
   body += how_computed(
       "Times are sums of the copies' durations. "
       "Pageable memory is copied through a staging buffer while the host waits; "
       "it is known if the recording has the kind of memory. "
       "A copy between host and device is blocking if its call lasted until the copy ended.");
+
   return section("copies", "Copies", body);
 }
 
 std::string phases_section(Page const& page) {
   if (page.analysis.phases.empty()) return {};
   std::vector<analyzer::PhaseStats> const phases = phase_sums(page.analysis);
+
   analyzer::PhaseStats all;  // has some of each part
   all.busy_ns = 3;
   all.compute_ns = all.exposed_comm_ns = 1;
   std::vector<BarPart> const parts = phase_bar(all);
+
   return section(
       "phases", "Phases",
       bar_key(parts, 3, false) + phases_table(phases) + device_phases_table(page) +

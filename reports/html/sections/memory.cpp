@@ -1,4 +1,4 @@
-// Memory of the devices, and their health: clocks, power and temperature.
+// Memory of the devices: peaks, growth, room for more, and owners.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,6 @@ namespace {
 constexpr size_t kPurposes = 7;
 /// Owners listed under the curve; the table of all devices has the analyzer's list.
 constexpr size_t kOwnersShown = 6, kOwnerRows = 200;
-constexpr size_t kSlowSteps = 100;
 
 /// Signed, as growth is.
 Cell growth_cell(std::optional<double> bytes) {
@@ -34,6 +33,7 @@ std::string memory_table(Page const& page) {
   for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (size_t i = 0; i < kPurposes; ++i)
       used[i] = used[i] || device.memory.by_purpose_at_peak[i] > 0;
+
   Table table("memory-table", "Memory of each device");
   table.text("Device")
       .number("Capacity")
@@ -44,26 +44,32 @@ std::string memory_table(Page const& page) {
       .if_known()
       .number("Headroom", "Capacity − peak reserved")
       .if_known();
+
   for (size_t i = 0; i < kPurposes; ++i)
     if (used[i])
       table.number(model::to_string(static_cast<model::MemoryPurpose>(i)),
                    "Live bytes at the peak");
+
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
     analyzer::MemoryStats const& memory = device.memory;
     std::vector<Cell> cells = {
         label_cell(device_label(page.run, device.ref)), bytes_cell(memory.capacity_bytes),
         bytes_cell(memory.peak_reserved_bytes), bytes_cell(memory.peak_allocated_bytes)};
+
     bool const room = memory.capacity_bytes && memory.peak_reserved_bytes &&
                       *memory.capacity_bytes >= *memory.peak_reserved_bytes;
     cells.push_back(room ? bytes_cell(*memory.capacity_bytes - *memory.peak_reserved_bytes)
                          : none_cell());
+
     for (size_t i = 0; i < kPurposes; ++i)
       if (used[i])
         cells.push_back(memory.peak_allocated_bytes ? bytes_cell(memory.by_purpose_at_peak[i])
                                                     : none_cell());
+
     table.row(std::move(cells));
   }
+
   return table.html() + and_more(table.size(), page.analysis.devices.size(), "device");
 }
 
@@ -76,6 +82,7 @@ Cell factor_cell(std::optional<double> factor) {
 std::string memory_room_table(Page const& page) {
   Table table("memory-room-table", "Room for more, and what takes it");
   table.text("Device");
+
   table
       .number("Batch that fits",
               "× the current batch: "
@@ -89,19 +96,23 @@ std::string memory_room_table(Page const& page) {
       .number("Worst fragmentation",
               "In measured steps, when most bytes are free outside of the largest free block")
       .if_known();
+
   table.number("Free in fragments", "This fragmentation in bytes").if_known();
   table
       .number("Reserved for fragmentation",
               "Reserved for allocations although enough memory was free in total")
       .if_known();
+
   table.number("Retries", "Allocations for which the allocator first released cached memory")
       .if_known();
   table.number("Page-locking calls a step", "Calls that page-lock or release host memory")
       .if_known();
+
   bool any = false;
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
     analyzer::MemoryStats const& memory = device.memory;
+
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
                                factor_cell(memory.batch_factor),
                                share_cell(memory.fragmentation),
@@ -110,10 +121,12 @@ std::string memory_room_table(Page const& page) {
                                bytes_cell(memory.fragmented_growth_bytes),
                                memory.retries ? count_cell(*memory.retries) : none_cell(),
                                measure_cell(memory.pinning_calls_per_step, "")};
+
     any = any || std::any_of(cells.begin() + 1, cells.end(),
                              [](Cell const& cell) { return cell.is_known; });
     table.row(std::move(cells));
   }
+
   return any ? subheading("Room for more, and what takes it") + table.html() +
                    and_more(table.size(), page.analysis.devices.size(), "device")
              : "";
@@ -125,11 +138,13 @@ void add_growth(Page const& page, Table& table, analyzer::DeviceStats const& dev
   // Less than a byte a step is the arithmetic's noise.
   bool const grows = growth && std::fabs(*growth) >= 1;
   if ((!grows && !forecast) || table.size() >= kMaxDeviceRows) return;
+
   auto const steps = [](double count) {
     return std::isfinite(count) && count < 1e15
                ? base::format_count(static_cast<uint64_t>(std::max(count, 0.0)))
                : "∞";
   };
+
   table.row({label_cell(device_label(page.run, device.ref)), label_cell(tr(what)),
              growth_cell(growth),
              forecast ? growth_cell(1.96 * forecast->standard_error_bytes) : none_cell(),
@@ -146,12 +161,14 @@ std::string memory_growth_table(Page const& page) {
   table.text("Device")
       .text("What grows")
       .number("A step", "Slope by least squares, without warm-up");
+
   table.number("±", "95 %, by the slope's standard error").if_known();
   table.number("Steps until full", "From the last step, if the growth continues").if_known();
   table.number("At 95 %", "At the bounds of the slope's 95 % interval")
       .if_known()
       .number("Time until full")
       .if_known();
+
   for (analyzer::DeviceStats const& device : page.analysis.devices) {
     analyzer::MemoryStats const& memory = device.memory;
     add_growth(page, table, device, "least allocated", memory.floor_growth_bytes_per_step,
@@ -159,6 +176,7 @@ std::string memory_growth_table(Page const& page) {
     add_growth(page, table, device, "reserved", memory.reserved_growth_bytes_per_step,
                memory.reserved_forecast);
   }
+
   return table.size() == 0 ? "" : subheading("Growth") + table.html();
 }
 
@@ -167,11 +185,13 @@ void add_owner(Page const& page, Table& table, bool with_device,
                analyzer::DeviceStats const& device, std::string_view name, bool is_from_trace,
                uint64_t bytes) {
   if (bytes == 0 || table.size() >= kOwnerRows) return;
+
   auto const all =
       static_cast<double>(std::max<uint64_t>(device.memory.peak_allocated_bytes.value_or(1), 1));
   std::vector<Cell> cells = {is_from_trace ? name_cell(name) : text_cell(tr(name)),
                              bytes_cell(bytes),
                              meter_cell("m-activations", static_cast<double>(bytes) / all)};
+
   if (with_device) cells.insert(cells.begin(), label_cell(device_label(page.run, device.ref)));
   table.row(std::move(cells));
 }
@@ -194,16 +214,19 @@ std::string memory_owners(Page const& page) {
     if (fullest == nullptr ||
         *device.memory.peak_allocated_bytes > *fullest->memory.peak_allocated_bytes)
       fullest = &device;
+
     for (auto const& owner : owners->owners)
       add_owner(page, all, true, device, owner.name, true, owner.bytes);
     add_owner(page, all, true, device, "others", false, owners->other_bytes);
     add_owner(page, all, true, device, "before the recording", false,
               owners->before_recording_bytes);
   }
+
   if (fullest == nullptr) return {};
   analyzer::MemoryOwners const& owners = *fullest->memory.peak_owners;
   Table most = owners_columns("memory-owners-table", false);
   uint64_t others = owners.other_bytes;
+
   for (size_t i = 0; i < owners.owners.size(); ++i) {
     if (i < kOwnersShown)
       add_owner(page, most, false, *fullest, owners.owners[i].name, true, owners.owners[i].bytes);
@@ -213,11 +236,13 @@ std::string memory_owners(Page const& page) {
   add_owner(page, most, false, *fullest, "others", false, others);
   add_owner(page, most, false, *fullest, "before the recording", false,
             owners.before_recording_bytes);
+
   std::string body =
       subheading(tr("Owners of memory at the peak of {}", device_label(page.run, fullest->ref))) +
       most.html();
   if (all.size() > most.size())
     body += folded(tr("All owners, by device ({})", all.size()), all.html());
+
   return body;
 }
 
@@ -230,117 +255,19 @@ std::string memory_curve_table(Page const& page) {
       .number("Time", "Since the first event of the run")
       .number("Allocated")
       .number("Reserved");
+
   for (analyzer::DeviceStats const* device : fullest_devices(page.analysis))
     for (size_t const i : thinned_memory(device->memory.timeline, kCurveRows)) {
       if (table.size() >= kMaxTableRows) break;
       auto const& point = device->memory.timeline[i];
+
       table.row({label_cell(device_label(page.run, device->ref)),
                  number_cell(format_instant(point.time_ns - page.range.begin),
                              static_cast<double>(point.time_ns)),
                  bytes_cell(point.allocated_bytes), bytes_cell(point.reserved_bytes)});
     }
+
   return table.html();
-}
-
-Cell spread_cell(std::optional<analyzer::TelemetryStats::Spread> const& spread,
-                 std::string_view unit) {
-  if (!spread || !std::isfinite(spread->median)) return none_cell();
-  auto const number = [](double value) { return fmt::format("{:.0f}", value); };
-  // A value that never changes is one number.
-  std::string const text = number(spread->min) == number(spread->max)
-                               ? number(spread->median)
-                               : fmt::format("{} – {} – {}", number(spread->min),
-                                             number(spread->median), number(spread->max));
-  return number_cell(fmt::format("{} {}", text, unit), spread->median);
-}
-
-struct LimitWords {
-  char const* title;
-  char const* meaning;
-};
-/// Order: analyzer::ClockLimit.
-constexpr std::array<LimitWords, analyzer::kClockLimitCount> kLimits = {
-    {{"Power cap", "The power limit lowers the clock"},
-     {"Hardware", "The hardware slows the clock down"},
-     {"Sync boost", "A slower GPU of the group lowers the clock"},
-     {"Thermal", "The temperature limit lowers the clock"},
-     {"Power brake", "The machine's power supply requests a lower clock"},
-     {"Other limit", "The driver does not say why"}}};
-
-std::string health_table(Page const& page) {
-  Table table("health-table", "Clocks, power and temperature of each device");
-  table.text("Device")
-      .number("Throttled", "Share of the busy time with a low clock or a clock limit")
-      .if_known();
-  table.number("Busy clock", "Median of the SM clock over the busy time").if_known();
-  table.number("Sustained clock", "95th percentile of the SM clock over the busy time").if_known();
-  table.number("To peers", "Busy clock / median busy clock of the run's other devices of this name")
-      .if_known();
-  table
-      .number("Kernels at low clock",
-              "Duration of the same kernels at a low clock / at a high clock")
-      .if_known();
-  for (LimitWords const& limit : kLimits) table.number(limit.title, limit.meaning).if_known();
-  constexpr char const* kSpread =
-      "Minimum – median – maximum, weighted by time; one number if it never changes";
-  for (char const* counter : {"SM clock", "Memory clock", "Power", "Temperature", "Utilization"})
-    table.number(counter, kSpread).if_known();
-  size_t devices = 0;
-  for (analyzer::DeviceStats const& device : page.analysis.devices) {
-    if (!device.telemetry || ++devices > kMaxDeviceRows) continue;
-    analyzer::TelemetryStats const& telemetry = *device.telemetry;
-    auto const of_busy = [&](int64_t ns) {
-      return meter_cell("m-gradients",
-                        device.time.busy_ns > 0
-                            ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns)
-                            : 0);
-    };
-    std::vector<Cell> cells = {
-        label_cell(device_label(page.run, device.ref)),
-        telemetry.throttled_ns ? of_busy(*telemetry.throttled_ns) : none_cell(),
-        measure_cell(telemetry.busy_clock_mhz, "MHz"),
-        measure_cell(telemetry.sustained_clock_mhz, "MHz"),
-        measure_cell(telemetry.clock_to_peers, "×"),
-        measure_cell(telemetry.kernel_slowdown, "×")};
-    for (size_t i = 0; i < kLimits.size(); ++i) {
-      bool const holds = telemetry.limited_ns && (*telemetry.limited_ns)[i] > 0;
-      cells.push_back(holds ? ns_cell((*telemetry.limited_ns)[i]) : none_cell());
-    }
-    for (Cell const& cell :
-         {spread_cell(telemetry.sm_clock_mhz, "MHz"),
-          spread_cell(telemetry.memory_clock_mhz, "MHz"), spread_cell(telemetry.power_w, "W"),
-          spread_cell(telemetry.temperature_c, "°C"),
-          spread_cell(telemetry.utilization_percent, "%")})
-      cells.push_back(cell);
-    table.row(std::move(cells));
-  }
-  return table.size() == 0 ? ""
-                           : table.html() + and_more(table.size(), devices, "device") +
-                                 note(
-                                     "The three numbers of a counter are minimum – median – "
-                                     "maximum, weighted by time.");
-}
-
-std::string slow_steps_table(Page const& page) {
-  Table table("slow-clock-table", "Steps that lost time to a low clock");
-  table.text("Device")
-      .number("Begin", "Since the first event of the run")
-      .number("Length")
-      .number("Lost", "At most");
-  size_t all = 0;
-  for (analyzer::DeviceStats const& device : page.analysis.devices) {
-    if (!device.telemetry) continue;
-    for (auto const& step : device.telemetry->slow_steps) {
-      if (++all > kSlowSteps) continue;
-      table.row({label_cell(device_label(page.run, device.ref)),
-                 number_cell(format_instant(step.when.begin - page.range.begin),
-                             static_cast<double>(step.when.begin)),
-                 ns_cell(step.when.length()), ns_cell(step.lost_ns)});
-    }
-  }
-  if (all == 0) return {};
-  return folded(tr("Steps that lost time to a low clock ({})", all),
-                table.html() + and_more(table.size(), all, "step"));
 }
 
 }  // namespace
@@ -356,6 +283,7 @@ std::string memory_section(Page const& page) {
     return section("memory", "Memory",
                    empty_note("The recording has no allocations of device memory, so there is no "
                               "curve and no peak."));
+
   std::string body;
   bool const is_curve =
       std::any_of(page.analysis.devices.begin(), page.analysis.devices.end(),
@@ -371,6 +299,7 @@ std::string memory_section(Page const& page) {
   }
   if (is_curve && page.analysis.devices.size() > kMaxMemoryCurves)
     body += note(tr("Curves of the {} devices with the highest peaks.", kMaxMemoryCurves));
+
   body += memory_table(page) + memory_growth_table(page) + memory_room_table(page) +
           memory_owners(page);
   body += how_computed(
@@ -382,19 +311,6 @@ std::string memory_section(Page const& page) {
       "Owners at the peak are named by the allocation itself, "
       "else by the range of the program around it.");
   return section("memory", "Memory", body);
-}
-
-std::string health_section(Page const& page) {
-  std::string const table = health_table(page);
-  if (table.empty()) return {};
-  return section(
-      "health", "Device health",
-      table + slow_steps_table(page) +
-          how_computed("These numbers come from the counters of the recording; "
-                       "a sample is valid until the next. "
-                       "Throttled time is busy time below 0.9 × the sustained clock, "
-                       "or under a clock limit that the driver reports. "
-                       "The slowdown compares the same kernels at low and at high clock."));
 }
 
 }  // namespace stepscope::reports

@@ -29,12 +29,14 @@ std::string key_numbers(Page const& page) {
   if (summary.has_steps && summary.mean_of_all_ns > 0)
     tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device",
                         "1 / mean length of a step");
+
   if (summary.has_steps)
     tiles += key_number(base::format_share(summary.share(0)), "of a steady step: compute",
                         "Union of compute / length of the step");
   else
     tiles += key_number(base::format_share(summary.share(0)), "of the time: compute",
                         "Union of compute / window");
+
   if (summary.utilization)
     tiles += key_number(base::format_share(*summary.utilization),
                         "devices busy, first to last operation",
@@ -45,6 +47,7 @@ std::string key_numbers(Page const& page) {
   if (summary.peak_reserved_bytes)
     tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory",
                         "On the device with most");
+
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
@@ -52,17 +55,20 @@ std::string key_numbers(Page const& page) {
 std::string host_numbers(Page const& page) {
   HostSummary const summary = summarize_hosts(page.analysis);
   if (!summary.mean_ns) return {};
+
   auto const share = [&](int64_t ns) {
     return *summary.mean_ns > 0
                ? base::format_share(static_cast<double>(ns) / static_cast<double>(*summary.mean_ns))
                : "–";
   };
+
   std::string tiles = key_number(base::format_duration(*summary.mean_ns), "step, mean",
                                  tr("Median {}, p95 {}", base::format_duration(*summary.median_ns),
                                     base::format_duration(*summary.p95_ns)));
   tiles += key_number(base::format_count(summary.steps), "steps", "Without warm-up");
   tiles += key_number(share(*summary.input_ns), "of a step: waiting for data",
                       "Union of the waits / time of the steps");
+
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
@@ -76,14 +82,17 @@ std::string picture_of(Page const& page, size_t finding, size_t place) {
 std::string evidence_list(Page const& page, size_t index) {
   analyzer::Finding const& finding = page.analysis.findings[index];
   if (finding.evidence.empty()) return {};
+
   std::string items;
   for (size_t i = 0; i < finding.evidence.size(); ++i) {
     auto const& place = finding.evidence[i];
     std::string track;
+
     auto const rank = static_cast<size_t>(place.ref.rank_index);
     if (place.track && rank < page.run.ranks.size() &&
         *place.track < page.run.ranks[rank].trace.tracks().size())
       track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
+
     items += fmt::format(
         "<li>{}{}{}</li>",
         tr("{} ({}) on {}",
@@ -91,6 +100,7 @@ std::string evidence_list(Page const& page, size_t index) {
            base::format_duration(place.when.length()), escape(device_label(page.run, place.ref))),
         track, i == 0 ? "" : picture_of(page, index, i));
   }
+
   std::string const id = evidence_view_id(index);
   bool const has_view = std::any_of(page.views.begin(), page.views.end(),
                                     [&](TimelineView const& view) { return view.id == id; });
@@ -98,6 +108,7 @@ std::string evidence_list(Page const& page, size_t index) {
       has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">{}</button>",
                              id, tr("Show in the timeline"))
                : "";
+
   return fmt::format(
       "{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol></details></div>",
       picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
@@ -115,6 +126,7 @@ bool is_about_steps(analyzer::Finding const& finding) {
 std::string facts_of(analyzer::Finding const& finding) {
   bool const by_step = is_about_steps(finding);
   std::string items;
+
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          finding.rule == "pipeline-bubble"
@@ -126,16 +138,19 @@ std::string facts_of(analyzer::Finding const& finding) {
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The same, limited by the work that the device has to hide it behind"),
                          tr("gain when hidden, at most"), gain_text(*finding.gain_if_hidden));
+
   bool const are_faults =
       finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
     if (are_faults && value == 0) continue;
     if (!by_step && (key == "steps" || key == "step_ns" || key.ends_with("per_step"))) continue;
+
     MetricWords words = metric_words(key, value);
     if (!by_step && key == "share") words.label = tr("share of the time");
     items +=
         fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
   }
+
   return items.empty() ? "" : fmt::format("<dl class=\"facts\">{}</dl>", items);
 }
 
@@ -143,12 +158,14 @@ std::string finding_card(Page const& page, size_t index) {
   analyzer::Finding const& finding = page.analysis.findings[index];
   FindingWords const words = words_of(page.run, page.analysis, finding);
   std::string_view const severity = analyzer::to_string(finding.severity);
+
   std::string cost;
   if (finding.cost_ns_per_step)
     cost = fmt::format("<span class=\"cost\">{}</span>",
                        page.summary.has_steps || summarize_hosts(page.analysis).mean_ns
                            ? tr("{} a step", base::format_duration(*finding.cost_ns_per_step))
                            : base::format_duration(*finding.cost_ns_per_step));
+
   return fmt::format(
       "<article class=\"finding s-{0}\"><header><span "
       "class=\"badge\">{8}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
@@ -158,27 +175,31 @@ std::string finding_card(Page const& page, size_t index) {
       escape(finding.rule), tr(severity), tr("rule"));
 }
 
+std::string_view mean_bar_title(Summary const& summary) {
+  if (!summary.has_steps) return tr("The average device");
+  return tr(summary.unusual_steps > 0 ? "The average steady step" : "The average step");
+}
+
 }  // namespace
 
 std::string summary_section(Page const& page) {
   std::string body =
       fmt::format("<p class=\"verdict\">{}</p>\n",
                   escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
+
   if (is_about_host(page)) return section("summary", "Verdict", body + host_numbers(page));
   if (page.analysis.devices.empty())
     return section("summary", "Verdict",
                    body + empty_note("Without device operations there is no breakdown of time. "
                                      "Did the program train while it was recorded?"));
+
   body += key_numbers(page);
   if (page.summary.mean_ns > 0) {
-    body += fmt::format(
-        "<div class=\"mean\"><span>{}</span>{}</div>\n",
-        page.summary.has_steps
-            ? tr(page.summary.unusual_steps > 0 ? "The average steady step" : "The average step")
-            : tr("The average device"),
-        split_bar(mean_split(page.summary)));
+    body += fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
+                        mean_bar_title(page.summary), split_bar(mean_split(page.summary)));
     body += split_key(page.summary);
   }
+
   return section("summary", "Verdict", body);
 }
 

@@ -41,12 +41,15 @@ std::string steps_table(Page const& page) {
       .text("Device")
       .number("Begin", "Since the first event of the run")
       .number("Length");
+
   std::vector<StepPeriod> const steps = step_periods(page.analysis);
   std::vector<int> const parts = parts_in(steps);
   for (int const i : parts) table.number(part_title(i), part(i).meaning);
+
   for (StepPeriod const& period : steps) {
     if (table.size() == kMaxTableRows) break;
     analyzer::StepStats const& step = *period.step;
+
     std::vector<Cell> cells = {
         number_cell(fmt::format("{}{}", step.step, step.warmup ? tr(" (warm-up)") : ""),
                     static_cast<double>(step.step)),
@@ -54,16 +57,19 @@ std::string steps_table(Page const& page) {
         number_cell(format_instant(period.when.begin - page.range.begin),
                     static_cast<double>(period.when.begin)),
         duration_cell(static_cast<double>(period.when.length()))};
+
     for (int const i : parts)
       cells.push_back(duration_cell(static_cast<double>(period.parts_ns[static_cast<size_t>(i)])));
     table.row(std::move(cells));
   }
+
   std::string note;
   if (page.analysis.steps.size() > kMaxTableRows)
     note = fmt::format("<p class=\"note\">{}</p>",
                        tr("The first {} of {} rows; {} has all.", kMaxTableRows,
                           base::format_count(page.analysis.steps.size()),
                           "<code>stepscope analyze --json</code>"));
+
   return table.html() + note;
 }
 
@@ -71,6 +77,7 @@ std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
   std::string text = tr("{}, {}.", counted(summary.steps + summary.warmup_steps, "step"),
                         step_source_label(page.analysis));
+
   if (summary.warmup_steps == 1)
     text +=
         tr(" The first step is warm-up; the chart, the averages and the findings leave it out.");
@@ -79,6 +86,7 @@ std::string steps_sentence(Page const& page) {
         tr(" The first {} steps are warm-up; "
            "the chart, the averages and the findings leave them out.",
            summary.warmup_steps);
+
   if (summary.unusual_steps == 1)
     text +=
         tr(" One step is much longer than the others; "
@@ -88,14 +96,17 @@ std::string steps_sentence(Page const& page) {
         tr(" {} steps are much longer than the others; "
            "the averages and the findings about steady steps leave them out.",
            summary.unusual_steps);
+
   if (summary.median_ns)
     text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns),
                base::format_duration(*summary.p95_ns));
+
   if (page.analysis.ops_outside_steps > 0)
     text += page.analysis.ops_outside_steps == 1
                 ? tr(" {} belongs to no step.", counted(1, "device operation"))
                 : tr(" {} belong to no step.",
                      counted(page.analysis.ops_outside_steps, "device operation"));
+
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
@@ -105,29 +116,51 @@ Cell bar_cell(analyzer::TimeSplit const& split) {
                                                 : 0};
 }
 
-std::string idle_table(Page const& page) {
-  struct Cause {
-    int64_t total = 0, longest = 0;
-    size_t gaps = 0;
-    std::map<std::string, int64_t> by_host_op;
-  };
-  std::array<Cause, analyzer::kIdleCauseCount> causes;
-  int64_t all = 0;
+/// Idle time of one cause over all devices.
+struct CauseIdle {
+  int64_t total_ns = 0, longest_ns = 0;
+  size_t gaps = 0;
+  std::map<std::string, int64_t> by_host_op;
+};
+
+std::array<CauseIdle, analyzer::kIdleCauseCount> idle_by_cause(Page const& page) {
+  std::array<CauseIdle, analyzer::kIdleCauseCount> causes;
   for (analyzer::DeviceStats const& device : page.analysis.devices)
-    for (size_t i = 0; i < causes.size(); ++i) {
-      causes[i].total += device.time.idle_by_cause[i];
-      all += device.time.idle_by_cause[i];
-    }
+    for (size_t i = 0; i < causes.size(); ++i) causes[i].total_ns += device.time.idle_by_cause[i];
+
   for (analyzer::IdleGap const gap : page.analysis.gaps) {
-    Cause& cause = causes[static_cast<size_t>(gap.cause)];
+    CauseIdle& cause = causes[static_cast<size_t>(gap.cause)];
     ++cause.gaps;
-    cause.longest = std::max(cause.longest, gap.when.length());
+    cause.longest_ns = std::max(cause.longest_ns, gap.when.length());
+
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    if (gap.host_name.valid() && rank < page.run.ranks.size())
-      cause
-          .by_host_op[std::string(page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300))] +=
-          gap.when.length();
+    if (!gap.host_name.valid() || rank >= page.run.ranks.size()) continue;
+    std::string_view const host_op = page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300);
+    cause.by_host_op[std::string(host_op)] += gap.when.length();
   }
+
+  return causes;
+}
+
+std::vector<Cell> idle_row(CauseIdle const& cause, Part const& words, double share) {
+  auto const worst =
+      std::max_element(cause.by_host_op.begin(), cause.by_host_op.end(),
+                       [](auto const& a, auto const& b) { return a.second < b.second; });
+
+  return {{fmt::format("<i class=\"p p-{}\"></i> <span title=\"{}\">{}</span>", words.key,
+                       escape(words.meaning), escape(words.label)),
+           std::nullopt},
+          duration_cell(static_cast<double>(cause.total_ns)),
+          {fmt::format("<span class=\"meter\"><i class=\"p p-{}\" "
+                       "style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
+                       words.key, share * 100, base::format_share(share)),
+           share},
+          count_cell(cause.gaps),
+          duration_cell(static_cast<double>(cause.longest_ns)),
+          worst == cause.by_host_op.end() ? none_cell() : name_cell(worst->first)};
+}
+
+std::string idle_table(Page const& page) {
   Table table("idle-table", "Idle time of the devices by cause, whole run");
   table.text("Cause")
       .number("Idle", "Sum over the devices")
@@ -135,26 +168,16 @@ std::string idle_table(Page const& page) {
       .number("Gaps")
       .number("Longest")
       .text("Host operation with most of it");
+
+  auto const causes = idle_by_cause(page);
+  int64_t all = 0;
+  for (CauseIdle const& cause : causes) all += cause.total_ns;
   for (size_t i = 0; i < causes.size(); ++i) {
-    Cause const& cause = causes[i];
-    if (cause.total <= 0) continue;
-    Part const& words = part(static_cast<int>(i) + 3);
-    auto const worst =
-        std::max_element(cause.by_host_op.begin(), cause.by_host_op.end(),
-                         [](auto const& a, auto const& b) { return a.second < b.second; });
-    double const share = static_cast<double>(cause.total) / static_cast<double>(all);
-    table.row({{fmt::format("<i class=\"p p-{}\"></i> <span title=\"{}\">{}</span>", words.key,
-                            escape(words.meaning), escape(words.label)),
-                std::nullopt},
-               duration_cell(static_cast<double>(cause.total)),
-               {fmt::format("<span class=\"meter\"><i class=\"p p-{}\" "
-                            "style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
-                            words.key, share * 100, base::format_share(share)),
-                share},
-               count_cell(cause.gaps),
-               duration_cell(static_cast<double>(cause.longest)),
-               worst == cause.by_host_op.end() ? none_cell() : name_cell(worst->first)});
+    if (causes[i].total_ns <= 0) continue;
+    double const share = static_cast<double>(causes[i].total_ns) / static_cast<double>(all);
+    table.row(idle_row(causes[i], part(static_cast<int>(i) + 3), share));
   }
+
   return table.size() == 0 ? empty_note("The devices are never idle.") : table.html();
 }
 
@@ -163,6 +186,7 @@ std::vector<analyzer::IdleGap> longest_gaps(analyzer::IdleGaps const& all) {
     return std::tuple(-a.when.length(), a.ref, a.when.begin) <
            std::tuple(-b.when.length(), b.ref, b.when.begin);
   };
+
   std::vector<analyzer::IdleGap> longest;  // a heap, the shortest first
   for (analyzer::IdleGap const gap : all) {
     if (longest.size() == kLongestGaps && !is_longer(gap, longest.front())) continue;
@@ -170,9 +194,11 @@ std::vector<analyzer::IdleGap> longest_gaps(analyzer::IdleGaps const& all) {
       std::pop_heap(longest.begin(), longest.end(), is_longer);
       longest.pop_back();
     }
+
     longest.push_back(gap);
     std::push_heap(longest.begin(), longest.end(), is_longer);
   }
+
   std::sort_heap(longest.begin(), longest.end(), is_longer);
   return longest;
 }
@@ -181,6 +207,7 @@ std::string gaps_table(Page const& page) {
   std::vector<analyzer::IdleGap> const gaps = longest_gaps(page.analysis.gaps);
   size_t const count = gaps.size();
   if (count == 0) return {};
+
   Table table("gaps-table", "The longest idle gaps");
   table.text("Device")
       .number("Begin", "Since the first event of the run")
@@ -188,14 +215,17 @@ std::string gaps_table(Page const& page) {
       .text("Cause")
       .text("Host operation")
       .text("Ended by");
+
   for (size_t i = 0; i < count; ++i) {
     analyzer::IdleGap const& gap = gaps[i];
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
     model::Trace const* const trace =
         rank < page.run.ranks.size() ? &page.run.ranks[rank].trace : nullptr;
+
     bool const has_host = trace != nullptr && gap.host_name.valid();
     bool const has_next =
         trace != nullptr && gap.next_op_row.valid() && gap.next_op_row.value < trace->event_count();
+
     table.row({label_cell(device_label(page.run, gap.ref)),
                number_cell(format_instant(gap.when.begin - page.range.begin),
                            static_cast<double>(gap.when.begin)),
@@ -204,6 +234,7 @@ std::string gaps_table(Page const& page) {
                has_host ? name_cell(trace->text(gap.host_name)) : none_cell(),
                has_next ? name_cell(trace->name(gap.next_op_row.value)) : none_cell()});
   }
+
   return folded(tr("The {} longest gaps", count), table.html());
 }
 
@@ -214,21 +245,73 @@ std::string streams_table(Page const& page) {
       .number("Operations")
       .number("First", "Since the first event of the run")
       .number("Last end");
+
   for (Timeline::Stream const& stream : page.timeline.streams) {
     model::Interval const when{stream.when.begin - page.range.begin,
                                stream.when.end - page.range.begin};
+
     table.row({label_cell(device_label(page.run, stream.ref)), text_cell(stream.name),
                count_cell(stream.operations),
                number_cell(format_instant(when.begin), static_cast<double>(when.begin)),
                number_cell(format_instant(when.end), static_cast<double>(when.end))});
   }
+
   return table.html();
+}
+
+/// Columns of the device, its steps (if the run has steps) and its window.
+Table device_columns(Page const& page, bool are_alike) {
+  Table table("devices-table", "Device time over the whole run");
+  table.text("Device");
+  if (!are_alike) table.text("Name");
+  if (page.summary.has_steps)
+    table
+        .number("Step", "Mean of the steady steps, on which the verdict and the findings are based")
+        .number("Busy in a step", "1 - idle time / length, over the steady steps");
+
+  table.text("Split of the window").number("Busy", "Union of all operations / window");
+  table.number("Window", "First start to last end of its operations")
+      .number("Compute")
+      .number("Exposed comm.");
+  table.number("Exposed copies")
+      .number("Idle")
+      .number("Overlap", "Communication hidden by compute / all communication");
+  table.number("Kernels").number("Copies").number("Collectives");
+
+  return table;
+}
+
+std::vector<Cell> device_row(Page const& page, analyzer::DeviceStats const& device,
+                             DeviceMean const& mean, bool are_alike) {
+  std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref))};
+  if (!are_alike) cells.push_back(text_cell(device.name));
+  if (page.summary.has_steps) {
+    bool const is_known = mean.steps > 0 && mean.step_ns > 0;
+    cells.push_back(is_known ? duration_cell(mean.step_ns) : none_cell());
+    cells.push_back(is_known ? share_cell(1 - mean.idle_ns() / mean.step_ns) : none_cell());
+  }
+
+  analyzer::TimeSplit const& time = device.time;
+  auto const optional_share = [](std::optional<double> value) {
+    return value ? share_cell(*value) : none_cell();
+  };
+  cells.insert(cells.end(), {bar_cell(time), optional_share(time.utilization()),
+                             duration_cell(static_cast<double>(time.window_ns)),
+                             duration_cell(static_cast<double>(time.compute_ns)),
+                             duration_cell(static_cast<double>(time.exposed_comm_ns)),
+                             duration_cell(static_cast<double>(time.exposed_copy_ns)),
+                             duration_cell(static_cast<double>(time.idle_ns)),
+                             optional_share(time.overlap()), count_cell(device.kernels),
+                             count_cell(device.copies), count_cell(device.collectives)});
+
+  return cells;
 }
 
 }  // namespace
 
 std::string steps_section(Page const& page) {
   if (is_about_host(page)) return {};
+
   if (page.analysis.steps.empty() && page.analysis.layers) {
     std::string const text =
         tr("No whole step was recorded: the work {}. "
@@ -238,11 +321,13 @@ std::string steps_section(Page const& page) {
     return section("steps", "Steps",
                    fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)));
   }
+
   if (page.analysis.steps.empty())
     return section(
         "steps", "Steps",
         empty_note("No steps were found. Mark them in the program (a range or annotation named "
                    "step); then every number is per step and comparable between runs."));
+
   std::string body = steps_sentence(page);
   body += chart("steps", "Time of each step",
                 "A step lasts from the first launch inside it to the end of the last operation "
@@ -252,64 +337,25 @@ std::string steps_section(Page const& page) {
                 "compute. Exposed copies are copies that neither compute nor communication hides. "
                 "The rest is idle time by cause (hatched). "
                 "The parts sum to the step, to the nanosecond.");
+
   return section("steps", "Steps", body + folded("Data as a table", steps_table(page)));
 }
 
 std::string devices_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.devices.empty())
-    return section("devices", "Devices", empty_note("No device operation was recorded."));
   auto const& devices = page.analysis.devices;
+  if (devices.empty())
+    return section("devices", "Devices", empty_note("No device operation was recorded."));
+
   bool const are_alike =
       devices.size() > 1 && std::all_of(devices.begin(), devices.end(), [&](auto const& device) {
         return device.name == devices[0].name;
       });
-  Table table("devices-table", "Device time over the whole run");
-  table.text("Device");
-  if (!are_alike) table.text("Name");
-  if (page.summary.has_steps)
-    table
-        .number("Step", "Mean of the steady steps, on which the verdict and the findings are based")
-        .number("Busy in a step", "1 - idle time / length, over the steady steps");
-  table.text("Split of the window").number("Busy", "Union of all operations / window");
-  table.number("Window", "First start to last end of its operations")
-      .number("Compute")
-      .number("Exposed comm.");
-  table.number("Exposed copies")
-      .number("Idle")
-      .number("Overlap", "Communication hidden by compute / all communication");
-  table.number("Kernels").number("Copies").number("Collectives");
   std::vector<DeviceMean> const means = device_means(page.analysis);
-  for (size_t d = 0; d < page.analysis.devices.size(); ++d) {
-    analyzer::DeviceStats const& device = page.analysis.devices[d];
-    if (table.size() == kMaxDeviceRows) break;
-    analyzer::TimeSplit const& time = device.time;
-    auto const optional_share = [](std::optional<double> value) {
-      return value ? share_cell(*value) : none_cell();
-    };
-    std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
-                               text_cell(device.name),
-                               bar_cell(time),
-                               optional_share(time.utilization()),
-                               duration_cell(static_cast<double>(time.window_ns)),
-                               duration_cell(static_cast<double>(time.compute_ns)),
-                               duration_cell(static_cast<double>(time.exposed_comm_ns)),
-                               duration_cell(static_cast<double>(time.exposed_copy_ns)),
-                               duration_cell(static_cast<double>(time.idle_ns)),
-                               optional_share(time.overlap()),
-                               count_cell(device.kernels),
-                               count_cell(device.copies),
-                               count_cell(device.collectives)};
-    if (page.summary.has_steps) {
-      bool const is_known = means[d].steps > 0 && means[d].step_ns > 0;
-      std::array const of_steps = {
-          is_known ? duration_cell(means[d].step_ns) : none_cell(),
-          is_known ? share_cell(1 - means[d].idle_ns() / means[d].step_ns) : none_cell()};
-      cells.insert(cells.begin() + 2, of_steps.begin(), of_steps.end());
-    }
-    if (are_alike) cells.erase(cells.begin() + 1);
-    table.row(std::move(cells));
-  }
+  Table table = device_columns(page, are_alike);
+  for (size_t d = 0; d < std::min(devices.size(), kMaxDeviceRows); ++d)
+    table.row(device_row(page, devices[d], means[d], are_alike));
+
   std::string const alike =
       are_alike
           ? fmt::format("<p class=\"note\">{}</p>",
@@ -320,20 +366,21 @@ std::string devices_section(Page const& page) {
       "two streams that work at the same time count once. "
       "Compute + exposed communication + exposed copies + idle = window. "
       "Start-up and warm-up are included.");
-  return section(
-      "devices", "Devices",
-      alike + table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
+  return section("devices", "Devices",
+                 alike + table.html() + and_more(table.size(), devices.size(), "device") + how);
 }
 
 std::string idle_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.devices.empty())
     return section("idle", "Idle time", empty_note("No device operation was recorded."));
+
   std::string const how = how_computed(
       "Stepscope splits each gap between device operations where its cause changes. "
       "The first cause that applies counts, in this order: "
       "profiler, allocation, synchronization, input, another stream, another rank, "
       "CUDA graph, launch-bound, launch latency, unexplained.");
+
   return section(
       "idle", "Idle time",
       idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
@@ -342,6 +389,7 @@ std::string idle_section(Page const& page) {
 std::string timeline_section(Page const& page) {
   if (page.views.empty())
     return section("timeline", "Timeline", empty_note("The run has no events."));
+
   std::string const body =
       chart("timeline",
             is_about_host(page) ? "Threads of the program"
@@ -351,6 +399,7 @@ std::string timeline_section(Page const& page) {
             "block, in the colour of the class with most of its time. "
             "Choose a step or a finding to see single operations, "
             "or open the run with stepscope view.");
+
   return section("timeline", "Timeline", body + folded("Data as a table", streams_table(page)));
 }
 

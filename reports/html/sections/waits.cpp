@@ -47,6 +47,7 @@ std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
   // Rows come with the largest exposed time first, so that the first of a device is what it is late
   // by most.
+
   for (analyzer::WaitStats const& row : analysis.waits) {
     Late& late = by_ref[row.ref];
     late.ref = row.ref;
@@ -55,11 +56,13 @@ std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
     if (late.most == nullptr) late.most = &row;
     add_part(late.parts, {&wait_part(row), row.exposed_ns});
   }
+
   std::vector<Late> result;
   for (auto& [ref, late] : by_ref) result.push_back(std::move(late));
   std::stable_sort(result.begin(), result.end(), [](Late const& a, Late const& b) {
     return a.exposed_ns != b.exposed_ns ? a.exposed_ns > b.exposed_ns : a.gpu_ns > b.gpu_ns;
   });
+
   return result;
 }
 
@@ -69,8 +72,10 @@ std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
   std::vector<BarPart> causes;
   for (Late const& device : late)
     for (BarPart const& each : device.parts) add_part(causes, each);
+
   std::stable_sort(causes.begin(), causes.end(),
                    [](BarPart const& a, BarPart const& b) { return a.ns > b.ns; });
+
   for (Late& device : late) {
     std::vector<BarPart> parts;
     for (BarPart const& cause : causes)
@@ -78,12 +83,14 @@ std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
         if (each.part == cause.part) parts.push_back(each);
     device.parts = std::move(parts);
   }
+
   return causes;
 }
 
 std::string late_table(Page const& page, std::vector<Late> const& late, size_t from, size_t to) {
   int64_t all = 0;
   for (Late const& device : late) all = saturated_sum(all, device.exposed_ns);
+
   Table table(from == 0 ? "late-table" : "more-late-table",
               "Late devices that others waited for, by cause");
   table.text("Late device").text("Exposed waiting by cause", "Time that others waited for it");
@@ -91,6 +98,7 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
   table.number("Share", "Share of all such waiting")
       .number("Waiting in all", "Hidden behind compute or not");
   table.text("Mostly because of").text("Its host was in").if_known();
+
   for (size_t i = from; i < std::min(to, late.size()); ++i) {
     Late const& device = late[i];
     double const share =
@@ -100,23 +108,27 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
                share_cell(share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
                device.most->host_op.empty() ? none_cell() : name_cell(device.most->host_op)});
   }
+
   return table.html();
 }
 
 std::string causes_table(Page const& page) {
   Table table("wait-causes-table", "Waiting for other devices, by late device and cause");
   table.text("Late device").text("Cause").text("Its host was in").if_known();
+
   table.number("Not hidden", "Device time in which the others waited and did not compute")
       .number("Waiting in all");
   table.number(
       "Collectives",
       "Collectives in which others waited for this device, or for a device that it delayed");
+
   for (size_t i = 0; i < std::min(page.analysis.waits.size(), kWaitRows); ++i) {
     analyzer::WaitStats const& row = page.analysis.waits[i];
     table.row({label_cell(device_label(page.run, row.ref)), part_cell(wait_part(row)),
                row.host_op.empty() ? none_cell() : name_cell(row.host_op), ns_cell(row.exposed_ns),
                ns_cell(row.gpu_ns), count_cell(row.collectives)});
   }
+
   return table.html() + and_more(table.size(), page.analysis.waits.size(), "row");
 }
 
@@ -126,27 +138,33 @@ std::string waiting_table(Page const& page) {
       .number(page.summary.has_steps ? "Wait a step" : "Wait")
       .number("Collectives")
       .number("Arrived last");
+
   auto const waits = analyzer::waits_by_device(page.analysis);
   for (analyzer::DeviceWait const& wait : waits) {
     if (table.size() == kMaxTableRows) break;
+
     double const per =
         page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
     table.row({label_cell(device_label(page.run, wait.ref)),
                duration_cell(static_cast<double>(wait.wait_ns) / per), count_cell(wait.collectives),
                count_cell(wait.last)});
   }
+
   return table.html() + and_more(table.size(), waits.size(), "device");
 }
 
 std::string late_part(Page const& page) {
   std::vector<Late> late = late_devices(page.analysis);
   std::vector<BarPart> const causes = ordered_causes(late);
+
   if (late.empty()) return empty_note("No device waited for another.");
   std::string const sentence = waits_sentence(page.run, page.analysis);
+
   int64_t all = 0;
   for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
   std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
   // What costs next to nothing need not be looked at.
+
   std::string body =
       sentence.empty()
           ? fmt::format("<p>{}</p>\n{}",
@@ -154,12 +172,15 @@ std::string late_part(Page const& page) {
                         folded("Late devices that others waited for", most))
           : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
                         subheading("Late devices that others waited for"), most);
+
   if (late.size() > kLateDevices)
     body += folded(counted(late.size() - kLateDevices, "more device"),
                    late_table(page, late, kLateDevices, kMaxDeviceRows) +
                        and_more(kMaxDeviceRows, late.size(), "device"));
+
   body += folded(tr("Table by cause and host operation ({})", page.analysis.waits.size()),
                  causes_table(page));
+
   return body +
          how_computed(
              "In every collective the other devices wait for the last one. "
@@ -181,42 +202,52 @@ constexpr Part kStageElse = {"unknown", "anything else",
 
 std::string pipeline_sentence(analyzer::PipelineStats const& pipeline) {
   std::string text = tr("{} stages", pipeline.stages.size());
+
   if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe)
     text += tr(", GPipe (all forward, then all backward)");
   if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward)
     text += tr(", 1F1B (one forward, one backward)");
+
   text +=
       tr(", {} a step. The stages wait for each other {} of the time; "
          "equal stages with instant messages would wait {}.",
          pipeline.micro_batches == 1 ? tr("{} micro-batch", 1)
                                      : tr("{} micro-batches", pipeline.micro_batches),
          base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
+
   if (pipeline.imbalance > 1.005)
     text += tr(" The stage with most compute takes {:.2f} × the mean.", pipeline.imbalance);
+
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
 std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeline, size_t number) {
   Table table(fmt::format("pipeline-{}-table", number),
               "Stages of the pipeline, the first one first");
+
   table.number("Stage")
       .text("Device")
       .text("A step of the stage")
       .number("Step", "Mean over the steps that count");
+
   table.number("Compute", "A step")
       .number("Bubble", "A step: waiting for another stage")
       .number("Bubble share");
   int64_t longest = 0;
+
   auto const a_step = [](analyzer::PipelineStats::Stage const& stage, int64_t ns) {
     return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
   };
+
   for (auto const& stage : pipeline.stages)
     longest = std::max(longest, a_step(stage, stage.total_ns));
+
   for (size_t i = 0; i < std::min(pipeline.stages.size(), kStages); ++i) {
     auto const& stage = pipeline.stages[i];
     int64_t const compute = a_step(stage, stage.compute_ns),
                   bubble = a_step(stage, stage.bubble_ns);
     int64_t const total = a_step(stage, stage.total_ns);
+
     table.row({count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
                bar_cell_of({{&kStageComputes, compute},
                             {&kStageWaits, bubble},
@@ -227,6 +258,7 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
                                                static_cast<double>(stage.total_ns))
                                   : none_cell()});
   }
+
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
 }
 
@@ -252,15 +284,18 @@ std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& m
 
 std::string step_waits_block(Page const& page) {
   analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
+
   if (matrix.rows.empty()) return {};
   std::string body = chart("wait-map", "Waiting of each device in each step",
                            "Time of a step in which the device waits in a collective for others "
                            "and does not compute; for many steps the mean of neighbours. "
                            "A row without colour is a device that others wait for. "
                            "A coloured column is a step in which a device came late.");
+
   if (matrix.devices_left_out > 0)
     body += empty_note(tr("{} more; the map shows the devices that wait least and most.",
                           counted(matrix.devices_left_out, "device")));
+
   return body + folded("Data as a table", step_waits_table(page, matrix));
 }
 
@@ -280,18 +315,22 @@ std::string waiting_section(Page const& page) {
         std::any_of(collectives.begin(), collectives.end(),
                     [](auto const& collective) { return collective.expected_participants > 1; });
     if (!others_miss) return {};
+
     return section("waiting", "Waiting for each other",
                    empty_note("The other ranks of the collectives are not in this run, "
                               "so it is not known which rank waited for which."));
   }
+
   std::string body = late_part(page);
   std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
+
   body += chart("waits", title,
                 "Sum over the collectives of (own duration − transfer), hidden by compute or not, "
                 "for the devices that wait longest. "
                 "Transfer is the shortest participant's duration, so this needs no common clock. "
                 "The rank that waits least arrives last: it is the straggler.");
   body += folded("Data as a table", waiting_table(page));
+
   body += step_waits_block(page);
   return section("waiting", "Waiting for each other", body);
 }
@@ -299,18 +338,22 @@ std::string waiting_section(Page const& page) {
 std::string pipelines_section(Page const& page) {
   auto const& pipelines = page.analysis.pipelines;
   if (pipelines.empty()) return {};
+
   std::string body;
   for (size_t i = 0; i < std::min(pipelines.size(), kPipelines); ++i) {
     if (pipelines.size() > 1) body += subheading(tr("Pipeline {}", i + 1));
     body += pipeline_sentence(pipelines[i]);
+
     if (i == 0) {
       std::vector<BarPart> const parts = {
           {&kStageComputes, 1}, {&kStageWaits, 1}, {&kStageElse, 1}};
       body += bar_key(parts, 1, false);
     }
+
     body += stages_table(page, pipelines[i], i + 1);
   }
   body += and_more(std::min(pipelines.size(), kPipelines), pipelines.size(), "pipeline");
+
   body += how_computed(
       "A pipeline is a chain of devices whose neighbours exchange equally many messages in "
       "both directions in a step. "
@@ -318,6 +361,7 @@ std::string pipelines_section(Page const& page) {
       "plus idle time that waits for them, over the measured steps. "
       "With p equal stages, m micro-batches and instant messages it would be (p − 1) / (m "
       "+ p − 1) of the time.");
+
   return section("pipelines", pipelines.size() == 1 ? "Pipeline" : "Pipelines", body);
 }
 

@@ -74,6 +74,7 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   KernelChange const* most = nullptr;
   double most_ns = 0;
   size_t kernels = 0;
+
   for (KernelChange const& kernel : comparison.kernels) {
     double const ns = share_in(kernel, part);
     if (ns == 0) continue;
@@ -83,6 +84,7 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
       most_ns = ns;
     }
   }
+
   if (most == nullptr || std::abs(most_ns) < kLeastExplained * std::abs(part_ns)) return {};
   std::string text = fmt::format("{} {}", signed_duration(most_ns), kernel_name(most->name));
   if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->candidate_calls > 0) {
@@ -90,9 +92,11 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
                  candidate = most->candidate_ns / most->candidate_calls;
     text += tr(" ({} a call)", signed_share(candidate - base, base));
   }
+
   if (part == ChangePart::kKernelCalls)
     text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->candidate_calls);
   if (kernels > 1) text += tr(" and {}", counted(kernels - 1, "other kernel"));
+
   return text;
 }
 
@@ -112,9 +116,11 @@ std::string late_reason(Comparison const& comparison, double part_ns) {
         (most == nullptr ||
          std::abs(late.candidate_ns - late.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &late;
+
   if (most == nullptr ||
       std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
     return {};
+
   return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
 }
 
@@ -125,9 +131,11 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
         (most == nullptr ||
          std::abs(op.candidate_ns - op.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &op;
+
   if (most == nullptr ||
       std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
     return {};
+
   return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns),
             shown(most->name, kMostNameBytes));
 }
@@ -138,10 +146,12 @@ std::string range_reason(Comparison const& comparison, bool waits, double part_n
   auto const change = [](analyzer::RangeChange const& range) {
     return range.candidate_ns - range.base_ns;
   };
+
   for (auto const& range : comparison.ranges)
     if (range.waits == waits && (change(range) > 0) == (part_ns > 0) &&
         (most == nullptr || std::abs(change(range)) > std::abs(change(*most))))
       most = &range;
+
   if (most == nullptr || std::abs(change(*most)) < kLeastExplained * std::abs(part_ns)) return {};
   return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameBytes));
 }
@@ -155,6 +165,7 @@ std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
   if (side.incomplete_steps > 0)
     parts.push_back(
         fmt::format("{} incomplete or not steady on all devices", side.incomplete_steps));
+
   if (parts.empty()) return {};
   std::string text = fmt::format("{}: ", name);
   for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
@@ -223,6 +234,7 @@ std::string pairs_text(analyzer::Change const& change) {
   std::string text = fmt::format("{} compared: the runs of each pair were interleaved.",
                                  base::format_count(change.base_values, "pair") +
                                      (change.base_values == 1 ? " was" : " were"));
+
   if (change.agreement && change.base_values > 1) {
     analyzer::PairAgreement const& pairs = *change.agreement;
     bool const is_less = pairs.less >= pairs.more;
@@ -230,6 +242,7 @@ std::string pairs_text(analyzer::Change const& change) {
                         is_less ? pairs.less : pairs.more, change.base_values,
                         signed_share(pairs.lowest, 1), signed_share(pairs.highest, 1));
   }
+
   bool const is_by_steps = change.method == analyzer::CompareMethod::kMannWhitney ||
                            change.method == analyzer::CompareMethod::kStudent;
   if (is_by_steps)
@@ -238,6 +251,7 @@ std::string pairs_text(analyzer::Change const& change) {
         "the interval is that of their steps, widened by {:.0f} % of the base to each side. "
         "Runs of the same program have not been observed to differ by as much.",
         analyzer::kPairSpread * 100);
+
   return text;
 }
 
@@ -356,6 +370,7 @@ std::string metric_label(Metric const& metric) {
   switch (metric.family) {
     case MetricFamily::kStep:
       return "step";
+
     case MetricFamily::kPart:
       if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting))
         return "waiting for peers";
@@ -368,6 +383,7 @@ std::string metric_label(Metric const& metric) {
         if (part(i).key == metric.name)
           return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
       return metric.name;
+
     case MetricFamily::kMemory:
       return "peak memory " + metric.name;
     case MetricFamily::kKernel:
@@ -395,10 +411,12 @@ std::string change_part_reason(Comparison const& comparison, ChangePart part_of_
   auto const index = static_cast<size_t>(part_of_change);
   auto const ns = static_cast<double>(comparison.parts_ns[index]);
   if (ns == 0) return {};
+
   if (index <= static_cast<size_t>(ChangePart::kVanishedKernels))
     return kernel_reason(comparison, part_of_change, ns);
   if (part_of_change == ChangePart::kHostWork || part_of_change == ChangePart::kHostInput)
     return range_reason(comparison, part_of_change == ChangePart::kHostInput, ns);
+
   if (part_of_change == ChangePart::kWaiting) return late_reason(comparison, ns);
   if (index < kChangeLabels.size()) return {};
   return host_reason(comparison, static_cast<analyzer::IdleCause>(index - kChangeLabels.size()),
@@ -418,6 +436,7 @@ std::string headline(Comparison const& comparison) {
         base::format_duration(comparison.candidate.mean_ns),
         base::format_duration(comparison.base.mean_ns), base::format_duration(std::llround(cost)));
   }
+
   Metric const& step = comparison.step();
   auto const duration = [](int64_t ns) { return base::format_duration(ns); };
   std::string const base = duration(comparison.base.mean_ns),
@@ -427,6 +446,7 @@ std::string headline(Comparison const& comparison) {
       fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
   std::string const interval = interval_words(step.change);
   std::string const sure = interval.empty() ? "" : "; " + interval;
+
   std::string text;
   switch (step.verdict) {
     case Verdict::kMore:
@@ -447,12 +467,14 @@ std::string headline(Comparison const& comparison) {
           candidate, base, by, sure, base::format_share(comparison.least_share));
       break;
   }
+
   auto const largest = largest_part(comparison);
   if (largest && step.verdict != Verdict::kUnclear) {
     int64_t const ns = comparison.parts_ns[static_cast<size_t>(*largest)];
     text += fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns),
                         signed_duration(static_cast<double>(ns)));
   }
+
   return text;
 }
 
@@ -471,22 +493,26 @@ std::string difference_text(analyzer::Difference const& difference) {
 std::vector<std::string> comparison_notes(Comparison const& comparison) {
   std::vector<std::string> notes;
   for (auto const& caveat : comparison.caveats) notes.push_back(caveat_text(caveat));
+
   analyzer::Change const& step = comparison.step().change;
   if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
     notes.push_back(fmt::format(
         "Successive steps are correlated, or very many: Stepscope compared means of {} steps.",
         step.steps_per_value));
   if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
+
   std::string const base = left_out(comparison.base, "base"),
                     candidate = left_out(comparison.candidate, "new");
   if (!base.empty() || !candidate.empty())
     notes.push_back("Steps left out: " + base + (base.empty() || candidate.empty() ? "" : "; ") +
                     candidate + ".");
+
   return notes;
 }
 
 std::string refusal_text(Comparison const& comparison) {
   std::string const run = shown(comparison.refused_run, 200);
+
   switch (comparison.refusal.value_or(analyzer::Refusal::kNoRun)) {
     case analyzer::Refusal::kNoRun:
       break;
@@ -494,23 +520,28 @@ std::string refusal_text(Comparison const& comparison) {
       return fmt::format(
           "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
           "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
+
           run);
     case analyzer::Refusal::kOneStep:
       return fmt::format("{}: a single step does not show how steps vary, record at least {}", run,
                          analyzer::kFewestComparedSteps);
+
     case analyzer::Refusal::kNoCommonKernel:
       return "the sides have no kernel in common, so they are different programs: "
              "compare runs of the same program";
+
     case analyzer::Refusal::kNotPaired:
       return fmt::format(
           "--paired: {} before and {} after --vs: "
           "name equally many runs on both sides, in the order in which they were interleaved",
           base::format_count(comparison.base.runs.size(), "run"), comparison.candidate.runs.size());
+
     case analyzer::Refusal::kOneSideInTurn:
       return "some runs were interleaved with another program (record --in-turn), "
              "others were not, and only the fastest steps of the former count: "
              "compare runs that were recorded in the same way";
   }
+
   return "name at least one run before and one after --vs";
 }
 

@@ -78,6 +78,7 @@ std::string budget_value(BudgetCheck const& check, double value) {
   BudgetFact const& fact = fact_of(check);
   double const scale = fact.unit == FactUnit::kShare ? 100 : 1;
   constexpr int kFewestDigits = 4, kMostDigits = 12;
+
   std::string text;
   for (int digits = kFewestDigits; digits <= kMostDigits; ++digits) {
     text = fmt::format("{:.{}g}", value * scale, digits);
@@ -85,6 +86,7 @@ std::string budget_value(BudgetCheck const& check, double value) {
         text != fmt::format("{:.{}g}", check.budget.limit * scale, digits))
       break;
   }
+
   return text + std::string(unit_of(fact.unit));
 }
 
@@ -115,8 +117,10 @@ std::string budget_message(BudgetCheck const& check) {
     return fmt::format(
         "UNCLEAR: the recording has no {}, so its budget {}{} is neither met nor exceeded.", name,
         budget_limit(check), budget_place(check));
+
   std::string const is = fmt::format("{} is {}, budget {}{}", name, budget_summary(check),
                                      budget_limit(check), budget_place(check));
+
   switch (check.verdict) {
     case GateVerdict::kPassed:
       return fmt::format("KEPT: {}.", is);
@@ -125,6 +129,7 @@ std::string budget_message(BudgetCheck const& check) {
     case GateVerdict::kUnclear:
       break;
   }
+
   if (!check.interval) return fmt::format("UNCLEAR: {}: too few steps to know its variation.", is);
   return fmt::format("UNCLEAR: {}: the budget lies within the interval.", is);
 }
@@ -144,6 +149,7 @@ std::string other_machine_text(GateResult const& result) {
       continue;
     list += (list.empty() ? "" : "; ") + difference_text(difference);
   }
+
   return fmt::format(
       "UNCLEAR: "
       "the baseline was recorded on another machine ({}), "
@@ -177,6 +183,7 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   if (answer.more)
     return fmt::format("About {} would settle it, if their variation stays the same.",
                        more_text(*answer.more));
+
   bool const was_tested =
       answer.question == GateQuestion::kBudget
           ? budget_of(result, answer).interval.has_value()
@@ -186,6 +193,7 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
                          metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
   bool const vary_pairs = answer.question != GateQuestion::kBudget &&
                           metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
+
   if (vary_pairs)
     return "More pairs would hardly settle it: "
            "their runs differ too much for a change of this size. "
@@ -194,6 +202,7 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
     return "More runs would hardly settle it: they vary too much for a change of this size. "
            "Use a dedicated machine, interleave both programs (--paired; "
            "GATE_BASE of examples/ci_gate), or use a larger --min-effect.";
+
   return "More steps would hardly settle it: "
          "the change is about as large as the smallest that counts, or the step time drifts.";
 }
@@ -231,8 +240,10 @@ std::string kept_headline(GateResult const& result, std::string const& name) {
                        runs_of(result.kept_baseline->runs.size()),
                        path_of(result.kept_baseline->file),
                        result.kept_baseline->replaces ? ", in place of the one before" : "");
+
   if (result.kept_history)
     return fmt::format("HISTORY WRITTEN: {}: {}.", name, history_kept_text(*result.kept_history));
+
   size_t const runs = result.history ? result.history->points.size() + result.history->left_out : 0;
   return fmt::format(
       "HISTORY: {}: {}; "
@@ -257,12 +268,14 @@ std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
         fmt::format("{} {} little about the variation between runs of the same program; "
                     "a baseline should have at least four.",
                     runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
+
   constexpr double kCoarse = 0.1;  // a slowdown of 10 % must be detectable
   if (kept.noise && kept.noise->detectable_change > kCoarse * kept.step_ns)
     notes.emplace_back(
         "Smaller slowdowns would be unclear: "
         "a dedicated machine detects more, and so does interleaving both programs (GATE_BASE "
         "of examples/ci_gate).");
+
   return notes;
 }
 
@@ -341,6 +354,7 @@ std::string more_text(analyzer::MoreValues const& more) {
 std::string noise_text(GateResult const& result, GateAnswer const& answer) {
   if (result.is_other_machine && answer.question != GateQuestion::kBudget) return {};
   std::string text;
+
   if (answer.noise && answer.noise->deviation > 0) {
     Metric const& metric = metric_of(result, answer);
     double const mean = metric.change.base_mean;
@@ -348,12 +362,14 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
         metric.change.unit == analyzer::CompareUnit::kRun ? "Runs vary" : "Steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kBlock) unit = "Blocks of steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
+
     if (mean > 0)
       text =
           fmt::format("{} by {}; a change of at least {} would be detected with 90 % probability.",
                       unit, fine_share(answer.noise->deviation / mean),
                       fine_share(answer.noise->detectable_change / mean));
   }
+
   std::string const settle = settle_text(result, answer);
   if (settle.empty()) return text;
   return text.empty() ? settle : text + " " + settle;
@@ -368,8 +384,10 @@ std::string level_change_text(analyzer::HistoryFacts const& history,
       gate_duration(change.after_ns), gate_duration(change.before_ns),
       signed_share(change.after_ns - change.before_ns, change.before_ns), part_name(change.most),
       signed_duration(change.parts_ns[most]));
+
   std::string const &before = history.points[change.at - 1].device,
                     &after = history.points[change.at].device;
+
   if (before == after) return text;
   return fmt::format("{} From there on it ran on another machine: {}, before {}.", text,
                      shown(after, kMostLabelBytes), shown(before, kMostLabelBytes));
@@ -379,10 +397,12 @@ std::string history_text(GateResult const& result) {
   if (!result.history) return {};
   std::string const runs = base::format_count(result.history->points.size(), "run");
   constexpr size_t kFewestRuns = 10;  // of fewer no order of two levels is rarer than 1 of 100
+
   if (result.history->points.size() < kFewestRuns)
     return fmt::format(
         "History: {}, too few to locate a change of the step time; it takes at least {}.", runs,
         kFewestRuns);
+
   if (result.history->changes.empty())
     return fmt::format("History: the step time stayed at one level over {}.", runs);
   return fmt::format("History: over {} the step time changed its level {}.", runs,
@@ -419,6 +439,7 @@ std::string kept_noise_text(analyzer::KeptBaseline const& kept) {
 std::vector<std::string> gate_notes(GateResult const& result) {
   std::vector<std::string> notes;
   bool const was_checked = !result.answers.empty();
+
   if (result.kept_baseline && !result.kept_baseline->is_written)
     notes.push_back(path_of(result.kept_baseline->file) +
                     ": unchanged, because the check did not pass.");
@@ -426,17 +447,20 @@ std::vector<std::string> gate_notes(GateResult const& result) {
     notes.push_back(fmt::format("The new runs are the baseline from now on: {}, in {}.",
                                 runs_of(result.kept_baseline->runs.size()),
                                 path_of(result.kept_baseline->file)));
+
   if (result.kept_history && (was_checked || result.kept_baseline))
     notes.push_back("History: " + history_kept_text(*result.kept_history) + ".");
   if (result.kept_baseline && result.kept_baseline->is_written)
     for (std::string& note : baseline_notes(*result.kept_baseline))
       notes.push_back(std::move(note));
+
   bool const is_kept = result.kept_baseline && result.kept_baseline->is_written;
   if (result.comparison && !result.is_other_machine && !is_kept &&
       result.comparison->verdict == analyzer::Verdict::kLess)
     notes.emplace_back(
         "The step is faster than the baseline: "
         "--update-baseline makes this run the new baseline.");
+
   for (BudgetCheck const& check : result.budgets)
     if (check.interval && check.interval->unit == analyzer::CompareUnit::kStep) {
       notes.emplace_back(
@@ -444,6 +468,7 @@ std::vector<std::string> gate_notes(GateResult const& result) {
           "the variation between runs of the same program is not known.");
       break;
     }
+
   return notes;
 }
 

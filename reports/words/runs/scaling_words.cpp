@@ -67,19 +67,23 @@ std::string late_text(LostTime const& loss, bool by_compute, double part_ns) {
   auto const change = [](analyzer::LateChange const& late) {
     return late.candidate_ns - late.base_ns;
   };
+
   for (auto const& late : loss.explained.late) {
     if ((late.cause == to_string(analyzer::StepPart::kCompute)) != by_compute ||
         (change(late) > 0) != (part_ns > 0))
       continue;
     if (most == nullptr || std::abs(change(late)) > std::abs(change(*most))) most = &late;
   }
+
   if (most == nullptr || std::abs(change(*most)) < kLeastExplainedShare * std::abs(part_ns))
     return {};
+
   std::string cause(tr("reason unknown"));
   for (int i = 0; i < kPartCount; ++i)
     if (part(i).key == most->cause) cause = part(i).label;
   if (most->cause == "comm") cause = tr("communication");
   if (most->cause == "copy") cause = tr("copies");
+
   return lateness_text(*most, cause, kMostShownName);
 }
 
@@ -90,10 +94,12 @@ std::string idle_text(LostTime const& loss, LostPart lost, double part_ns) {
     return static_cast<double>(
         loss.explained.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + cause]);
   };
+
   for (size_t c = 0; c < analyzer::kIdleCauseCount; ++c)
     if (analyzer::lost_part(static_cast<analyzer::IdleCause>(c)) == lost &&
         (ns(c) > 0) == (part_ns > 0) && (!most || std::abs(ns(c)) > std::abs(ns(*most))))
       most = c;
+
   if (!most || std::abs(ns(*most)) < kLeastExplainedShare * std::abs(part_ns)) return {};
   auto const change = static_cast<ChangePart>(static_cast<size_t>(ChangePart::kFirstIdle) + *most);
   std::string const reason = change_part_reason(loss.explained, change);
@@ -121,6 +127,7 @@ std::string runs_left_out(ScalingPoint const& point) {
 
 std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
   std::string const devices = devices_text(facts.devices);
+
   switch (facts.caveat) {
     case SeriesCaveat::kOneRun:
       return tr(
@@ -174,6 +181,7 @@ std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
 std::string unbroken_text(ScalingSeries const& series) {
   analyzer::ScalingFactors const &first = series.points.front().factors,
                                  &last = series.points.back().factors;
+
   std::string fell;
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     if (last.by_factor[f] <= (1 - analyzer::kBrokenShare) * first.by_factor[f])
@@ -181,6 +189,7 @@ std::string unbroken_text(ScalingSeries const& series) {
               tr("{}{} from {} to {}", factor_words(static_cast<analyzer::ScalingFactor>(f)).label,
                  fell.empty() ? tr(" fell") : "", share_text(first.by_factor[f]),
                  share_text(last.by_factor[f]));
+
   return tr("Nothing broke: the efficiency keeps above {} up to {}.{}",
             share_text(1 - analyzer::kBrokenShare), devices_text(series.points.back().devices),
             fell.empty() ? "" : tr(" But {}, which other factors make up for.", fell));
@@ -297,6 +306,7 @@ std::string_view model_label(analyzer::ScalingModel model) {
 std::string cost_term_text(analyzer::CostTerm const& term) {
   if (term.shape == analyzer::CostTerm::Shape::kConstant) return "1";
   std::string text;
+
   if (term.numerator != 0) {
     text = "n";
     if (term.denominator != 1)
@@ -304,9 +314,11 @@ std::string cost_term_text(analyzer::CostTerm const& term) {
     else if (term.numerator != 1)
       text += fmt::format("^{}", term.numerator);
   }
+
   if (term.logs > 0)
     text += fmt::format("{}log2{} n", text.empty() ? "" : " · ",
                         term.logs == 1 ? "" : fmt::format("^{}", term.logs));
+
   return text;
 }
 
@@ -333,6 +345,7 @@ std::string fit_text(ScalingFit const& fit) {
       text += fmt::format(" ({:.2g} … {:.2g} %)", *estimate.low * 100, *estimate.high * 100);
     return text;
   };
+
   switch (fit.model) {
     case analyzer::ScalingModel::kAmdahl: {
       std::string const most =
@@ -353,6 +366,7 @@ std::string fit_text(ScalingFit const& fit) {
     case analyzer::ScalingModel::kPmnf:
       break;
   }
+
   if (fit.term.shape == analyzer::CostTerm::Shape::kConstant)
     return std::string(
         tr("Nothing grows: a unit of work costs the same on any number of devices."));
@@ -363,10 +377,12 @@ std::string fit_text(ScalingFit const& fit) {
 
 std::string scaling_kind_text(ScalingSeries const& series) {
   analyzer::KindFacts const& facts = series.kind;
+
   std::string const kind(
       tr(series.is_strong()
              ? "Strong scaling: a step does the same work on any number of devices"
              : "Weak scaling: each device does the same work on any number of devices"));
+
   switch (facts.evidence) {
     case analyzer::KindEvidence::kAsked:
       return tr("{} (set by --scaling).", kind);
@@ -379,6 +395,7 @@ std::string scaling_kind_text(ScalingSeries const& series) {
     case analyzer::KindEvidence::kKernels:
       break;
   }
+
   return tr(
       "{} (kernel time per step and device: {} with {}, {} with {}; "
       "--scaling overrides this).",
@@ -388,12 +405,14 @@ std::string scaling_kind_text(ScalingSeries const& series) {
 
 std::string scaling_break_text(ScalingSeries const& series) {
   if (!series.broken) return unbroken_text(series);
+
   analyzer::FactorBreak const& broken = *series.broken;
   LostTime const& loss = loss_from_first(series, broken.point);
   std::string text = tr("{} broke first: {} at {}, {} at {}.", factor_words(broken.factor).label,
                         share_text(broken.before), devices_text(series.points.front().devices),
                         share_text(broken.here), devices_text(series.points[broken.point].devices));
   if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+
   auto const most = std::max_element(loss.parts_ns.begin(), loss.parts_ns.end());
   if (*most > 0) {
     auto const lost = static_cast<LostPart>(most - loss.parts_ns.begin());
@@ -402,27 +421,32 @@ std::string scaling_break_text(ScalingSeries const& series) {
                lost_part_words(lost).label, signed_duration(static_cast<double>(*most)),
                reason.empty() ? "" : "; ", reason);
   }
+
   return text;
 }
 
 std::string scaling_pay_off_text(ScalingSeries const& series) {
   if (!series.fits.best)
     return std::string(tr("No model fits, so there is no prediction for more devices."));
+
   ScalingFit const& best = series.fits.fits[*series.fits.best];
   std::string text = best.pays_to.is_open ? tr("Doubling the devices pays off up to at least {}, "
                                                "the largest number that the models evaluate",
                                                devices_text(best.pays_to.devices))
                                           : tr("Doubling the devices pays off up to {}",
                                                devices_text(best.pays_to.devices));
+
   if (best.pays_to_low && best.pays_to_high &&
       !(best.pays_to_low->is_open && best.pays_to_high->is_open))
     text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low),
                pay_off_number(*best.pays_to_high));
+
   text += tr(": a doubling gives at least {} times the throughput, according to {}",
              analyzer::kLeastDoublingGain, model_label(best.model));
   if (best.loo_error)
     text += tr(", which predicts each measured number of devices from the others within {:.2g} %",
                *best.loo_error * 100);
+
   return text.append(tr("."));
 }
 
@@ -436,6 +460,7 @@ std::string scaling_headline(ScalingSeries const& series) {
       last.efficiency.low ? tr("; 95 % interval {} to {}", share_text(*last.efficiency.low),
                                share_text(*last.efficiency.high))
                           : "";
+
   double const efficiency = last.efficiency.low.value_or(last.efficiency.value);
   if (efficiency > kDoubtfulEfficiency)
     return tr(
@@ -445,6 +470,7 @@ std::string scaling_headline(ScalingSeries const& series) {
         "or that they did other work. Record these again.",
         devices_text(last.devices), plain_number(last.speedup.value), devices_text(first.devices),
         share_text(last.efficiency.value), interval);
+
   return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}",
             devices_text(last.devices), plain_number(last.speedup.value),
             devices_text(first.devices), share_text(last.efficiency.value), interval,
@@ -465,23 +491,27 @@ std::vector<std::string> scaling_notes(ScalingSeries const& series) {
   std::vector<std::string> notes;
   for (auto const& caveat : series.caveats)
     if (caveat.caveat != SeriesCaveat::kKernelNames) notes.push_back(caveat_sentence(caveat));
+
   if (series.points.front().devices > 1)
     notes.push_back(tr("No run of one device: speed-up and efficiency are against {}.",
                        devices_text(series.points.front().devices)));
   if (!series.fits.too_few.empty())
     notes.push_back(tr("Not fitted, too few different numbers of devices: {}; there are {}.",
                        too_few_text(series), series.points.size()));
+
   std::string left_out;
   for (ScalingPoint const& point : series.points)
     if (std::string const of_point = runs_left_out(point); !of_point.empty())
       left_out += std::string(left_out.empty() ? "" : tr("; ")) +
                   tr("{} on {}", of_point, devices_text(point.devices));
   if (!left_out.empty()) notes.push_back(tr("Steps left out: {}.", left_out));
+
   return notes;
 }
 
 std::string scaling_refusal(ScalingSeries const& series) {
   std::string const run = shown(series.refused_run, 200);
+
   switch (series.refusal.value_or(analyzer::SeriesRefusal::kNoSteps)) {
     case analyzer::SeriesRefusal::kNoSteps:
       break;
@@ -495,6 +525,7 @@ std::string scaling_refusal(ScalingSeries const& series) {
           "{}: has no kernel in common with the run of the fewest devices: they are of different "
           "programs",
           run);
+
     case analyzer::SeriesRefusal::kKindUnclear: {
       analyzer::KindFacts const& facts = series.kind;
       std::string const amounts =
@@ -511,6 +542,7 @@ std::string scaling_refusal(ScalingSeries const& series) {
           devices_text(series.points.front().devices), series.points.back().devices, amounts);
     }
   }
+
   return fmt::format(
       "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
       "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
