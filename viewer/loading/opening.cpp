@@ -22,8 +22,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events,
-/// analysis, scene.
+/// Shares of the time that opening takes, so that the bar moves about evenly. Estimates for files,
+/// events and analysis; the scene takes the rest.
 constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
 
 uint64_t events_of(import::TraceSource const& source) {
@@ -92,7 +92,7 @@ struct OpenTask::Shared {
     return made;
   }
 
-  /// `series`: of which the paths are one run; null: none.
+  /// `series`: the paths are one run of it; null: of none.
   base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths,
                                                   RunSeries* series) {
     auto made = make_scene_of(paths, series);
@@ -136,6 +136,7 @@ struct OpenTask::Shared {
       made = base::fail("{}: does not fit into memory, open a part of it (stepscope slice)",
                         paths.empty() ? "" : paths.front());
     }
+
     std::lock_guard const lock(mutex);
     result.emplace(std::move(made));
     changed.notify_all();
@@ -155,9 +156,10 @@ bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events
 base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources) {
   auto run = run_without_events(*sources);
   if (!run) return base::fail_with(run);
-  auto far = make_out_of_core_run(sources);
-  if (!far) return base::fail_with(far);
-  return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*far)));
+  auto out_of_core = make_out_of_core_run(sources);
+  if (!out_of_core) return base::fail_with(out_of_core);
+
+  return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*out_of_core)));
 }
 
 OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
@@ -166,10 +168,11 @@ OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, Se
       shared_(std::make_shared<Shared>()) {
   shared_->most_near_events = most_near_events;
   shared_->series_options = std::move(series);
+
   std::thread([shared = shared_, files = paths_,
                detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(files);
-    // What nobody waits for any more is freed here, on this thread.
+    // A result that no caller waits for any more is freed here, on this thread.
     shared.reset();
   }).detach();
 }

@@ -1,5 +1,5 @@
-// The part of a session that follows a run that is being written: its files are looked at, and the
-// run that is read again takes the place of the one that is shown.
+// The part of a session that follows a run that is being written. It looks at the run's files, and
+// puts the run that was read again in the place of the one that is shown.
 #include <algorithm>
 #include <utility>
 
