@@ -1,4 +1,4 @@
-// Walks sorted, disjoint intervals at a cost that is bounded by the pixels: an interval a pixel
+// Walks sorted, disjoint intervals at a cost that is bounded by the pixels. An interval a pixel
 // wide or more is visited alone, the rest pixel by pixel, found by galloping. After the idea of
 // Tracy's timeline (skip to the next pixel), with an exact count.
 #pragma once

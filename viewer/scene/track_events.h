@@ -105,8 +105,9 @@ class BusyTimeBuilder {
 };
 
 /// An exact breakdown of the device's time: compute, exposed communication, exposed copies, and the
-/// idle gaps that touch `window` (run time). `tracks`: its streams. `shift`: from trace time to
-/// view time; `origin`: run time of view time 0.
+/// idle gaps that touch `window` (run time).
+/// Its streams are `tracks`; `shift` leads from
+/// trace time to view time, and `origin` is the run time of view time 0.
 std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks,
                                      int64_t shift, int64_t origin, GapsOfDevice gaps,
                                      analyzer::Interval window);

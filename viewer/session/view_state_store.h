@@ -1,5 +1,5 @@
-// Where a run's view and notes are kept: in the user's state folder, or, for a person who wants
-// them to travel with the run, in a file next to it. The file is read when the run is opened, and
+// Where a run's view and notes are kept: in the user's state folder, or in a file next to the run
+// if a person wants them to travel with it. The file is read when the run is opened, and
 // written as a whole when a person has changed something.
 #pragma once
 

@@ -26,6 +26,7 @@ namespace stepscope::viewer {
 /// drawn (116 bytes an event), and are read, analyzed and arranged in some seconds.
 inline constexpr uint64_t kMostNearEvents = uint64_t{8} << 20;
 /// Bound for all tiles together: a quarter of what a run of any size may take.
+inline constexpr size_t kMostTileBytes = size_t{256} << 20;
 
 struct OutOfCoreTrack {
   model::TrackPyramid pyramid;  ///< trace time

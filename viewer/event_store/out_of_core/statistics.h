@@ -1,4 +1,4 @@
-// Sums over a range of time of a run that is not in memory, as exact as for a run in memory: every
+// Sums over a range of time of a run that is not in memory, as exact as for a run in memory. Every
 // event of the range is visited, process by process, and none is kept.
 #pragma once
 
