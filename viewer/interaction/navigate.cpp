@@ -39,16 +39,17 @@ void remember(ViewState& state) {
   state.history.push_back(state.window);
 }
 
-void remember_if_far(ViewState& state) {
+void remember_if_distant(ViewState& state) {
   // Four times the zoom or a window away from what Backspace would show.
-  constexpr double kFar = 4;
+  constexpr double kDistant = 4;
 
   if (!state.history.empty()) {
     TimeWindow const& last = state.history.back();
     double const ratio = state.window.span() / last.span();
     double const moved =
         std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
-    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span()))
+    if (ratio < kDistant && ratio > 1 / kDistant &&
+        moved < std::max(state.window.span(), last.span()))
       return;
   }
   remember(state);

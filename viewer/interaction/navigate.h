@@ -34,7 +34,7 @@ void undo(ViewState& state);
 void remember(ViewState& state);
 /// The same for moves without a beginning (wheel, held keys): remembers only what is far from the
 /// last one.
-void remember_if_far(ViewState& state);
+void remember_if_distant(ViewState& state);
 
 /// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that
 /// it can be seen; `rows_height` in pixels at scale 1.

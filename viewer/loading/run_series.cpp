@@ -18,7 +18,7 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/async/detached_threads.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -153,7 +153,7 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   scroll_by(state, layout, 0);
 
   bool const wheeled = input.hovered && (input.wheel != 0 || input.wheel_x != 0);
-  if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_far(state);
+  if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_distant(state);
   if (wheeled) wheel(input, scene, layout, state);
 
   double const anchor =

@@ -24,7 +24,7 @@ namespace stepscope::viewer {
 
 /// Runs of more events are opened out of core. So many events take a gigabyte in memory as they are
 /// drawn (116 bytes an event), and are read, analyzed and arranged in some seconds.
-inline constexpr uint64_t kMostNearEvents = uint64_t{8} << 20;
+inline constexpr uint64_t kMostInMemoryEvents = uint64_t{8} << 20;
 /// Bound for all tiles together: a quarter of what a run of any size may take.
 inline constexpr size_t kMostTileBytes = size_t{256} << 20;
 

@@ -1,6 +1,6 @@
 // When a run that is being written is read again, and what is said of its files. Time is made,
 // files are real.
-#include "viewer/loading/following.h"
+#include "viewer/loading/live_follow_policy.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -52,7 +52,7 @@ struct OpenTask::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<base::Expected<std::unique_ptr<Scene>>> result;  ///< under the mutex
-  uint64_t most_near_events = kMostNearEvents;
+  uint64_t most_in_memory_events = kMostInMemoryEvents;
   SeriesOptions series_options;
   RunFiles files;  ///< of the thread that opens, until there is a result
 
@@ -111,7 +111,7 @@ struct OpenTask::Shared {
     for (auto const& rank : sources->ranks) events += events_of(rank.source);
 
     stage = Stage::kEvents;
-    if (is_out_of_core(*sources, most_near_events))
+    if (is_out_of_core(*sources, most_in_memory_events))
       return open_out_of_core(std::make_shared<import::RunSources>(std::move(*sources)));
 
     auto run = read(std::move(*sources));
@@ -143,14 +143,14 @@ struct OpenTask::Shared {
   }
 };
 
-bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events) {
+bool is_out_of_core(import::RunSources const& sources, uint64_t most_in_memory_events) {
   uint64_t events = 0;
   for (auto const& rank : sources.ranks) {
     // Formats without an index are in memory once they are open.
     if (rank.source.is_in_memory()) return false;
     events += events_of(rank.source);
   }
-  return events > most_near_events;
+  return events > most_in_memory_events;
 }
 
 base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources) {
@@ -162,11 +162,12 @@ base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources co
   return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*out_of_core)));
 }
 
-OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
+OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_in_memory_events,
+                   SeriesOptions series)
     : paths_(std::move(paths)),
       begin_(std::chrono::steady_clock::now()),
       shared_(std::make_shared<Shared>()) {
-  shared_->most_near_events = most_near_events;
+  shared_->most_in_memory_events = most_in_memory_events;
   shared_->series_options = std::move(series);
 
   std::thread([shared = shared_, files = paths_,
@@ -191,7 +192,7 @@ OpenTask::Progress OpenTask::progress() const {
   return progress;
 }
 
-bool OpenTask::is_any_at_work() { return DetachedThread::any(); }
+bool OpenTask::is_any_running() { return DetachedThread::any(); }
 
 bool OpenTask::is_done() const {
   std::lock_guard const lock(shared_->mutex);

@@ -40,7 +40,7 @@ void Session::read_again() {
 
   following_.reading_begins(clock_());
   rereading_ = std::make_unique<ReloadTask>(
-      std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
+      std::make_unique<OpenTask>(std::move(paths), kMostInMemoryEvents, std::move(options)));
 }
 
 void Session::take_reread() {
