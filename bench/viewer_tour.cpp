@@ -25,7 +25,7 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/widgets/style.h"
 

@@ -16,7 +16,7 @@
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/event_store/out_of_core/statistics.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/queries/duration_histogram.h"
 #include "viewer/queries/range_statistics.h"
 #include "viewer/queries/search_query.h"

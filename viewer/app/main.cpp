@@ -11,7 +11,7 @@
 #include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/loading/run_series.h"
 #include "viewer/panels/panels.h"
 #include "viewer/session/arguments.h"
@@ -50,10 +50,10 @@ int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty())
     return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
 
-  OpenTask opening(arguments.runs, kMostNearEvents, arguments.series);
+  OpenTask opening(arguments.runs, kMostInMemoryEvents, arguments.series);
   std::unique_ptr<OpenTask> candidate;
   if (!arguments.candidate.empty())
-    candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
+    candidate = std::make_unique<OpenTask>(arguments.candidate, kMostInMemoryEvents, one_run());
 
   opening.finish();
   auto opened = opening.take();
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
 
   int const status = stepscope::viewer::view(arguments);
   // A run that was given up may still be read on a detached thread: it ends with the program.
-  if (!stepscope::viewer::OpenTask::is_any_at_work()) return status;
+  if (!stepscope::viewer::OpenTask::is_any_running()) return status;
   std::fflush(nullptr);
   std::_Exit(status);
 }

@@ -16,8 +16,10 @@ base::Expected<void> write_png(std::string const& path, int width, int height,
     static_cast<std::string*>(text)->append(static_cast<char const*>(data),
                                             static_cast<size_t>(size));
   };
+
   if (stbi_write_png_to_func(append, &encoded, width, height, kChannels, pixels, stride) == 0)
     return base::fail("{}: cannot write the picture (encoder failed), choose another size", path);
+
   return base::write_file_atomically(path, encoded);
 }
 

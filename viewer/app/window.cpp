@@ -43,8 +43,8 @@ std::string glfw_error() {
   return words != nullptr ? words : "unknown reason";
 }
 
-/// How much larger than on a common screen things must be drawn, in the units of the window: where
-/// the window system already counts in larger units (Wayland), that part is done.
+/// How much larger than on a common screen things must be drawn, in the units of the window. Where
+/// the window system already counts in larger units (Wayland), it has done that part.
 float window_scale(GLFWwindow* window) {
   float content = 1;
   glfwGetWindowContentScale(window, &content, nullptr);

@@ -15,8 +15,9 @@ namespace stepscope::viewer {
 /// something that was waited for is there. Files that are dropped on it are opened; with shift they
 /// are compared with the run that is shown.
 base::Expected<void> run_window(Arguments const& arguments, PixelSize size);
-/// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where
-/// there is no display. `pair`: with the run as its base; null: the run is shown alone.
+/// Draws one settled frame of exactly `size` pixels into a PNG file, with OpenGL, or without it
+/// where there is no display. With a `pair` the run is shown as its base; null shows it
+/// alone.
 base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size,
                                       std::string const& path, RunPair* pair = nullptr);
 

@@ -1,6 +1,6 @@
-// Work that takes longer than a frame: the frame asks for a value by its key and goes on; the last
-// value that is there is shown until the next one is. One thread at a time; work for a key that
-// nobody asks for any more is told to stop.
+// Work that takes longer than a frame. The frame asks for a value by its key and goes on; it shows
+// the last value until the next one is ready. One thread works at a time; work for a key that no
+// frame asks for any more is asked to stop.
 #pragma once
 
 #include <atomic>
@@ -36,13 +36,16 @@ class Background {
     take();
     if (key_ == key) return &*value_;
     if (job_ && job_->key == key) return nullptr;
+
     if (job_) {
       job_->thread.request_stop();
       next_ = {key, std::move(work)};
       return nullptr;
     }
+
     start(key, std::move(work));
     if (last_took_ > kGrace) return nullptr;
+
     for (auto const end = std::chrono::steady_clock::now() + kGrace;
          std::chrono::steady_clock::now() < end && !job_->done;)
       std::this_thread::yield();
@@ -57,7 +60,7 @@ class Background {
     take();
     return job_ != nullptr;
   }
-  /// Nobody waits for what is at hand any more.
+  /// No caller waits any more for what is in progress.
   void give_up() {
     next_.reset();
     if (job_) job_->thread.request_stop();
@@ -82,6 +85,7 @@ class Background {
   void start(Key key, Work work) {
     job_ = std::make_unique<Job>();
     job_->key = std::move(key);
+
     job_->thread =
         std::jthread([job = job_.get(), work = std::move(work)](std::stop_token const& stop) {
           auto const begin = std::chrono::steady_clock::now();
@@ -97,17 +101,21 @@ class Background {
   /// Takes what is done, and starts what was asked for meanwhile.
   void take() {
     if (!job_ || !job_->done) return;
+
     bool const stopped = job_->thread.get_stop_token().stop_requested();
     job_->thread = {};
     std::unique_ptr<Job> const job = std::move(job_);
+
     if (!stopped) {
       last_took_ = job->took;
       key_ = std::move(job->key);
       std::swap(value_, job->value);
       if (!value_) value_.emplace();
     }
-    // What was there before, or what nobody wants.
+
+    // The value before, or one that no frame wants.
     if (job->took > kLongWork) dispose_async(std::move(job->value));
+
     if (next_) {
       auto next = std::move(*next_);
       next_.reset();

@@ -1,12 +1,12 @@
-// Threads that nobody waits for any more, at the end of the program: it must not take itself down
-// around them.
+// Threads that no caller waits for any more. At the end of the program it must not destroy its
+// globals while they still run.
 #pragma once
 
 #include <atomic>
 
 namespace stepscope::viewer {
 
-/// Lives as long as a thread is at work that was let go.
+/// Lives as long as a detached thread works.
 class DetachedThread {
  public:
   DetachedThread() { ++count(); }

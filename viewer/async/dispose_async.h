@@ -1,5 +1,5 @@
-// What nobody looks at any more goes beside the frames: to take a large run down, and to wait for
-// work that looks at it, takes longer than a frame has.
+// Frees what no frame looks at any more, on another thread: destroying a large run, and waiting for
+// work that reads it, takes longer than a frame has.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,12 @@ template <class... Things>
 void dispose_async(Things... things) {
   auto const all = std::make_shared<std::tuple<Things...>>(std::move(things)...);
   auto const take_down = [](auto& thing) { [[maybe_unused]] auto const last = std::move(thing); };
+
   auto const take_all_down = [all, take_down] {
     std::apply([&](auto&... each) { (take_down(each), ...); }, *all);
     base::give_back_freed_memory();
   };
+
   try {
     std::thread([take_all_down, detached = std::make_shared<DetachedThread>()] {
       take_all_down();

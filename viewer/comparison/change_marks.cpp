@@ -20,8 +20,8 @@ struct MarkInfo {
   uint32_t dark, light;  ///< on the dark and on the light theme
 };
 
-/// By ChangeMark. Blue and orange differ for every kind of colour blindness; saturation grows with
-/// the change.
+/// Indexed by ChangeMark. Blue and orange differ for every kind of colour blindness; saturation
+/// grows with the change.
 constexpr std::array<MarkInfo, kChangeMarkCount> kMarks = {{
     {"", 0, 0},
     {"<−50 %", mark_rgb(0x1E78FF), mark_rgb(0x1257B8)},
@@ -46,8 +46,10 @@ ChangeMark mark_of(analyzer::Metric const& metric) {
   if (metric.verdict == Verdict::kSame) return ChangeMark::kSame;
   if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0))
     return ChangeMark::kUnknown;
+
   double const share = std::abs(metric.change.candidate_mean / metric.change.base_mean - 1);
   bool const is_faster = metric.verdict == Verdict::kLess;
+
   if (share > kHalf) return is_faster ? ChangeMark::kFasterHalf : ChangeMark::kSlowerHalf;
   if (share > kFifth) return is_faster ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth;
   if (share > kTwentieth)
@@ -70,6 +72,7 @@ ChangeMarks::ChangeMarks(analyzer::Comparison const& comparison) {
     if (kernel.where == analyzer::KernelChange::Where::kVanished)
       kernels_.emplace(kernel.name, ChangeMark::kVanished);
   }
+
   for (analyzer::Metric const& metric : comparison.metrics) {
     if (metric.family == analyzer::MetricFamily::kKernel)
       kernels_.emplace(metric.name, mark_of(metric));

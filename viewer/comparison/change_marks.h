@@ -16,7 +16,7 @@
 
 namespace stepscope::viewer {
 
-/// Of a metric of which less is better.
+/// The colour of a metric's change, where less is better.
 ChangeMark mark_of(analyzer::Metric const& metric);
 /// Blue is faster, orange slower, told apart with any kind of colour blindness; stronger = more.
 uint32_t mark_colour(ChangeMark mark, Theme theme);

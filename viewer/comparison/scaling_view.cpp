@@ -21,10 +21,12 @@ ScalingView::Waterfall waterfall_of(analyzer::ScalingSeries const& series,
   waterfall.step_ns = loss.step_ns;
   waterfall.least_ns = std::min(loss.ideal_ns, loss.step_ns);
   waterfall.most_ns = std::max(loss.ideal_ns, loss.step_ns);
+
   int64_t at = loss.ideal_ns;
   for (size_t p = 0; p < analyzer::kLostPartCount; ++p) {
     int64_t const ns = loss.parts_ns[p];
     if (ns == 0) continue;
+
     ScalingView::Bar& bar = waterfall.bars.emplace_back();
     bar.part = static_cast<analyzer::LostPart>(p);
     bar.label = reports::lost_part_words(bar.part).label;
@@ -36,6 +38,7 @@ ScalingView::Waterfall waterfall_of(analyzer::ScalingSeries const& series,
     waterfall.least_ns = std::min(waterfall.least_ns, at);
     waterfall.most_ns = std::max(waterfall.most_ns, at);
   }
+
   return waterfall;
 }
 
@@ -64,16 +67,19 @@ ScalingView scaling_view(
     analyzer::ScalingOptions const& options, SayScaling say) {
   std::vector<analyzer::RunMeasurements> runs;
   for (auto const& sample : samples) runs.push_back(*sample);
-  analyzer::ScalingOptions said = options;
-  if (say == SayScaling::kStrong) said.kind = analyzer::ScalingKind::kStrong;
-  if (say == SayScaling::kWeak) said.kind = analyzer::ScalingKind::kWeak;
+
+  analyzer::ScalingOptions wanted = options;
+  if (say == SayScaling::kStrong) wanted.kind = analyzer::ScalingKind::kStrong;
+  if (say == SayScaling::kWeak) wanted.kind = analyzer::ScalingKind::kWeak;
+
   ScalingView view;
-  view.series = analyzer::scale_series(std::move(runs), said);
+  view.series = analyzer::scale_series(std::move(runs), wanted);
   if (view.series.refusal) {
     view.refusal = reports::scaling_refusal(view.series);
     view.is_kind_unclear = view.series.refusal == analyzer::SeriesRefusal::kKindUnclear;
     return view;
   }
+
   add_words(view);
   for (analyzer::LostTime const& loss : view.series.losses)
     view.waterfalls.push_back(waterfall_of(view.series, loss));

@@ -17,7 +17,7 @@ namespace stepscope::viewer {
 
 struct ScalingView {
   analyzer::ScalingSeries series;
-  std::string refusal;  ///< why it is none: then nothing else is there but `is_kind_unclear`;
+  std::string refusal;  ///< why this is no series: then only `is_kind_unclear` is set besides;
                         ///< printable, as all words here
   bool is_kind_unclear = false;  ///< a person can say whether it is strong or weak scaling
   std::string
@@ -47,7 +47,7 @@ struct ScalingView {
   [[nodiscard]] std::optional<uint32_t> to_point(size_t point) const;
 };
 
-/// Of the runs that could be read.
+/// The view of a series. `samples`: the runs that could be read.
 ScalingView scaling_view(
     std::vector<std::shared_ptr<analyzer::RunMeasurements const>> const& samples,
     analyzer::ScalingOptions const& options, SayScaling say);

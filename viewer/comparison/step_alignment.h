@@ -1,10 +1,10 @@
-// Which steps of two runs belong together, and how far the time of one is shifted against the other
-// so that such a step begins at the same place in both. Pure.
+// Which steps of two runs belong together, and how far one run's time is shifted so that such a
+// step begins at the same place in both. Pure.
 //
 // The rule: both time axes have the same scale. One step, the aligned one, begins at the same place
-// in both; a step that takes longer simply runs further. It is the first step whose beginning can
-// be seen, and stays it until nothing of it is seen any more, so that moving by less than that
-// moves both runs alike.
+// in both; a step that takes longer simply runs further. The first step whose beginning is visible
+// becomes the aligned one. It stays so until none of it is visible, so that moving by less than
+// that moves both runs alike.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ struct StepLink {
   uint32_t pair = 0;
   bool is_aligned = false;
 };
-/// Those that can be seen above or below, at least `least_gap` pixels apart; the aligned one last.
-/// O(width / gap · log steps).
+/// The links that are visible above or below, at least `least_gap` pixels apart; the aligned one
+/// last. O(width / gap · log steps).
 std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<uint32_t> aligned,
                                  TimeWindow base, float width, float least_gap);
 

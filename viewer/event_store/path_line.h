@@ -55,7 +55,8 @@ inline constexpr uint64_t kMostPathPieces = uint64_t{1} << 19;
 class PathPlaces {
  public:
   explicit PathPlaces(Scene const& scene);
-  /// The piece with its node; none when nothing of its rank is drawn. `trace`: of which its row is.
+  /// The piece with its node; none when nothing of its rank is drawn. `trace`: the one with its
+  /// row.
   [[nodiscard]] std::optional<PathLine::Piece> place(analyzer::PathPiece const& from,
                                                      model::Trace const& trace) const;
 
@@ -66,8 +67,8 @@ class PathPlaces {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> tracks_;
 };
 
-/// Pieces in any order as a line. Those that follow each other and are shorter than `least_ns`
-/// become one of that length.
+/// Pieces in any order as a line. Successive pieces shorter than `least_ns` become one of that
+/// length.
 PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns = 0);
 
 /// The colour and the word of what the path does.

@@ -39,15 +39,17 @@ void remember(ViewState& state) {
   state.history.push_back(state.window);
 }
 
-void remember_if_far(ViewState& state) {
+void remember_if_distant(ViewState& state) {
   // Four times the zoom or a window away from what Backspace would show.
-  constexpr double kFar = 4;
+  constexpr double kDistant = 4;
+
   if (!state.history.empty()) {
     TimeWindow const& last = state.history.back();
     double const ratio = state.window.span() / last.span();
     double const moved =
         std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
-    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span()))
+    if (ratio < kDistant && ratio > 1 / kDistant &&
+        moved < std::max(state.window.span(), last.span()))
       return;
   }
   remember(state);
@@ -101,13 +103,15 @@ void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_heig
   for (uint32_t i = 0; i <= node; ++i) {
     if (scene.nodes[i].subtree_end <= node) continue;
     if (i < node) state.closed.erase(i);
-    // Whoever wants to see it wants it to be shown.
+    // Revealing a track shows it also where it was hidden.
     state.tracks.hidden.erase(scene.nodes[i].path);
   }
   if (!has_words(scene.nodes[node].path, state.tracks.filter)) state.tracks.filter.clear();
+
   auto const [top, bottom] = node_extent(scene, state, node);
   float const room = std::max(rows_height - pinned_height(scene, state, rows_height), 1.0F);
   if (top >= state.scroll && bottom <= state.scroll + room) return;
+
   // In the middle: what surrounds a track helps to read it.
   float const last = std::max(content_height(scene, state) - room, 0.0F);
   state.scroll = std::clamp((top + bottom - room) / 2, 0.0F, last);
@@ -136,15 +140,18 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
   if (!at) return false;
   auto const link = at->trace->columns().link[at->row];
   if (!link.valid()) return false;
+
   model::Interval const from = scene.when(*state.selection);
   select(state, scene, scene.selection_of(state.selection->rank, *at->trace, link.value));
   model::Interval const to = scene.when(*state.selection);
+
   auto const visible = [&](int64_t t) {
     return static_cast<double>(t) >= state.window.begin &&
            static_cast<double>(t) < state.window.end;
   };
   if (!visible(to.begin) || !visible(from.begin))
     frame(state, scene, {std::min(from.begin, to.begin), std::max(from.end, to.end)});
+
   if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
   return true;
 }
@@ -164,6 +171,7 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   if (!state.selection) return false;
   auto const* const facts = scene.collective_of(*state.selection);
   if (facts == nullptr) return false;
+
   auto const& all = facts->participants;
   size_t at = 0;
   auto const selected = scene.store->place_of(scene, *state.selection);
@@ -173,9 +181,11 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
     return of && selected && of->row == selected->row && of->track == selected->track &&
            of->start == selected->start;
   };
+
   while (at < all.size() && !is_selected(all[at])) ++at;
   auto const& next = all[(at + 1) % all.size()];
   if (next.ref.rank_index < 0) return false;
+
   select(state, scene, scene.selection_of(next));
   model::Interval const when = scene.when(*state.selection);
   if (static_cast<double>(when.end) < state.window.begin ||
@@ -215,9 +225,8 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
 
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height) {
   auto const count = static_cast<int64_t>(scene.analysis.findings.size());
-  int64_t const next = state.finding   ? int64_t{state.finding->finding} + direction
-                       : direction > 0 ? 0
-                                       : count - 1;
+  int64_t next = direction > 0 ? 0 : count - 1;
+  if (state.finding) next = int64_t{state.finding->finding} + direction;
   if (next < 0 || next >= count) return false;
   focus_finding(state, scene, {static_cast<uint32_t>(next), 0}, rows_height);
   return true;
@@ -286,6 +295,7 @@ void run_search(ViewState& state, Scene const& scene) {
 void step_search(ViewState& state, Scene const& scene, int direction, float rows_height) {
   Search& search = state.search;
   if (search.hits.empty()) return;
+
   auto const count = static_cast<int64_t>(search.hits.size());
   if (search.current) {
     search.current = static_cast<uint32_t>((int64_t{*search.current} + direction + count) % count);
@@ -298,9 +308,11 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
     search.current =
         first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
   }
+
   select(state, scene, search.hits[*search.current]);
   model::Interval const when = scene.when(*state.selection);
   auto const length = static_cast<double>(when.length());
+
   // Hits must be seen: at least a fiftieth of the window, and in it.
   bool const wide_enough = length * 50 >= state.window.span();
   bool const inside = static_cast<double>(when.begin) >= state.window.begin &&
@@ -318,6 +330,7 @@ void dismiss(ViewState& state) {
   // An answer that is there can wait behind what is open.
   bool const is_open =
       state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
+
   if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag = {};
   } else if (state.panels.seek && !(state.panels.seek->is_over && is_open)) {

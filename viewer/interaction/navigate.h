@@ -1,6 +1,6 @@
-// Moves through a run: every function turns one wish of the person (zoom here, show that, next hit)
-// into a change of ViewState. Pure but for the state they are given; keys, menus, clicks and the
-// command line all come here.
+// Moves through a run: every function turns one request of the person (zoom here, show that, next
+// hit) into a change of ViewState. Pure but for the state they are given; keys, menus, clicks and
+// the command line all come here.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ void undo(ViewState& state);
 void remember(ViewState& state);
 /// The same for moves without a beginning (wheel, held keys): remembers only what is far from the
 /// last one.
-void remember_if_far(ViewState& state);
+void remember_if_distant(ViewState& state);
 
 /// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that
 /// it can be seen; `rows_height` in pixels at scale 1.
@@ -44,16 +44,16 @@ void select(ViewState& state, Scene const& scene, Selection selection);
 void zoom_to_selection(ViewState& state, Scene const& scene);
 /// Selects and shows the other end of a launch. False when there is none.
 bool follow_link(ViewState& state, Scene const& scene, float rows_height);
-/// Selects and shows what of the critical path is in the middle of the window. False when nothing
-/// is.
+/// Selects and shows the piece of the critical path in the middle of the window. False when there
+/// is none.
 bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height);
-/// Selects and shows the collective on the next device that takes part in it. False when it is
-/// none.
+/// Selects and shows the collective on the next device that takes part in it. False when the
+/// selection takes part in no collective.
 bool follow_collective(ViewState& state, Scene const& scene, float rows_height);
-/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. Of a
+/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. In a
 /// run that is not in memory it may have to be looked for first: Panels::seek.
 bool step_same_name(ViewState& state, Scene const& scene, int direction);
-/// Selects and shows what was found so.
+/// Selects and shows the event that such a search found.
 void show_same_name(ViewState& state, Scene const& scene, Selection found);
 
 /// Shows a finding's place: frames it, opens and scrolls to its track.

@@ -24,17 +24,20 @@ char small(char c) { return static_cast<char>(std::tolower(static_cast<unsigned 
 int points_of(std::string_view path, std::string_view words) {
   int points = 0;
   size_t from = 0;
+
   for (size_t at = 0; at < words.size();) {
     size_t const first = words.find_first_not_of(' ', at);
     if (first == std::string_view::npos) break;
     at = std::min(words.find(' ', first), words.size());
     std::string_view const word = words.substr(first, at - first);
+
     auto const equal = [](char a, char b) { return small(a) == small(b); };
     auto found = std::search(path.begin() + static_cast<std::ptrdiff_t>(from), path.end(),
                              word.begin(), word.end(), equal);
     bool const follows = found != path.end();
     if (!follows) found = std::search(path.begin(), path.end(), word.begin(), word.end(), equal);
     if (found == path.end()) continue;
+
     auto const begin = static_cast<size_t>(found - path.begin());
     size_t const end = begin + word.size();
     points += follows ? 2 : 0;
@@ -51,6 +54,7 @@ std::optional<size_t> spread_of(std::string_view path, std::string_view text) {
   size_t first = 0;
   size_t at = 0;
   size_t letters = 0;
+
   for (char const wanted : text) {
     if (wanted == ' ') continue;
     while (at < path.size() && small(path[at]) != small(wanted)) ++at;
@@ -58,6 +62,7 @@ std::optional<size_t> spread_of(std::string_view path, std::string_view text) {
     if (letters++ == 0) first = at;
     ++at;
   }
+
   return at - first - letters;
 }
 
@@ -71,13 +76,14 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
     uint32_t node;
   };
   std::vector<Match> matches;
+
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     std::string_view const path = scene.nodes[i].path;
     if (text.find_first_not_of(' ') == std::string_view::npos) {
       matches.push_back({false, 0, i});
     } else if (has_words(path, text)) {
-      // A point counts as much as a short name is long; of equals the one with less beside the
-      // words.
+      // A point counts as much as a short name is long; equals: the path with less besides the
+      // words wins.
       constexpr int64_t kPoint = 1000;
       matches.push_back(
           {false, static_cast<int64_t>(path.size()) - kPoint * points_of(path, text), i});
@@ -85,6 +91,7 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
       matches.push_back({true, static_cast<int64_t>(*spread), i});
     }
   }
+
   FoundTracks found;
   found.total = static_cast<uint32_t>(matches.size());
   size_t const kept = std::min<size_t>(matches.size(), kMostFound);
@@ -93,6 +100,7 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
                       return std::tuple(a.is_loose, a.cost, a.node) <
                              std::tuple(b.is_loose, b.cost, b.node);
                     });
+
   for (size_t i = 0; i < kept; ++i) found.nodes.push_back(matches[i].node);
   return found;
 }

@@ -12,9 +12,9 @@ namespace stepscope::viewer {
 
 inline constexpr uint32_t kMostFound = 200;  ///< more than a person looks through
 
-/// Nodes of Scene::nodes, the best first, at most kMostFound of `total`: paths that have all words
-/// of the text, those before where the words are whole, in their order and close to the end; then
-/// those that have its letters in their order. All for an empty text.
+/// Nodes of Scene::nodes, the best first, at most kMostFound of `total`. First come paths that have
+/// all words of the text; among them, those with the words whole, in their order and close to the
+/// end. Then come paths that have the text's letters in their order. All for an empty text.
 struct FoundTracks {
   std::vector<uint32_t> nodes;
   uint32_t total = 0;

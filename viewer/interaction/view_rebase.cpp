@@ -35,10 +35,12 @@ class Carrier {
     std::map<ProcessName, uint32_t> ranks;
     for (uint32_t i = 0; i < after.run.ranks.size(); ++i)
       ranks.emplace(name_of(after.run.ranks[i]), i);
+
     for (model::RankTrace const& rank : before.run.ranks) {
       auto const found = ranks.find(name_of(rank));
       ranks_.push_back(found == ranks.end() ? std::nullopt : std::optional(found->second));
     }
+
     for (uint32_t i = 0; i < after.nodes.size(); ++i) nodes_.emplace(after.nodes[i].path, i);
   }
 
@@ -81,12 +83,15 @@ class Carrier {
  private:
   [[nodiscard]] std::optional<Selection> gap(Selection const& of) const {
     if (of.index >= before_.analysis.gaps.size()) return std::nullopt;
+
     auto const gap = before_.analysis.gaps[of.index];
     auto const ref = device(gap.ref);
     auto const* const gaps = ref ? after_.analysis.gaps.of(*ref) : nullptr;
     if (gaps == nullptr) return std::nullopt;
+
     size_t const at = gaps->exponential_search(gap.when.begin);
     if (at >= gaps->size() || gaps->when(at).begin != gap.when.begin) return std::nullopt;
+
     Selection found = of;
     found.rank = static_cast<uint32_t>(ref->rank_index);
     found.index = static_cast<uint32_t>(after_.analysis.gaps.first_of(*ref) + at);
@@ -112,9 +117,11 @@ class Carrier {
 std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const& before,
                                             Scene const& after, Carrier const& carrier) {
   if (of.finding >= before.analysis.findings.size()) return std::nullopt;
+
   analyzer::Finding const& wanted = before.analysis.findings[of.finding];
   auto const where = wanted.where ? carrier.device(*wanted.where) : std::nullopt;
   auto const& all = after.analysis.findings;
+
   for (uint32_t i = 0; i < all.size(); ++i)
     if (all[i].rule == wanted.rule && all[i].where == where && all[i].subjects == wanted.subjects)
       return FindingFocus{
@@ -127,9 +134,11 @@ std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const&
 std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after,
                                      Carrier const& carrier) {
   if (of >= before.analysis.steps.size()) return std::nullopt;
+
   analyzer::StepStats const& wanted = before.analysis.steps[of];
   auto const ref = carrier.device(wanted.ref);
   auto const& all = after.analysis.steps;
+
   auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::StepStats const& step) {
     return step.ref == ref && step.step == wanted.step;
   });
@@ -171,6 +180,7 @@ void carry_panels(ViewState& state, Scene const& before, Scene const& after,
   if (panels.thread) panels.thread = carrier.node(*panels.thread);
   if (panels.track_menu) panels.track_menu = carrier.node(*panels.track_menu);
   if (panels.compared) panels.compared = carried_step(*panels.compared, before, after, carrier);
+
   if (panels.flash) {
     auto const node = carrier.node(panels.flash->node);
     panels.flash = node ? std::optional(Flash{*node, panels.flash->seconds}) : std::nullopt;
@@ -195,6 +205,7 @@ std::set<uint32_t> carried_closed(std::set<uint32_t> const& of, Scene const& bef
 ViewState carried_over(ViewState const& state, Scene const& before, Scene const& after) {
   Carrier const carrier(before, after);
   ViewState next = state;
+
   next.window = carried_window(state.window, before, after, carrier);
   for (TimeWindow& window : next.history) window = carrier.window(window);
   next.closed = carried_closed(state.closed, before, after, carrier);
@@ -202,10 +213,12 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
   if (state.range) next.range = carrier.window(*state.range);
   if (state.finding) next.finding = carried_finding(*state.finding, before, after, carrier);
   next.device = carried_device(state.device, before, after, carrier);
+
   next.search.hits.clear();
   next.search.total = 0;
   next.search.current.reset();
   next.search.pending = !state.search.text.empty();
+
   next.drag.anchor = carrier.time(state.drag.anchor);
   auto const dragged =
       state.drag.mode == Drag::Mode::kTrack ? carrier.node(state.drag.node) : std::optional(0U);
@@ -214,6 +227,7 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
   } else {
     next.drag = {};
   }
+
   carry_panels(next, before, after, carrier);
   for (Note& note : next.notes) note.time_ns = carrier.time(note.time_ns);
   return next;
@@ -223,12 +237,14 @@ void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
   auto const move = [&](uint32_t& node) {
     if (node < nodes_now.size()) node = nodes_now[node];
   };
+
   std::set<uint32_t> closed;
   for (uint32_t node : state.closed) {
     move(node);
     closed.insert(node);
   }
   state.closed = std::move(closed);
+
   if (state.drag.mode == Drag::Mode::kTrack) move(state.drag.node);
   if (state.panels.thread) move(*state.panels.thread);
   if (state.panels.track_menu) move(*state.panels.track_menu);
@@ -237,6 +253,7 @@ void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
 
 void take_analysis(Scene& scene, ViewState& state, OutOfCoreAnalysis::Result result) {
   auto const rows = shown_rows(scene, state);
+
   auto const below = std::upper_bound(rows->tops.begin(), rows->tops.end(), state.scroll);
   std::optional<uint32_t> first;
   float hidden = 0;  // of the first row
@@ -245,6 +262,7 @@ void take_analysis(Scene& scene, ViewState& state, OutOfCoreAnalysis::Result res
     first = rows->tracks[row].node;
     hidden = state.scroll - rows->tops[row];
   }
+
   std::vector<uint32_t> const nodes_now = take_analysis(scene, std::move(result));
   move_nodes(state, nodes_now);
   if (first) state.scroll = node_extent(scene, state, nodes_now[*first]).first + hidden;

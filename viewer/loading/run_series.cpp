@@ -18,7 +18,7 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/async/detached_threads.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -72,11 +72,13 @@ void RunSeries::take(std::string const& path, Expected<SharedSample> sample) {
 void RunSeries::take_samples(RunSeries const& other) {
   for (Member& run : runs) {
     if (run.is_read()) continue;
+
     auto const same = [&](Member const& known) {
       return known.path == run.path && known.is_read();
     };
     auto const known = std::find_if(other.runs.begin(), other.runs.end(), same);
     if (known == other.runs.end()) continue;
+
     run.sample = known->sample;
     run.error = known->error;
   }

@@ -21,6 +21,7 @@ void progress_bar(double share, Theme theme) {
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
   float const height = 6 * scale;
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   list.AddRectFilled(at, ImVec2(at.x + width, at.y + height), surface(theme).line_strong,
                      height / 2);
   float const filled = std::max(width * static_cast<float>(std::clamp(share, 0.0, 1.0)), height);
@@ -102,7 +103,7 @@ void choose_run(StartPage& page, StartChoice& choice, Theme theme) {
   if (entered && choice.open.empty()) choice.open = page.typed;
 
   ImGui::Spacing();
-  if (page.closes) ImGui::Checkbox("Beside the run that is shown: compare them", &page.compares);
+  if (page.closes) ImGui::Checkbox("Compare with the run that is shown", &page.compares);
   if (page.closes) choice.close = ImGui::Button("Back to the run");
 }
 

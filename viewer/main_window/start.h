@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {

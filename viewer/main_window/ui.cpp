@@ -110,6 +110,22 @@ float main_column(PanelScope const& scope) {
   return rows_height;
 }
 
+/// The findings and details at the right, with the splitter before them.
+void side_column(Scene const& scene, ViewState& state, float rows_height) {
+  ImGuiIO const& io = ImGui::GetIO();
+  float const scale = ui_scale();
+  ImGui::SameLine(0, 0);
+  state.panels.side_width -= splitter(
+      "width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
+  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F,
+                                       std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
+
+  ImGui::SameLine(0, 0);
+  ImGui::BeginChild("side");
+  side(scene, state, rows_height);
+  ImGui::EndChild();
+}
+
 /// The window, whose panels show one run.
 void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window,
                        RunPair* pair) {
@@ -153,16 +169,7 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
   main_column(panel_scope);
   ImGui::EndChild();
 
-  ImGui::SameLine(0, 0);
-  state.panels.side_width -= splitter(
-      "width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
-  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F,
-                                       std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
-  ImGui::SameLine(0, 0);
-
-  ImGui::BeginChild("side");
-  side(scene, state, rows);
-  ImGui::EndChild();
+  side_column(scene, state, rows);
   ImGui::End();
   ImGui::PopStyleVar(2);
 

@@ -36,10 +36,12 @@ void thread_chooser(Scene const& scene, ViewState& state, uint32_t shown) {
   ImGui::SetNextItemWidth(220 * ui_scale());
   if (!ImGui::BeginCombo("##thread", thread_name(scene, shown).c_str())) return;
   if (ImGui::Selectable("Follow the selection", !state.panels.thread)) state.panels.thread.reset();
-  ImGuiListClipper clipper;
+
   std::vector<uint32_t> threads;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)
     if (scene.nodes[i].kind == NodeKind::kThread) threads.push_back(i);
+
+  ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(threads.size()));
   while (clipper.Step())
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
@@ -60,12 +62,14 @@ void flame_tooltip(model::Trace const& trace, FlameGraph const& graph, FlameGrap
     return base::format_share(static_cast<double>(ns) /
                               static_cast<double>(std::max<int64_t>(of, 1)));
   };
+
   text(fmt::format("{} in {}, {} of the thread's", base::format_duration(box.total_ns),
                    base::format_count(box.count, "call"), share(box.total_ns, graph.total_ns)));
   text(fmt::format("{} in nothing below it ({})", base::format_duration(box.self_ns),
                    share(box.self_ns, box.total_ns)));
   if (box.count > 1)
     text(base::format_duration(box.total_ns / static_cast<int64_t>(box.count)) + " a call");
+
   text("click: search for the name");
   ImGui::PopTextWrapPos();
   end_tooltip();
@@ -79,11 +83,14 @@ void draw_flames(ViewState& state, FlameGraph const& graph, model::Trace const& 
   std::vector<FlameItem> const items = lay_out_flames(graph, width, height);
   ImGui::InvisibleButton("flames",
                          ImVec2(width, std::max(static_cast<float>(graph.depth) * height, 1.0F)));
+
   bool const hovered = ImGui::IsItemHovered();
   bool const clicked = ImGui::IsItemClicked();
   ImVec2 const mouse(ImGui::GetIO().MousePos.x - at.x, ImGui::GetIO().MousePos.y - at.y);
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   Query const query = parse_query(state.search.text);
+
   for (FlameItem const& item : items) {
     FlameGraph::Box const& box = graph.boxes[item.box];
     float const x0 = at.x + std::floor(item.x0);
@@ -94,6 +101,7 @@ void draw_flames(ViewState& state, FlameGraph const& graph, model::Trace const& 
     bool const faded =
         !query.is_empty() && !query.matches_name(trace.text(model::StringId{box.name}));
     if (faded) colour = with_alpha(colour, 0.3F);
+
     list.AddRectFilled(ImVec2(x0, at.y + item.y0), ImVec2(x1, at.y + item.y1 - 1), colour);
     if (x1 - x0 >= kFlameLabel * scale)
       draw_text(list,
@@ -101,9 +109,11 @@ void draw_flames(ViewState& state, FlameGraph const& graph, model::Trace const& 
                        std::round(at.y + (item.y0 + item.y1 - 1 - ImGui::GetFontSize()) / 2)),
                 faded ? surface(state.theme).text_dim : text_on(colour),
                 fit_bar(short_name(flame_name(trace, box)), x1 - x0 - 8 * scale));
+
     if (!hovered || mouse.x < item.x0 || mouse.x >= std::max(item.x1, item.x0 + 1) ||
         mouse.y < item.y0 || mouse.y >= item.y1)
       continue;
+
     list.AddRect(ImVec2(x0, at.y + item.y0), ImVec2(x1, at.y + item.y1 - 1),
                  surface(state.theme).text);
     flame_tooltip(trace, graph, box);

@@ -97,6 +97,38 @@ DurationHistogram::Bin const* draw_bins(ImDrawList& list, DurationHistogram cons
   return pointed_at;
 }
 
+void bin_tooltip(DurationHistogram::Bin const& bin) {
+  begin_tooltip();
+  heading(base::format_count(bin.count, "call"));
+  auto const width = static_cast<double>(bin.until_ns - bin.from_ns + 1);
+  text(fmt::format("from {} to {}, {} in all", format_time(static_cast<double>(bin.from_ns), width),
+                   format_time(static_cast<double>(bin.until_ns), width),
+                   base::format_duration(bin.total_ns)));
+  text("click: show these; click again: show all");
+  end_tooltip();
+}
+
+/// Fills what is left of the window. Returns the bin under the mouse, or null.
+DurationHistogram::Bin const* histogram_chart(DurationHistogram const& histogram,
+                                              Query const& query, Theme theme) {
+  float const scale = ui_scale();
+  ImVec2 const corner = ImGui::GetCursorScreenPos();
+  ImVec2 const room = ImGui::GetContentRegionAvail();
+  ImVec2 const size(std::max(room.x, 60 * scale), std::max(room.y, 40 * scale));
+  ImGui::InvisibleButton("bars", size);
+  bool const hovered = ImGui::IsItemHovered();
+
+  float const left = ImGui::CalcTextSize("00,000").x + 6 * scale;
+  Plot const plot = histogram_plot(
+      histogram, ImVec2(corner.x + left, corner.y + 4 * scale),
+      ImVec2(corner.x + size.x - 4 * scale, corner.y + size.y - ImGui::GetFontSize() - 6 * scale));
+  if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return nullptr;
+
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  draw_histogram_axes(list, plot, theme);
+  return draw_bins(list, histogram, plot, query, hovered, theme);
+}
+
 }  // namespace
 
 void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
@@ -131,32 +163,9 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
                     ImGui::GetContentRegionAvail().x),
                 surface(state.theme).text_dim);
 
-  float const scale = ui_scale();
-  ImVec2 const corner = ImGui::GetCursorScreenPos();
-  ImVec2 const room = ImGui::GetContentRegionAvail();
-  ImVec2 const size(std::max(room.x, 60 * scale), std::max(room.y, 40 * scale));
-  ImGui::InvisibleButton("bars", size);
-  bool const hovered = ImGui::IsItemHovered();
-  float const left = ImGui::CalcTextSize("00,000").x + 6 * scale;
-  Plot const plot = histogram_plot(
-      *histogram, ImVec2(corner.x + left, corner.y + 4 * scale),
-      ImVec2(corner.x + size.x - 4 * scale, corner.y + size.y - ImGui::GetFontSize() - 6 * scale));
-  if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
-
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  draw_histogram_axes(list, plot, state.theme);
-  auto const* const bin = draw_bins(list, *histogram, plot, query, hovered, state.theme);
+  auto const* const bin = histogram_chart(*histogram, query, state.theme);
   if (bin == nullptr) return;
-
-  begin_tooltip();
-  heading(base::format_count(bin->count, "call"));
-  auto const width = static_cast<double>(bin->until_ns - bin->from_ns + 1);
-  text(fmt::format("from {} to {}, {} in all",
-                   format_time(static_cast<double>(bin->from_ns), width),
-                   format_time(static_cast<double>(bin->until_ns), width),
-                   base::format_duration(bin->total_ns)));
-  text("click: show these; click again: show all");
-  end_tooltip();
+  bin_tooltip(*bin);
 
   if (!ImGui::IsItemClicked()) return;
   bool const same = query.least_ns == bin->from_ns && query.most_ns == bin->until_ns;

@@ -7,8 +7,8 @@
 
 namespace stepscope::viewer {
 
-/// Of the name that is searched for as a whole (query.h), on the chosen device; a click on a bar
-/// searches for its calls, which stand out in the timeline then.
+/// The bars of the name that is searched for as a whole (search_query.h), on the chosen device. A
+/// click on a bar searches for its calls, which then stand out in the timeline.
 void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache);
 
 }  // namespace stepscope::viewer

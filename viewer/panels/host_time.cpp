@@ -37,7 +37,7 @@ constexpr std::array<FactColumn, kRangeColumns> kRangeTable = {
      {"Own", "In the range and in no range within it", 70, 0},
      {"A step", "Own time of a usual step", 70, 1},
      {"With inner", "Union a thread, summed over the threads", 74, 2},
-     {"Longest", "Of one time that it ran", 70, 2},
+     {"Longest", "The longest time of one run", 70, 2},
      {"Ran", "How many times", 56, 1}}};
 
 double range_value(analyzer::HostRangeStats const& range, size_t column) {
@@ -61,6 +61,7 @@ double range_value(analyzer::HostRangeStats const& range, size_t column) {
 
 void range_table(ViewState& state, analyzer::HostStats const& host) {
   auto const& rows = host.ranges;
+
   FactTable table;
   table.id = "ranges";
   table.columns = kRangeTable;
@@ -72,12 +73,14 @@ void range_table(ViewState& state, analyzer::HostStats const& host) {
                ? printable_name(rows[row].name)
                : fmt::format("{} further names", base::format_count(rows[row].names));
   };
+
   table.value = [&](size_t row, size_t column) { return range_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) -> std::string {
     if (column == kRangeKind) return analyzer::to_string(rows[row].kind);
     double const value = range_value(rows[row], column);
     return column == kRangeCount ? count_words(value) : duration_words(value);
   };
+
   auto const clicked = fact_table(table, state.theme);
   if (clicked && rows[*clicked].names == 1)
     search_for(state, query_for(printable_name(rows[*clicked].name)));
@@ -105,12 +108,14 @@ double thread_value(analyzer::HostThreadStats const& thread, size_t column) {
 
 void thread_table(ViewState& state, analyzer::HostStats const& host) {
   auto const& rows = host.threads;
+
   FactTable table;
   table.id = "threads";
   table.columns = kThreadTable;
   table.rows = rows.size();
   table.height = -1;
   table.can_click = false;
+
   table.name = [&](size_t row) { return printable_name(rows[row].name); };
   table.value = [&](size_t row, size_t column) { return thread_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) {

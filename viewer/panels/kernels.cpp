@@ -47,10 +47,12 @@ std::vector<analyzer::KernelStats const*> sorted(Scene const& scene, uint32_t de
   for (auto const& kernel : scene.analysis.kernels)
     if (device >= scene.analysis.devices.size() || kernel.ref == scene.analysis.devices[device].ref)
       result.push_back(&kernel);
+
   ImGuiTableSortSpecs const* specs = ImGui::TableGetSortSpecs();
   if (specs == nullptr || specs->SpecsCount == 0) return result;
   int const column = specs->Specs[0].ColumnIndex;
   bool const ascending = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;
+
   std::stable_sort(result.begin(), result.end(), [&](auto const* a, auto const* b) {
     if (!ascending) std::swap(a, b);
     return column == kName ? a->name < b->name : sort_value(*a, column) < sort_value(*b, column);
@@ -64,6 +66,7 @@ void row(ViewState& state, analyzer::KernelStats const& kernel) {
   ImGui::TableNextColumn();
   swatch(paint_colour(paint_of(kernel.kind), state.theme));
   std::string const name = printable_name(kernel.name);
+
   ImGui::PushID(&kernel);
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
@@ -74,6 +77,7 @@ void row(ViewState& state, analyzer::KernelStats const& kernel) {
   hint(name);
   ImGui::PopID();
   draw_text(*ImGui::GetWindowDrawList(), at, s.text, shown);
+
   std::string const rate = kernel.flops_rate ? format_flops(*kernel.flops_rate) + "/s" : "–";
   for (std::string const& value :
        {base::format_share(kernel.share), base::format_count(kernel.count),
@@ -96,7 +100,9 @@ void kernel_table(Scene const& scene, ViewState& state) {
   bool const is_narrow = ImGui::GetContentRegionAvail().x < kWideKernels * scale;
   if (!ImGui::BeginTable("kernels", kColumns, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
+
   ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
+
   ImGuiTableColumnFlags const number =
       ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending;
   ImGui::TableSetupColumn("Share", number, 66 * scale);
@@ -108,6 +114,7 @@ void kernel_table(Scene const& scene, ViewState& state) {
   for (char const* title : {"95 %", "Longest"}) ImGui::TableSetupColumn(title, rest, 80 * scale);
   ImGui::TableSetupColumn("Rate", rest, 110 * scale);
   header_row(1);
+
   auto const shown = sorted(scene, state.device);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(shown.size()));

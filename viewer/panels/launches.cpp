@@ -113,10 +113,12 @@ void launch_table(Scene const& scene, ViewState& state, float rows_height) {
         state.theme);
     return;
   }
+
   FactTable table;
   table.id = "launches";
   table.columns = kLaunchTable;
   table.rows = devices.size();
+
   table.name = [&](size_t row) { return describe(scene, devices[row].ref); };
   table.value = [&](size_t row, size_t column) {
     return launch_value(devices[row].launch, column);
@@ -127,6 +129,7 @@ void launch_table(Scene const& scene, ViewState& state, float rows_height) {
   table.more = [&](size_t row) {
     return base::format_count(devices[row].launch.calls, "launch call");
   };
+
   table.chosen = state.device;
   if (auto const clicked = fact_table(table, state.theme))
     go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
@@ -150,8 +153,9 @@ constexpr std::array<FactColumn, kCopyColumns> kCopyTable = {
      {"Bytes", "", 66, 0},
      {"Time", "Sum of their durations", 62, 2},
      {"Rate", "Bytes / time; GB = 1e9 bytes", 72, 0},
-     {"Small", "Of fewer than 64 KiB: they cost their start, not their bytes", 52, 1},
-     {"Pageable", "Of host memory that is not page-locked, where the recording tells", 60, 0},
+     {"Small", "Copies of fewer than 64 KiB: they cost their start, not their bytes", 52, 1},
+     {"Pageable", "Copies of host memory that is not page-locked, where the recording tells", 60,
+      0},
      {"Blocking", "The host waited for them", 60, 0},
      {"Both ways", "Time in which the other direction between host and device was copied, too", 66,
       3}}};
@@ -206,6 +210,7 @@ void copy_table(Scene const& scene, ViewState& state, analyzer::DeviceRef ref) {
     empty_state("No copies of this device were recorded.", state.theme);
     return;
   }
+
   FactTable table;
   table.id = "copies";
   table.columns = kCopyTable;
@@ -213,6 +218,7 @@ void copy_table(Scene const& scene, ViewState& state, analyzer::DeviceRef ref) {
   table.name = [&](size_t row) { return std::string(model::to_string(rows[row].direction)); };
   table.value = [&](size_t row, size_t column) { return copy_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) { return copy_text(rows[row], column); };
+
   table.more = [&](size_t row) {
     analyzer::CopyStats const& copies = rows[row];
     std::string words =
@@ -221,6 +227,7 @@ void copy_table(Scene const& scene, ViewState& state, analyzer::DeviceRef ref) {
       words += fmt::format(", {} of pageable memory", base::format_bytes(*copies.pageable_bytes));
     return words + "\nclick: search for the copies of this rank";
   };
+
   table.height = -1;
   if (fact_table(table, state.theme))
     search_for(state, fmt::format("kind:memcpy rank:{}", rank_of(scene, ref)));
@@ -237,10 +244,12 @@ void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats c
   auto const& copies = device.longest_copies;
   if (copies.empty()) return;
   auto const rank = static_cast<uint32_t>(device.ref.rank_index);
+
   FactTable table;
   table.id = "longest copies";
   table.columns = kLongestTable;
   table.rows = copies.size();
+
   table.name = [&](size_t row) {
     auto const node = scene.node_of_track(rank, copies[row].track);
     return node ? scene.nodes[*node].label : std::string("copy");
@@ -254,6 +263,7 @@ void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats c
     if (column == kLongestTime) return base::format_duration(when.length());
     return format_time(static_cast<double>(scene.to_view(when.begin)), 1000);
   };
+
   table.height = -1;
   if (auto const clicked = fact_table(table, state.theme))
     show_place(state, scene, {device.ref, copies[*clicked].when, copies[*clicked].track},
@@ -276,7 +286,7 @@ constexpr std::array<FactColumn, kGraphColumns> kGraphTable = {
      {"Ops", "Device operations", 56, 0},
      {"Nodes", "Different ones among them", 52, 2},
      {"Time", "Sum of the operations' durations", 66, 0},
-     {"A launch", "That time / launches", 66, 1},
+     {"A launch", "Time / launches", 66, 1},
      {"Gaps", "Within single launches: nothing of the launch ran", 66, 0}}};
 
 double graph_value(analyzer::GraphStats const& graph, size_t column) {
@@ -306,6 +316,7 @@ void graph_table(Scene const& scene, ViewState const& state, analyzer::DeviceRef
     text_coloured("No CUDA graph launched anything here.", surface(state.theme).text_dim);
     return;
   }
+
   FactTable table;
   table.id = "graphs";
   table.columns = kGraphTable;
@@ -313,6 +324,7 @@ void graph_table(Scene const& scene, ViewState const& state, analyzer::DeviceRef
   table.name = [&](size_t row) {
     return rows[row].graph == 0 ? "further ones" : fmt::format("graph {}", rows[row].graph);
   };
+
   table.value = [&](size_t row, size_t column) { return graph_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) {
     double const value = graph_value(rows[row], column);
@@ -368,10 +380,12 @@ void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats co
                   float rows_height) {
   auto const& streams = device.launch.streams;
   if (streams.empty()) return;
+
   FactTable table;
   table.id = "streams";
   table.columns = kStreamTable;
   table.rows = streams.size();
+
   table.name = [&](size_t row) { return fmt::format("stream {}", streams[row].stream); };
   table.value = [&](size_t row, size_t column) { return stream_value(streams[row], column); };
   table.text = [&](size_t row, size_t column) {
@@ -379,6 +393,7 @@ void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats co
     if (column == kStreamEmpty) return base::format_share(value);
     return column == kStreamQueue ? mean_words(value) : count_words(value);
   };
+
   table.height = -1;
   if (auto const clicked = fact_table(table, state.theme))
     if (auto const node = node_of_stream(scene, device.ref, streams[*clicked].stream))
@@ -397,10 +412,13 @@ void launches_panel(PanelScope const& scope) {
         state.theme);
     return;
   }
+
   ImGui::BeginChild("launches", ImVec2(ImGui::GetContentRegionAvail().x * 0.52F, 0));
   launch_table(scene, state, rows_height);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 18 * ui_scale());
+
   ImGui::BeginChild("of the device", ImVec2(0, 0));
   analyzer::DeviceStats const& device = scene.analysis.devices[state.device];
   if (scene.analysis.devices.size() > 1)

@@ -73,12 +73,14 @@ void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, Cu
     return gallop(from, count,
                   [&](uint32_t i) { return static_cast<double>(curve.time[i]) <= time; });
   };
+
   uint32_t before = until_time(0, graph.time(graph.low.x));
   for (float x = graph.low.x; x < graph.high.x; ++x) {
     uint32_t const until = until_time(before, graph.time(x + 1));
     uint32_t const first = before > 0 ? before - 1 : 0;
     before = until;
     if (until == 0 || graph.time(x) > static_cast<double>(scene.length)) continue;
+
     // One point a pixel is unpacked.
     Point const best = points[highest_place(curve, first, until)];
     double sum = 0;
@@ -108,10 +110,12 @@ void point_tooltip(Scene const& scene, ViewState const& state, MemoryTimeline co
   uint32_t const until = points_until(scene, points, time);
   if (until == 0) return;
   Point const point = points[until - 1];
+
   begin_tooltip();
   heading(base::format_bytes(point.allocated_bytes) + " allocated");
   text(fmt::format("at {}, {} reserved", format_time(time, graph.window.span() / 1000),
                    base::format_bytes(point.reserved_bytes)));
+
   for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
     if (point.by_purpose[purpose] == 0) continue;
     swatch(purpose_colour(purpose, state.theme));
@@ -137,6 +141,7 @@ std::string steps_until_full(analyzer::MemoryForecast const& forecast) {
 void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state,
                  analyzer::MemoryStats const& memory, Graph const& graph) {
   if (!memory.floor_forecast) return;
+
   auto const& steps = scene.analysis.steps;
   auto const ref = scene.analysis.devices[state.device].ref;
   auto const first = std::partition_point(steps.begin(), steps.end(),
@@ -144,6 +149,7 @@ void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state,
   auto const last =
       std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
   if (last - first < 2) return;
+
   auto const& final_step = *(last - 1);
   double const period = static_cast<double>(final_step.window.end - first->window.begin) /
                         static_cast<double>(last - first);
@@ -152,9 +158,11 @@ void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state,
   uint32_t const until = points_until(scene, memory.timeline, end);
   uint32_t point = points_until(scene, memory.timeline, begin);
   if (until == 0 || period <= 0) return;
+
   double floor = static_cast<double>(memory.timeline[point > 0 ? point - 1 : 0].allocated_bytes);
   for (; point < until; ++point)
     floor = std::min(floor, static_cast<double>(memory.timeline[point].allocated_bytes));
+
   double const slope = memory.floor_forecast->bytes_per_step / period;
   auto const at = [&](double time) {
     float const x =
@@ -162,9 +170,11 @@ void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state,
                           (graph.high.x - graph.low.x);
     return ImVec2(x, graph.y(floor + slope * (time - end)));
   };
+
   double const from =
       std::max(graph.window.begin, static_cast<double>(scene.to_view(first->window.begin)));
   if (from >= graph.window.end) return;
+
   list.AddLine(at(from), at(graph.window.end), surface(state.theme).background, 4 * ui_scale());
   list.AddLine(at(from), at(graph.window.end), surface(state.theme).critical, 2 * ui_scale());
 }
@@ -181,6 +191,7 @@ void facts_column(ViewState const& state, analyzer::MemoryStats const& memory) {
       ImGui::TableNextColumn();
       text_right(value, s.text);
     };
+
     if (memory.peak_allocated_bytes)
       add("peak allocated", base::format_bytes(*memory.peak_allocated_bytes));
     if (memory.peak_reserved_bytes)
@@ -193,6 +204,7 @@ void facts_column(ViewState const& state, analyzer::MemoryStats const& memory) {
           base::format_bytes(static_cast<uint64_t>(*memory.floor_growth_bytes_per_step)));
     ImGui::EndTable();
   }
+
   text_coloured("at the peak", s.text_dim);
   for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
     if (memory.by_purpose_at_peak[purpose] == 0) continue;
@@ -208,6 +220,7 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
                    analyzer::MemoryStats const& facts) {
   Surface const& s = surface(state.theme);
   std::optional<analyzer::MemoryOwners> const* shown = &facts.peak_owners;
+
   if (state.panels.memory_at) {
     int64_t const at = add(*state.panels.memory_at, scene.origin);
     shown = cache.of<OwnersCache>().ask(
@@ -221,6 +234,7 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
   } else {
     text_coloured("held at the peak; click the curve for others", s.text_dim);
   }
+
   if (shown == nullptr) {
     text_coloured("counting…", s.text_dim);
     return;
@@ -229,9 +243,11 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
     empty_state("Not known here: frees are missing from the recording.", state.theme);
     return;
   }
+
   analyzer::MemoryOwners const& owners = **shown;
   uint64_t most = std::max(owners.before_recording_bytes, owners.other_bytes);
   for (auto const& owner : owners.owners) most = std::max(most, owner.bytes);
+
   auto const line = [&](std::string const& name, uint64_t bytes) {
     if (bytes == 0) return;
     ImVec2 const at = ImGui::GetCursorScreenPos();
@@ -241,12 +257,14 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
     ImGui::GetWindowDrawList()->AddRectFilled(
         at, ImVec2(at.x + width, at.y + ImGui::GetFontSize() + 2 * ui_scale()),
         with_alpha(paint_colour(Paint::kAllocation, state.theme), 0.30F), 2 * ui_scale());
+
     std::string const amount = base::format_bytes(bytes);
     text(fit(name, room - ImGui::CalcTextSize(amount.c_str()).x - 12 * ui_scale()));
     hint(name);
     ImGui::SameLine();
     text_right(amount, s.text);
   };
+
   for (auto const& owner : owners.owners) {
     std::string const name = printable_name(owner.name);
     line(name.empty() ? "(no name)" : name, owner.bytes);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
@@ -34,12 +35,14 @@ void draw_shares(std::array<BarShare, N> const& shares, int64_t whole, ImVec2 lo
   float const scale = ui_scale();
   ImVec2 const top(low.x, low.y + 2 * scale), bottom(high.x, high.y - 1 * scale);
   list.AddRectFilled(top, bottom, surface(theme).header, 2 * scale);
+
   float x = top.x;
   for (BarShare const& share : shares) {
     if (share.ns <= 0 || whole <= 0) continue;
     float const width = (bottom.x - top.x) * static_cast<float>(static_cast<double>(share.ns) /
                                                                 static_cast<double>(whole));
     float const next = std::min(x + width, bottom.x);
+
     list.AddRectFilled(ImVec2(x, top.y), ImVec2(std::max(next, x + 1), bottom.y), share.colour);
     x = next;
   }
@@ -64,7 +67,7 @@ constexpr std::array<FactColumn, kPhaseColumns> kPhaseTable = {
       "do not add them",
       0, 0},
      {"Device time",
-      "What it is made of: compute, exposed communication, anything else; beside the longest phase",
+      "Its parts: compute, exposed communication, anything else; relative to the longest phase",
       110, 2},
      {"Total", "Union of what it launched, over all times that it ran", 62, 0},
      {"Median", "Device time of one time that it ran", 62, 0},
@@ -104,26 +107,11 @@ std::string phase_name(analyzer::PhaseStats const& phase) {
                             : printable_name(phase.name);
 }
 
-void phase_table(Scene const& scene, ViewState& state) {
-  device_chooser(scene, state);
-  if (scene.analysis.phases.empty()) {
-    heading("Phases");
-    empty_state(
-        "No named part of the program was recorded. Name them with stepscope::api::Phase or an "
-        "NVTX range: \"forward\", \"backward\", "
-        "\"generator\", … (docs/guide/ANNOTATIONS.md); PyTorch's profiler takes "
-        "record_function(\"forward\").",
-        state.theme);
-    return;
-  }
-  auto const rows = facts_of(scene.analysis.phases, scene.analysis.devices[state.device].ref);
-  if (rows.empty()) {
-    empty_state("No phase launched anything on this device.", state.theme);
-    return;
-  }
+void phases_of_device(ViewState& state, std::span<analyzer::PhaseStats const> rows) {
   int64_t longest = 0;
   for (analyzer::PhaseStats const& phase : rows)
     longest = std::max(longest, phase.busy_ns.value_or(0));
+
   FactTable table;
   table.id = "phases";
   table.columns = kPhaseTable;
@@ -135,6 +123,7 @@ void phase_table(Scene const& scene, ViewState& state) {
     double const value = phase_value(rows[row], column);
     return column >= kPhaseCount ? count_words(value) : duration_words(value);
   };
+
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
     analyzer::PhaseStats const& phase = rows[row];
     if (column != kPhaseBar || !phase.busy_ns) return false;
@@ -153,9 +142,31 @@ void phase_table(Scene const& scene, ViewState& state) {
         base::format_count(phase.ops),
         phase.name.empty() ? "" : "\nclick: search for it, N goes from one to the next");
   };
+
   auto const clicked = fact_table(table, state.theme);
   if (clicked && !rows[*clicked].name.empty())
     search_for(state, query_for(printable_name(rows[*clicked].name)));
+}
+
+void phase_table(Scene const& scene, ViewState& state) {
+  device_chooser(scene, state);
+  if (scene.analysis.phases.empty()) {
+    heading("Phases");
+    empty_state(
+        "No named part of the program was recorded. Name them with stepscope::api::Phase or an "
+        "NVTX range: \"forward\", \"backward\", "
+        "\"generator\", … (docs/guide/ANNOTATIONS.md); PyTorch's profiler takes "
+        "record_function(\"forward\").",
+        state.theme);
+    return;
+  }
+
+  auto const rows = facts_of(scene.analysis.phases, scene.analysis.devices[state.device].ref);
+  if (rows.empty()) {
+    empty_state("No phase launched anything on this device.", state.theme);
+    return;
+  }
+  phases_of_device(state, rows);
 }
 
 /// "4 stages, 1F1B, 8 micro-batches a step".
@@ -184,6 +195,7 @@ void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineSt
                       float rows_height) {
   auto const window = steady_step_of(scene, pipeline);
   if (!window) return;
+
   float const scale = ui_scale();
   float const row = 11 * scale, gutter = 30 * scale;
   ImVec2 const at = ImGui::GetCursorScreenPos();
@@ -191,6 +203,7 @@ void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineSt
   bool const clicked = ImGui::InvisibleButton(
       "schedule", ImVec2(width, row * static_cast<float>(pipeline.stages.size())));
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
     ImVec2 const low(at.x + gutter, at.y + row * static_cast<float>(stage));
     ImVec2 const high(at.x + width, low.y + row - 2 * scale);
@@ -200,17 +213,20 @@ void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineSt
     list.AddRectFilled(low, high, surface(state.theme).row);
     auto const node = scene.node_of_device(pipeline.stages[stage].ref);
     if (!node) continue;
+
     for (StripPiece const& piece : device_pieces(scene, *node, *window, high.x - low.x)) {
       float const top = piece.idle ? low.y + (high.y - low.y) * 0.6F : low.y;
       list.AddRectFilled(ImVec2(low.x + piece.x0, top), ImVec2(low.x + piece.x1, high.y),
                          paint_colour(piece.paint, state.theme));
     }
   }
+
   hint(
       fmt::format("A usual step, {}: what the device of each stage does. Half as high: "
                   "idle.\nclick: show it in the timeline",
                   duration_words(window->span())));
   if (!clicked) return;
+
   go_to(state, scene, *window);
   if (auto const node = scene.node_of_device(pipeline.stages.front().ref))
     go_to_track(state, scene, *node, rows_height);
@@ -227,7 +243,7 @@ enum StageColumn : size_t {
 constexpr std::array<FactColumn, kStageColumns> kStageTable = {
     {{"Stage", "", 0, 0},
      {"Its steps", "Compute, anything else, bubble: waiting for another stage", 100, 1},
-     {"Bubble", "Of its steps: waiting for another stage", 56, 0},
+     {"Bubble", "Share of its steps in which it waits for another stage", 56, 0},
      {"A step", "Bubble of a step", 62, 2},
      {"Compute", "Of a step", 62, 0}}};
 
@@ -256,6 +272,7 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats c
   table.rows = pipeline.stages.size();
   table.first_number = 2;
   table.height = -1;
+
   table.name = [&](size_t row) {
     return fmt::format("{} · {}", row + 1, describe(scene, pipeline.stages[row].ref));
   };
@@ -266,6 +283,7 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats c
     double const value = stage_value(pipeline.stages[row], column);
     return column == kStageBubbleShare ? base::format_share(value) : duration_words(value);
   };
+
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
     auto const& stage = pipeline.stages[row];
     if (column != kStageBar) return false;
@@ -277,8 +295,10 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats c
         stage.total_ns, low, high, state.theme);
     return true;
   };
+
   auto const clicked = fact_table(table, state.theme);
   if (!clicked) return;
+
   analyzer::DeviceRef const ref = pipeline.stages[*clicked].ref;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     if (scene.analysis.devices[i].ref == ref) go_to_device(state, scene, i, rows_height);
@@ -295,6 +315,7 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
         state.theme);
     return;
   }
+
   int number = 0;
   for (analyzer::PipelineStats const& pipeline : scene.analysis.pipelines) {
     ImGui::PushID(number++);
@@ -317,9 +338,11 @@ void phases_panel(PanelScope const& scope) {
                 state.theme);
     return;
   }
+
   ImGui::BeginChild("phases", ImVec2(ImGui::GetContentRegionAvail().x * 0.56F, 0));
   phase_table(scene, state);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("pipelines", ImVec2(0, 0));
   pipeline_list(scene, state, rows_height);

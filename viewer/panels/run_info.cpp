@@ -54,10 +54,12 @@ void ranks_table(Scene const& scene, Theme theme) {
     ImGui::TableSetupColumn(title);
   ImGui::TableSetupColumn("Command and facts", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableHeadersRow();
+
   for (uint32_t index = 0; index < scene.run.ranks.size(); ++index) {
     model::RankTrace const& rank = scene.run.ranks[index];
     model::TraceInfo const& info = rank.trace.info();
     ImGui::TableNextRow();
+
     for (std::string const& cell :
          {fmt::format("{} of {}", info.rank, info.world_size), printable_name(info.host, 60),
           fmt::format("{}", info.process_id), base::format_count(scene.event_count(index)),
@@ -65,11 +67,13 @@ void ranks_table(Scene const& scene, Theme theme) {
       ImGui::TableNextColumn();
       text(cell);
     }
+
     ImGui::TableNextColumn();
     text_wrapped(printable_name(info.command), surface(theme).text);
     for (auto const& [name, value] : info.facts)
       text_wrapped(printable_name(name, 60) + ": " + printable_name(value, 200),
                    surface(theme).text_dim);
+
     for (model::Device const& device : rank.trace.devices()) {
       std::string line = fmt::format("device {}: {}", device.id, printable_name(device.name, 120));
       if (device.capacity_bytes > 0) line += ", " + base::format_bytes(device.capacity_bytes);

@@ -28,7 +28,7 @@ constexpr float kWideTable = 560;
 constexpr Paint kOrder[] = {Paint::kCompute,    Paint::kCommunication, Paint::kCopy,
                             Paint::kProfiler,   Paint::kAllocation,    Paint::kSync,
                             Paint::kInput,      Paint::kDependency,    Paint::kPeer,
-                            Paint::kGraph,      Paint::kLaunchStarved, Paint::kLaunchLatency,
+                            Paint::kGraph,      Paint::kLaunchBound,   Paint::kLaunchLatency,
                             Paint::kUnexplained};
 
 void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme theme) {
@@ -39,6 +39,7 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.AddRectFilled(at, ImVec2(at.x + width, at.y + height), surface(theme).header, 2 * scale);
   float x = at.x;
+
   for (Paint const paint : kOrder) {
     int64_t const time = split.time[static_cast<size_t>(paint)];
     if (time <= 0) continue;
@@ -50,8 +51,10 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
                        ImVec2(std::max(next, x + 1), at.y + height), paint_colour(paint, theme));
     x = next;
   }
+
   ImGui::Dummy(ImVec2(width, height));
   if (!ImGui::IsItemHovered()) return;
+
   begin_tooltip();
   for (Paint const paint : kOrder) {
     int64_t const time = split.time[static_cast<size_t>(paint)];
@@ -75,8 +78,10 @@ void device_row(Scene const& scene, ViewState const& state,
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   text(device_name(scene, split));
+
   ImGui::TableNextColumn();
   split_cell(split, total, state.theme);
+
   for (int64_t const time : {split.idle, split.time[static_cast<size_t>(Paint::kCompute)],
                              split.time[static_cast<size_t>(Paint::kCommunication)],
                              split.time[static_cast<size_t>(Paint::kCopy)]}) {
@@ -91,11 +96,13 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
   // In a narrow window the bar says more than the shares.
   bool const wide = ImGui::GetContentRegionAvail().x > kWideTable * ui_scale();
+
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable(wide ? "devices" : "devices narrow", wide ? 6 : 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  // As wide as the widest of those that fit on a screen.
+
+  // As wide as the widest of the names that fit on a screen.
   float widest = 0;
   for (size_t i = 0; i < std::min<size_t>(facts.devices.size(), 64); ++i)
     widest = std::max(widest, ImGui::CalcTextSize(device_name(scene, facts.devices[i]).c_str()).x);
@@ -106,6 +113,7 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed,
                             std::max(ImGui::CalcTextSize(title).x, 56 * ui_scale()));
   }
+
   header_row(2);
   // Only the rows that can be seen.
   ImGuiListClipper clipper;
@@ -120,12 +128,14 @@ void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thr
                 int64_t total) {
   Node const& node = scene.nodes[thread.node];
   double const share = static_cast<double>(thread.busy) / static_cast<double>(total);
+
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   std::string const name =
       fmt::format("rank {} · {}", scene.trace(node.rank).info().rank, node.label);
   text(fit(name, ImGui::GetContentRegionAvail().x));
   hint(name);
+
   ImGui::TableNextColumn();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   ImVec2 const size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), ImGui::GetFontSize());
@@ -135,24 +145,27 @@ void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thr
   list.AddRectFilled(at, ImVec2(at.x + size.x * static_cast<float>(share), at.y + size.y),
                      paint_colour(Paint::kRange, state.theme), 2 * ui_scale());
   ImGui::Dummy(size);
+
   ImGui::TableNextColumn();
   text_right(base::format_duration(thread.busy), surface(state.theme).text);
   ImGui::TableNextColumn();
   text_right(base::format_share(share), surface(state.theme).text);
 }
 
-/// Of a run without devices.
+/// The busy time of threads, for a run without devices.
 void busy_threads(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("threads", 4, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Thread", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("Busy in the range", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
   ImGui::TableSetupColumn("Share", ImGuiTableColumnFlags_WidthFixed, 56 * ui_scale());
   header_row(2);
+
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(facts.threads.size()));
   while (clipper.Step())
@@ -166,6 +179,7 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("ops", 3, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn(of_hosts ? "Range or call" : "Device op",
                           ImGuiTableColumnFlags_WidthStretch);
@@ -173,6 +187,7 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
   ImGui::TableSetupColumn(of_hosts ? "Own time" : "Total", ImGuiTableColumnFlags_WidthFixed,
                           76 * ui_scale());
   header_row(1);
+
   for (auto const& op : facts.ops) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -186,6 +201,7 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
     hint(op.name);
     ImGui::PopID();
     draw_text(*ImGui::GetWindowDrawList(), at, surface(state.theme).text, shown);
+
     ImGui::TableNextColumn();
     text_right(base::format_count(op.count), surface(state.theme).text);
     ImGui::TableNextColumn();

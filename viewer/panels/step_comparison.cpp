@@ -51,13 +51,15 @@ bool step_comparison(Scene const& scene, ViewState& state) {
   auto const compared =
       state.panels.compared ? compare_with_median(scene, *state.panels.compared) : std::nullopt;
   if (!compared) return false;
-  heading(fmt::format("Step {} beside the median step {}", compared->step->step,
+
+  heading(fmt::format("Step {} compared with the median step {}", compared->step->step,
                       compared->median->step));
   ImGui::SameLine();
   text_coloured(describe(scene, compared->step->ref), surface(state.theme).text_dim);
   ImGui::SameLine();
   if (ImGui::SmallButton("Close")) state.panels.compared.reset();
   hint("Esc");
+
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("step comparison", 4, flags)) return true;
@@ -68,6 +70,7 @@ bool step_comparison(Scene const& scene, ViewState& state) {
   ImGui::TableSetupColumn("Median step", ImGuiTableColumnFlags_WidthFixed, column);
   ImGui::TableSetupColumn("Difference", ImGuiTableColumnFlags_WidthFixed, column);
   header_row(1);
+
   int64_t const length = compared->median->time.window_ns;
   for (StepComparison::Part const& part : compared->parts) {
     ImGui::TableNextRow();
@@ -75,6 +78,7 @@ bool step_comparison(Scene const& scene, ViewState& state) {
     swatch(paint_colour(part.paint, state.theme));
     part_row(paint_name(part.paint), part.step_ns, part.median_ns, length, state.theme);
   }
+
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   push_bold();

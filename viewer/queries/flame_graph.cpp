@@ -25,15 +25,18 @@ class FlameBuilder {
     auto const& columns = trace_.columns();
     uint32_t const depth = columns.depth[row];
     if (depth >= kMaxLanes) return;
+
     int64_t const from = std::max(add(columns.start[row], shift_), begin_);
     int64_t const until = std::min(add(add(columns.start[row], columns.dur[row]), shift_), end_);
     if (until < from || (until == from && columns.dur[row] > 0)) return;
+
     // What encloses it may lie on another lane only of damaged traces: then it stands on its own.
     uint32_t parent = FlameGraph::kNone;
     if (depth > 0 && open_[depth - 1].box != FlameGraph::kNone && open_[depth - 1].end >= until)
       parent = open_[depth - 1].box;
     uint32_t const box = box_of(parent, columns.name[row].value, columns.kind[row]);
     open_[depth] = {box, until};
+
     if (box == FlameGraph::kNone) return;
     FlameGraph::Box& into = graph_.boxes[box];
     ++into.count;
@@ -62,6 +65,7 @@ class FlameBuilder {
     uint64_t const key = (uint64_t{parent} + 1) << 32U | name;
     if (auto const found = boxes_.find(key); found != boxes_.end()) return found->second;
     if (graph_.boxes.size() >= kMaxFlameBoxes) return FlameGraph::kNone;
+
     auto const index = static_cast<uint32_t>(graph_.boxes.size());
     FlameGraph::Box box;
     box.name = name;
@@ -78,15 +82,19 @@ class FlameBuilder {
     auto& boxes = graph_.boxes;
     std::vector<uint32_t> order(boxes.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       if (boxes[a].depth != boxes[b].depth) return boxes[a].depth < boxes[b].depth;
       return boxes[a].total_ns > boxes[b].total_ns;
     });
+
     std::vector<uint32_t> new_index(boxes.size());
     for (uint32_t i = 0; i < order.size(); ++i) new_index[order[i]] = i;
+
     std::vector<FlameGraph::Box> sorted;
     sorted.reserve(boxes.size());
     for (uint32_t const i : order) sorted.push_back(boxes[i]);
+
     std::vector<int64_t> filled(boxes.size());
     int64_t outermost = 0;
     for (uint32_t i = 0; i < sorted.size(); ++i) {
@@ -135,10 +143,12 @@ std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& stat
     if (auto const node = scene.node_of(*state.selection);
         node && scene.nodes[*node].kind == NodeKind::kThread)
       return node;
+
   uint32_t rank = 0;
   if (state.device < scene.analysis.devices.size() &&
       scene.analysis.devices[state.device].ref.rank_index >= 0)
     rank = static_cast<uint32_t>(scene.analysis.devices[state.device].ref.rank_index);
+
   std::optional<uint32_t> best;
   uint64_t most = 0;
   if (rank >= scene.track_nodes.size()) return best;
@@ -147,7 +157,7 @@ std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& stat
     uint32_t const node = scene.track_nodes[rank][track];
     if (node == Scene::kNoNode || tracks[track].kind != model::TrackKind::kThread) continue;
     uint64_t const events = scene.event_count(rank, track);
-    // Of equals the one that stands higher.
+    // Among equals the one that stands higher.
     if (best && (events < most || (events == most && node > *best))) continue;
     best = node;
     most = events;
@@ -159,6 +169,7 @@ std::vector<FlameItem> lay_out_flames(FlameGraph const& graph, float width, floa
   constexpr double kLeast = 0.5;
   std::vector<FlameItem> items;
   if (graph.total_ns <= 0 || width <= 0) return items;
+
   double const scale = static_cast<double>(width) / static_cast<double>(graph.total_ns);
   for (uint32_t i = 0; i < graph.boxes.size(); ++i) {
     FlameGraph::Box const& box = graph.boxes[i];

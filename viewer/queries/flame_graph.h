@@ -36,8 +36,8 @@ struct FlameGraph {
   bool is_too_long =
       false;  ///< the range has more events than are read of a run that is not in memory
 };
-/// Of a run that is not in memory so many events are read for a graph: a quarter of a gigabyte for
-/// a moment.
+/// From a run that is not in memory at most so many events are read for a graph: a quarter of a
+/// gigabyte for a moment.
 inline constexpr uint64_t kMostFlameEvents = uint64_t{2} << 20;
 
 /// More boxes than one sees: what is named differently beyond is counted to its parent.
@@ -46,8 +46,8 @@ inline constexpr size_t kMaxFlameBoxes = 20'000;
 /// O(events of the track in the range). Told to stop, it returns nothing.
 FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token const& stop = {});
 
-/// The thread whose graph is shown when nobody chose one: that of the selection, else the one with
-/// most events among those of the device's rank; none without threads.
+/// The thread whose graph is shown when the person chose none: that of the selection, else the one
+/// with most events among those of the device's rank; none without threads.
 std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& state);
 
 /// A box where it is drawn, in pixels; those narrower than half a pixel are left out.

@@ -22,6 +22,7 @@ void add_strip_lane(Scene const& scene, Node const& node, Lane const& lane,
   int64_t const shift = scene.shift(node.rank);
   auto const& rows = lane.rows;
   size_t const first_piece = pieces.size();
+
   fold(
       static_cast<uint32_t>(rows.size()), 0, static_cast<double>(scene.length),
       static_cast<double>(strips.columns),
@@ -35,6 +36,7 @@ void add_strip_lane(Scene const& scene, Node const& node, Lane const& lane,
         for (uint32_t i = first; i < seen; ++i)
           if (columns.dur[rows[i]] > columns.dur[rows[best]]) best = i;
         if (!analyzer::is_host_activity(columns.kind[rows[best]])) return;
+
         auto const begin = std::floor(static_cast<float>(x0));
         OverviewStrips::Piece const piece{begin,
                                           std::max(std::floor(static_cast<float>(x1)), begin + 1),
@@ -121,6 +123,7 @@ class ThreadSweep {
       }
       if (top.end <= now_) open_.pop_back();
     }
+
     now_ = std::max(now_, until);
   }
 
@@ -153,6 +156,7 @@ void add_host_strips(Scene const& scene, OverviewStrips& strips, std::stop_token
   std::vector<uint32_t> nodes = host_thread_nodes(scene);
   if (nodes.size() > kMaxStrips) nodes.resize(kMaxStrips);
   std::sort(nodes.begin(), nodes.end());  // as in the timeline
+
   for (uint32_t const index : nodes) {
     if (stop.stop_requested()) return;
     Node const& node = scene.nodes[index];

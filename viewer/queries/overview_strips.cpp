@@ -12,12 +12,15 @@ namespace stepscope::viewer {
 OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_token const& stop) {
   OverviewStrips strips;
   strips.columns = static_cast<float>(std::max(columns, 1U));
+
   for (uint32_t index = 0; index < scene.nodes.size(); ++index) {
     Node const& node = scene.nodes[index];
     if (node.kind != NodeKind::kDevice) continue;
     if (strips.devices.size() == kMaxStrips || stop.stop_requested()) break;
+
     auto const& segments = node.segments;
     auto& pieces = strips.devices.emplace_back();
+
     // A device whose events are in memory has segments.
     if (segments.empty()) {
       TimeWindow const all{0, static_cast<double>(scene.length)};
@@ -25,6 +28,7 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
         pieces.push_back({piece.x0, piece.x1, piece.paint, piece.idle});
       continue;
     }
+
     fold(
         static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length),
         static_cast<double>(strips.columns), [&](uint32_t i) { return segments[i].begin; },
@@ -45,6 +49,7 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
           }
         });
   }
+
   if (strips.devices.empty()) add_host_strips(scene, strips, stop);
   return strips;
 }

@@ -18,7 +18,7 @@ struct OverviewStrips {
     bool idle = false;
   };
   float columns = 1;
-  /// In the order of the timeline, at most kMaxStrips. Of threads later pieces are drawn over
+  /// In the order of the timeline, at most kMaxStrips. Later pieces of a thread are drawn over
   /// earlier ones.
   std::vector<std::vector<Piece>> devices;
 };

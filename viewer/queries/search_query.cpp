@@ -16,10 +16,12 @@ bool take_duration(std::string_view word, Query& query) {
   if (word.size() < 2 || (word[0] != '<' && word[0] != '>')) return false;
   bool const or_equal = word[1] == '=';
   std::string_view const number = word.substr(or_equal ? 2 : 1);
+
   // A number without a unit is a part of a name: "<3" stands in many.
   if (number.empty() || std::isdigit(static_cast<unsigned char>(number.back()))) return false;
   auto const ns = base::parse_duration(number, "");
   if (!ns) return false;
+
   if (word[0] == '>') {
     query.least_ns = or_equal ? *ns : *ns + 1;
   } else {
@@ -33,6 +35,7 @@ bool take_filter(std::string_view word, Query& query) {
     query.kind = lower_case(word.substr(5));
     return true;
   }
+
   if (word.starts_with("rank:")) {
     int32_t rank = 0;
     auto const [rest, error] = std::from_chars(word.data() + 5, word.data() + word.size(), rank);
@@ -47,6 +50,7 @@ bool take_filter(std::string_view word, Query& query) {
 
 Query parse_query(std::string_view text) {
   Query query;
+
   // The name itself may have quotation marks in it: the last one ends it.
   size_t const last_mark = text.rfind('"');
   if (text.starts_with('"') && last_mark > 0) {
@@ -54,6 +58,7 @@ Query parse_query(std::string_view text) {
     query.name = text.substr(1, last_mark - 1);
     text.remove_prefix(last_mark + 1);
   }
+
   while (!text.empty()) {
     size_t const begin = text.find_first_not_of(' ');
     if (begin == std::string_view::npos) break;

@@ -30,7 +30,7 @@ analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> step
     if (!step.warmup) counted.push_back(&step);
   if (counted.empty()) return nullptr;
   auto const middle = counted.begin() + static_cast<std::ptrdiff_t>((counted.size() - 1) / 2);
-  // Of equals the earlier.
+  // Among equals the earlier.
   std::nth_element(counted.begin(), middle, counted.end(), [](auto const* a, auto const* b) {
     return std::tuple(a->time.window_ns, a) < std::tuple(b->time.window_ns, b);
   });
@@ -39,10 +39,12 @@ analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> step
 
 std::optional<StepComparison> compare_with_median(Scene const& scene, uint32_t step) {
   if (step >= scene.analysis.steps.size()) return std::nullopt;
+
   StepComparison comparison;
   comparison.step = &scene.analysis.steps[step];
   comparison.median = median_step(steps_at(scene, comparison.step->ref));
   if (comparison.median == nullptr) return std::nullopt;
+
   auto const of_step = split_parts(comparison.step->time);
   auto const of_median = split_parts(comparison.median->time);
   for (size_t i = 0; i < of_step.size(); ++i)

@@ -1,4 +1,4 @@
-// A step beside the median step of its device: what of its split is longer, what shorter. The
+// A step compared with the median step of its device: which parts are longer, which shorter. The
 // numbers are the analysis'.
 #pragma once
 
@@ -25,8 +25,8 @@ struct StepComparison {
 
 /// Steps of a device, in their order; empty for a device that is not there.
 std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t device);
-/// Of the steps that are in statistics the one of median length, the shorter of two; null without
-/// any.
+/// The step of median length among those that count for statistics, the shorter of two; null
+/// without any.
 analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps);
 /// `step`: index of Analysis::steps. None: no such step, or no median of its device.
 std::optional<StepComparison> compare_with_median(Scene const& scene, uint32_t step);

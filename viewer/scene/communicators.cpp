@@ -18,6 +18,7 @@ std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace,
   std::vector<CommunicatorLanes> result;
   std::unordered_map<uint64_t, uint32_t> numbers;
   std::vector<Found> found;
+
   for (uint32_t const track : tracks) {
     std::vector<bool> is_here;
     auto const rows = trace.rows_of(model::TrackId{track});
@@ -30,6 +31,7 @@ std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace,
               .first->second;
       if (number == result.size()) result.push_back({{detail.communicator, 0, 0, 0}, {}});
       Communicator& of = result[number].of;
+
       if (of.participants == 0) of.participants = detail.participants;
       is_here.resize(std::max<size_t>(is_here.size(), number + 1));
       if (!is_here[number]) ++of.tracks;
@@ -38,15 +40,18 @@ std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace,
       found.push_back({row, number});
     }
   }
+
   std::stable_sort(found.begin(), found.end(), [&](Found const& a, Found const& b) {
     return columns.start[a.row] < columns.start[b.row];
   });
+
   std::vector<FreeLanes> free(result.size());
   std::vector<std::vector<int64_t>> busy(result.size());  // of each lane
   for (auto const& [row, number] : found) {
     size_t const lane =
         free[number].add(columns.start[row], add(columns.start[row], columns.dur[row]));
     if (lane == FreeLanes::kNone) continue;
+
     std::vector<Lane>& lanes = result[number].lanes;
     lanes.resize(std::max(lanes.size(), lane + 1));
     busy[number].resize(lanes.size());
@@ -68,6 +73,7 @@ std::string CommunicatorMembers::label(model::Run const& run, Communicator const
   if (known == members_.end() || known->second.size() < 2)
     return of.participants == 0 ? "Unknown ranks"
                                 : "Of " + base::format_count(of.participants, "rank");
+
   std::set<analyzer::DeviceRef> const& members = known->second;
   bool const is_one_process = members.begin()->rank_index == members.rbegin()->rank_index;
   std::set<int32_t> numbers;
@@ -75,10 +81,12 @@ std::string CommunicatorMembers::label(model::Run const& run, Communicator const
     numbers.insert(is_one_process
                        ? ref.device
                        : run.ranks[static_cast<size_t>(ref.rank_index)].trace.info().rank);
+
   std::string const what = is_one_process ? "Devices " : "Ranks ";
   bool const is_range = numbers.size() > 2 && *numbers.rbegin() - *numbers.begin() + 1 ==
                                                   static_cast<int64_t>(numbers.size());
   if (is_range) return fmt::format("{}{}–{}", what, *numbers.begin(), *numbers.rbegin());
+
   std::string text = what;
   size_t named = 0;
   for (int32_t const number : numbers) {

@@ -44,8 +44,8 @@ struct Node {
   std::string path;  ///< the labels from the rank down: no other node of the run has it, and it has
                      ///< it whenever it is opened
   uint32_t lane_count = 0;        ///< that are drawn, also of events that are not in memory
-  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it; of a far run's
-                                  ///< communicator: those with collectives
+  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it; of an
+                                  ///< out-of-core run's communicator: those with collectives
   std::vector<Lane> lanes;
   Segments segments;    ///< of a device
   Curve curve;          ///< of a counter or of memory
@@ -69,7 +69,8 @@ struct Scene {
   std::vector<uint32_t> rank_nodes;                ///< of each rank
   std::vector<std::vector<uint32_t>> track_nodes;  ///< by rank and track; kNoNode: it is not drawn
   std::shared_ptr<ShownRowsCache> rows_cache;      ///< for the thread of the frames
-  /// Events that take part in collectives, by (rank, row); of a far run by (rank, track, start).
+  /// Events that take part in collectives, by (rank, row); for an out-of-core run by
+  /// (rank, track, start).
   struct Participation {
     uint32_t rank, row, collective;
     uint32_t track;
@@ -82,9 +83,9 @@ struct Scene {
   /// in memory. The traces of `run` have no events then. For the store, for what reads ahead for
   /// the frames, and for what analyzes the run.
   std::shared_ptr<OutOfCoreRun> far;
-  bool is_analyzed = true;     ///< of a far run the analysis comes later
+  bool is_analyzed = true;     ///< an out-of-core run gets it later
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
-  /// Of which the run is one; null: it was opened alone.
+  /// The series that the run belongs to; null: it was opened alone.
   std::shared_ptr<RunSeries> series;
   std::vector<std::string> files;  ///< that were opened as this run, files and folders with their
                                    ///< whole paths; hostile text
@@ -128,10 +129,10 @@ struct Scene {
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.
 Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far);
-/// Makes the nodes anew after the analysis of a far run came: rows of communicators are known then.
-/// Returns for each node where it is now.
+/// Makes the nodes anew after the analysis of an out-of-core run came: rows of communicators are
+/// known then. Returns for each node where it is now.
 std::vector<uint32_t> rebuild_nodes(Scene& scene);
-/// By (rank, row), or by (rank, track, start). `run`: offsets are looked at.
+/// Sorted by (rank, row), or by (rank, track, start). `run`: for its offsets.
 std::vector<Scene::Participation> find_participations(model::Run const& run,
                                                       analyzer::Analysis const& analysis,
                                                       bool is_out_of_core);
@@ -139,7 +140,8 @@ std::vector<Scene::Participation> find_participations(model::Run const& run,
 /// memory.
 void show_device(Scene const& scene, Node& node, uint32_t device);
 void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
-/// What is allocated over time; beside the timeline's points. `origin`: run time of view time 0.
+/// What is allocated over time, one value for each point of the timeline.
+/// `origin`: run time of view time 0.
 Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin);
 /// The whole run, in a state that shows something useful for runs of any size.
 ViewState initial_view(Scene const& scene);

@@ -1,5 +1,5 @@
-// The rows of the tree with their heights: made again only when what is shown of the tree changes,
-// so that a frame costs what its screen holds and not what the run has.
+// The rows of the tree with their heights. They are made again only when the shown part of the tree
+// changes, so that a frame costs what its screen holds and not what the run has.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ShownRows {
   [[nodiscard]] float height() const { return tops.back(); }
 };
 
-/// The rows of the last state. Of a scene, for the thread of the frames.
+/// The rows of the last state of a scene, for the thread of the frames.
 class ShownRowsCache {
  public:
   /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where
@@ -44,9 +44,9 @@ class ShownRowsCache {
   uint64_t made_ = 0;
 };
 
-/// Those of the scene's cache; never null.
+/// The rows from the scene's cache; never null.
 std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state);
-/// Of a node's row, in pixels at scale 1.
+/// Height of a node's row, in pixels at scale 1.
 float node_height(Node const& node);
 
 /// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling. A hidden node

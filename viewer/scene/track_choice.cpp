@@ -34,14 +34,17 @@ std::vector<uint32_t> children_of(Scene const& scene, TrackChoice const& choice,
   std::vector<uint32_t> children;
   for (uint32_t i = parent ? *parent + 1 : 0; i < last; i = scene.nodes[i].subtree_end)
     children.push_back(i);
+
   auto const order = choice.order.find(parent ? scene.nodes[*parent].path : std::string());
   if (order == choice.order.end()) return children;
+
   std::unordered_map<std::string_view, size_t> places;
   for (size_t i = 0; i < order->second.size(); ++i) places.try_emplace(order->second[i], i);
   auto const place = [&](uint32_t node) {
     auto const found = places.find(scene.nodes[node].path);
     return found == places.end() ? places.size() + order->second.size() : found->second;
   };
+
   std::stable_sort(children.begin(), children.end(),
                    [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
   return children;
@@ -74,6 +77,7 @@ class Walk {
     for (uint32_t const node : children_of(scene_, state_.tracks, parent)) {
       if (!state_.tracks.hidden.empty() && state_.tracks.hidden.contains(scene_.nodes[node].path))
         continue;
+
       bool open = !state_.closed.contains(node);
       if (!matches_before_.empty()) {
         if (matches(node, scene_.nodes[node].subtree_end) == 0) continue;
@@ -91,8 +95,8 @@ class Walk {
   std::vector<ShownTrack> rows_;
 };
 
-/// The names of `other` in their order. Those of `own` that are not among them come where they
-/// were: after the name that they followed in `own`, or at the begin.
+/// The names of `other` in their order. Names that only `own` has come where they were: after the
+/// name that they followed in `own`, or at the begin.
 std::vector<std::string> merged_order(std::vector<std::string> const& own,
                                       std::vector<std::string> const& other) {
   std::unordered_set<std::string_view> const known(other.begin(), other.end());
@@ -104,12 +108,14 @@ std::vector<std::string> merged_order(std::vector<std::string> const& own,
     else
       followers[before].push_back(name);
   }
+
   std::vector<std::string> merged;
   auto const add_followers = [&](std::string_view name) {
     auto const found = followers.find(name);
     if (found != followers.end())
       merged.insert(merged.end(), found->second.begin(), found->second.end());
   };
+
   add_followers({});
   for (std::string const& name : other) {
     merged.push_back(name);
@@ -136,14 +142,17 @@ std::optional<uint32_t> neighbour(ViewState const& state, Scene const& scene, ui
 void name_paths(std::vector<Node>& nodes) {
   std::unordered_map<std::string, uint32_t> numbers;  // of the paths that were given
   std::vector<uint32_t> around;
+
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     while (!around.empty() && nodes[around.back()].subtree_end <= i) around.pop_back();
     std::string const plain =
         (around.empty() ? std::string() : nodes[around.back()].path + "/") + nodes[i].label;
+
     std::string path = plain;
     // A number once given is not tried again: many of one name take no longer than many of many.
     while (!numbers.try_emplace(path, 1).second)
       path = plain + "#" + std::to_string(++numbers[plain]);
+
     nodes[i].path = std::move(path);
     around.push_back(i);
   }
@@ -168,13 +177,17 @@ std::vector<ShownTrack> shown_tracks(Scene const& scene, ViewState const& state)
 std::vector<uint32_t> pinned_tracks(Scene const& scene, TrackChoice const& choice) {
   std::vector<uint32_t> result;
   if (choice.pinned.empty()) return result;
+
   std::unordered_map<std::string_view, size_t> places;
   for (size_t i = 0; i < choice.pinned.size(); ++i) places.try_emplace(choice.pinned[i], i);
+
   std::vector<std::pair<size_t, uint32_t>> found;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)
     if (auto const place = places.find(scene.nodes[i].path); place != places.end())
       found.emplace_back(place->second, i);
+
   std::sort(found.begin(), found.end());
+
   result.reserve(found.size());
   for (auto const& [place, node] : found) result.push_back(node);
   return result;
@@ -244,10 +257,12 @@ void move_track_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t
                    bool below) {
   auto const parent = parent_of(scene, node);
   if (node == other || parent_of(scene, other) != parent) return;
+
   auto siblings = children_of(scene, state.tracks, parent);
   siblings.erase(std::find(siblings.begin(), siblings.end(), node));
   auto const at = std::find(siblings.begin(), siblings.end(), other);
   siblings.insert(below ? at + 1 : at, node);
+
   std::vector<std::string>& order =
       state.tracks.order[parent ? scene.nodes[*parent].path : std::string()];
   order.clear();
@@ -270,6 +285,7 @@ TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own, TrackChoi
   for (auto& [group, order] : adopted.order) {
     auto const parent = group.empty() ? std::nullopt : node_of_path(scene, group);
     if (!group.empty() && !parent) continue;
+
     std::vector<std::string> here;
     for (uint32_t const child : children_of(scene, own, parent))
       here.push_back(scene.nodes[child].path);

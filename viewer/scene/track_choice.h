@@ -12,8 +12,8 @@
 
 namespace stepscope::viewer {
 
-/// Gives every node its path: the labels from the rank down, "Rank 3/Device 0/Stream 7". Of those
-/// that would have the same one all but the first are numbered, in their order: "thread#2".
+/// Gives every node its path: the labels from the rank down, "Rank 3/Device 0/Stream 7". Nodes that
+/// would have the same path are numbered from the second on, in their order: "thread#2".
 void name_paths(std::vector<Node>& nodes);
 
 /// A row of the tree.
@@ -25,7 +25,7 @@ struct ShownTrack {
 /// From top to bottom, without what is hidden, in a closed group or filtered away. Groups around
 /// what matches a filter are open. O(nodes), and a look at each path where there is a filter.
 std::vector<ShownTrack> shown_tracks(Scene const& scene, ViewState const& state);
-/// Those of the pinned tracks that the run has, in their order.
+/// The pinned tracks that the run has, in their order.
 std::vector<uint32_t> pinned_tracks(Scene const& scene, TrackChoice const& choice);
 /// How many tracks of the run were hidden by name; what is below them is not counted.
 uint32_t count_hidden(Scene const& scene, TrackChoice const& choice);

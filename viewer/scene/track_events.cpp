@@ -19,6 +19,7 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
   auto const rows = trace.rows_of(model::TrackId{track});
   auto const& columns = trace.columns();
   std::vector<uint32_t> counts;
+
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     uint32_t const depth = columns.depth[row];
     if (depth >= kMaxLanes) {
@@ -28,9 +29,11 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
     if (depth >= counts.size()) counts.resize(depth + 1);
     ++counts[depth];
   }
+
   std::vector<Lane> lanes(counts.size());
   for (size_t i = 0; i < lanes.size(); ++i) lanes[i].rows.reserve(counts[i]);
   std::vector<int64_t> busy(lanes.size());
+
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     uint32_t const depth = columns.depth[row];
     if (depth >= kMaxLanes) continue;
@@ -41,9 +44,11 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
 
 void finish_curve(Curve& curve) {
   if (curve.value.empty()) return;
+
   auto const [low, high] = std::minmax_element(curve.value.begin(), curve.value.end());
   curve.lowest = std::min(0.0, *low);
   curve.highest = std::max(0.0, *high);
+
   for (size_t i = 0; i < curve.value.size(); i += kBusyBlock) {
     auto const first = curve.value.begin() + static_cast<std::ptrdiff_t>(i);
     auto const last = curve.value.begin() +
@@ -54,13 +59,14 @@ void finish_curve(Curve& curve) {
 
 uint32_t highest_place(Curve const& curve, uint32_t first, uint32_t last) {
   uint32_t best = first;
-  // Of whole blocks only those are looked into that have a higher one.
+  // A whole block is searched only if it has a higher value.
   for (uint32_t i = first; i < last;) {
     bool const is_block = i % kBusyBlock == 0 && i + kBusyBlock <= last;
     if (is_block && curve.block_max[i / kBusyBlock] <= curve.value[best]) {
       i += kBusyBlock;
       continue;
     }
+
     for (uint32_t const end = is_block ? i + kBusyBlock : i + 1; i < end; ++i)
       if (curve.value[i] > curve.value[best]) best = i;
   }
@@ -79,32 +85,48 @@ Curve sample_curve(model::Trace const& trace, uint32_t track, int64_t shift) {
   return curve;
 }
 
+void BusyTimeBuilder::add(model::OpClass op, model::Interval when) {
+  switch (op) {
+    case model::OpClass::kNone:
+      return;
+    case model::OpClass::kCompute:
+      return compute_.push_back(when);
+    case model::OpClass::kComm:
+      return communication_.push_back(when);
+    default:
+      return copy_.push_back(when);
+  }
+}
+
+BusyTime BusyTimeBuilder::finish() && {
+  BusyTime busy;
+  busy.compute = model::unite(std::move(compute_));
+  busy.exposed_comm = model::subtract(model::unite(std::move(communication_)), busy.compute);
+  busy.exposed_copy = model::subtract(model::subtract(model::unite(std::move(copy_)), busy.compute),
+                                      busy.exposed_comm);
+  return busy;
+}
+
 std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks,
                                      int64_t shift, int64_t origin, GapsOfDevice gaps,
                                      analyzer::Interval window) {
-  std::vector<model::Interval> compute, communication, copy;
+  BusyTimeBuilder ops;
   for (uint32_t const track : tracks) {
     auto const rows = trace.rows_of(model::TrackId{track});
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      model::OpClass const op = model::kind_info(trace.kind(row)).op_class;
-      if (op == model::OpClass::kNone) continue;
-      auto& into = op == model::OpClass::kCompute ? compute
-                   : op == model::OpClass::kComm  ? communication
-                                                  : copy;
-      into.push_back({add(trace.start(row), shift), add(trace.end(row), shift)});
-    }
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      ops.add(model::kind_info(trace.kind(row)).op_class,
+              {add(trace.start(row), shift), add(trace.end(row), shift)});
   }
-  auto const busy = model::unite(std::move(compute));
-  auto const exposed_comm = model::subtract(model::unite(std::move(communication)), busy);
-  auto const exposed_copy =
-      model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
+  BusyTime const busy = std::move(ops).finish();
+
   std::vector<Segment> segments;
   auto const take = [&](model::IntervalSet const& set, Paint paint) {
     for (auto const& piece : set) segments.push_back({piece.begin, piece.end, paint, {}});
   };
-  take(busy, Paint::kCompute);
-  take(exposed_comm, Paint::kCommunication);
-  take(exposed_copy, Paint::kCopy);
+  take(busy.compute, Paint::kCompute);
+  take(busy.exposed_comm, Paint::kCommunication);
+  take(busy.exposed_copy, Paint::kCopy);
+
   size_t const count = gaps.gaps == nullptr ? 0 : gaps.gaps->size();
   int64_t const back = add(~origin, 1);
   for (size_t i = count > 0 ? gaps.gaps->exponential_search(window.begin) : 0; i < count; ++i) {
@@ -113,6 +135,7 @@ std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32
     segments.push_back({add(when.begin, back), add(when.end, back), paint_of(gaps.gaps->cause(i)),
                         static_cast<uint32_t>(gaps.first + i)});
   }
+
   std::sort(segments.begin(), segments.end(),
             [](Segment const& a, Segment const& b) { return a.begin < b.begin; });
   return segments;
@@ -130,6 +153,7 @@ uint32_t Segments::longest(uint32_t first, uint32_t last) const {
   uint32_t const first_block = (first + kBlock - 1) / kBlock;
   uint32_t const last_block = last / kBlock;
   Longest best{std::numeric_limits<int64_t>::min(), first};
+
   auto const look_at = [&](uint32_t from, uint32_t until) {
     for (uint32_t i = from; i < until; ++i)
       if (length(all_[i]) > best.length) best = {length(all_[i]), i};
@@ -138,9 +162,11 @@ uint32_t Segments::longest(uint32_t first, uint32_t last) const {
     look_at(first, last);
     return best.index;
   }
+
   for (uint32_t block = first_block; block < last_block; ++block)
     if (of_block_[block].length > best.length) best = of_block_[block];
   if (last_block - first_block > kManyBlocks) return best.index;
+
   look_at(first, first_block * kBlock);
   look_at(last_block * kBlock, last);
   return best.index;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "analyzer/results/analysis.h"
+#include "trace/model/intervals.h"
+#include "trace/model/kinds.h"
 #include "trace/model/trace.h"
 #include "viewer/scene/fold.h"
 #include "viewer/widgets/palette.h"
@@ -61,8 +63,8 @@ class Segments {
   [[nodiscard]] auto begin() const { return all_.begin(); }
   [[nodiscard]] auto end() const { return all_.end(); }
   [[nodiscard]] BeginIndex const& begins() const { return begins_; }
-  /// The longest of [first, last), which is not empty. Of more than kManyBlocks blocks only whole
-  /// ones are looked at: less than kBlock at each end are left out.
+  /// The longest of [first, last), which is not empty. A range of more than kManyBlocks blocks is
+  /// searched in whole blocks only: less than kBlock at each end are left out.
   [[nodiscard]] uint32_t longest(uint32_t first, uint32_t last) const;
 
  private:
@@ -86,9 +88,26 @@ struct GapsOfDevice {
   size_t first = 0;                            ///< index of the first in Analysis::gaps
 };
 
-/// The device's time without rest: compute, exposed communication, exposed copies, and the idle
-/// gaps that touch `window` (run time). `tracks`: its streams. `shift`: from trace time to view
-/// time; `origin`: run time of view time 0.
+/// The busy time of a device by class, disjoint: compute, then communication that no compute hides,
+/// then copies that neither hides.
+struct BusyTime {
+  model::IntervalSet compute, exposed_comm, exposed_copy;
+};
+
+/// Collects the ops of a device, in any order.
+class BusyTimeBuilder {
+ public:
+  void add(model::OpClass op, model::Interval when);
+  [[nodiscard]] BusyTime finish() &&;
+
+ private:
+  std::vector<model::Interval> compute_, communication_, copy_;
+};
+
+/// An exact breakdown of the device's time: compute, exposed communication, exposed copies, and the
+/// idle gaps that touch `window` (run time).
+/// Its streams are `tracks`; `shift` leads from
+/// trace time to view time, and `origin` is the run time of view time 0.
 std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32_t const> tracks,
                                      int64_t shift, int64_t origin, GapsOfDevice gaps,
                                      analyzer::Interval window);

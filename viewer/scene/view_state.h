@@ -22,16 +22,15 @@ struct TimeWindow {
   friend bool operator==(TimeWindow const&, TimeWindow const&) = default;
 };
 
-/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps). Of a run
-/// that is not in memory (Scene::far) rows have no numbers: there an event is told by its place.
+/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps). In a run
+/// that is not in memory rows have no numbers: there an event is known by its place.
 struct Selection {
   enum class What : uint8_t { kEvent, kGap };
   static constexpr uint32_t kAnyDepth = UINT32_MAX;
   What what = What::kEvent;
-  uint32_t rank = 0;  ///< index into Run::ranks
-  uint32_t index =
-      0;  ///< row of the trace, or index of the gap; of a far run the nesting depth, if it is known
-  uint32_t track = 0;          ///< of a far run, as the rest
+  uint32_t rank = 0;   ///< index into Run::ranks
+  uint32_t index = 0;  ///< row of the trace, or index of the gap; for an out-of-core run the depth
+  uint32_t track = 0;  ///< set for an out-of-core run, as the rest
   int64_t start = 0, dur = 0;  ///< trace time
   friend bool operator==(Selection const&, Selection const&) = default;
 };
@@ -99,8 +98,8 @@ struct Flash {
   friend bool operator==(Flash const&, Flash const&) = default;
 };
 
-/// The next event of the selected one's name, in a run that is not in memory: it is looked for
-/// beside the frames.
+/// The next event of the selected one's name, in a run that is not in memory: another thread looks
+/// for it.
 struct SameNameSeek {
   Selection from;
   int direction = 1;
@@ -127,10 +126,10 @@ inline constexpr Tab Tab::kLaunches{"launches"};
 inline constexpr Tab Tab::kScaling{"scaling"};
 inline constexpr Tab Tab::kComparison{"comparison"};
 
-/// What of a series a person says where nothing tells it.
+/// What a person says a series is, where the runs do not show it.
 enum class SayScaling : uint8_t { kFound, kStrong, kWeak };
 
-/// What is shown beside the timeline and over it.
+/// What is shown around the timeline and over it.
 struct Panels {
   Tab tab = Tab::kStatistics;
   bool help = false;

@@ -68,7 +68,7 @@ void Session::begin(std::vector<std::string> paths, SeriesOptions series) {
   page_.error.clear();
   page_.asks = false;
   opens_compared_ = false;
-  opening_ = std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(series));
+  opening_ = std::make_unique<OpenTask>(std::move(paths), kMostInMemoryEvents, std::move(series));
 }
 
 void Session::open_compared(std::vector<std::string> paths) {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/following.h"
-#include "viewer/loading/opening.h"
-#include "viewer/loading/rereading.h"
+#include "viewer/loading/live_follow_policy.h"
+#include "viewer/loading/open_task.h"
+#include "viewer/loading/reload_task.h"
 #include "viewer/loading/run_files.h"
 #include "viewer/loading/run_series.h"
 #include "viewer/main_window/start.h"

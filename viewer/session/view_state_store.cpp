@@ -150,7 +150,7 @@ void ViewStateStore::write(Scene const& scene, ViewState const& state) {
   if (is_expected || std::exchange(said_where_, true)) return;
 
   if (is_kept)
-    notice_ = fmt::format("Nothing can be written beside the run: view and notes are kept in {}",
+    notice_ = fmt::format("Stepscope cannot write next to the run: view and notes are kept in {}",
                           base::printable(file_));
   else
     notice_ =

@@ -1,6 +1,6 @@
-// Where a run's view and notes are kept: in the user's state folder, or, where a person wants them
-// to travel with the run, in a file beside it; read when the run is opened, written as a whole when
-// a person has changed something.
+// Where a run's view and notes are kept: in the user's state folder, or in a file next to the run
+// if a person wants them to travel with it. The file is read when the run is opened, and
+// written as a whole when a person has changed something.
 #pragma once
 
 #include <chrono>

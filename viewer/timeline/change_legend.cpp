@@ -16,12 +16,15 @@ void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
   float const bottom = at.y + kLegend * scale;
   list.AddRectFilled(at, ImVec2(at.x + width, bottom), s.background);
   list.AddRectFilled(at, ImVec2(at.x + width, at.y + 1), s.line_strong);
+
   float const size = ImGui::GetFontSize();
   float const top = std::round((at.y + bottom - size) / 2);
   float x = at.x + 8 * scale;
+
   char const* const title = "time of a call, new against base";
   draw_text(list, ImVec2(x, top), s.text_dim, title);
   x += ImGui::CalcTextSize(title).x + 10 * scale;
+
   float const cell = ImGui::CalcTextSize("<−50 %").x + 8 * scale;
   auto const first = static_cast<uint8_t>(ChangeMark::kFasterHalf);
   for (uint8_t i = first;
@@ -34,6 +37,7 @@ void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
               text_on(colour), mark_words(mark));
     x += cell;
   }
+
   for (ChangeMark const mark : {ChangeMark::kNew, ChangeMark::kVanished, ChangeMark::kUnknown}) {
     float const entry = size + 4 * scale + ImGui::CalcTextSize(mark_words(mark)).x;
     x += 12 * scale;

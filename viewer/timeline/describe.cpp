@@ -18,24 +18,37 @@ using model::EventKind;
 
 std::string spaced(char const* key) { return words_of(key); }
 
+/// Unknown or without a meaning for a person: empty.
+std::string memory_op_text(model::MemoryOp op) {
+  switch (op) {
+    case model::MemoryOp::kAllocate:
+      return "allocate";
+    case model::MemoryOp::kFree:
+      return "free";
+    default:
+      return "";
+  }
+}
+
 /// A detail's value with its unit; empty = unknown, not shown.
 template <class Member>
 std::string value_text(std::string_view name, Member value) {
   if constexpr (std::is_enum_v<Member>) {
     if constexpr (std::is_same_v<Member, model::MemoryOp>) {
-      return value == model::MemoryOp::kAllocate ? "allocate"
-             : value == model::MemoryOp::kFree   ? "free"
-                                                 : "";
+      return memory_op_text(value);
     } else {
       return static_cast<int>(value) == 0 && !std::is_same_v<Member, model::MemoryPurpose>
                  ? ""
                  : words_of(model::to_string(value));
     }
+
   } else if constexpr (std::is_floating_point_v<Member>) {
     if (name != "flops") return fmt::format("{:.6g}", value);
     return value > 0 ? format_flops(value) : "";
+
   } else if constexpr (std::is_signed_v<Member>) {
     return value < 0 ? "" : fmt::format("{}", value);
+
   } else if (name.ends_with("bytes")) {
     return value == 0
                ? ""
@@ -58,6 +71,7 @@ std::string value_text(std::string_view name, Member value) {
 template <class Row>
 void add_details(model::Trace const& trace, uint32_t row, Properties& into) {
   Row const& detail = trace.detail<Row>(row);
+
   std::apply(
       [&](auto const&... field) {
         (
@@ -99,6 +113,7 @@ void add_all_details(model::Trace const& trace, uint32_t row, Properties& into) 
   switch (model::kind_info(trace.kind(row)).table) {
     case model::DetailTable::kNone:
       break;
+
     case model::DetailTable::kSteps:
       add_details<model::StepDetail>(trace, row, into);
       break;
@@ -133,6 +148,7 @@ void add_all_details(model::Trace const& trace, uint32_t row, Properties& into) 
 void add_rates(model::Trace const& trace, uint32_t row, Properties& into) {
   double const seconds = static_cast<double>(trace.columns().dur[row]) / 1e9;
   if (seconds <= 0) return;
+
   if (trace.kind(row) == EventKind::kMemcpy) {
     auto const bytes = trace.detail<model::CopyDetail>(row).bytes;
     if (bytes > 0)
@@ -160,10 +176,12 @@ void add_link(model::Trace const& trace, uint32_t row, Properties& into) {
 void add_collective(Scene const& scene, Selection const& selection, Properties& into) {
   auto const* facts = scene.collective_of(selection);
   if (facts == nullptr) return;
+
   into.emplace_back("transfer", base::format_duration(facts->transfer_ns));
   into.emplace_back("arrival skew", base::format_duration(facts->skew_ns));
   if (facts->busbw_gbps)
     into.emplace_back("bus bandwidth", base::format_bandwidth(*facts->busbw_gbps * 1e9));
+
   for (size_t i = 0; i < facts->participants.size(); ++i) {
     auto const& participant = facts->participants[i];
     std::string value =
@@ -201,13 +219,14 @@ std::string describe(Scene const& scene, analyzer::DeviceRef ref) {
 
 namespace {
 
-/// Of an event that is not in memory (yet).
+/// What is known of an event that is not in memory (yet).
 Properties place_properties(Scene const& scene, Selection const& selection) {
   Properties result;
   model::Interval const when = scene.when(selection);
   result.emplace_back("duration", base::format_duration(when.length()));
   result.emplace_back("start", format_time(static_cast<double>(when.begin), 1));
   result.emplace_back("end", format_time(static_cast<double>(when.end), 1));
+
   auto const node = scene.node_of(selection);
   if (node)
     result.emplace_back("track",
@@ -221,11 +240,13 @@ Properties place_properties(Scene const& scene, Selection const& selection) {
 Properties event_properties(Scene const& scene, Selection const& selection) {
   auto const at = scene.find(selection);
   if (!at) return place_properties(scene, selection);
+
   auto const& trace = *at->trace;
   uint32_t const row = at->row;
   auto const& columns = trace.columns();
-  Properties result;
   model::Interval const when = scene.when(selection);
+
+  Properties result;
   result.emplace_back("kind", words_of(model::kind_info(trace.kind(row)).name));
   result.emplace_back("duration",
                       when.length() >= 1000
@@ -234,6 +255,7 @@ Properties event_properties(Scene const& scene, Selection const& selection) {
                           : base::format_duration(when.length()));
   result.emplace_back("start", format_time(static_cast<double>(when.begin), 1));
   result.emplace_back("end", format_time(static_cast<double>(when.end), 1));
+
   std::string where = fmt::format("rank {}", trace.info().rank);
   model::Track const& track = trace.track(row);
   if (track.device >= 0) where += fmt::format(" · device {}", track.device);
@@ -241,6 +263,7 @@ Properties event_properties(Scene const& scene, Selection const& selection) {
                                    (track.name.empty() ? fmt::format("{}", track.id)
                                                        : printable_name(track.name, 80)));
   if (columns.depth[row] > 0) result.emplace_back("depth", fmt::format("{}", columns.depth[row]));
+
   add_all_details(trace, row, result);
   add_rates(trace, row, result);
   add_link(trace, row, result);
@@ -258,6 +281,7 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
   result.emplace_back("start", format_time(static_cast<double>(scene.to_view(gap.when.begin)), 1));
   result.emplace_back("where", describe(scene, gap.ref));
   if (gap.ref.rank_index < 0) return result;
+
   auto const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
   if (scene.store->reads_files()) {
     // The process is not in memory, but its names are.
@@ -265,6 +289,7 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
       result.emplace_back("host op", printable_name(trace.text(gap.host_name)));
     return result;
   }
+
   if (gap.host_row.valid())
     result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
   if (gap.next_op_row.valid())
@@ -285,6 +310,7 @@ std::vector<std::string> describe_segment(Scene const& scene, Item const& item) 
     lines.emplace_back("most of this pixel's time");
     return lines;
   }
+
   if (item.count > 1) {
     lines.push_back(is_out_of_core ? "the longest of this pixel"
                                    : fmt::format("the longest of {} pieces in this pixel",
@@ -294,6 +320,7 @@ std::vector<std::string> describe_segment(Scene const& scene, Item const& item) 
       gap ? scene.when({Selection::What::kGap, node.rank, *gap})
           : model::Interval{node.segments[item.index].begin, node.segments[item.index].end};
   lines.push_back(base::format_duration(when.length()));
+
   if (!gap) return lines;
   for (auto const& [name, value] : gap_properties(scene, *gap))
     if (name == "host op" || name == "ended by") lines.push_back(name + ": " + value);
@@ -303,6 +330,7 @@ std::vector<std::string> describe_segment(Scene const& scene, Item const& item) 
 std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item) {
   std::vector<std::string> lines;
   if (item.kind == ItemKind::kSegment) return describe_segment(scene, item);
+
   if (item.kind == ItemKind::kDensity && !row.has_events(scene)) {
     lines.push_back(item.count == 0
                         ? "longer events"
@@ -316,11 +344,13 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
     lines.emplace_back("double-click to zoom in");
     return lines;
   }
+
   auto const& trace = row.trace(scene);
   lines.push_back(printable_name(trace.name(item.index), 240));
   if (lines.back().empty()) lines.back() = "(no name)";
   lines.push_back(base::format_duration(trace.columns().dur[item.index]) + "  " +
                   words_of(model::kind_info(trace.kind(item.index)).name));
+
   Properties details;
   add_all_details(trace, item.index, details);
   add_rates(trace, item.index, details);

@@ -15,8 +15,8 @@ using Properties = std::vector<std::pair<std::string, std::string>>;
 
 /// The name, then a line a fact; printable.
 std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item);
-/// Every column and detail of an event, with units; printable. Of one that is not in memory no more
-/// than when and where it is.
+/// Every column and detail of an event, with units; printable. For an event that is not in memory
+/// only when and where it is.
 Properties event_properties(Scene const& scene, Selection const& selection);
 Properties gap_properties(Scene const& scene, uint32_t gap);
 /// "rank 1 · device 0".
@@ -26,7 +26,7 @@ std::string describe(Scene const& scene, analyzer::DeviceRef ref);
 std::string without_device(Scene const& scene, std::string_view needs);
 /// "12.3 TFLOP".
 std::string format_flops(double flops);
-/// A key of the JSON for people: "launch_starved" → "launch starved".
+/// A key of the JSON for people: "launch_latency" → "launch latency".
 std::string words_of(std::string_view key);
 
 }  // namespace stepscope::viewer

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -47,6 +50,7 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   x1 = std::max(x1, x0 + 1);
   float const y0 = canvas.origin.y + item.y0;
   float const y1 = canvas.origin.y + item.y1;
+
   bool const by_class = item.change == ChangeMark::kNone;
   uint32_t colour = by_class ? paint_colour(item.paint, state.theme, item.shade)
                              : mark_colour(item.change, state.theme);
@@ -59,6 +63,7 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   } else {
     mark_rectangle(list, ImVec2(x0, y0), ImVec2(x1, y1), item.change, state.theme, alpha);
   }
+
   if (item.kind != ItemKind::kEvent || width < kMinLabelWidth * canvas.scale) return;
   auto const& trace = row.trace(scene);
   float const pad = 4 * canvas.scale;
@@ -71,10 +76,10 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
 void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
                 Row const& row, Canvas canvas) {
   if (row.first_point == row.last_point) return;
+
   bool const memory = scene.nodes[row.node].kind == NodeKind::kMemory;
-  uint32_t const colour =
-      layout.by_change ? surface(state.theme).text_dim
-                       : paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
+  uint32_t colour = paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
+  if (layout.by_change) colour = surface(state.theme).text_dim;
   float const bottom = canvas.origin.y + row.y1 - 2 * canvas.scale;
   for (uint32_t i = row.first_point; i < row.last_point; ++i) {
     CurvePoint const& point = layout.points[i];
@@ -96,12 +101,14 @@ void draw_segment(ImDrawList& list, ViewState const& state, Item const& item, Ca
   float const y1 = canvas.origin.y + item.y1;
   uint32_t const colour = item.change == ChangeMark::kNone ? paint_colour(item.paint, state.theme)
                                                            : mark_colour(item.change, state.theme);
+
   if (!item.idle) {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   } else {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), with_alpha(colour, 0.20F));
     list.AddRectFilled(ImVec2(x0, y1 - std::round((y1 - y0) * kIdleFoot)), ImVec2(x1, y1), colour);
   }
+
   if (item.count != 1 || item.paint == Paint::kCompute ||
       x1 - x0 < 2 * kMinLabelWidth * canvas.scale)
     return;
@@ -112,6 +119,42 @@ void draw_segment(ImDrawList& list, ViewState const& state, Item const& item, Ca
             fit(paint_name(item.paint), x1 - x0 - 2 * pad));
 }
 
+/// The step lines of one row.
+using StepLines = std::span<StepLine const>;
+
+/// Every which step has its number drawn so that `width` and a margin fit between them: 1, 2, 5,
+/// 10, 20 … `gap`: pixels between lines.
+int64_t number_stride(float gap, float width, float margin) {
+  constexpr int64_t kMost = 1'000'000;
+  int64_t every = 1;
+  for (int round = 0; static_cast<float>(every) * gap - margin < width && every < kMost; ++round)
+    every = round % 3 == 1 ? every / 2 * 5 : every * 2;
+  return every;
+}
+
+void draw_numbers_of_row(ImDrawList& list, StepLines lines, Row const& row, ViewState const& state,
+                         Layout const& layout, Canvas canvas) {
+  float const margin = 8 * canvas.scale;
+  float const gap = lines.size() > 1
+                        ? (lines.back().x - lines.front().x) / static_cast<float>(lines.size() - 1)
+                        : layout.viewport.width;
+  std::string const widest = fmt::format("{}", lines.back().step);
+  bool const in_words = ImGui::CalcTextSize(("step " + widest).c_str()).x <= gap - margin;
+  int64_t const every = number_stride(gap, ImGui::CalcTextSize(widest.c_str()).x, margin);
+  // Lines may stand for every 2nd, 5th … step themselves.
+  int64_t const stride = lines.size() > 1 ? std::max<int64_t>(lines[1].step - lines[0].step, 1) : 1;
+
+  float const top = text_top(canvas.origin.y + row.y0, canvas.origin.y + row.y1);
+  float free_from = -1;
+  for (StepLine const& line : lines) {
+    if (line.step / stride % every != 0 || line.x < free_from) continue;
+    std::string const words = fmt::format("{}{}", in_words ? "step " : "", line.step);
+    draw_text(list, ImVec2(canvas.origin.x + std::floor(line.x) + 4 * canvas.scale, top),
+              surface(state.theme).text_dim, words);
+    free_from = line.x + ImGui::CalcTextSize(words.c_str()).x + margin;
+  }
+}
+
 /// The numbers of the steps in the rank's own row; every 2nd, 5th, 10th … where there is no room
 /// for all.
 void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& state,
@@ -119,61 +162,52 @@ void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& st
   auto const& steps = layout.steps;
   for (size_t first = 0, last = 0; first < steps.size(); first = last) {
     while (last < steps.size() && steps[last].y0 == steps[first].y0) ++last;
+
     auto const row = std::find_if(layout.rows.begin(), layout.rows.end(),
                                   [&](Row const& r) { return r.y0 == steps[first].y0; });
     if (row == layout.rows.end() || scene.nodes[row->node].kind != NodeKind::kRank || !row->open)
       continue;
-    float const gap = last - first > 1 ? (steps[last - 1].x - steps[first].x) /
-                                             static_cast<float>(last - first - 1)
-                                       : layout.viewport.width;
-    std::string const widest = fmt::format("{}", steps[last - 1].step);
-    float const room = gap - 8 * canvas.scale;
-    bool const in_words = ImGui::CalcTextSize(("step " + widest).c_str()).x <= room;
-    int64_t every = 1;
-    for (int round = 0; static_cast<float>(every) * gap - 8 * canvas.scale <
-                            ImGui::CalcTextSize(widest.c_str()).x &&
-                        every < 1'000'000;
-         ++round)
-      every = round % 3 == 1 ? every / 2 * 5 : every * 2;
-    float const top = text_top(canvas.origin.y + row->y0, canvas.origin.y + row->y1);
-    // Lines may stand for every 2nd, 5th … step themselves.
-    int64_t const stride =
-        last - first > 1 ? std::max<int64_t>(steps[first + 1].step - steps[first].step, 1) : 1;
-    float free_from = -1;
-    for (size_t i = first; i < last; ++i) {
-      if (steps[i].step / stride % every != 0 || steps[i].x < free_from) continue;
-      std::string const words = fmt::format("{}{}", in_words ? "step " : "", steps[i].step);
-      draw_text(list, ImVec2(canvas.origin.x + std::floor(steps[i].x) + 4 * canvas.scale, top),
-                surface(state.theme).text_dim, words);
-      free_from = steps[i].x + ImGui::CalcTextSize(words.c_str()).x + 8 * canvas.scale;
-    }
+    draw_numbers_of_row(list, StepLines(steps).subspan(first, last - first), *row, state, layout,
+                        canvas);
   }
+}
+
+uint32_t row_colour(NodeKind kind, bool alternate, Surface const& s) {
+  if (kind == NodeKind::kRank) return s.header;
+  if (kind == NodeKind::kDevice) return s.gutter;
+  return alternate ? s.row : s.row_alternate;
+}
+
+/// Backgrounds and the lines of the ticks.
+void draw_backgrounds(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas,
+                      Surface const& s, bool pinned) {
+  ImVec2 const low = canvas.origin;
+  float const right = low.x + layout.viewport.width;
+  bool alternate = false;
+  for (Row const& row : layout.rows) {
+    if (row.pinned != pinned) continue;
+    alternate = !alternate;
+    list.AddRectFilled(ImVec2(low.x, low.y + row.y0), ImVec2(right, low.y + row.y1),
+                       row_colour(scene.nodes[row.node].kind, alternate, s));
+    list.AddRectFilled(ImVec2(low.x, low.y + row.y1 - 1), ImVec2(right, low.y + row.y1), s.line);
+  }
+
+  float const bottom = low.y + (pinned ? layout.pinned_height : layout.viewport.height);
+  for (Tick const& tick : layout.ticks)
+    list.AddRectFilled(ImVec2(low.x + std::floor(tick.x), low.y),
+                       ImVec2(low.x + std::floor(tick.x) + 1, bottom), with_alpha(s.line, 0.8F));
 }
 
 /// The rows that are pinned, or those that scroll below them.
 void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state,
                     Layout const& layout, Canvas canvas, bool pinned) {
   Surface const& s = surface(state.theme);
-  float const right = canvas.origin.x + layout.viewport.width;
   ImVec2 const low = canvas.origin;
-  ImVec2 const high(right,
-                    canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height));
-  list.PushClipRect(ImVec2(low.x, low.y + layout.top_of(pinned)), high, true);
-  bool alternate = false;
-  for (Row const& row : layout.rows) {
-    if (row.pinned != pinned) continue;
-    NodeKind const kind = scene.nodes[row.node].kind;
-    alternate = !alternate;
-    uint32_t const colour = kind == NodeKind::kRank     ? s.header
-                            : kind == NodeKind::kDevice ? s.gutter
-                            : alternate                 ? s.row
-                                                        : s.row_alternate;
-    list.AddRectFilled(ImVec2(low.x, low.y + row.y0), ImVec2(right, low.y + row.y1), colour);
-    list.AddRectFilled(ImVec2(low.x, low.y + row.y1 - 1), ImVec2(right, low.y + row.y1), s.line);
-  }
-  for (Tick const& tick : layout.ticks)
-    list.AddRectFilled(ImVec2(low.x + std::floor(tick.x), low.y),
-                       ImVec2(low.x + std::floor(tick.x) + 1, high.y), with_alpha(s.line, 0.8F));
+  float const bottom = low.y + (pinned ? layout.pinned_height : layout.viewport.height);
+  list.PushClipRect(ImVec2(low.x, low.y + layout.top_of(pinned)),
+                    ImVec2(low.x + layout.viewport.width, bottom), true);
+  draw_backgrounds(list, scene, layout, canvas, s, pinned);
+
   for (Row const& row : layout.rows) {
     if (row.pinned != pinned) continue;
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
@@ -185,6 +219,7 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
     }
     draw_curve(list, scene, state, layout, row, canvas);
   }
+
   for (Item const& mark : layout.marks)
     list.AddRectFilled(ImVec2(low.x + mark.x0, low.y + mark.y0),
                        ImVec2(low.x + mark.x1, low.y + mark.y1),
@@ -199,7 +234,7 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
   list.PopClipRect();
 }
 
-/// Of the triangle or the pin before a label, at scale 1.
+/// How far the triangle or the pin before a label is indented, at scale 1.
 float label_indent(Node const& node, bool pinned) {
   return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent));
 }
@@ -209,53 +244,70 @@ std::string group_of(Node const& node) {
   return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60);
 }
 
-void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas,
-                 Surface const& s, bool pinned) {
+/// A head and a needle.
+void draw_pin(ImDrawList& list, ImVec2 at, uint32_t colour, float scale) {
+  float const x = at.x + 4 * scale;
+  float const height = ImGui::GetFontSize();
+  list.AddCircleFilled(ImVec2(x, at.y + height * 0.4F), 3 * scale, colour);
+  list.AddLine(ImVec2(x, at.y + height * 0.5F), ImVec2(x, at.y + height), colour);
+}
+
+/// Points down at what is open, right at what is closed. `at`: left end and middle of the height.
+void draw_triangle_of_group(ImDrawList& list, ImVec2 at, bool open, uint32_t colour, float scale) {
+  float const size = 4 * scale;
+  ImVec2 const c(at.x + size, at.y);
+  if (open) {
+    list.AddTriangleFilled(ImVec2(c.x - size, c.y - size / 2), ImVec2(c.x + size, c.y - size / 2),
+                           ImVec2(c.x, c.y + size / 2 + 1), colour);
+  } else {
+    list.AddTriangleFilled(ImVec2(c.x - size / 2, c.y - size), ImVec2(c.x + size / 2 + 1, c.y),
+                           ImVec2(c.x - size / 2, c.y + size), colour);
+  }
+}
+
+void draw_label(ImDrawList& list, Scene const& scene, Row const& row, Canvas canvas,
+                Surface const& s) {
+  Node const& node = scene.nodes[row.node];
   float const scale = canvas.scale;
   float const left = canvas.origin.x - kGutter * scale;
+  float const right = canvas.origin.x;
+  float const y0 = canvas.origin.y + row.y0;
+  float const y1 = canvas.origin.y + row.y1;
+  if (node.kind == NodeKind::kRank)
+    list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
+  list.AddRectFilled(ImVec2(left, y1 - 1), ImVec2(right, y1), s.line);
+
+  bool const group = node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice;
+  float const x = left + label_indent(node, row.pinned) * scale;
+  float const height = group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale);
+  float const top = text_top(y0, y0 + height);
+  if (row.pinned) {
+    draw_pin(list, ImVec2(x, top), s.accent, scale);
+  } else if (group) {
+    draw_triangle_of_group(list, ImVec2(x, std::round((y0 + y1) / 2)), row.open, s.text_dim, scale);
+  }
+
+  RowWords const words = row_words(scene, row, scale);
+  if (node.kind == NodeKind::kRank) push_bold();
+  draw_text(list, ImVec2(left + words.x, top), s.text, words.label);
+  if (node.kind == NodeKind::kRank) pop_bold();
+  if (!words.note.empty())
+    draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top),
+              s.text_dim, words.note);
+}
+
+void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas,
+                 Surface const& s, bool pinned) {
+  float const left = canvas.origin.x - kGutter * canvas.scale;
   float const right = canvas.origin.x;
   float const low = canvas.origin.y + layout.top_of(pinned);
   float const high = canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height);
   list.PushClipRect(ImVec2(left, low), ImVec2(right, high), true);
   list.AddRectFilled(ImVec2(left, low), ImVec2(right, high), s.gutter);
-  for (Row const& row : layout.rows) {
-    if (row.pinned != pinned) continue;
-    Node const& node = scene.nodes[row.node];
-    float const y0 = canvas.origin.y + row.y0;
-    float const y1 = canvas.origin.y + row.y1;
-    bool const group = node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice;
-    if (node.kind == NodeKind::kRank)
-      list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
-    list.AddRectFilled(ImVec2(left, y1 - 1), ImVec2(right, y1), s.line);
-    float const x = left + label_indent(node, pinned) * scale;
-    float const top =
-        text_top(y0, y0 + (group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale)));
-    if (pinned) {
-      // A pin: head and needle.
-      list.AddCircleFilled(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.4F), 3 * scale,
-                           s.accent);
-      list.AddLine(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.5F),
-                   ImVec2(x + 4 * scale, top + ImGui::GetFontSize()), s.accent);
-    } else if (group) {
-      float const size = 4 * scale;
-      ImVec2 const c(x + size, std::round((y0 + y1) / 2));
-      if (row.open) {
-        list.AddTriangleFilled(ImVec2(c.x - size, c.y - size / 2),
-                               ImVec2(c.x + size, c.y - size / 2), ImVec2(c.x, c.y + size / 2 + 1),
-                               s.text_dim);
-      } else {
-        list.AddTriangleFilled(ImVec2(c.x - size / 2, c.y - size), ImVec2(c.x + size / 2 + 1, c.y),
-                               ImVec2(c.x - size / 2, c.y + size), s.text_dim);
-      }
-    }
-    RowWords const words = row_words(scene, row, scale);
-    if (node.kind == NodeKind::kRank) push_bold();
-    draw_text(list, ImVec2(left + words.x, top), s.text, words.label);
-    if (node.kind == NodeKind::kRank) pop_bold();
-    if (!words.note.empty())
-      draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top),
-                s.text_dim, words.note);
-  }
+
+  for (Row const& row : layout.rows)
+    if (row.pinned == pinned) draw_label(list, scene, row, canvas, s);
+
   list.AddRectFilled(ImVec2(right - 1, low), ImVec2(right, high), s.line_strong);
   list.PopClipRect();
 }
@@ -282,10 +334,12 @@ RowWords row_words(Scene const& scene, Row const& row, float scale) {
   bool const is_rank = node.kind == NodeKind::kRank;
   RowWords words;
   words.x = (label_indent(node, row.pinned) + 14) * scale;
+
   if (is_rank) push_bold();
   words.label = fit(node.label, kGutter * scale - words.x - 8 * scale);
   float const used = ImGui::CalcTextSize(words.label.c_str()).x;
   if (is_rank) pop_bold();
+
   words.note = row.pinned && !is_rank ? group_of(node) : node.note;
   bool const has_room =
       words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
@@ -316,7 +370,8 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
                      s.background);
   list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, canvas.origin.y - 1),
                      ImVec2(right, canvas.origin.y), s.line_strong);
-  // Less than this is not shown of any run that has events.
+
+  // A shown time this short means that the run has no events.
   bool const empty = layout.window.span() <= 1;
   // A filter takes the whole width.
   bool const covered = state.panels.filter || !state.tracks.filter.empty();
@@ -327,6 +382,7 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
   float const width = ImGui::CalcTextSize(shown.c_str()).x;
   draw_text(list, ImVec2(canvas.origin.x - width - 8 * scale, text_top(top, canvas.origin.y)),
             s.text_dim, shown);
+
   list.PushClipRect(ImVec2(canvas.origin.x, top), ImVec2(right, canvas.origin.y), true);
   for (Tick const& tick : layout.ticks) {
     float const x = canvas.origin.x + std::floor(tick.x);
@@ -339,165 +395,73 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
 
 namespace {
 
-void draw_range(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas) {
-  if (!state.range) return;
-  Surface const& s = surface(state.theme);
-  float const height = layout.viewport.height;
-  float const ruler_top = -kRuler * canvas.scale;
-  float const x0 = std::clamp(layout.x_of(state.range->begin), 0.0F, layout.viewport.width);
-  float const x1 = std::clamp(layout.x_of(state.range->end), 0.0F, layout.viewport.width);
-  auto const at = [&](float x, float y) {
-    return ImVec2(canvas.origin.x + x, canvas.origin.y + y);
-  };
-  // What is outside steps back.
-  list.AddRectFilled(at(0, 0), at(x0, height), with_alpha(s.background, 0.55F));
-  list.AddRectFilled(at(x1, 0), at(layout.viewport.width, height), with_alpha(s.background, 0.55F));
-  list.AddRectFilled(at(x0, ruler_top), at(x1, 0), with_alpha(s.accent, 0.25F));
-  list.AddRectFilled(at(std::floor(x0), ruler_top), at(std::floor(x0) + 1, height), s.accent);
-  list.AddRectFilled(at(std::floor(x1) - 1, ruler_top), at(std::floor(x1), height), s.accent);
-  std::string const words = base::format_duration(static_cast<int64_t>(state.range->span()));
-  ImVec2 const size = ImGui::CalcTextSize(words.c_str());
-  float const pad = 6 * canvas.scale;
-  float const middle =
-      std::clamp((x0 + x1 - size.x) / 2, pad, std::max(pad, layout.viewport.width - size.x - pad));
-  ImVec2 const corner = at(std::round(middle), 5 * canvas.scale);
-  list.AddRectFilled(ImVec2(corner.x - pad, corner.y - 2),
-                     ImVec2(corner.x + size.x + pad, corner.y + size.y + 2), s.accent,
-                     3 * canvas.scale);
-  draw_text(list, corner, text_on(s.accent), words);
-}
+/// Writes words and swatches from left to right as long as there is room.
+class LegendPen {
+ public:
+  LegendPen(ImDrawList& list, Theme theme, ImVec2 at, float width, float scale)
+      : list_(list),
+        theme_(theme),
+        x_(at.x + 8 * scale),
+        top_(text_top(at.y, at.y + kLegend * scale)),
+        right_(at.x + width),
+        scale_(scale) {}
 
-void outline(ImDrawList& list, Item const& item, Canvas canvas, uint32_t colour, float thickness) {
-  list.AddRect(ImVec2(canvas.origin.x + std::floor(item.x0) - 1, canvas.origin.y + item.y0 - 1),
-               ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 2) + 1,
-                      canvas.origin.y + item.y1 + 1),
-               colour, 2 * canvas.scale, 0, thickness);
+  void skip(float pixels) { x_ += pixels * scale_; }
+
+  void words(std::string_view text, uint32_t colour) {
+    draw_text(list_, ImVec2(x_, top_), colour, text);
+    x_ += ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
+  }
+
+  void entry(Paint paint, bool idle) {
+    if (x_ + 130 * scale_ > right_) return;
+
+    float const size = ImGui::GetFontSize();
+    uint32_t const colour = paint_colour(paint, theme_);
+    ImVec2 const high(x_ + size * 0.8F, top_ + size * 0.9F);
+    if (idle) list_.AddRectFilled(ImVec2(x_, top_ + size * 0.1F), high, with_alpha(colour, 0.25F));
+    list_.AddRectFilled(ImVec2(x_, top_ + size * (idle ? 0.6F : 0.1F)), high, colour);
+
+    x_ += size * 0.8F + 5 * scale_;
+    words(paint_name(paint), surface(theme_).text);
+    skip(14);
+  }
+
+ private:
+  ImDrawList& list_;
+  Theme theme_;
+  float x_, top_, right_, scale_;
+};
+
+/// Idle time of all devices by its colour.
+std::array<int64_t, kPaintCount> idle_by_paint(analyzer::Analysis const& analysis) {
+  std::array<int64_t, kPaintCount> idle{};
+  for (auto const& device : analysis.devices)
+    for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
+      idle[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))] +=
+          device.time.idle_by_cause[cause];
+  return idle;
 }
 
 }  // namespace
 
-void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas) {
-  if (layout.path.empty()) return;
-  Surface const& s = surface(state.theme);
-  float const thick = std::round(3 * canvas.scale);
-  float const thin = std::max(std::round(canvas.scale), 1.0F);
-  list.PushClipRect(
-      canvas.origin,
-      ImVec2(canvas.origin.x + layout.viewport.width, canvas.origin.y + layout.viewport.height),
-      true);
-  auto const line_of = [&](PathItem const& item) {
-    return canvas.origin.y + std::max(item.y1 - thick, 0.0F);
-  };
-  // Shadows first: the line is seen on bars of any colour.
-  for (PathItem const& item : layout.path)
-    list.AddRectFilled(
-        ImVec2(canvas.origin.x + std::floor(item.x0), line_of(item) - thin),
-        ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 1),
-               line_of(item)),
-        s.background);
-  for (size_t i = 0; i < layout.path.size(); ++i) {
-    PathItem const& item = layout.path[i];
-    float const x0 = canvas.origin.x + std::floor(item.x0);
-    float const x1 = std::max(canvas.origin.x + std::floor(item.x1), x0 + 1);
-    list.AddRectFilled(ImVec2(x0, line_of(item)), ImVec2(x1, line_of(item) + thick),
-                       with_alpha(s.critical, item.is_out_of_view() ? 0.5F : 1.0F));
-    // From where the path was to where it goes on.
-    if (i == 0 || layout.path[i - 1].x1 < item.x0 - 1 ||
-        line_of(layout.path[i - 1]) == line_of(item))
-      continue;
-    auto const [top, bottom] = std::minmax({line_of(layout.path[i - 1]), line_of(item)});
-    list.AddRectFilled(ImVec2(x0, top), ImVec2(x0 + thin, bottom + thick),
-                       with_alpha(s.critical, 0.85F));
-  }
-  list.PopClipRect();
-}
-
-void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
-                   Layout const& layout, Canvas canvas) {
-  Surface const& s = surface(state.theme);
-  ImVec2 const high(canvas.origin.x + layout.viewport.width,
-                    canvas.origin.y + layout.viewport.height);
-  list.PushClipRect(ImVec2(canvas.origin.x, canvas.origin.y - kRuler * canvas.scale), high, true);
-  draw_range(list, state, layout, canvas);
-  list.PopClipRect();
-  list.PushClipRect(canvas.origin, high, true);
-  for (Item const& item : layout.evidence) {
-    bool const current = state.finding && state.finding->evidence == item.index;
-    bool const critical =
-        scene.analysis.findings[state.finding->finding].severity == analyzer::Severity::kCritical;
-    uint32_t const colour = critical ? s.critical : s.warning;
-    list.AddRectFilled(ImVec2(canvas.origin.x + item.x0, canvas.origin.y + item.y0),
-                       ImVec2(canvas.origin.x + item.x1, canvas.origin.y + item.y1),
-                       with_alpha(colour, current ? 0.20F : 0.10F));
-    outline(list, item, canvas, with_alpha(colour, current ? 1.0F : 0.6F),
-            current ? 2 * canvas.scale : 1.0F);
-  }
-  for (Arrow const& arrow : layout.arrows) {
-    ImVec2 const from(canvas.origin.x + arrow.x0, canvas.origin.y + arrow.y0);
-    ImVec2 const to(canvas.origin.x + arrow.x1, canvas.origin.y + arrow.y1);
-    float const bend = std::max(std::abs(to.x - from.x) * 0.5F, 20 * canvas.scale);
-    ImVec2 const c0(from.x + bend, from.y);
-    ImVec2 const c1(to.x - bend, to.y);
-    list.AddBezierCubic(from, c0, c1, to, s.background, 4.5F * canvas.scale);
-    list.AddBezierCubic(from, c0, c1, to, s.accent, 2 * canvas.scale);
-    float const size = 6 * canvas.scale;
-    list.AddTriangleFilled(to, ImVec2(to.x - size * 1.4F, to.y - size * 0.7F),
-                           ImVec2(to.x - size * 1.4F, to.y + size * 0.7F), s.accent);
-  }
-  for (size_t i = 0; i < layout.related.size(); ++i) {
-    outline(list, layout.related[i], canvas, i == 0 ? s.text : s.accent, 2 * canvas.scale);
-  }
-  list.PopClipRect();
-  float const view = layout.viewport.height;
-  if (layout.content_height > view) {
-    float const size = std::max(view * view / layout.content_height, 24 * canvas.scale);
-    float const at =
-        state.scroll * canvas.scale / std::max(layout.content_height - view, 1.0F) * (view - size);
-    float const right = canvas.origin.x + layout.viewport.width - 3 * canvas.scale;
-    list.AddRectFilled(ImVec2(right - 5 * canvas.scale, canvas.origin.y + at),
-                       ImVec2(right, canvas.origin.y + at + size), with_alpha(s.text_dim, 0.6F),
-                       3 * canvas.scale);
-  }
-}
-
 void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at,
                  float width, float scale) {
   Surface const& s = surface(state.theme);
-  float const bottom = at.y + kLegend * scale;
-  list.AddRectFilled(at, ImVec2(at.x + width, bottom), s.background);
+  list.AddRectFilled(at, ImVec2(at.x + width, at.y + kLegend * scale), s.background);
   list.AddRectFilled(at, ImVec2(at.x + width, at.y + 1), s.line_strong);
-  float x = at.x + 8 * scale;
-  float const top = text_top(at.y, bottom);
-  float const size = ImGui::GetFontSize();
-  auto const words = [&](std::string_view text, uint32_t colour) {
-    draw_text(list, ImVec2(x, top), colour, text);
-    x += ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
-  };
-  auto const entry = [&](Paint paint, bool idle) {
-    if (x + 130 * scale > at.x + width) return;
-    uint32_t const colour = paint_colour(paint, state.theme);
-    if (idle)
-      list.AddRectFilled(ImVec2(x, top + size * 0.1F), ImVec2(x + size * 0.8F, top + size * 0.9F),
-                         with_alpha(colour, 0.25F));
-    list.AddRectFilled(ImVec2(x, top + size * (idle ? 0.6F : 0.1F)),
-                       ImVec2(x + size * 0.8F, top + size * 0.9F), colour);
-    x += size * 0.8F + 5 * scale;
-    words(paint_name(paint), s.text);
-    x += 14 * scale;
-  };
-  words("busy  ", s.text_dim);
+
+  LegendPen pen(list, state.theme, at, width, scale);
+  pen.words("busy  ", s.text_dim);
   for (Paint const paint : {Paint::kCompute, Paint::kCommunication, Paint::kCopy})
-    entry(paint, false);
-  std::array<int64_t, kPaintCount> idle{};
-  for (auto const& device : scene.analysis.devices)
-    for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
-      idle[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))] +=
-          device.time.idle_by_cause[cause];
-  x += 6 * scale;
+    pen.entry(paint, false);
+
+  auto const idle = idle_by_paint(scene.analysis);
+  pen.skip(6);
   if (std::any_of(idle.begin(), idle.end(), [](int64_t time) { return time > 0; }))
-    words("idle, by cause  ", s.text_dim);
+    pen.words("idle, by cause  ", s.text_dim);
   for (size_t paint = 0; paint < idle.size(); ++paint)
-    if (idle[paint] > 0) entry(static_cast<Paint>(paint), true);
+    if (idle[paint] > 0) pen.entry(static_cast<Paint>(paint), true);
 }
 
 }  // namespace stepscope::viewer

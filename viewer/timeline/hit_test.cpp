@@ -19,6 +19,7 @@ std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
   for (uint32_t r = 0; r < layout.rows.size(); ++r) {
     Row const& row = layout.rows[r];
     if (y < row.y0 || y >= row.y1 || row.pinned != (y < layout.pinned_height)) continue;
+
     Hit hit{r, {}};
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
       Item const& item = layout.items[i];

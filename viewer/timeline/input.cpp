@@ -43,10 +43,12 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
     state.selection.reset();
     return;
   }
+
   uint32_t const index = layout.rows[hit->row].node;
   Node const& node = scene.nodes[index];
   if (node.device) state.device = *node.device;
   bool const group = node.subtree_end > index + 1;
+
   if (input.x < 0 && layout.rows[hit->row].pinned) {
     // From the row at the top to the same one among its neighbours.
     reveal(state, scene, index, layout.viewport.height / layout.viewport.scale);
@@ -57,6 +59,7 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
     if (!state.closed.erase(index)) state.closed.insert(index);
     return;
   }
+
   auto const chosen = selection_at(scene, layout, *hit);
   if (chosen) {
     select(state, scene, *chosen);
@@ -69,12 +72,14 @@ void double_click(TimelineInput const& input, Scene const& scene, Layout const& 
                   ViewState& state) {
   auto const hit = hit_test(layout, input.x, input.y);
   if (input.x < 0 || !hit) return;
+
   if (hit->item &&
       (layout.items[*hit->item].count > 1 || layout.items[*hit->item].kind == ItemKind::kDensity)) {
     remember(state);
     zoom(state, scene, kDensityZoom, static_cast<double>(input.x / layout.viewport.width));
     return;
   }
+
   if (auto const chosen = selection_at(scene, layout, *hit)) {
     select(state, scene, *chosen);
     frame(state, scene, scene.when(*chosen));
@@ -83,6 +88,7 @@ void double_click(TimelineInput const& input, Scene const& scene, Layout const& 
 
 void drag(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
   double const now = layout.time_at(std::clamp(input.x, 0.0F, layout.viewport.width));
+
   if (state.drag.mode == Drag::Mode::kRange) {
     state.range = TimeWindow{std::min(state.drag.anchor, now), std::max(state.drag.anchor, now)};
   } else if (state.drag.mode == Drag::Mode::kPan) {
@@ -107,6 +113,7 @@ void press(TimelineInput const& input, Layout const& layout, ViewState& state) {
     state.drag.y = input.y;
     return;
   }
+
   bool const range = input.x >= 0 && (input.shift || input.y < 0);
   state.drag.mode = range ? Drag::Mode::kRange : Drag::Mode::kPan;
   state.drag.anchor = layout.time_at(std::max(input.x, 0.0F));
@@ -127,6 +134,7 @@ void release(TimelineInput const& input, Scene const& scene, Layout const& layou
 void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
   if (input.wheel_x != 0) pan(state, scene, static_cast<double>(-input.wheel_x) * 0.08);
   if (input.wheel == 0) return;
+
   if (input.ctrl || input.x < 0) {
     scroll_by(state, layout, -input.wheel * kWheelRows * kLaneHeight * layout.viewport.scale);
   } else if (input.shift) {
@@ -143,15 +151,18 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
                  ViewState& state) {
   if (layout.viewport.width < 1) return false;
   scroll_by(state, layout, 0);
+
   bool const wheeled = input.hovered && (input.wheel != 0 || input.wheel_x != 0);
-  if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_far(state);
+  if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_distant(state);
   if (wheeled) wheel(input, scene, layout, state);
+
   double const anchor =
       input.hovered && input.x >= 0 ? static_cast<double>(input.x / layout.viewport.width) : 0.5;
   auto const seconds = static_cast<double>(std::min(input.seconds, kLongestFrame));
   if (input.zoom != 0)
     zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
   if (input.pan != 0) pan(state, scene, static_cast<double>(input.pan) * kKeyPan * seconds);
+
   if (input.pressed && input.hovered) press(input, layout, state);
   if (input.double_clicked && input.hovered) {
     double_click(input, scene, layout, state);
@@ -160,6 +171,7 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   }
   if (input.dragging) drag(input, scene, layout, state);
   if (input.released) release(input, scene, layout, state);
+
   return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released ||
          input.dragging;
 }

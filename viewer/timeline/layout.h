@@ -1,6 +1,6 @@
 // Where everything of the timeline is on the screen: a pure function of the scene, the view state
-// and the size. Costs O(rows + visible lanes × pixels × log events), whatever the number of events:
-// what is thinner than a pixel is folded into one mark a pixel with its count and its share of busy
+// and the size. Costs O(rows + visible lanes × pixels × log events), whatever the number of events.
+// Events thinner than a pixel are folded into one mark a pixel with its count and its share of busy
 // time.
 #pragma once
 
@@ -39,17 +39,16 @@ struct Item {
   Paint paint = Paint::kRange;
   uint8_t shade = 1;
   bool idle = false;   ///< of a segment
-  bool faded = false;  ///< there is a search, and this is none of what it looks for
+  bool faded = false;  ///< there is a search, and it does not look for this
   float fill = 1;      ///< share of the mark's time that is covered, 0–1
-  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments; of
-                       ///< a far run's segment into Analysis::gaps, or UINT32_MAX
-  uint32_t count = 1;  ///< of a far run's mark: that start in it
+  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments. A
+                       ///< segment of an out-of-core run: into Analysis::gaps, or UINT32_MAX
+  uint32_t count = 1;  ///< events that start in the mark, for an out-of-core run
   uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row
                        ///< that of one of its devices
   ChangeMark change = ChangeMark::kNone;  ///< against another run: instead of `paint`
 
-  /// Of a segment: its gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its
-  /// node.
+  /// A segment's gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its node.
   [[nodiscard]] std::optional<uint32_t> gap_of(Node const& of) const {
     if (!of.segments.empty()) return of.segments[index].gap;
     return index != UINT32_MAX ? std::optional(index) : std::nullopt;
@@ -70,7 +69,7 @@ struct Row {
   uint32_t first_item = 0, last_item = 0;
   uint32_t first_point = 0, last_point = 0;
   std::shared_ptr<Tile const>
-      tile;  ///< of a far run: where its events are; null where they are not in memory
+      tile;  ///< where an out-of-core run has the events; null where they are not in memory
 
   /// Whether its events are in memory: else its items are marks from summaries, and trace() is not
   /// theirs.

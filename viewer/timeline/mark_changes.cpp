@@ -22,13 +22,14 @@ ChangeMark mark_of_event(ChangeMarks const& marks, model::Trace const& trace, ui
   }
 }
 
-/// Of the events of a folded mark the longest of some of them.
+/// The longest of a few events of a folded mark.
 uint32_t longest_of(model::Trace const& trace, Item const& item) {
   constexpr uint32_t kLooks = 8;
   auto const& columns = trace.columns();
   auto const rows = trace.rows_of(columns.track[item.index]);
   uint32_t const last =
       std::min(rows.last, item.index + std::min(item.count, rows.last - item.index));
+
   uint32_t best = item.index;
   uint32_t const stride = std::max((last - item.index) / kLooks, 1U);
   for (uint32_t row = item.index; row < last; row += stride)

@@ -28,10 +28,12 @@ void note_flags(ImDrawList& list, ViewState& state, Layout const& layout, ImVec2
   list.PushClipRect(ImVec2(origin.x, top),
                     ImVec2(origin.x + layout.viewport.width, origin.y + layout.viewport.height),
                     true);
+
   std::vector<uint32_t> under;
   for (uint32_t i = 0; i < state.notes.size(); ++i) {
     auto const time = static_cast<double>(state.notes[i].time_ns);
     if (time < state.window.begin || time > state.window.end) continue;
+
     float const x = origin.x + std::floor(layout.x_of(time));
     list.AddRectFilled(
         ImVec2(x, top + 2 * scale),
@@ -40,12 +42,14 @@ void note_flags(ImDrawList& list, ViewState& state, Layout const& layout, ImVec2
     list.AddTriangleFilled(ImVec2(x, top + 2 * scale),
                            ImVec2(x + kFlagWidth * scale, top + (2 + kFlagHeight / 2) * scale),
                            ImVec2(x, top + (2 + kFlagHeight) * scale), s.warning);
+
     bool const over_flag = mouse.x >= x - 2 * scale && mouse.x < x + kFlagWidth * scale &&
                            mouse.y >= top && mouse.y < origin.y;
     if (hovered && over_flag) under.push_back(i);
   }
   list.PopClipRect();
   if (under.empty()) return;
+
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 30);
   constexpr size_t kMostLines = 12;  // of notes that lie on each other
@@ -56,6 +60,7 @@ void note_flags(ImDrawList& list, ViewState& state, Layout const& layout, ImVec2
   if (under.size() > kMostLines) text(fmt::format("and {} more", under.size() - kMostLines));
   ImGui::PopTextWrapPos();
   end_tooltip();
+
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) state.panels.tab = Tab::kNotes;
 }
 

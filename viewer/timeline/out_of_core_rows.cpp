@@ -81,7 +81,7 @@ void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& lay
       item.x1 = item.x0 + 1;
       item.paint = paint_of_class(op);
       item.count = static_cast<uint32_t>(std::lround(std::clamp(columns[i].starts, 0.0F, 1e9F)));
-      // Of the lanes above the first no more is known than that they are less busy.
+      // Lanes above the first are only known to be less busy.
       item.fill = share * (1 - static_cast<float>(lane) / static_cast<float>(columns[i].depth));
       items.push_back(item);
     }
@@ -139,14 +139,17 @@ std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene
   std::vector<OutOfCoreStep> steps;
   auto const& all = scene.far->rank(rank).steps;
   if (all.empty()) return {steps, 1};
+
   int64_t const shift = scene.shift(rank);
   auto const view = [&](OutOfCoreRank::Step const& step) {
     return static_cast<double>(add(step.begin, shift));
   };
+
   auto step = std::partition_point(all.begin(), all.end(),
                                    [&](auto const& s) { return view(s) < layout.window.begin; });
   for (; step != all.end() && view(*step) < layout.window.end; ++step)
     steps.push_back({layout.x_of(view(*step)), step->index});
+
   return {steps, std::max<int64_t>(
                      (all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
 }

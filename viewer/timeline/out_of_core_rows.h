@@ -26,7 +26,7 @@ struct OutOfCoreStep {
   float x = 0;
   int64_t step = 0;
 };
-/// Those of the window; and the mean length of all, ns.
+/// The steps of the window, and the mean length of all steps, ns.
 std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank,
                                                               Layout const& layout);
 

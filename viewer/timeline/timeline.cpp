@@ -28,10 +28,12 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
   input.x = io.MousePos.x - origin.x;
   input.y = io.MousePos.y - origin.y;
   input.hovered = hovered;
+
   input.wheel = io.MouseWheel;
   input.wheel_x = io.MouseWheelH;
   input.ctrl = io.KeyCtrl;
   input.shift = io.KeyShift;
+
   input.pressed = ImGui::IsItemActivated();
   input.released = ImGui::IsItemDeactivated();
   input.double_clicked = hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
@@ -41,6 +43,7 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
   input.dx = io.MouseDelta.x;
   input.dy = io.MouseDelta.y;
   input.seconds = io.DeltaTime;
+
   if (io.WantTextInput || io.KeyCtrl) return input;
   input.zoom = static_cast<float>(key_down(Key::kW)) - static_cast<float>(key_down(Key::kS));
   input.pan = static_cast<float>(key_down(Key::kD) || key_down(Key::kRight)) -
@@ -55,6 +58,7 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
   bool const is_compared = item.change != ChangeMark::kNone && item.change != ChangeMark::kOther;
   if (is_compared)
     lines.push_back(fmt::format("a call, new against base: {}", mark_words(item.change)));
+
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -68,11 +72,12 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
   end_tooltip();
 }
 
-/// What of a row's name and note has no room beside it.
+/// The rest of a row's name and note that has no room next to it.
 void name_tooltip(Scene const& scene, ViewState const& state, Row const& row) {
   RowWords const words = row_words(scene, row, ui_scale());
   if (!words.is_cut) return;
   Node const& node = scene.nodes[row.node];
+
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   heading(node.label);
@@ -90,15 +95,18 @@ void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout,
   list.AddRectFilled(ImVec2(at, canvas.origin.y),
                      ImVec2(at + 1, canvas.origin.y + layout.viewport.height),
                      with_alpha(s.text, 0.25F));
+
   double const pixel = layout.window.span() / static_cast<double>(layout.viewport.width);
   std::string const words = format_time(layout.time_at(x), pixel);
   ImVec2 const size = ImGui::CalcTextSize(words.c_str());
   float const pad = 5 * canvas.scale;
+
   float const first = canvas.origin.x + pad;
   float const left =
       std::clamp(at - size.x / 2, first,
                  std::max(canvas.origin.x + layout.viewport.width - size.x - pad, first));
   float const top = canvas.origin.y - kRuler * canvas.scale + 3 * canvas.scale;
+
   list.AddRectFilled(ImVec2(left - pad, top),
                      ImVec2(left + size.x + pad, canvas.origin.y - 3 * canvas.scale), s.line_strong,
                      3 * canvas.scale);
@@ -106,7 +114,7 @@ void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout,
             s.text, words);
 }
 
-/// What the colours say, beside how many tracks are hidden.
+/// What the colours mean, next to how many tracks are hidden.
 void colour_legend(Scene const& scene, ViewState& state, ImVec2 at, float width, bool by_change) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   float const taken = hidden_tracks(scene, state, at);
@@ -117,6 +125,49 @@ void colour_legend(Scene const& scene, ViewState& state, ImVec2 at, float width,
   } else {
     draw_legend(list, scene, state, from, room, ui_scale());
   }
+}
+
+/// Everything that lies in the rows' area.
+void draw_timeline(Scene const& scene, ViewState const& state, Layout const& layout,
+                   Canvas canvas) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  draw_rows(list, scene, state, layout, canvas);
+  draw_gutter(list, scene, state, layout, canvas);
+  draw_ruler(list, state, layout, canvas);
+  draw_path(list, state, layout, canvas);
+  draw_overlays(list, scene, state, layout, canvas);
+  draw_flash(list, state, layout, canvas.origin);
+  draw_track_drag(list, scene, state, layout, canvas);
+}
+
+/// What follows the mouse: the track menu, the hairline, tooltips. `hovered`, `active`: the area.
+void follow_mouse(Scene const& scene, ViewState& state, Layout const& layout, Canvas canvas,
+                  bool hovered, bool active) {
+  float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
+  float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
+  auto const hit = hovered ? hit_test(layout, x, y) : std::nullopt;
+  state.panels.pointed = hovered && x >= 0 ? std::optional(layout.time_at(x)) : std::nullopt;
+
+  if (hit && x < 0 && ImGui::IsMouseClicked(ImGuiMouseButton_Right))
+    open_track_menu(state, layout.rows[hit->row].node);
+  track_menu(scene, state);
+
+  if (hovered && x >= 0) cursor_line(*ImGui::GetWindowDrawList(), state, layout, canvas, x);
+  if (!hit || active) return;
+  if (x >= 0) {
+    tooltip(scene, state, layout, *hit);
+  } else {
+    name_tooltip(scene, state, layout.rows[hit->row]);
+  }
+}
+
+void say_no_events(Theme theme, Canvas canvas) {
+  float const pad = 16 * canvas.scale;
+  ImGui::SetCursorScreenPos(ImVec2(canvas.origin.x + pad, canvas.origin.y + pad));
+  text_wrapped(
+      "This run has no events. Record it again with the steps that you want to see inside the "
+      "traced part.",
+      surface(theme).text_dim);
 }
 
 }  // namespace
@@ -130,50 +181,26 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   float const foot = look.has_legend ? kLegend * scale : 0;
   Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F),
                           std::max(size.y - kRuler * scale - foot, 1.0F), scale};
+
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - foot, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
-  bool const menu_asked = hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Right);
   Layout layout = lay_out(scene, state, viewport, path);
   TimelineInput input = read_input(canvas.origin, hovered, active);
   if (!look.has_keys) input.zoom = input.pan = 0;
   if (apply_input(input, scene, layout, state)) layout = lay_out(scene, state, viewport, path);
+
   if (look.marks != nullptr) mark_changes(scene, *look.marks, layout);
   if (scene.far) scene.far->tiles().want(wanted_tiles(scene, state, layout));
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  draw_rows(list, scene, state, layout, canvas);
-  draw_gutter(list, scene, state, layout, canvas);
-  draw_ruler(list, state, layout, canvas);
-  draw_path(list, state, layout, canvas);
-  draw_overlays(list, scene, state, layout, canvas);
-  draw_flash(list, state, layout, canvas.origin);
-  draw_track_drag(list, scene, state, layout, canvas);
-  float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
-  float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
-  note_flags(list, state, layout, canvas.origin, hovered);
+  draw_timeline(scene, state, layout, canvas);
+
+  note_flags(*ImGui::GetWindowDrawList(), state, layout, canvas.origin, hovered);
   if (look.has_legend)
     colour_legend(scene, state, ImVec2(corner.x, corner.y + size.y - foot), size.x,
                   look.marks != nullptr);
   track_filter(state, corner);
-  state.panels.pointed = hovered && x >= 0 ? std::optional(layout.time_at(x)) : std::nullopt;
-  if (auto const hit = menu_asked && x < 0 ? hit_test(layout, x, y) : std::nullopt)
-    open_track_menu(state, layout.rows[hit->row].node);
-  track_menu(scene, state);
-  if (hovered && x >= 0) cursor_line(list, state, layout, canvas, x);
-  if (auto const hit = hovered && !active ? hit_test(layout, x, y) : std::nullopt) {
-    if (x >= 0) {
-      tooltip(scene, state, layout, *hit);
-    } else {
-      name_tooltip(scene, state, layout.rows[hit->row]);
-    }
-  }
-  if (scene.events == 0) {
-    ImGui::SetCursorScreenPos(ImVec2(canvas.origin.x + 16 * scale, canvas.origin.y + 16 * scale));
-    text_wrapped(
-        "This run has no events. Record it again with the steps that you want to see inside the "
-        "traced part.",
-        surface(state.theme).text_dim);
-  }
+  follow_mouse(scene, state, layout, canvas, hovered, active);
+  if (scene.events == 0) say_no_events(state.theme, canvas);
   return viewport.height / scale;
 }
 

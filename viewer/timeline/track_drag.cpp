@@ -36,12 +36,14 @@ std::optional<uint32_t> member_around(Scene const& scene, std::optional<uint32_t
 std::vector<DropExtent> drop_extents(Scene const& scene, Drag const& drag, Layout const& layout) {
   std::vector<DropExtent> extents;
   auto const group = drag.pinned ? std::nullopt : parent_of(scene, drag.node);
+
   for (Row const& row : layout.rows) {
     if (row.pinned != drag.pinned) continue;
     if (drag.pinned) {
       extents.push_back({row.node, row.y0, std::min(row.y1, layout.pinned_height)});
       continue;
     }
+
     bool const goes_on = !extents.empty() && row.node > extents.back().node &&
                          row.node < scene.nodes[extents.back().node].subtree_end;
     auto const member =
@@ -51,6 +53,7 @@ std::vector<DropExtent> drop_extents(Scene const& scene, Drag const& drag, Layou
       extents.push_back({*member, row.y0, row.y1});
     extents.back().y1 = row.y1;
   }
+
   // The first may begin above what can be seen.
   if (!extents.empty())
     extents.front().y0 = std::max(extents.front().y0, layout.top_of(drag.pinned));
@@ -63,11 +66,13 @@ std::optional<DropPlace> drop_place(Scene const& scene, Drag const& drag, Layout
   if (drag.node >= scene.nodes.size()) return std::nullopt;
   std::vector<DropExtent> const extents = drop_extents(scene, drag, layout);
   if (extents.empty()) return std::nullopt;
+
   auto const next = std::find_if(extents.begin(), extents.end(), [&](DropExtent const& extent) {
     return drag.y < (extent.y0 + extent.y1) / 2;
   });
+
   bool const is_last = next == extents.end();
-  // Beside itself is where it stands.
+  // Next to itself is where it stands.
   bool const is_here = (!is_last && next->node == drag.node) ||
                        (next != extents.begin() && (next - 1)->node == drag.node);
   if (is_here) return std::nullopt;
@@ -97,12 +102,14 @@ void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& stat
                      Layout const& layout, Canvas canvas) {
   Drag const& drag = state.drag;
   if (drag.mode != Drag::Mode::kTrack || !drag.is_moving || drag.node >= scene.nodes.size()) return;
+
   Surface const& s = surface(state.theme);
   float const scale = canvas.scale;
   float const left = canvas.origin.x - kGutter * scale;
   float const right = canvas.origin.x + layout.viewport.width;
   list.PushClipRect(ImVec2(left, canvas.origin.y),
                     ImVec2(right, canvas.origin.y + layout.viewport.height), true);
+
   if (auto const place = drop_place(scene, drag, layout)) {
     float const y =
         canvas.origin.y +
@@ -110,6 +117,7 @@ void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& stat
     list.AddRectFilled(ImVec2(left, y - scale), ImVec2(right, y + scale), s.accent);
     list.AddCircleFilled(ImVec2(left + 5 * scale, y), 4 * scale, s.accent);
   }
+
   std::string const label = fit(scene.nodes[drag.node].label, (kGutter - 40) * scale);
   ImVec2 const at(left + 22 * scale, canvas.origin.y + drag.y + 8 * scale);
   ImVec2 const size = ImGui::CalcTextSize(label.c_str());

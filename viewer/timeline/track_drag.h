@@ -17,7 +17,7 @@ struct DropPlace {
   float y = 0;          ///< of the border, in pixels below the top of the rows
 };
 
-/// Of the track that is dragged, among those of its group that can be seen. None: it stays where it
+/// Where the dragged track would go among the visible tracks of its group. None: it stays where it
 /// is.
 std::optional<DropPlace> drop_place(Scene const& scene, Drag const& drag, Layout const& layout);
 /// Lets it go there.

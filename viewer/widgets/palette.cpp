@@ -147,7 +147,7 @@ Paint paint_of(analyzer::IdleCause cause) {
     case kGraph:
       return Paint::kGraph;
     case kLaunchStarved:
-      return Paint::kLaunchStarved;
+      return Paint::kLaunchBound;
     case kLaunchLatency:
       return Paint::kLaunchLatency;
     case kUnexplained:

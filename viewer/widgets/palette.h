@@ -1,6 +1,6 @@
-// Which colour says what. Hues are from the Okabe-Ito set, told apart with any kind of colour
-// blindness; what is idle is also told by its shape (half height), so that no meaning hangs on hue
-// alone.
+// Which colour means what. Hues are from the Okabe-Ito set, which people with any kind of colour
+// blindness can distinguish. Idle time also has another shape (half height), so that no meaning
+// depends on hue alone.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class Paint : uint8_t {
   kDependency,
   kPeer,
   kGraph,
-  kLaunchStarved,
+  kLaunchBound,
   kLaunchLatency,
   kUnexplained,
 };

@@ -35,6 +35,7 @@ void draw_axes(ImDrawList& list, Plot const& plot, std::span<PlotTick const> x_t
   Surface const& s = surface(theme);
   float const scale = ui_scale();
   list.AddRectFilled(plot.low, plot.high, s.row);
+
   for (PlotTick const& tick : y_ticks) {
     float const y = std::round(plot.y(tick.value));
     if (y < plot.low.y - 1 || y > plot.high.y + 1) continue;
@@ -43,18 +44,22 @@ void draw_axes(ImDrawList& list, Plot const& plot, std::span<PlotTick const> x_t
     draw_text(list, ImVec2(plot.low.x - size.x - 5 * scale, std::round(y - size.y / 2)), s.text_dim,
               tick.label);
   }
+
   float free_from = plot.low.x - 1000;
   for (PlotTick const& tick : x_ticks) {
     float const x = std::round(plot.x(tick.value));
     if (x < plot.low.x - 1 || x > plot.high.x + 1) continue;
+
     list.AddRectFilled(ImVec2(x, plot.low.y), ImVec2(x + 1, plot.high.y), s.line);
     float const width = ImGui::CalcTextSize(tick.label.c_str()).x;
     float const left = std::round(
         std::clamp(x - width / 2, plot.low.x, std::max(plot.high.x - width, plot.low.x)));
+
     if (left < free_from) continue;
     draw_text(list, ImVec2(left, plot.high.y + 3 * scale), s.text_dim, tick.label);
     free_from = left + width + 10 * scale;
   }
+
   list.AddRectFilled(ImVec2(plot.low.x, plot.high.y), ImVec2(plot.high.x, plot.high.y + 1),
                      s.line_strong);
 }

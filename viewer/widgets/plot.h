@@ -22,7 +22,7 @@ struct Plot {
   [[nodiscard]] double value_at(float x) const;
 };
 
-/// 1, 2 or 5 × a power of ten: a step of which about `count` make the span.
+/// 1, 2 or 5 × a power of ten: about `count` such steps make the span.
 double nice_step(double span, int count);
 struct PlotTick {
   double value;

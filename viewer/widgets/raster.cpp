@@ -27,7 +27,7 @@ float edge(ImVec2 a, ImVec2 b, ImVec2 p) {
   return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x);
 }
 
-/// Of two triangles that share an edge, exactly one owns the pixels on it.
+/// Whether a triangle has the pixels on this edge: exactly one of the two that share it does.
 bool owns(ImVec2 a, ImVec2 b) { return (a.y == b.y && b.x > a.x) || b.y < a.y; }
 
 void blend(uint8_t* pixel, std::array<float, 4> const& colour, uint32_t coverage) {
@@ -46,6 +46,7 @@ void draw_triangle(Picture& picture, Texture const& texture, Clip clip,
     std::swap(v[1], v[2]);
     area = -area;
   }
+
   auto const [low_x, high_x] = std::minmax({v[0]->pos.x, v[1]->pos.x, v[2]->pos.x});
   auto const [low_y, high_y] = std::minmax({v[0]->pos.y, v[1]->pos.y, v[2]->pos.y});
   int const x0 = std::max(clip.x0, static_cast<int>(std::floor(std::max(low_x, 0.0F))));
@@ -54,10 +55,12 @@ void draw_triangle(Picture& picture, Texture const& texture, Clip clip,
       clip.x1, static_cast<int>(std::ceil(std::min(high_x, static_cast<float>(picture.width)))));
   int const y1 = std::min(
       clip.y1, static_cast<int>(std::ceil(std::min(high_y, static_cast<float>(picture.height)))));
+
   for (int y = y0; y < y1; ++y) {
     for (int x = x0; x < x1; ++x) {
       ImVec2 const p(static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F);
       std::array<float, 3> w{};
+
       bool inside = true;
       for (size_t i = 0; i < 3 && inside; ++i) {
         ImVec2 const a = v[(i + 1) % 3]->pos;
@@ -66,6 +69,7 @@ void draw_triangle(Picture& picture, Texture const& texture, Clip clip,
         inside = w[i] < 0 || (w[i] == 0 && owns(a, b));
       }
       if (!inside) continue;
+
       float u = 0;
       float t = 0;
       std::array<float, 4> colour{};
@@ -76,6 +80,7 @@ void draw_triangle(Picture& picture, Texture const& texture, Clip clip,
         for (size_t c = 0; c < 4; ++c)
           colour[c] += share * static_cast<float>(v[i]->col >> (8 * c) & 0xFFU);
       }
+
       uint8_t* const pixel =
           &picture.pixels[(static_cast<size_t>(y) * static_cast<size_t>(picture.width) +
                            static_cast<size_t>(x)) *
@@ -94,19 +99,23 @@ Picture rasterise(ImDrawData const& frame, ImFontAtlas& atlas, int width, int he
       std::vector<uint8_t>(static_cast<size_t>(width) * static_cast<size_t>(height) * 3)};
   for (size_t i = 0; i < picture.pixels.size(); ++i)
     picture.pixels[i] = static_cast<uint8_t>(background >> (8 * (i % 3)));
+
   unsigned char* texels = nullptr;
   Texture texture;
   atlas.GetTexDataAsAlpha8(&texels, &texture.width, &texture.height);
   texture.texels = texels;
+
   for (int n = 0; n < frame.CmdListsCount; ++n) {
     ImDrawList const& list = *frame.CmdLists[n];
     for (ImDrawCmd const& command : list.CmdBuffer) {
       if (command.UserCallback != nullptr) continue;
+
       auto const bound = [](float value, int most) {
         return std::clamp(static_cast<int>(value), 0, most);
       };
       Clip const clip{bound(command.ClipRect.x, width), bound(command.ClipRect.y, height),
                       bound(command.ClipRect.z, width), bound(command.ClipRect.w, height)};
+
       for (unsigned i = 0; i + 2 < command.ElemCount; i += 3) {
         std::array<ImDrawVert const*, 3> v{};
         for (unsigned k = 0; k < 3; ++k)

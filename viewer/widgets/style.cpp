@@ -33,11 +33,46 @@ void merge_cjk(float pixels) {
                   "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                   "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"});
   if (path.empty()) return;
+
   ImGuiIO& io = ImGui::GetIO();
   ImFontConfig config;
   config.MergeMode = true;
   io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config,
                                io.Fonts->GetGlyphRangesChineseSimplifiedCommon());
+}
+
+void set_colours(ImGuiStyle& style, Surface const& s) {
+  auto const set = [&](ImGuiCol slot, uint32_t colour) { style.Colors[slot] = to_vec4(colour); };
+
+  set(ImGuiCol_WindowBg, s.background);
+  set(ImGuiCol_ChildBg, s.background);
+  set(ImGuiCol_PopupBg, s.header);
+  set(ImGuiCol_Border, s.line_strong);
+  set(ImGuiCol_Text, s.text);
+  set(ImGuiCol_TextDisabled, s.text_dim);
+
+  set(ImGuiCol_FrameBg, s.header);
+  set(ImGuiCol_FrameBgHovered, s.line_strong);
+  set(ImGuiCol_FrameBgActive, s.line_strong);
+  set(ImGuiCol_Button, s.header);
+  set(ImGuiCol_ButtonHovered, s.line_strong);
+  set(ImGuiCol_ButtonActive, with_alpha(s.accent, 0.5F));
+  set(ImGuiCol_Header, with_alpha(s.accent, 0.22F));
+  set(ImGuiCol_HeaderHovered, with_alpha(s.accent, 0.14F));
+  set(ImGuiCol_HeaderActive, with_alpha(s.accent, 0.30F));
+
+  set(ImGuiCol_Separator, s.line);
+  set(ImGuiCol_SeparatorHovered, s.accent);
+  set(ImGuiCol_SeparatorActive, s.accent);
+  set(ImGuiCol_Tab, s.background);
+  set(ImGuiCol_TabHovered, s.line_strong);
+  set(ImGuiCol_TabActive, s.header);
+  set(ImGuiCol_TableHeaderBg, s.header);
+  set(ImGuiCol_TableBorderLight, s.line);
+  set(ImGuiCol_TableBorderStrong, s.line);
+  set(ImGuiCol_TableRowBgAlt, with_alpha(s.text, 0.03F));
+  set(ImGuiCol_ScrollbarBg, with_alpha(s.background, 0));
+  set(ImGuiCol_ScrollbarGrab, s.line_strong);
 }
 
 }  // namespace
@@ -54,8 +89,10 @@ void load_fonts(float scale) {
     io.Fonts->AddFontDefault(&config);
     return;
   }
+
   io.Fonts->AddFontFromFileTTF(regular.c_str(), pixels, nullptr, kGlyphs.data());
   merge_cjk(pixels);
+
   std::string bold = regular;
   bold.replace(bold.rfind("DejaVuSans.ttf"), std::string::npos, "DejaVuSans-Bold.ttf");
   std::error_code error;
@@ -70,35 +107,8 @@ void apply_style(Theme theme, float scale) {
   } else {
     ImGui::StyleColorsLight(&style);
   }
-  Surface const& s = surface(theme);
-  auto const set = [&](ImGuiCol slot, uint32_t colour) { style.Colors[slot] = to_vec4(colour); };
-  set(ImGuiCol_WindowBg, s.background);
-  set(ImGuiCol_ChildBg, s.background);
-  set(ImGuiCol_PopupBg, s.header);
-  set(ImGuiCol_Border, s.line_strong);
-  set(ImGuiCol_Text, s.text);
-  set(ImGuiCol_TextDisabled, s.text_dim);
-  set(ImGuiCol_FrameBg, s.header);
-  set(ImGuiCol_FrameBgHovered, s.line_strong);
-  set(ImGuiCol_FrameBgActive, s.line_strong);
-  set(ImGuiCol_Button, s.header);
-  set(ImGuiCol_ButtonHovered, s.line_strong);
-  set(ImGuiCol_ButtonActive, with_alpha(s.accent, 0.5F));
-  set(ImGuiCol_Header, with_alpha(s.accent, 0.22F));
-  set(ImGuiCol_HeaderHovered, with_alpha(s.accent, 0.14F));
-  set(ImGuiCol_HeaderActive, with_alpha(s.accent, 0.30F));
-  set(ImGuiCol_Separator, s.line);
-  set(ImGuiCol_SeparatorHovered, s.accent);
-  set(ImGuiCol_SeparatorActive, s.accent);
-  set(ImGuiCol_Tab, s.background);
-  set(ImGuiCol_TabHovered, s.line_strong);
-  set(ImGuiCol_TabActive, s.header);
-  set(ImGuiCol_TableHeaderBg, s.header);
-  set(ImGuiCol_TableBorderLight, s.line);
-  set(ImGuiCol_TableBorderStrong, s.line);
-  set(ImGuiCol_TableRowBgAlt, with_alpha(s.text, 0.03F));
-  set(ImGuiCol_ScrollbarBg, with_alpha(s.background, 0));
-  set(ImGuiCol_ScrollbarGrab, s.line_strong);
+  set_colours(style, surface(theme));
+
   style.WindowPadding = ImVec2(10, 8);
   style.FramePadding = ImVec2(8, 4);
   style.ItemSpacing = ImVec2(8, 5);
@@ -113,6 +123,7 @@ void apply_style(Theme theme, float scale) {
   style.ScrollbarRounding = 6;
   style.WindowBorderSize = 0;
   style.ChildBorderSize = 0;
+
   style.ScaleAllSizes(scale);
   ImGui::GetStyle() = style;
 }

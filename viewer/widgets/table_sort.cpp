@@ -12,6 +12,7 @@ namespace stepscope::viewer {
 std::vector<uint32_t> rows_by(size_t rows, size_t column, CellValue const& value, bool ascending) {
   std::vector<double> values(rows);
   for (size_t row = 0; row < rows; ++row) values[row] = value(row, column);
+
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {

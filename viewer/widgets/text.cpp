@@ -24,28 +24,33 @@ std::string_view short_name(std::string_view name) {
   return name;
 }
 
+double time_unit(double ns) {
+  for (double const unit : {1e9, 1e6, 1e3})
+    if (ns >= unit) return unit;
+  return 1;
+}
+
 std::string format_time_range(double begin_ns, double end_ns) {
   double const resolution = std::max((end_ns - begin_ns) / 1000, 1.0);
   double const size = std::max(std::abs(begin_ns), std::abs(end_ns));
-  double const unit = size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : size >= 1e3 ? 1e3 : 1;
+  double const unit = time_unit(size);
   return format_time_in(begin_ns, resolution, unit) + " – " +
          format_time_in(end_ns, resolution, unit);
 }
 
 std::string format_time(double view_ns, double resolution_ns) {
   double const size = std::max(std::abs(view_ns), resolution_ns);
-  return format_time_in(view_ns, resolution_ns,
-                        size >= 1e9   ? 1e9
-                        : size >= 1e6 ? 1e6
-                        : size >= 1e3 ? 1e3
-                                      : 1);
+  return format_time_in(view_ns, resolution_ns, time_unit(size));
+}
+
+char const* time_unit_name(double unit_ns) {
+  if (unit_ns >= 1e9) return "s";
+  if (unit_ns >= 1e6) return "ms";
+  return unit_ns >= 1e3 ? "µs" : "ns";
 }
 
 std::string format_time_in(double view_ns, double resolution_ns, double unit_ns) {
-  char const* const name = unit_ns >= 1e9   ? "s"
-                           : unit_ns >= 1e6 ? "ms"
-                           : unit_ns >= 1e3 ? "µs"
-                                            : "ns";
+  char const* const name = time_unit_name(unit_ns);
   // 1e-9: what log10 of an exact power of ten may be off.
   double const digits = std::ceil(std::log10(unit_ns / std::max(resolution_ns, 1e-3)) - 1e-9);
   return fmt::format("{:.{}f} {}", view_ns / unit_ns,

@@ -49,6 +49,7 @@ void header_row(int first_number, std::span<char const* const> meanings) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
     char const* const title = ImGui::TableGetColumnName(column);
     ImGui::PushID(column);
+
     // The heading itself has no text, so that it can be put to the right; it keeps its click and
     // its sort arrow.
     ImVec2 const at = ImGui::GetCursorScreenPos();
@@ -56,6 +57,7 @@ void header_row(int first_number, std::span<char const* const> meanings) {
     ImGui::TableHeader("");
     auto const index = static_cast<size_t>(column);
     if (index < meanings.size() && *meanings[index] != '\0') hint(meanings[index]);
+
     bool const sorted = (ImGui::TableGetColumnFlags(column) & ImGuiTableColumnFlags_IsSorted) != 0;
     float const arrow = sorted ? ImGui::GetFontSize() : 0;
     float const x =
@@ -114,6 +116,7 @@ void focus_next_box() {
 std::string fit(std::string_view words, float width) {
   if (width <= 0 || words.empty()) return {};
   ImFont* const font = ImGui::GetFont();
+
   float const size = ImGui::GetFontSize();
   // No glyph is narrower than a sixth of the height: longer texts need not be measured.
   words = words.substr(0, static_cast<size_t>(width / size * 24) + 8);
@@ -121,6 +124,7 @@ std::string fit(std::string_view words, float width) {
   char const* rest = nullptr;
   float const whole = font->CalcTextSizeA(size, width, 0, words.data(), end, &rest).x;
   if (rest == end && whole <= width) return std::string(words);
+
   static constexpr std::string_view kEllipsis = "…";
   float const dots = ImGui::CalcTextSize(kEllipsis.data(), kEllipsis.data() + kEllipsis.size()).x;
   if (width < dots * 2) return {};

@@ -33,7 +33,7 @@ void text_right(std::string_view words, uint32_t colour);
 /// Two cells of a table: name dimmed, value. The value wraps.
 void property(std::string_view name, std::string_view value, Theme theme);
 /// The table's headings; those from column `first_number` on are aligned right, as the numbers
-/// below them. `meanings`: tooltips beside the columns, empty ones are none.
+/// below them. `meanings`: a tooltip for each column; an empty one shows nothing.
 void header_row(int first_number, std::span<char const* const> meanings = {});
 /// What a panel says when it has nothing to show: what is missing and what to do.
 void empty_state(std::string_view words, Theme theme);

@@ -125,22 +125,26 @@ class TreeBuilder {
     close(node);
   }
 
+  static NodeKind kind_of(model::TrackKind kind) {
+    if (kind == model::TrackKind::kThread) return NodeKind::kThread;
+    return kind == model::TrackKind::kStream ? NodeKind::kStream : NodeKind::kCounter;
+  }
+
+  static char const* kind_name(NodeKind kind) {
+    if (kind == NodeKind::kStream) return "Stream";
+    return kind == NodeKind::kThread ? "Thread" : "Counter";
+  }
+
   void add_track(uint32_t rank, uint32_t track, uint32_t indent) {
     model::Trace const& trace = scene_.trace(rank);
     model::Track const& of = trace.tracks()[track];
-    NodeKind const kind = of.kind == model::TrackKind::kThread   ? NodeKind::kThread
-                          : of.kind == model::TrackKind::kStream ? NodeKind::kStream
-                                                                 : NodeKind::kCounter;
+    NodeKind const kind = kind_of(of.kind);
+
     uint32_t const index = open(kind, rank, indent);
     Node& node = scene_.nodes[index];
     node.track = track;
     node.label = printable_name(of.name, kMaxName);
-    if (node.label.empty())
-      node.label = fmt::format("{} {}",
-                               kind == NodeKind::kStream   ? "Stream"
-                               : kind == NodeKind::kThread ? "Thread"
-                                                           : "Counter",
-                               of.id);
+    if (node.label.empty()) node.label = fmt::format("{} {}", kind_name(kind), of.id);
 
     if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
     if (scene_.far) {
@@ -154,7 +158,7 @@ class TreeBuilder {
     close(index);
   }
 
-  /// Of a run in memory.
+  /// Rows of communicators for a run in memory.
   void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
     auto found = communicator_lanes(scene_.trace(rank), tracks);
     if (streams_tell_apart(found)) {
@@ -162,6 +166,7 @@ class TreeBuilder {
         note_members(device_node, each.of, members_.label(scene_.run, each.of));
       return;
     }
+
     CommunicatorLabels labels;
     for (size_t i = 0; i < std::min(found.size(), kMostCommunicators); ++i) {
       Node& node = open_communicator(rank, found[i].of,
@@ -171,15 +176,17 @@ class TreeBuilder {
     }
   }
 
-  /// Of a far run, once they are known.
+  /// The same for an out-of-core run, once the analysis has found its communicators.
   void add_out_of_core_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
     auto const* const found = scene_.far->communicators(ref);
     if (found == nullptr) return;
+
     if (streams_tell_apart(*found)) {
       for (OutOfCoreCommunicator const& each : *found)
         note_members(device_node, each.of, each.label);
       return;
     }
+
     auto const rank = static_cast<uint32_t>(ref.rank_index);
     CommunicatorLabels labels;
     for (size_t i = 0; i < std::min(found->size(), kMostCommunicators); ++i) {
@@ -190,7 +197,7 @@ class TreeBuilder {
     }
   }
 
-  /// Those that would have the same label are numbered.
+  /// Numbers equal labels.
   class CommunicatorLabels {
    public:
     std::string next(std::string label) {
@@ -358,10 +365,10 @@ Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   return scene;
 }
 
-Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far) {
+Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> out_of_core) {
   Scene scene;
   scene.run = std::move(run);
-  scene.far = std::move(far);
+  scene.far = std::move(out_of_core);
   scene.store = std::make_unique<OutOfCoreStore>();
   scene.is_analyzed = false;
   find_extent_in_files(scene);
@@ -372,10 +379,12 @@ Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far) {
 
 std::vector<uint32_t> rebuild_nodes(Scene& scene) {
   size_t const before = scene.nodes.size();
+
   scene.nodes.clear();
   scene.rank_nodes.clear();
   scene.track_nodes.clear();
   add_nodes(scene);
+
   // The others are the same, in their order.
   std::vector<uint32_t> now;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)

@@ -40,25 +40,30 @@ struct OutOfCoreAnalysis::Shared {
     if (!files) return base::fail_with(files);
     auto analysis = files->analyze();
     if (!analysis) return base::fail_with(analysis);
-    model::Run const& outline = files->outline();
-    if (!analyzer::has_marked_steps(outline))
+
+    model::Run const& skeleton = files->outline();
+    if (!analyzer::has_marked_steps(skeleton))
       analysis->integrity.notes.emplace_back(
           "no step is marked, and in a run of this size steps are not detected");
+
     Result made{std::move(*analysis), {}, {}, {}, {}, {}};
-    made.participations = find_participations(outline, made.analysis, true);
+    made.participations = find_participations(skeleton, made.analysis, true);
     made.communicators =
-        find_out_of_core_communicators(outline, made.analysis, made.participations);
+        find_out_of_core_communicators(skeleton, made.analysis, made.participations);
+
     auto const& devices = made.analysis.gaps.devices();
     std::vector<GapGrid> grids(devices.size());
     tbb::parallel_for(size_t{0}, devices.size(), [&](size_t i) { grids[i] = GapGrid(devices[i]); });
     for (size_t i = 0; i < devices.size(); ++i)
       made.gap_grids.emplace(devices[i].ref(), std::move(grids[i]));
+
     int64_t const origin = import::time_range(*sources).begin;
     made.memory_curves.resize(made.analysis.devices.size());
     tbb::parallel_for(size_t{0}, made.memory_curves.size(), [&](size_t i) {
       made.memory_curves[i] = memory_curve(made.analysis.devices[i].memory, origin);
     });
-    if (wants_sample) made.sample = analyzer::sample_run(outline, made.analysis);
+
+    if (wants_sample) made.sample = analyzer::sample_run(skeleton, made.analysis);
     return made;
   }
 
@@ -70,8 +75,10 @@ struct OutOfCoreAnalysis::Shared {
       made = base::fail(
           "the analysis does not fit into memory, open a part of the run (stepscope slice)");
     }
+
     // The processes that were read are gone: a program that lives long gives their memory back.
     base::give_back_freed_memory();
+
     std::lock_guard const lock(mutex);
     result.emplace(std::move(made));
     changed.notify_all();
@@ -84,7 +91,7 @@ OutOfCoreAnalysis::OutOfCoreAnalysis(OutOfCoreRun::Sources sources, bool wants_s
   shared_->wants_sample = wants_sample;
   std::thread([shared = shared_, detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work();
-    // What nobody waits for any more is freed here, on this thread.
+    // Results that no caller waits for any more are freed here, on this thread.
     shared.reset();
   }).detach();
 }
@@ -97,10 +104,12 @@ std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result resu
   scene.far->take_gap_grids(std::move(result.gap_grids));
   scene.far->take_communicators(std::move(result.communicators));
   scene.is_analyzed = true;
+
   std::vector<uint32_t> nodes_now = rebuild_nodes(scene);
   std::map<analyzer::DeviceRef, uint32_t> index_of;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     index_of.emplace(scene.analysis.devices[i].ref, i);
+
   Node const* of = nullptr;
   for (Node& node : scene.nodes) {
     if (node.kind == NodeKind::kDevice) {
@@ -113,6 +122,7 @@ std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result resu
       show_memory(scene, node, *of->device, std::move(result.memory_curves[*of->device]));
     }
   }
+
   scene.far->read_tiles(scene.origin, &scene.analysis.gaps);
   return nodes_now;
 }

@@ -1,4 +1,4 @@
-// The analysis of a run that is not in memory, beside the frames: process by process, as `stepscope
+// The analysis of a run that is not in memory, on its own thread: process by process, as `stepscope
 // analyze` does it.
 #pragma once
 
@@ -18,7 +18,7 @@ class OutOfCoreAnalysis {
     analyzer::Analysis analysis;
     std::vector<Scene::Participation> participations;
     std::map<analyzer::DeviceRef, GapGrid> gap_grids;
-    std::vector<Curve> memory_curves;  ///< beside the analysis' devices
+    std::vector<Curve> memory_curves;  ///< one for each device of the analysis
     OutOfCoreCommunicators communicators;
     std::optional<analyzer::RunMeasurements> sample;  ///< where it was asked for
   };
@@ -41,12 +41,12 @@ class OutOfCoreAnalysis {
  private:
   struct Shared;
   std::shared_ptr<Shared>
-      shared_;  ///< with the thread, which outlives this when nobody waits for it
+      shared_;  ///< with the thread, which outlives this when no caller waits for it
 };
 
-/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of
-/// communicators come with it: returns for each node where it is now (rebase_view.h has one that
-/// takes a view along).
+/// Puts the analysis of an out-of-core run into its scene; no other thread may look at it
+/// meanwhile. Rows of communicators come with it: returns for each node where it is now
+/// (view_rebase.h has one that takes a view along).
 std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result);
 
 }  // namespace stepscope::viewer

@@ -8,6 +8,7 @@ std::vector<file::IndexEntry> blocks_of(import::TraceSource const& source, uint3
                                         ScanWindow const& window) {
   std::vector<file::IndexEntry> blocks;
   model::ClockDrift const& drift = source.drift();
+
   for (file::IndexEntry const& entry : source.file()->blocks()) {
     file::BlockHeader const& header = entry.header;
     if (header.type != static_cast<uint16_t>(file::BlockType::kEvents) || header.track != track)
@@ -16,6 +17,7 @@ std::vector<file::IndexEntry> blocks_of(import::TraceSource const& source, uint3
     if (drift.corrected(header.min_start) >= window.end ||
         drift.corrected(header.max_end) < window.begin)
       continue;
+
     blocks.push_back(entry);
   }
   return blocks;

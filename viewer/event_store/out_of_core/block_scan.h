@@ -44,8 +44,10 @@ template <class Visit>
 void scan_rows(import::TraceSource const& source, model::EventBatch const& batch,
                ScanWindow const& window, Visit visit) {
   model::ClockDrift const& drift = source.drift();
+
   for (size_t row = 0; row < batch.size(); ++row) {
     if ((window.kinds >> static_cast<unsigned>(batch.kind[row]) & 1) == 0) continue;
+
     // What a damaged file claims beyond is moved, as reading does.
     int64_t start = std::clamp(batch.start[row], -model::kMaxTime, model::kMaxTime);
     int64_t end =
@@ -54,6 +56,7 @@ void scan_rows(import::TraceSource const& source, model::EventBatch const& batch
       start = drift.corrected(start);
       end = drift.corrected(end);
     }
+
     if (start >= window.end || (end <= window.begin && start < window.begin)) continue;
     visit(row, ScannedEvent{start, end - start, batch.kind[row], batch.name[row].value});
   }
@@ -72,7 +75,7 @@ void scan_block(import::TraceSource const& source, file::IndexEntry const& block
             [&](size_t, ScannedEvent const& event) { visit(event); });
 }
 
-/// What of a block is looked for.
+/// Which names a block is searched for.
 struct WantedNames {
   std::span<char const> by_id;  ///< of TraceFile::texts(); the last for all that are none of them
   /// Calls count(events) instead of visit() where nothing but how many there are is asked for.
@@ -88,18 +91,22 @@ void scan_named(import::TraceSource const& source, file::IndexEntry const& block
                 Visit visit, Count count) {
   auto const named = source.file()->mark_names(block, wanted.by_id, buffers.decoder, buffers.marks);
   if (!named || *named == 0) return;
+
   bool const is_every_kind = (block.header.kinds & ~window.kinds) == 0;
   if (wanted.are_counted && is_every_kind && window.is_all_time()) return count(*named);
+
   file::ColumnSelection columns;
   columns.name = columns.correlation = false;
   columns.tables = 0;
   if (!source.file()->decode_block(block, columns, buffers.decoder, buffers.batch)) return;
+
   if (buffers.batch.size() == buffers.marks.size()) {
     scan_rows(source, buffers.batch, window, [&](size_t row, ScannedEvent const& event) {
       if (buffers.marks[row] != 0) visit(event);
     });
     return;
   }
+
   // Events of kinds that we do not know were left out: rows are not what they are in the file.
   scan_block(source, block, window, buffers, [&](ScannedEvent const& event) {
     if (wanted.by_id[std::min<size_t>(event.name, wanted.by_id.size() - 1)] != 0) visit(event);

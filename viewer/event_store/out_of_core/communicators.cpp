@@ -26,9 +26,11 @@ std::map<analyzer::DeviceRef, Numbers> find_communicators(
     std::span<Scene::Participation const> sorted, OutOfCoreCommunicators& result) {
   std::map<analyzer::DeviceRef, Numbers> numbers;
   Place at;
+
   for (Scene::Participation const& each : sorted) {
     analyzer::CollectiveStats const& facts = analysis.collectives[each.collective];
     if (facts.communicator == 0) continue;
+
     analyzer::DeviceRef const ref{static_cast<int32_t>(each.rank),
                                   run.ranks[each.rank].trace.tracks()[each.track].device};
     if (at.all == nullptr || !(at.ref == ref)) at = {ref, &result[ref], &numbers[ref]};
@@ -39,6 +41,7 @@ std::map<analyzer::DeviceRef, Numbers> find_communicators(
       at.all->emplace_back();
       at.all->back().of.id = facts.communicator;
     }
+
     Communicator& of = (*at.all)[number].of;
     // A message has two, whatever the communicator has.
     if (of.participants == 0 && !model::is_point_to_point(facts.op))
@@ -55,7 +58,7 @@ struct RowEvents {
   std::vector<std::pair<int64_t, int64_t>> times;  ///< begin and duration, trace time
 };
 
-/// Of the devices that need rows.
+/// One row a communicator, for the devices that need rows.
 std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
                                       std::map<analyzer::DeviceRef, Numbers> const& numbers,
                                       OutOfCoreCommunicators& result) {
@@ -67,6 +70,7 @@ std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis 
     for (OutOfCoreCommunicator& each : all) rows.push_back({&each, {}});
   }
   if (rows.empty()) return rows;
+
   for (analyzer::CollectiveStats const& facts : analysis.collectives) {
     if (facts.communicator == 0) continue;
     for (auto const& participant : facts.participants) {
@@ -85,6 +89,7 @@ void summarize_row(RowEvents& row) {
   std::sort(row.times.begin(), row.times.end(), [](auto const& a, auto const& b) {
     return std::tuple(a.first, b.second) < std::tuple(b.first, a.second);
   });
+
   std::vector<int64_t> start, dur;
   std::vector<uint16_t> depth;
   FreeLanes lanes;
@@ -95,6 +100,7 @@ void summarize_row(RowEvents& row) {
     dur.push_back(length);
     depth.push_back(static_cast<uint16_t>(lane));
   }
+
   std::vector<model::StringId> const names(start.size(), model::StringId{0});
   std::vector<model::EventKind> const kinds(start.size(), model::EventKind::kCollective);
   model::EventView events;
@@ -102,6 +108,7 @@ void summarize_row(RowEvents& row) {
   events.dur = dur;
   events.name = names;
   events.kind = kinds;
+
   OutOfCoreCommunicator& into = *row.into;
   into.lane_count = static_cast<uint32_t>(lanes.count());
   into.summary = model::summarize(events, depth);
@@ -119,6 +126,7 @@ OutOfCoreCommunicators find_out_of_core_communicators(
   CommunicatorMembers const members(analysis);
   for (auto& [ref, all] : result)
     for (OutOfCoreCommunicator& each : all) each.label = members.label(run, each.of);
+
   auto rows = events_of_rows(run, analysis, numbers, result);
   tbb::parallel_for(size_t{0}, rows.size(), [&](size_t i) { summarize_row(rows[i]); });
   return result;

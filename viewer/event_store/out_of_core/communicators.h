@@ -1,5 +1,5 @@
-// The communicators of the devices of a run that is not in memory, from what its analysis matched,
-// and how full each one's row is from afar.
+// The communicators of the devices of a run that is not in memory, from what its analysis matched.
+// Each one's row knows how full it is at reduced detail.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct OutOfCoreCommunicator {
 using OutOfCoreCommunicators = std::map<analyzer::DeviceRef, std::vector<OutOfCoreCommunicator>>;
 
 /// `run`: the analysis'; its events are not looked at. `sorted`: all, as find_participations()
-/// makes them of a far run. O(n log n) in the participations.
+/// makes them of an out-of-core run. O(n log n) in the participations.
 OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run,
                                                       analyzer::Analysis const& analysis,
                                                       std::span<Scene::Participation const> sorted);

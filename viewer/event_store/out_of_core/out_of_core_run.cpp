@@ -13,7 +13,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// By the corrected clock.
+/// Moves bins to the corrected clock, in place.
 void correct_times(model::TrackSummary& summary, model::ClockDrift const& drift) {
   if (drift.is_none()) return;
   for (int64_t& begin : summary.begin) begin = drift.corrected(begin);
@@ -39,19 +39,22 @@ std::vector<OutOfCoreRank::Step> steps_of(import::TraceSource const& source) {
   std::vector<OutOfCoreRank::Step> result;
   auto const steps = source.steps();
   if (!steps) return result;
+
   std::map<uint32_t, size_t> counts;
   for (file::StepSpan const& step : *steps) ++counts[step.track.value];
+
   auto const most =
       std::max_element(counts.begin(), counts.end(),
                        [](auto const& a, auto const& b) { return a.second < b.second; });
+
   for (file::StepSpan const& step : *steps)
     if (step.track.value == most->first) result.push_back({step.start, step.index});
   return result;
 }
 
-/// Whether a track has the events that its summary has in the bins that lie within the tile.
-/// `is_damaged`: something of the tile could not be read; where no bin tells, a track without
-/// events is taken to be what.
+/// Whether a track has the events that its summary counts in the bins that lie within the tile.
+/// `is_damaged`: something of the tile could not be read. Where no bin lies within, a damaged tile
+/// is taken to lack the events of a track that has none.
 bool is_complete(Tile const& tile, uint32_t track, model::TrackSummary const& summary,
                  bool is_damaged) {
   auto const first = static_cast<size_t>(
@@ -61,13 +64,16 @@ bool is_complete(Tile const& tile, uint32_t track, model::TrackSummary const& su
   size_t last = first;
   for (; last < summary.size() && summary.bin_end(last) <= tile.request.end; ++last)
     expected += summary.starts[last];
+
   auto const rows = tile.trace.rows_of(model::TrackId{track});
   if (last == first) return !is_damaged || rows.size() > 0;
+
   auto const& start = tile.trace.columns().start;
   auto const begin = start.begin() + rows.first;
   auto const end = start.begin() + rows.last;
   auto const count = std::lower_bound(begin, end, summary.bin_end(last - 1)) -
                      std::lower_bound(begin, end, summary.begin[first]);
+
   // A corrected clock may move an event over the border of a bin.
   constexpr uint64_t kAtBorders = 2;
   return static_cast<uint64_t>(count) + kAtBorders >= expected;
@@ -81,6 +87,7 @@ std::vector<OutOfCoreDevice> devices_with_streams(std::span<model::Track const> 
     if (tracks[t].kind != model::TrackKind::kThread && tracks[t].device >= 0 &&
         rank.tracks[t]->events > 0)
       streams[tracks[t].device].push_back(t);
+
   std::vector<OutOfCoreDevice> devices;
   for (auto& [number, of_device] : streams) {
     OutOfCoreDevice& device = devices.emplace_back();
@@ -96,14 +103,15 @@ std::vector<OutOfCoreDevice> devices_with_streams(std::span<model::Track const> 
   return devices;
 }
 
-/// What of a device all of its streams together tell, where they are in the tile. `shift`: from
+/// Adds what only all streams of a device together show, where the tile has them all. `shift`: from
 /// trace time to view time.
 void add_device(OutOfCoreDevice const& device, import::RankSource const& rank, int64_t shift,
-                TileFacts const& facts, Tile& tile) {
+                TileContext const& facts, Tile& tile) {
   auto const has_all = [&](std::vector<uint32_t> const& tracks) {
     return std::all_of(tracks.begin(), tracks.end(), [&](uint32_t t) { return tile.has(t); });
   };
   analyzer::DeviceRef const ref{static_cast<int32_t>(tile.request.rank), device.device};
+
   if (facts.communicators && has_all(device.collectives)) {
     auto const known = facts.communicators->find(ref);
     if (known != facts.communicators->end() && !streams_tell_apart(known->second)) {
@@ -113,10 +121,13 @@ void add_device(OutOfCoreDevice const& device, import::RankSource const& rank, i
       tile.communicators.emplace(device.device, std::move(lanes));
     }
   }
+
   if (!has_all(device.streams)) return;
+
   GapsOfDevice of;
   if (facts.gaps != nullptr) of.gaps = facts.gaps->of(ref);
   if (of.gaps != nullptr) of.first = facts.gaps->first_of(ref);
+
   Segments segments(device_segments(
       tile.trace, device.streams, shift, facts.origin, of,
       {add(tile.request.begin, rank.offset_ns), add(tile.request.end, rank.offset_ns)}));
@@ -171,14 +182,17 @@ std::vector<DensityColumn> OutOfCoreRun::columns(uint32_t rank, std::span<uint32
   std::vector<DensityColumn> columns(count);
   std::vector<model::TrackSummary const*> summaries;
   for (uint32_t const of : tracks) summaries.push_back(&track(rank, of).pyramid.summary());
+
   auto const& devices = ranks_[rank].devices;
   auto const device = std::find_if(
       devices.begin(), devices.end(),
       [&](OutOfCoreDevice const& each) { return std::ranges::equal(each.streams, tracks); });
+
   if (tracks.size() > 1 && device != devices.end()) {
     device->grid(summaries).add_columns(summaries, begin, pixel, columns);
     return columns;
   }
+
   for (size_t i = 0; i < tracks.size(); ++i)
     track(rank, tracks[i])
         .grid()
@@ -190,7 +204,7 @@ void OutOfCoreRun::read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, si
   if (tiles_) tiles_->retire();
   last_tiles_ = std::move(tiles_);
   tiles_ = std::make_unique<TileStore>(
-      [this, facts = TileFacts{origin, gaps, communicators_}](TileRequest const& request) {
+      [this, facts = TileContext{origin, gaps, communicators_}](TileRequest const& request) {
         return read_tile(*this, request, facts);
       },
       most_bytes);
@@ -200,10 +214,12 @@ std::optional<Scene::EventAt> OutOfCoreRun::find(Selection const& selection) con
   std::optional<Scene::EventAt> found;
   tiles_->each_of(selection.rank, [&](Tile const& tile) {
     if (found || !tile.has(selection.track)) return;
+
     auto const& columns = tile.trace.columns();
     auto const rows = tile.trace.rows_of(model::TrackId{selection.track});
     auto const first = std::lower_bound(columns.start.begin() + rows.first,
                                         columns.start.begin() + rows.last, selection.start);
+
     for (auto row = static_cast<uint32_t>(first - columns.start.begin());
          row < rows.last && columns.start[row] == selection.start; ++row) {
       bool const as_deep =
@@ -236,6 +252,7 @@ base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun:
     }
     ranks[r].devices = devices_with_streams(source.tracks(), ranks[r]);
   }
+
   std::vector<std::string> errors(places.size());
   tbb::parallel_for(size_t{0}, places.size(), [&](size_t i) {
     import::TraceSource const& source = sources->ranks[places[i].rank].source;
@@ -247,8 +264,10 @@ base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun:
     correct_times(*summary, source.drift());
     take_summary(std::move(*summary), *ranks[places[i].rank].tracks[places[i].track]);
   });
+
   for (std::string const& error : errors)
     if (!error.empty()) return base::fail("{}", error);
+
   tbb::parallel_for(size_t{0}, ranks.size(),
                     [&](size_t r) { ranks[r].steps = steps_of(sources->ranks[r].source); });
   return std::make_unique<OutOfCoreRun>(std::move(sources), std::move(ranks));
@@ -257,9 +276,11 @@ base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun:
 base::Expected<model::Run> run_without_events(import::RunSources const& sources) {
   file::Selection nothing;
   nothing.tracks.emplace();
+
   std::vector<std::optional<base::Expected<model::Trace>>> traces(sources.ranks.size());
   tbb::parallel_for(size_t{0}, traces.size(),
                     [&](size_t i) { traces[i].emplace(sources.ranks[i].source.copy(nothing)); });
+
   model::Run run{sources.name, {}, sources.clock, sources.notes};
   for (size_t i = 0; i < traces.size(); ++i) {
     import::RankSource const& rank = sources.ranks[i];
@@ -270,7 +291,7 @@ base::Expected<model::Run> run_without_events(import::RunSources const& sources)
 }
 
 std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request,
-                                      TileFacts const& facts) {
+                                      TileContext const& facts) {
   import::RankSource const& rank = run.sources().ranks[request.rank];
   file::Selection selection;
   selection.window = {request.begin, request.end};
@@ -278,12 +299,15 @@ std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const
   for (uint32_t const track : request.tracks) selection.tracks->push_back(model::TrackId{track});
   auto trace = rank.source.copy(selection);
   if (!trace) return nullptr;
+
   auto tile = std::make_shared<Tile>();
   tile->request = request;
   tile->trace = std::move(*trace);
   tile->tracks.resize(tile->trace.tracks().size());
+
   int64_t const shift = add(rank.offset_ns, add(~facts.origin, 1));
   bool const is_damaged = tile->trace.log().lost_blocks > rank.source.log().lost_blocks;
+
   for (uint32_t const t : request.tracks) {
     if (t >= tile->tracks.size()) continue;
     Tile::TrackEvents& into = tile->tracks[t];
@@ -294,6 +318,7 @@ std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const
     into.curve = sample_curve(tile->trace, t, shift);
     tile->bytes += into.curve.time.size() * 2 * sizeof(int64_t);
   }
+
   for (OutOfCoreDevice const& of_device : run.rank(request.rank).devices)
     add_device(of_device, rank, shift, facts, *tile);
   tile->bytes += sizeof(Tile) + size_t{tile->trace.event_count()} * kTileBytesAnEvent +

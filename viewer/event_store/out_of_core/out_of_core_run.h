@@ -22,10 +22,10 @@
 
 namespace stepscope::viewer {
 
-/// Runs of more events are opened from afar: so many take a gigabyte as they are drawn near (116
-/// bytes an event), and are read, analyzed and arranged in some seconds.
-inline constexpr uint64_t kMostNearEvents = uint64_t{8} << 20;
-/// Of events that were read, together: a quarter of what a run of any size may take.
+/// Runs of more events are opened out of core. So many events take a gigabyte in memory as they are
+/// drawn (116 bytes an event), and are read, analyzed and arranged in some seconds.
+inline constexpr uint64_t kMostInMemoryEvents = uint64_t{8} << 20;
+/// Bound for all tiles together: a quarter of what a run of any size may take.
 inline constexpr size_t kMostTileBytes = size_t{256} << 20;
 
 struct OutOfCoreTrack {
@@ -48,7 +48,7 @@ struct OutOfCoreDevice {
   std::vector<uint32_t> streams;  ///< those of its tracks that have events
   std::vector<uint32_t>
       collectives;  ///< those of its streams that may have collectives, never none
-  /// Of all its streams together. Made when it is first drawn.
+  /// How full all its streams are together. Made when it is first drawn.
   [[nodiscard]] DensityGrid const& grid(
       std::span<model::TrackSummary const* const> summaries) const;
 
@@ -90,11 +90,11 @@ class OutOfCoreRun {
   [[nodiscard]] std::vector<DensityColumn> columns(uint32_t rank, std::span<uint32_t const> tracks,
                                                    double begin, double pixel, size_t count) const;
 
-  /// Beside the analysis' gaps of devices.
+  /// Takes one grid for each device of the analysis' gaps.
   void take_gap_grids(std::map<analyzer::DeviceRef, GapGrid> grids) {
     gap_grids_ = std::move(grids);
   }
-  /// Of a device that has gaps.
+  /// The grid of a device that has gaps.
   [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const {
     return gap_grids_.at(ref);
   }
@@ -102,12 +102,13 @@ class OutOfCoreRun {
   void take_communicators(OutOfCoreCommunicators all) {
     communicators_ = std::make_shared<OutOfCoreCommunicators const>(std::move(all));
   }
-  /// Of a device; null: none are known.
+  /// The communicators of a device; null before they are known.
   [[nodiscard]] std::vector<OutOfCoreCommunicator> const* communicators(
       analyzer::DeviceRef ref) const;
 
-  /// From now on events are read; what was read before is forgotten, and what is being read is not
-  /// waited for. `gaps`: the analysis', null before it is there; must outlive this.
+  /// From now on events are read into new tiles. Earlier tiles are forgotten, and a tile that is
+  /// being read is not waited for. `gaps`: the analysis', null before it is there; must outlive
+  /// this.
   void read_tiles(int64_t origin, analyzer::IdleGaps const* gaps,
                   size_t most_bytes = kMostTileBytes);
   [[nodiscard]] TileStore& tiles() const { return *tiles_; }
@@ -129,13 +130,13 @@ base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun:
 /// The processes as a run without events.
 base::Expected<model::Run> run_without_events(import::RunSources const& sources);
 /// What tiles are made with.
-struct TileFacts {
+struct TileContext {
   int64_t origin = 0;                        ///< run time of view time 0
   analyzer::IdleGaps const* gaps = nullptr;  ///< null: none are known, as the next
   std::shared_ptr<OutOfCoreCommunicators const> communicators;
 };
-/// The events of a process that a wish names.
+/// The events of a process that a request names.
 std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request,
-                                      TileFacts const& facts);
+                                      TileContext const& facts);
 
 }  // namespace stepscope::viewer

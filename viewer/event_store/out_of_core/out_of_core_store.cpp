@@ -106,7 +106,7 @@ TrackRows OutOfCoreStore::rows_in(Scene const& scene, uint32_t index, TimeWindow
 
 std::shared_ptr<model::RankTrace const> OutOfCoreStore::process(Scene const& scene,
                                                                 uint32_t rank) const {
-  if (scene.far->rank(rank).events > kMostNearEvents) return nullptr;
+  if (scene.far->rank(rank).events > kMostInMemoryEvents) return nullptr;
 
   import::RankSource const& source = scene.far->sources().ranks[rank];
   auto trace = source.source.copy();

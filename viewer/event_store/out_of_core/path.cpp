@@ -10,7 +10,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Of all processes, in a piece of view time, about.
+/// Events of all processes in a piece of view time, about.
 uint64_t events_in(Scene const& scene, model::Interval when) {
   uint64_t events = 0;
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
@@ -32,7 +32,7 @@ void add_stretches(Scene const& scene, model::Interval when, uint64_t most_event
   add_stretches(scene, {middle, when.end}, most_events, stretches);
 }
 
-/// By how much paths must be longer than the stretch to be that of the run within it: a step.
+/// How much longer than the stretch a window must be so that its path is that of the run: a step.
 int64_t around_stretches(analyzer::Analysis const& analysis) {
   int64_t longest = 0;
   for (analyzer::StepStats const& step : analysis.steps)
@@ -45,6 +45,7 @@ int64_t around_stretches(analyzer::Analysis const& analysis) {
 std::vector<PathLine::Piece> placed(PathPlaces const& places,
                                     analyzer::PathOfStretch const& found) {
   std::vector<PathLine::Piece> pieces;
+
   for (analyzer::PathPiece const& of : found.pieces) {
     if (of.rank_index < 0) continue;
     auto piece = places.place(of, found.run.ranks[static_cast<size_t>(of.rank_index)].trace);
@@ -61,6 +62,7 @@ void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token cons
                         uint64_t most_stretch_events) {
   if (!scene.analysis.critical_path) return;
   import::RunSources const& sources = scene.far->sources();
+
   auto const read_window = [&](size_t rank,
                                model::Interval window) -> base::Expected<model::RankTrace> {
     auto read = run_loading::read_path_window(sources.ranks[rank], window);
@@ -68,18 +70,22 @@ void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token cons
     if (!read) return model::RankTrace();
     return read;
   };
+
   analyzer::StreamedRun const run{scene.run, {}, read_window};
   PathPlaces const places(scene);
   int64_t const least =
       scene.events > kMostPathPieces ? scene.length / static_cast<int64_t>(kMostPathPieces) : 0;
   int64_t const step = around_stretches(scene.analysis);
+
   std::vector<model::Interval> stretches;
   // What ends with the run is in it.
   add_stretches(scene, {0, add(scene.length, 1)}, most_stretch_events, stretches);
+
   for (size_t i = 0; i < stretches.size(); ++i) {
     model::Interval const stretch{add(stretches[i].begin, scene.origin),
                                   add(stretches[i].end, scene.origin)};
     int64_t const around = step > 0 ? std::min(step, stretch.length()) : stretch.length() / 4;
+
     auto const found = analyzer::find_path_of_stretch(run, scene.analysis, stretch, around, stop);
     if (stop.stop_requested()) return;
     PathLine const line = found ? line_of(placed(places, *found), least) : PathLine();

@@ -1,5 +1,5 @@
-// The critical path of a run that is not in memory, as a line over all of it: found stretch by
-// stretch, each of which is read and forgotten but for its pieces.
+// The critical path of a run that is not in memory, as a line over all of it. It is found stretch
+// by stretch: each stretch is read, and forgotten but for its pieces.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace {
 /// Read beyond the view at each side, as a share of it: moving on finds them there. And how much of
 /// that must be left.
 constexpr double kReadAhead = 0.5, kMustBeAhead = 0.125;
-/// Of one process at once: a tenth of a second of reading on one core.
+/// Most events that one process's tile has: a tenth of a second of reading on one core.
 constexpr uint64_t kMostTileEvents = 192 * 1024;
 /// Around a selected event, for its links: so much time, less where much happens.
 constexpr int64_t kAroundSelection = 20'000'000;
@@ -31,7 +31,7 @@ std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank,
                             pixel, count);
 }
 
-/// Of a device or of a communicator.
+/// The number of a node's device; the node is a device's or a communicator's.
 int32_t device_of(Scene const& scene, Node const& node) {
   return scene.trace(node.rank).tracks()[node.streams.front()].device;
 }
@@ -42,10 +42,12 @@ std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node cons
   auto const* const all =
       scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
   if (all == nullptr) return columns;
+
   auto const of = std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) {
     return each.of.id == node.communicator;
   });
   if (of == all->end()) return columns;
+
   model::TrackSummary const* const summary = &of->summary;
   of->grid.add_columns(std::span(&summary, 1),
                        window.begin - static_cast<double>(scene.shift(node.rank)),
@@ -61,6 +63,7 @@ StripPiece piece_of(DensityColumn const& column) {
   float const copy =
       std::min(column.busy[static_cast<size_t>(model::OpClass::kCopy)], 1 - compute - comm);
   float const idle = 1 - compute - comm - copy;
+
   StripPiece piece;
   float most = compute;
   auto const take = [&](float share, Paint paint, bool is_idle) {
@@ -69,6 +72,7 @@ StripPiece piece_of(DensityColumn const& column) {
     piece.paint = paint;
     piece.idle = is_idle;
   };
+
   take(comm, Paint::kCommunication, false);
   take(copy, Paint::kCopy, false);
   take(idle, Paint::kUnexplained, true);
@@ -77,15 +81,17 @@ StripPiece piece_of(DensityColumn const& column) {
 
 /// Takes tracks as long as memory holds them: those that are seen first, then those with few events
 /// first.
-void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events,
+void choose_tracks(OutOfCoreRun const& run, std::set<uint32_t> const& seen, uint64_t most_events,
                    TileRequest& request) {
   std::vector<std::tuple<bool, uint64_t, uint32_t>> all;
-  OutOfCoreRank const& rank = far.rank(request.rank);
+  OutOfCoreRank const& rank = run.rank(request.rank);
   for (uint32_t t = 0; t < rank.tracks.size(); ++t)
     if (rank.tracks[t]->events > 0)
-      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end),
+      all.emplace_back(!seen.contains(t), run.starts(request.rank, t, request.begin, request.end),
                        t);
+
   std::sort(all.begin(), all.end());
+
   for (auto const& [is_unseen, events, track] : all) {
     if (request.events + events > most_events) continue;
     request.events += events;
@@ -96,26 +102,29 @@ void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint
 
 /// What surrounds a selected event, unless it was read.
 std::optional<TileRequest> request_around(Scene const& scene, Selection const& selection) {
-  OutOfCoreRun const& far = *scene.far;
+  OutOfCoreRun const& run = *scene.far;
   if (selection.rank >= scene.run.ranks.size() ||
-      selection.track >= far.rank(selection.rank).tracks.size())
+      selection.track >= run.rank(selection.rank).tracks.size())
     return std::nullopt;
+
   TileRequest request;
   request.rank = selection.rank;
   request.need_begin = selection.start;
   request.need_end = selection.start + 1;
   request.tracks = {selection.track};
+
   for (int64_t around = kAroundSelection; around > 0; around /= 2) {
     request.begin = selection.start - around;
     request.end = selection.start + around;
     TileRequest all = request;
     all.tracks.clear();
-    choose_tracks(far, {selection.track}, kMostAroundSelection, all);
+    choose_tracks(run, {selection.track}, kMostAroundSelection, all);
+
     if (!std::binary_search(all.tracks.begin(), all.tracks.end(), selection.track)) continue;
     bool const is_whole =
         all.tracks.size() ==
-        static_cast<size_t>(std::count_if(far.rank(request.rank).tracks.begin(),
-                                          far.rank(request.rank).tracks.end(),
+        static_cast<size_t>(std::count_if(run.rank(request.rank).tracks.begin(),
+                                          run.rank(request.rank).tracks.end(),
                                           [](auto const& track) { return track->events > 0; }));
     if (is_whole || around == 1) return all;
   }
@@ -143,8 +152,10 @@ std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWind
   if (node.kind != NodeKind::kDevice && node.kind != NodeKind::kCommunicator)
     return scene.far->tiles().find(node.rank, node.track, when.begin, when.end);
   if (node.streams.empty()) return nullptr;
+
   auto tile = scene.far->tiles().find(node.rank, node.streams.front(), when.begin, when.end);
   if (!tile) return nullptr;
+
   int32_t const device = device_of(scene, node);
   bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device)
                                                       : tile->communicators.contains(device);
@@ -183,20 +194,24 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   Node const& node = scene.nodes[index];
   std::vector<StripPiece> pieces;
   if (width < 1) return pieces;
+
   std::vector<DensityColumn> const columns =
       columns_of(scene, node.rank, node.streams, window, width);
   double const pixel = window.span() / static_cast<double>(width);
   auto const begin = window.begin + static_cast<double>(scene.origin);
+
   analyzer::DeviceGaps const* gaps =
       node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   size_t const first = gaps == nullptr ? 0 : scene.analysis.gaps.first_of(gaps->ref());
   std::vector<GapGrid::Longest> longest;
   if (gaps != nullptr)
     longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
+
   for (size_t i = 0; i < columns.size(); ++i) {
     StripPiece piece = piece_of(columns[i]);
     bool const has_gap = i < longest.size() && longest[i].gap != GapGrid::kNone;
     if (!columns[i].known && !has_gap) continue;
+
     // One that is not as long cannot take half of the pixel, and is not looked at.
     constexpr double kAlmostHalf = 0.499;
     if (has_gap && !columns[i].known) piece.idle = true;
@@ -208,12 +223,15 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
           std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
       if (until - from >= 0.5) piece.idle = true;
     }
+
     if (piece.idle && has_gap) {
       piece.paint = paint_of(gaps->cause(longest[i].gap));
       piece.gap = static_cast<uint32_t>(first + longest[i].gap);
     }
+
     piece.x0 = static_cast<float>(i);
     piece.x1 = piece.x0 + 1;
+
     StripPiece* const last = pieces.empty() ? nullptr : &pieces.back();
     if (last != nullptr && last->x1 == piece.x0 && last->paint == piece.paint &&
         last->idle == piece.idle && last->gap == piece.gap) {
@@ -232,17 +250,19 @@ std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selectio
   if (selection && selection->what == Selection::What::kEvent)
     if (auto request = request_around(scene, *selection)) requests.push_back(std::move(*request));
 
-  // Those of this view and those of the one before find room together.
+  // The tiles of this view and those of the one before find room together.
   uint64_t const room = kMostTileBytes / kTileBytesAnEvent / 2 / std::max<size_t>(shown.size(), 1);
   double const span = window.span();
   for (auto const& [rank, tracks] : shown) {
     TileRequest request;
+
     request.rank = rank;
     model::Interval const need = trace_window(scene, rank, window.begin - kMustBeAhead * span,
                                               window.end + kMustBeAhead * span);
     model::Interval const read =
         trace_window(scene, rank, window.begin - kReadAhead * span, window.end + kReadAhead * span);
     if (need.length() <= 1) continue;
+
     request.need_begin = need.begin;
     request.need_end = need.end;
     request.begin = read.begin;

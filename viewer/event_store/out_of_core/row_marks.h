@@ -1,5 +1,5 @@
 // What a row of the timeline shows of a run that is not in memory: its events where they were read,
-// else how full its pixels are from summaries; and which events a frame would like to have. Pure
+// else how full its pixels are, from summaries. Also which events a frame would like to have. Pure
 // functions of what is in memory.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace stepscope::viewer {
 /// window; null where they are not in memory.
 std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t node, TimeWindow window);
 
-/// Of a track or a communicator whose events are in the tile.
+/// The lanes of a track or a communicator whose events are in the tile.
 std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t node);
-/// Of a device whose streams are all in the tile.
+/// The segments of a device whose streams are all in the tile.
 Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t node);
 /// The samples of a tile, where one is there that tells what holds at the left edge, `begin`; else
 /// null.

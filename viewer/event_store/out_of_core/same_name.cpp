@@ -58,6 +58,7 @@ class SameNameSearch {
 
   SameNameFound find() {
     if (!find_name()) return {};
+
     bool const forward = key_.direction > 0;
     std::erase_if(blocks_, [&](TimedBlock const& b) {
       return forward ? b.last < here_.start : b.first > here_.start;
@@ -65,6 +66,7 @@ class SameNameSearch {
     std::sort(blocks_.begin(), blocks_.end(), [&](TimedBlock const& a, TimedBlock const& b) {
       return forward ? a.first < b.first : a.last > b.last;
     });
+
     size_t count = 1;
     for (size_t first = 0; first < blocks_.size() && !stop_.stop_requested();) {
       // The blocks that follow begin behind what was found.
@@ -75,6 +77,7 @@ class SameNameSearch {
       first += count;
       count = std::min(2 * count, kMostBlocksAtOnce);
     }
+
     if (stop_.stop_requested() || !best_) return {};
     return {Selection{Selection::What::kEvent, key_.from.rank, Selection::kAnyDepth,
                       key_.from.track, best_->start, best_->dur}};
@@ -84,6 +87,7 @@ class SameNameSearch {
   /// The ids of the selected event's name. False: it is not there.
   bool find_name() {
     if (key_.name) return want(*key_.name);
+
     std::optional<uint32_t> name;
     ScanBuffers buffers;
     for (TimedBlock const& block : blocks_) {
@@ -93,6 +97,7 @@ class SameNameSearch {
         if (RowPlace{event.start, event.dur} == here_) name = event.name;
       });
     }
+
     if (!name) return false;
     auto const texts = source_.file()->texts();
     return want(*name < texts.size() ? texts[*name] : std::string_view());
@@ -109,6 +114,7 @@ class SameNameSearch {
 
   void look_at(size_t first, size_t count) {
     std::vector<std::optional<RowPlace>> of_block(count);
+
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       if (stop_.stop_requested()) return;
       scan_named(
@@ -118,6 +124,7 @@ class SameNameSearch {
           },
           [](size_t) {});
     });
+
     for (auto const& found : of_block)
       if (found) keep(*found, best_);
   }

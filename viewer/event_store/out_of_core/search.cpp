@@ -50,16 +50,18 @@ void sort_by_time(Scene const& scene, std::vector<Selection>& hits) {
 }
 
 /// Whether any event of the block may be as long as the query wants, by the track's summary.
-bool may_be_long_enough(OutOfCoreRun const& far, SearchJob const& job, Query const& query) {
+bool may_be_long_enough(OutOfCoreRun const& run, SearchJob const& job, Query const& query) {
   if (query.least_ns <= 0) return true;
-  model::ClockDrift const& drift = far.sources().ranks[job.rank].source.drift();
+
+  model::ClockDrift const& drift = run.sources().ranks[job.rank].source.drift();
   // A corrected clock makes what is long a little longer, and rounds.
   constexpr int64_t kRoundingNs = 16;
   int64_t const begin = drift.corrected(job.block.header.min_start) - kRoundingNs;
   int64_t const end = drift.corrected(job.block.header.max_end) + kRoundingNs;
   if (begin > end) return true;
+
   int64_t const longest =
-      far.track(job.rank, job.block.header.track).pyramid.view(begin, end, 1).front().longest_ns;
+      run.track(job.rank, job.block.header.track).pyramid.view(begin, end, 1).front().longest_ns;
   return static_cast<double>(longest) * (1 + 2 * model::ClockDrift::kMostRate) + kRoundingNs >=
          static_cast<double>(query.least_ns);
 }
@@ -68,7 +70,7 @@ class OutOfCoreSearch {
  public:
   OutOfCoreSearch(Scene const& scene, Query const& query, std::stop_token const& stop)
       : scene_(scene),
-        far_(*scene.far),
+        run_(*scene.far),
         query_(query),
         stop_(stop),
         window_{.kinds = matching_kinds(query)} {
@@ -77,17 +79,20 @@ class OutOfCoreSearch {
 
   SearchHits find(SearchFeed* feed) {
     find_jobs();
+
     size_t count = kFirstBlocks;
     for (size_t first = 0; first < jobs_.size();
          first += count, count = std::min(2 * count, kMostBlocks)) {
       count = std::min(count, jobs_.size() - first);
       look_at(std::span(jobs_).subspan(first, count));
       if (stop_.stop_requested()) return {};
+
       if (feed == nullptr || !feed->is_taken()) continue;
       SearchHits so_far = found_;
       sort_by_time(scene_, so_far.hits);
       feed->give(std::move(so_far));
     }
+
     if (stop_.stop_requested()) return {};
     sort_by_time(scene_, found_.hits);
     return std::move(found_);
@@ -95,21 +100,24 @@ class OutOfCoreSearch {
 
  private:
   void find_jobs() {
-    size_t const ranks = far_.sources().ranks.size();
+    size_t const ranks = run_.sources().ranks.size();
     matches_.resize(ranks);
+
     tbb::parallel_for(size_t{0}, ranks, [&](size_t rank) {
       bool const is_wanted =
           !query_.rank || scene_.trace(static_cast<uint32_t>(rank)).info().rank == *query_.rank;
       if (is_wanted && !stop_.stop_requested())
-        matches_[rank] = matching_texts(far_.sources().ranks[rank].source, query_);
+        matches_[rank] = matching_texts(run_.sources().ranks[rank].source, query_);
     });
+
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       if (std::find(matches_[rank].begin(), matches_[rank].end(), 1) == matches_[rank].end())
         continue;
-      import::TraceSource const& source = far_.sources().ranks[rank].source;
+
+      import::TraceSource const& source = run_.sources().ranks[rank].source;
       for (uint32_t track = 0; track < source.tracks().size(); ++track)
         for (file::IndexEntry& block : blocks_of(source, track, window_))
-          if (SearchJob job{rank, block}; may_be_long_enough(far_, job, query_))
+          if (SearchJob job{rank, block}; may_be_long_enough(run_, job, query_))
             jobs_.push_back(job);
     }
   }
@@ -117,9 +125,11 @@ class OutOfCoreSearch {
   void look_at(std::span<SearchJob const> jobs) {
     std::vector<JobHits> of_job(jobs.size());
     size_t const room = kMaxSearchHits - found_.hits.size();
+
     tbb::parallel_for(size_t{0}, jobs.size(), [&](size_t i) {
       if (!stop_.stop_requested()) look_into(jobs[i], room, of_job[i]);
     });
+
     for (JobHits const& of : of_job) {
       auto const kept = static_cast<std::ptrdiff_t>(
           std::min<size_t>(of.hits.size(), kMaxSearchHits - found_.hits.size()));
@@ -137,13 +147,14 @@ class OutOfCoreSearch {
         found.hits.push_back({Selection::What::kEvent, job.rank, Selection::kAnyDepth,
                               job.block.header.track, event.start, event.dur});
     };
+
     WantedNames const wanted{matches_[job.rank], room == 0 && is_any_duration_};
-    scan_named(far_.sources().ranks[job.rank].source, job.block, window_, wanted, buffers_.local(),
+    scan_named(run_.sources().ranks[job.rank].source, job.block, window_, wanted, buffers_.local(),
                visit, [&](size_t count) { found.total += count; });
   }
 
   Scene const& scene_;
-  OutOfCoreRun const& far_;
+  OutOfCoreRun const& run_;
   Query const& query_;
   std::stop_token const& stop_;
   ScanWindow window_;

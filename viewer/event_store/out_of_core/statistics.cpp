@@ -47,9 +47,11 @@ void add_idle(Scene const& scene, Node const& node, analyzer::Interval view,
     split.outside = 0;
     return;
   }
+
   analyzer::DeviceGaps const* const gaps =
       node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   if (gaps == nullptr) return;
+
   analyzer::Interval const range{add(view.begin, scene.origin), add(view.end, scene.origin)};
   for (size_t i = gaps->exponential_search(range.begin); i < gaps->size(); ++i) {
     analyzer::Interval const when = gaps->when(i);
@@ -67,21 +69,19 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view,
   import::TraceSource const& source = scene.far->sources().ranks[node.rank].source;
   int64_t const back = add(~scene.shift(node.rank), 1);
   ScanWindow const window{add(view.begin, back), add(view.end, back), device_kinds()};
+
   DeviceSums sums;
   sums.split.node = index;
   sums.split.outside = view.length();
-  std::vector<model::Interval> compute, communication, copy;
+  BusyTimeBuilder ops;
   for (uint32_t const track : node.streams)
     for (file::IndexEntry const& block : blocks_of(source, track, window)) {
       if (stop.stop_requested()) return sums;
       scan_block(source, block, window, buffers, [&](ScannedEvent const& event) {
-        model::OpClass const op = model::kind_info(event.kind).op_class;
-        auto& into = op == model::OpClass::kCompute ? compute
-                     : op == model::OpClass::kComm  ? communication
-                                                    : copy;
         model::Interval const inside{std::max(event.start, window.begin),
                                      std::min(event.start + event.dur, window.end)};
-        into.push_back(inside);
+        ops.add(model::kind_info(event.kind).op_class, inside);
+
         RangeStatistics::Op& sum = sums.ops[event.name];
         sum.paint = paint_of(event.kind);
         ++sum.count;
@@ -89,13 +89,11 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view,
         ++sums.op_count;
       });
     }
-  auto const busy = model::unite(std::move(compute));
-  auto const exposed_comm = model::subtract(model::unite(std::move(communication)), busy);
-  auto const exposed_copy =
-      model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
-  add_set(sums, Paint::kCompute, busy);
-  add_set(sums, Paint::kCommunication, exposed_comm);
-  add_set(sums, Paint::kCopy, exposed_copy);
+
+  BusyTime const busy = std::move(ops).finish();
+  add_set(sums, Paint::kCompute, busy.compute);
+  add_set(sums, Paint::kCommunication, busy.exposed_comm);
+  add_set(sums, Paint::kCopy, busy.exposed_copy);
   add_idle(scene, node, view, sums.split);
   return sums;
 }
@@ -105,19 +103,23 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view,
 RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
                                     std::stop_token const& stop) {
   RangeStatistics result;
+
   result.range = range;
   auto const length = static_cast<double>(scene.length);
   analyzer::Interval const view{
       static_cast<int64_t>(std::clamp(std::round(range.begin), 0.0, length)),
       static_cast<int64_t>(std::clamp(std::round(range.end), 0.0, length))};
+
   std::vector<uint32_t> devices;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i)
     if (scene.nodes[i].kind == NodeKind::kDevice) devices.push_back(i);
+
   std::vector<DeviceSums> sums(devices.size());
   tbb::enumerable_thread_specific<ScanBuffers> buffers;
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t i) {
     if (!stop.stop_requested()) sums[i] = sums_of(scene, devices[i], view, buffers.local(), stop);
   });
+
   // Names are numbered per file: joined by text.
   std::unordered_map<std::string, RangeStatistics::Op> joined;
   for (size_t i = 0; i < devices.size() && !stop.stop_requested(); ++i) {
@@ -125,6 +127,7 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
     result.op_count += sums[i].op_count;
     auto const texts =
         scene.far->sources().ranks[scene.nodes[devices[i]].rank].source.file()->texts();
+
     for (auto const& [id, op] : sums[i].ops) {
       std::string name = printable_name(id < texts.size() ? texts[id] : std::string_view());
       RangeStatistics::Op& into = joined[name];
@@ -134,6 +137,7 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
       into.total += op.total;
     }
   }
+
   for (auto& [name, op] : joined) result.ops.push_back(std::move(op));
   return result;
 }
@@ -143,12 +147,14 @@ std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& 
   std::vector<int64_t> durations;
   if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size())
     return durations;
+
   auto const rank = static_cast<uint32_t>(key.ref.rank_index);
   import::TraceSource const& source = scene.far->sources().ranks[rank].source;
   auto const texts = source.file()->texts();
   std::vector<char> wanted(texts.size() + 1);  // the last: of names that are not known
   for (size_t id = 0; id < texts.size(); ++id)
     wanted[id] = printable_name(texts[id]) == key.name ? 1 : 0;
+
   ScanBuffers buffers;
   ScanWindow const window{.kinds = device_kinds()};
   for (uint32_t track = 0; track < source.tracks().size(); ++track) {

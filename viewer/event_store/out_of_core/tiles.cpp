@@ -13,7 +13,7 @@ namespace {
 /// nothing fits into.
 constexpr size_t kMostForgottenBytes = size_t{32} << 20;
 
-/// Whether what was read for one wish is what another one needs.
+/// Whether what was read for one request is what another one needs.
 bool answers(TileRequest const& read, TileRequest const& request) {
   return read.rank == request.rank && read.begin <= request.need_begin &&
          read.end >= request.need_end &&
@@ -40,12 +40,14 @@ void TileStore::work(std::stop_token const& stop) {
     queue_.erase(queue_.begin());
     TileRequest const request = *reading_;
     lock.unlock();
+
     std::shared_ptr<Tile const> tile;
     try {
       tile = read_(request);
     } catch (std::exception const&) {
       tile = nullptr;  // for want of memory: the marks stay
     }
+
     lock.lock();
     read_tiles_.emplace_back(request, std::move(tile));
     reading_.reset();
@@ -66,11 +68,13 @@ void TileStore::retire() {
 
 void TileStore::begin_frame() {
   ++frame_;
+
   std::vector<std::pair<TileRequest, std::shared_ptr<Tile const>>> fresh;
   {
     std::lock_guard const lock(mutex_);
     fresh.swap(read_tiles_);
   }
+
   for (auto& [request, tile] : fresh) {
     if (!tile) {
       refused_.push_back(std::move(request));
@@ -79,6 +83,7 @@ void TileStore::begin_frame() {
     bytes_ += tile->bytes;
     tiles_.insert(tiles_.begin(), Kept{std::move(tile), frame_});
   }
+
   make_room();
 }
 
@@ -107,6 +112,7 @@ void TileStore::want(std::vector<TileRequest> requests) {
   std::erase_if(refused_, [&](TileRequest const& refused) {
     return std::find(requests.begin(), requests.end(), refused) == requests.end();
   });
+
   std::erase_if(requests, [&](TileRequest const& request) {
     if (std::find(refused_.begin(), refused_.end(), request) != refused_.end()) return true;
     bool is_there = false;
@@ -117,12 +123,14 @@ void TileStore::want(std::vector<TileRequest> requests) {
     }
     return is_there;
   });
+
   std::lock_guard const lock(mutex_);
   std::erase_if(requests, [&](TileRequest const& request) {
     bool const comes = std::any_of(read_tiles_.begin(), read_tiles_.end(),
                                    [&](auto const& read) { return answers(read.first, request); });
     return comes || (reading_ && answers(*reading_, request));
   });
+
   queue_ = std::move(requests);
   if (!queue_.empty()) changed_.notify_all();
 }
@@ -130,11 +138,13 @@ void TileStore::want(std::vector<TileRequest> requests) {
 std::shared_ptr<Tile const> TileStore::find(uint32_t rank, uint32_t track, int64_t begin,
                                             int64_t end) {
   Kept* found = nullptr;
+
   for (Kept& kept : tiles_) {
     if (kept.tile->request.rank != rank || !kept.tile->has(track) || !kept.tile->covers(begin, end))
       continue;
     if (found == nullptr || kept.used > found->used) found = &kept;
   }
+
   if (found == nullptr) return nullptr;
   found->used = frame_;
   return found->tile;

@@ -1,5 +1,5 @@
-// The events that are looked at of a run that is not in memory: pieces of a process's time, read
-// beside the frames, kept until others need the room.
+// The events of a run that is not in memory, where they are looked at: pieces of a process's time,
+// read on another thread, kept until others need the room.
 #pragma once
 
 #include <condition_variable>
@@ -39,9 +39,9 @@ struct Tile {
   };
   TileRequest request;
   model::Trace trace;
-  std::vector<TrackEvents> tracks;      ///< beside the trace's tracks
-  std::map<int32_t, Segments> devices;  ///< those of which all streams are in it
-  /// Of devices that have rows for them, and of which all collectives are in it.
+  std::vector<TrackEvents> tracks;      ///< one for each track of the trace
+  std::map<int32_t, Segments> devices;  ///< devices with all their streams in the tile
+  /// Devices that have rows for them, with all their collectives in the tile.
   std::map<int32_t, std::vector<CommunicatorLanes>> communicators;
   size_t bytes = 0;  ///< that it takes, about
 
@@ -106,7 +106,7 @@ class TileStore {
   size_t most_bytes_;
   std::vector<Kept> tiles_;
   size_t bytes_ = 0;
-  std::vector<std::shared_ptr<Tile const>> forgotten_;  ///< let go together
+  std::vector<std::shared_ptr<Tile const>> forgotten_;  ///< released together
   size_t forgotten_bytes_ = 0;
   uint64_t frame_ = 1;
   std::vector<TileRequest>

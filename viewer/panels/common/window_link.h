@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/loading/following.h"
+#include "viewer/loading/live_follow_policy.h"
 
 namespace stepscope::viewer {
 

@@ -21,7 +21,7 @@ namespace {
 /// One key: the points are the run's.
 struct BandwidthCache : Background<int, std::vector<BandwidthPoint>> {};
 
-/// Operations are told apart by colour and named beside the chart.
+/// Operations differ by colour and are named next to the chart.
 uint32_t op_colour(model::CollectiveOp op, Theme theme) {
   static constexpr std::array<Paint, 7> kColours = {
       Paint::kUnexplained, Paint::kCommunication, Paint::kDependency, Paint::kCopy,
@@ -35,14 +35,17 @@ Plot make_plot(std::vector<BandwidthPoint> const& points,
   plot.low = low;
   plot.high = high;
   plot.logarithmic = true;
+
   auto const [least, most] = std::minmax_element(
       points.begin(), points.end(), [](auto const& a, auto const& b) { return a.bytes < b.bytes; });
-  // A factor of two beside the points; at least two decades, so that a single size stands in the
+
+  // A factor of two around the points; at least two decades, so that a single size stands in the
   // middle of something.
   double const middle =
       std::sqrt(static_cast<double>(least->bytes) * static_cast<double>(most->bytes));
   plot.left = std::min(static_cast<double>(least->bytes) / 2, middle / 10);
   plot.right = std::max(static_cast<double>(most->bytes) * 2, middle * 10);
+
   double top = 0;
   for (BandwidthPoint const& point : points) {
     top = std::max(top, point.high);
@@ -56,6 +59,7 @@ Plot make_plot(std::vector<BandwidthPoint> const& points,
 
 void draw_plot_axes(ImDrawList& list, Plot const& plot, Theme theme) {
   std::vector<PlotTick> x_ticks;
+
   // Every 4th power of two, sizes as people write them.
   for (double bytes = 1; bytes <= plot.right; bytes *= 4)
     if (bytes >= plot.left) {
@@ -64,6 +68,7 @@ void draw_plot_axes(ImDrawList& list, Plot const& plot, Theme theme) {
         label.erase(point, label.find(' ') - point);
       x_ticks.push_back({bytes, std::move(label)});
     }
+
   std::vector<PlotTick> y_ticks;
   double const step = nice_step(plot.top, 4);
   for (double value = 0; value <= plot.top; value += step)
@@ -76,6 +81,7 @@ void draw_fit(ImDrawList& list, Plot const& plot, analyzer::LinkFit const& fit, 
   constexpr int kPieces = 48;
   uint32_t const colour = with_alpha(op_colour(fit.op, theme), 0.8F);
   ImVec2 previous;
+
   for (int i = 0; i <= kPieces; ++i) {
     double const bytes =
         plot.left * std::pow(plot.right / plot.left, static_cast<double>(i) / kPieces);
@@ -91,6 +97,7 @@ void draw_point(ImDrawList& list, Plot const& plot, BandwidthPoint const& point,
   uint32_t const colour = op_colour(point.op, theme);
   float const x = plot.x(static_cast<double>(point.bytes));
   float const half = std::max(std::round(0.5F * scale), 0.5F);
+
   list.AddRectFilled(ImVec2(x - half, plot.y(point.high)), ImVec2(x + half, plot.y(point.low)),
                      with_alpha(colour, 0.7F));
   list.AddCircleFilled(ImVec2(x, plot.y(point.median)), (pointed_at ? 5.5F : 4.0F) * scale,
@@ -107,6 +114,7 @@ void point_tooltip(Scene const& scene, BandwidthPoint const& point) {
                    base::format_bandwidth(point.median * 1e9)));
   text(fmt::format("slowest {}, fastest {}", base::format_bandwidth(point.low * 1e9),
                    base::format_bandwidth(point.high * 1e9)));
+
   for (analyzer::LinkFit const& fit : scene.analysis.links) {
     if (fit.op != point.op || fit.communicator != point.communicator) continue;
     text(fmt::format(
@@ -118,6 +126,7 @@ void point_tooltip(Scene const& scene, BandwidthPoint const& point) {
     text(fmt::format("half of that at {}", base::format_bytes(static_cast<uint64_t>(
                                                std::max(fit.half_bandwidth_bytes, 0.0)))));
   }
+
   text("click: the slowest of them");
   end_tooltip();
 }
@@ -127,6 +136,7 @@ void op_legend(std::vector<BandwidthPoint> const& points, Theme theme) {
   for (size_t i = 0; i < points.size(); ++i) {
     if (i > 0 && points[i].op == points[i - 1].op) continue;
     std::string const name = words_of(model::to_string(points[i].op));
+
     ImGui::SameLine(0, 12 * ui_scale());
     if (ImGui::GetContentRegionAvail().x < ImGui::CalcTextSize(name.c_str()).x + 20 * ui_scale()) {
       ImGui::NewLine();

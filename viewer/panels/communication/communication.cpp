@@ -44,7 +44,7 @@ std::string reason_of(analyzer::WaitStats const& waits) {
 void causes_table(Scene const& scene, ViewState& state) {
   heading("Who was late, and why");
   if (scene.analysis.waits.empty()) {
-    empty_state("Nobody waited for a peer in the measured steps.", state.theme);
+    empty_state("No device waited for a peer in the measured steps.", state.theme);
     return;
   }
 

@@ -29,7 +29,7 @@ struct Matrix {
   float cell_width = 1, cell_height = 1;
 };
 
-/// No wait is the colour of an empty row; the square root lets short waits be seen beside long
+/// No wait has the colour of an empty row; the square root keeps short waits visible next to long
 /// ones.
 uint32_t wait_colour(int64_t wait_ns, int64_t longest_ns, Theme theme) {
   float const share = longest_ns > 0
@@ -59,11 +59,13 @@ void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state,
   float const scale = ui_scale();
   float const gap = matrix.cell_width >= 4 * scale ? 1.0F : 0.0F;
   float label_free = matrix.low.y - 100;
+
   for (size_t r = 0; r < grid.rows.size(); ++r) {
     float const y0 = std::round(matrix.low.y + static_cast<float>(r) * matrix.cell_height);
     float const y1 = std::round(matrix.low.y + static_cast<float>(r + 1) * matrix.cell_height) -
                      (matrix.cell_height >= 4 ? 1.0F : 0.0F);
     float const text_y = std::round((y0 + y1 - ImGui::GetFontSize()) / 2);
+
     if (text_y >= label_free) {
       draw_text(list, ImVec2(matrix.low.x - (kLabels - 2) * scale, text_y), s.text_dim,
                 fit(row_name(scene, grid.rows[r]), (kLabels - 8) * scale));
@@ -74,9 +76,11 @@ void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state,
                 fit(fmt::format("{}, last {}×", base::format_duration(grid.rows[r].wait_ns),
                                 base::format_count(grid.rows[r].last)),
                     kSums * scale - 8 * scale));
+
     for (uint32_t c = 0; c < grid.columns; ++c) {
       WaitMatrix::Cell const& cell = grid.at(r, c);
       if (cell.collective == WaitMatrix::kNone) continue;
+
       float const x0 = std::floor(matrix.low.x + static_cast<float>(c) * matrix.cell_width);
       float const x1 = std::max(
           std::floor(matrix.low.x + static_cast<float>(c + 1) * matrix.cell_width) - gap, x0 + 1);
@@ -101,14 +105,17 @@ void draw_scale(ImDrawList& list, WaitMatrix const& grid, ImVec2 at, float room,
     draw_text(list, ImVec2(x, at.y), s.text_dim, text);
     x += ImGui::CalcTextSize(text.c_str()).x + 6 * scale;
   };
+
   words("waited 0");
   constexpr int kShades = 24;
   for (int i = 0; i < kShades; ++i, x += 3 * scale)
     list.AddRectFilled(ImVec2(x, at.y + size * 0.15F), ImVec2(x + 3 * scale, at.y + size * 0.95F),
                        wait_colour(grid.longest_ns * i / (kShades - 1), grid.longest_ns, theme));
+
   x += 6 * scale;
   words(base::format_duration(grid.longest_ns));
   x += 10 * scale;
+
   list.AddRectFilled(ImVec2(x, at.y + size * 0.7F), ImVec2(x + size * 0.8F, at.y + size * 0.95F),
                      s.warning);
   x += size;
@@ -119,6 +126,7 @@ void matrix_tooltip(Scene const& scene, WaitMatrix const& grid, WaitMatrix::Cell
                     WaitMatrix::Row const& row) {
   auto const& facts = scene.analysis.collectives[cell.collective];
   auto const& participant = facts.participants[cell.participant];
+
   begin_tooltip();
   heading(
       fmt::format("{}, {}", words_of(model::to_string(facts.op)), base::format_bytes(facts.bytes)));
@@ -130,6 +138,7 @@ void matrix_tooltip(Scene const& scene, WaitMatrix const& grid, WaitMatrix::Cell
          describe(scene, facts.participants[static_cast<size_t>(facts.last_participant)].ref));
   text(fmt::format("arrival skew {}, transfer {}", base::format_duration(facts.skew_ns),
                    base::format_duration(facts.transfer_ns)));
+
   if (grid.collectives > grid.columns)
     text(fmt::format("the longest wait of {}, came last to {} of them",
                      base::format_count(cell.count, "collective"), base::format_count(cell.last)));
@@ -148,6 +157,7 @@ void show_collective(Scene const& scene, ViewState& state, uint32_t collective,
   if (participant >= facts.participants.size() ||
       facts.participants[participant].ref.rank_index < 0)
     return;
+
   auto const& of = facts.participants[participant];
   select(state, scene, scene.selection_of(of));
   model::Interval when = of.when;
@@ -157,22 +167,72 @@ void show_collective(Scene const& scene, ViewState& state, uint32_t collective,
   if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
 }
 
-void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float rows_height) {
-  float const scale = ui_scale();
-  TimeWindow const range = state.range.value_or(state.window);
-  float const line = ImGui::GetTextLineHeightWithSpacing();
-  float const width = std::max(ImGui::GetContentRegionAvail().x - (kLabels + kSums) * scale, 1.0F);
-  float const height =
-      std::max(ImGui::GetContentRegionAvail().y - 2 * line - 4 * scale, kLeastCell * scale);
-  WaitMatrixKey const key{range,
-                          static_cast<uint32_t>(std::max(height / (kLeastCell * scale), 1.0F)),
-                          static_cast<uint32_t>(std::max(width / (kLeastCell * scale), 1.0F))};
+namespace {
+
+/// Room for the cells, in pixels.
+struct MatrixRoom {
+  float width, height;
+};
+
+/// The last matrix that is known for what is visible; null before the first.
+WaitMatrix const* matrix_of(Scene const& scene, ViewState const& state, PanelCache& panels,
+                            MatrixRoom room) {
+  float const least = kLeastCell * ui_scale();
+  WaitMatrixKey const key{state.range.value_or(state.window),
+                          static_cast<uint32_t>(std::max(room.height / least, 1.0F)),
+                          static_cast<uint32_t>(std::max(room.width / least, 1.0F))};
+
   auto& cache = panels.of<WaitsCache>();
-  WaitMatrix const* grid =
+  WaitMatrix const* const grid =
       cache.ask(key, [&scene](WaitMatrixKey const& of, std::stop_token const& stop) {
         return wait_matrix(scene, of, stop);
       });
-  if (grid == nullptr) grid = cache.latest();
+  return grid != nullptr ? grid : cache.latest();
+}
+
+/// Few collectives are not stretched over the whole width, nor few devices over the whole height.
+Matrix place_matrix(WaitMatrix const& grid, ImVec2 corner, MatrixRoom room) {
+  float const scale = ui_scale();
+  Matrix matrix;
+  matrix.low = ImVec2(corner.x + kLabels * scale, corner.y);
+  matrix.cell_width = std::min(room.width / static_cast<float>(grid.columns), 26 * scale);
+  matrix.cell_height = std::min(room.height / static_cast<float>(grid.rows.size()), 30 * scale);
+  matrix.high = ImVec2(matrix.low.x + matrix.cell_width * static_cast<float>(grid.columns),
+                       matrix.low.y + matrix.cell_height * static_cast<float>(grid.rows.size()));
+  return matrix;
+}
+
+/// Outlines and explains the cell under the mouse; a click shows its collective.
+void pointed_cell(Scene const& scene, ViewState& state, WaitMatrix const& grid,
+                  Matrix const& matrix, float rows_height) {
+  ImVec2 const mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsItemHovered() || mouse.x < matrix.low.x) return;
+
+  auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width),
+                               grid.columns - 1);
+  auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height),
+                            grid.rows.size() - 1);
+  WaitMatrix::Cell const& cell = grid.at(row, column);
+  if (cell.collective == WaitMatrix::kNone) return;
+
+  ImVec2 const at(matrix.low.x + static_cast<float>(column) * matrix.cell_width,
+                  matrix.low.y + static_cast<float>(row) * matrix.cell_height);
+  ImGui::GetWindowDrawList()->AddRect(
+      at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height), surface(state.theme).text);
+  matrix_tooltip(scene, grid, cell, grid.rows[row]);
+  if (ImGui::IsItemClicked())
+    show_collective(scene, state, cell.collective, cell.participant, rows_height);
+}
+
+}  // namespace
+
+void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float rows_height) {
+  float const scale = ui_scale();
+  ImVec2 const all = ImGui::GetContentRegionAvail();
+  float const captions = 2 * ImGui::GetTextLineHeightWithSpacing() + 4 * scale;
+  MatrixRoom const room{std::max(all.x - (kLabels + kSums) * scale, 1.0F),
+                        std::max(all.y - captions, kLeastCell * scale)};
+  WaitMatrix const* const grid = matrix_of(scene, state, panels, room);
 
   heading("Waiting for each other");
   ImGui::SameLine();
@@ -187,36 +247,13 @@ void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float
   }
 
   ImVec2 const corner = ImGui::GetCursorScreenPos();
-  Matrix matrix;
-  matrix.low = ImVec2(corner.x + kLabels * scale, corner.y);
-  // Few collectives are not stretched over the whole width, nor few devices over the whole height.
-  matrix.cell_width = std::min(width / static_cast<float>(grid->columns), 26 * scale);
-  matrix.cell_height = std::min(height / static_cast<float>(grid->rows.size()), 30 * scale);
-  matrix.high = ImVec2(matrix.low.x + matrix.cell_width * static_cast<float>(grid->columns),
-                       matrix.low.y + matrix.cell_height * static_cast<float>(grid->rows.size()));
-
+  Matrix const matrix = place_matrix(*grid, corner, room);
   ImGui::InvisibleButton("matrix", ImVec2(std::max(matrix.high.x - corner.x, 1.0F),
                                           std::max(matrix.high.y - corner.y, 1.0F)));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_matrix(list, scene, state, *grid, matrix);
-  draw_scale(list, *grid, ImVec2(matrix.low.x, matrix.high.y + 5 * scale), width, state.theme);
-
-  ImVec2 const mouse = ImGui::GetIO().MousePos;
-  if (!ImGui::IsItemHovered() || mouse.x < matrix.low.x) return;
-  auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width),
-                               grid->columns - 1);
-  auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height),
-                            grid->rows.size() - 1);
-  WaitMatrix::Cell const& cell = grid->at(row, column);
-  if (cell.collective == WaitMatrix::kNone) return;
-
-  ImVec2 const at(matrix.low.x + static_cast<float>(column) * matrix.cell_width,
-                  matrix.low.y + static_cast<float>(row) * matrix.cell_height);
-  list.AddRect(at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height),
-               surface(state.theme).text);
-  matrix_tooltip(scene, *grid, cell, grid->rows[row]);
-  if (ImGui::IsItemClicked())
-    show_collective(scene, state, cell.collective, cell.participant, rows_height);
+  draw_scale(list, *grid, ImVec2(matrix.low.x, matrix.high.y + 5 * scale), room.width, state.theme);
+  pointed_cell(scene, state, *grid, matrix, rows_height);
 }
 
 }  // namespace stepscope::viewer

@@ -139,6 +139,7 @@ void band_links(RunPair& pair, ImVec2 corner, float width, float room, Theme the
   ImVec2 const low(corner.x + kGutter * scale, corner.y);
   ImVec2 const high(corner.x + width, corner.y + kBand * scale - 1);
   draw_links(pair, pair.view(RunSide::kBase).state.window, low, high, theme);
+
   ImGui::SetCursorScreenPos(low);
   ImGui::InvisibleButton("share", ImVec2(std::max(high.x - low.x, 1.0F), kBand * scale));
   if (ImGui::IsItemHovered() || ImGui::IsItemActive())

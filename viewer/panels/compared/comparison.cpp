@@ -52,18 +52,20 @@ void verdict_lines(RunPair& pair, Comparison const& comparison, Theme theme) {
   push_bold();
   say(reports::headline(comparison), verdict_colour(comparison.verdict, theme));
   pop_bold();
+
   if (pair.is_same_run())
     say("Base and new are the same recording: whatever differs here would be a fault of the "
         "comparison.",
         surface(theme).warning);
   if (comparison.differences.empty()) return;
+
   ImGui::Spacing();
   heading("Not the same on both sides");
   for (analyzer::Difference const& difference : comparison.differences)
     say("• " + reports::difference_text(difference), surface(theme).warning);
 }
 
-/// The change of the mean step without rest, largest part first.
+/// An exact breakdown of the change of the mean step, largest part first.
 void why_table(Comparison const& comparison, Theme theme) {
   auto const& parts = comparison.parts_ns;
   std::vector<size_t> order(parts.size());
@@ -71,16 +73,19 @@ void why_table(Comparison const& comparison, Theme theme) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::abs(static_cast<double>(parts[a])) > std::abs(static_cast<double>(parts[b]));
   });
+
   auto const change = static_cast<double>(comparison.candidate.mean_ns) -
                       static_cast<double>(comparison.base.mean_ns);
   double const least =
       std::max(kLeastShownPart * static_cast<double>(comparison.base.mean_ns), 1.0);
+
   ImGui::Spacing();
-  heading(fmt::format("Why: the {} of the mean step, split without rest",
+  heading(fmt::format("Why: the {} of the mean step, exact breakdown",
                       reports::signed_duration(change)));
   if (!ImGui::BeginTable("why", 2, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthFixed, 84 * ui_scale());
   ImGui::TableSetupColumn("part", ImGuiTableColumnFlags_WidthStretch);
+
   double rest = 0;
   bool has_rest = false;
   for (size_t const i : order) {
@@ -90,6 +95,7 @@ void why_table(Comparison const& comparison, Theme theme) {
       has_rest = has_rest || parts[i] != 0;
       continue;
     }
+
     auto const part = static_cast<analyzer::ChangePart>(i);
     std::string const reason = reports::change_part_reason(comparison, part);
     ImGui::TableNextRow();
@@ -99,12 +105,14 @@ void why_table(Comparison const& comparison, Theme theme) {
     say(reports::change_part_label(part, parts[i]) + (reason.empty() ? "" : ": " + reason),
         surface(theme).text);
   }
+
   if (has_rest) {
     ImGui::TableNextRow();
     change_cell(reports::signed_duration(rest), surface(theme).text_dim);
     ImGui::TableNextColumn();
     text_coloured("everything else", surface(theme).text_dim);
   }
+
   ImGui::EndTable();
 }
 
@@ -143,9 +151,11 @@ void change_name_cell(RunPair& pair, std::string const& name, std::string const&
                       Theme theme) {
   ImGui::TableNextColumn();
   ImGui::PushID(id);
+
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
   bool const is_searched = !query.empty() && pair.front().state.search.text == query;
+
   if (ImGui::Selectable("##change", is_searched, ImGuiSelectableFlags_SpanAllColumns) &&
       !query.empty())
     pair.highlight(query);
@@ -155,7 +165,7 @@ void change_name_cell(RunPair& pair, std::string const& name, std::string const&
             query.empty() ? surface(theme).text_dim : surface(theme).text, shown);
 }
 
-/// What the table is sorted by; the order that the comparison has where nobody asked for another.
+/// What the table is sorted by: the comparison's order, unless the person asked for another.
 struct SortedBy {
   int column = -1;
   bool ascending = false;
@@ -172,6 +182,7 @@ template <class Row, class Name, class Number>
 void sort_changes(std::vector<Row>& rows, Name name, Number number) {
   auto const [column, ascending] = sorted_by();
   if (column < 0) return;
+
   bool const up = ascending;
   int const by = column;
   std::stable_sort(rows.begin(), rows.end(), [&](Row const& a, Row const& b) {
@@ -234,6 +245,7 @@ void call_cell(KernelChange const& kernel, Metric const* call, Theme theme) {
   ChangeMark mark = call == nullptr ? ChangeMark::kUnknown : mark_of(*call);
   if (kernel.where == KernelChange::Where::kNew) mark = ChangeMark::kNew;
   if (kernel.where == KernelChange::Where::kVanished) mark = ChangeMark::kVanished;
+
   swatch(mark_colour(mark, theme));
   if (kernel.where != KernelChange::Where::kBoth) {
     text(mark_words(mark));
@@ -266,6 +278,7 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
   number_column("Calls", 56);
   number_column("A call", 114);
   header_row(1);
+
   std::vector<KernelLine> lines;
   for (size_t i = 0; i < comparison.kernels.size(); ++i) {
     auto const metric = difference.kernel_metrics[i];
@@ -277,6 +290,7 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
       [&](KernelLine const& line, int column) {
         return kernel_number(comparison.kernels[line.index], line.call, column);
       });
+
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(lines.size()));
   while (clipper.Step())
@@ -285,9 +299,11 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
       KernelChange const& kernel = comparison.kernels[line.index];
       double const change = kernel.candidate_ns - kernel.base_ns;
       ImGui::TableNextRow();
+
       std::string const name = kernel_words(kernel);
       change_name_cell(pair, name, kernel.name.empty() ? "" : query_for(name),
                        static_cast<int>(line.index), theme);
+
       uint32_t const colour = surface(theme).text;
       change_cell(base::format_duration(std::llround(kernel.base_ns)), colour);
       change_cell(base::format_duration(std::llround(kernel.candidate_ns)), colour);
@@ -307,7 +323,7 @@ double range_change_number(analyzer::RangeChange const& range, int column) {
   return numbers[static_cast<size_t>(column)];
 }
 
-/// Of programs without a device.
+/// Changes of ranges, for programs without a device.
 void range_changes_table(RunPair& pair, Comparison const& comparison, Theme theme) {
   if (!ImGui::BeginTable("range changes", 5, kChangeTable)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
@@ -317,16 +333,19 @@ void range_changes_table(RunPair& pair, Comparison const& comparison, Theme them
   number_column("Change", 70, true);
   number_column("%", 56);
   header_row(1);
+
   std::vector<analyzer::RangeChange const*> ranges;
   for (analyzer::RangeChange const& range : comparison.ranges) ranges.push_back(&range);
   sort_changes(
       ranges, [](auto const* range) { return std::string_view(range->name); },
       [](auto const* range, int column) { return range_change_number(*range, column); });
+
   int line = 0;
   for (analyzer::RangeChange const* const range : ranges) {
     double const change = range->candidate_ns - range->base_ns;
     std::string const name = printable_name(range->name);
     uint32_t const colour = surface(theme).text;
+
     ImGui::TableNextRow();
     change_name_cell(pair, name, query_for(name), line++, theme);
     change_cell(base::format_duration(std::llround(range->base_ns)), colour);
@@ -367,14 +386,17 @@ void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const
   number_column("95 % interval", 132);
   number_column("Verdict", 56);
   header_row(1);
+
   sort_changes(
       metrics, [](Metric const* metric) { return reports::metric_label(*metric); },
       [](Metric const* metric, int column) { return metric_number(*metric, column); });
+
   int line = 0;
   for (Metric const* const metric : metrics) {
     ImGui::TableNextRow();
     uint32_t const colour = surface(theme).text;
     double const change = metric->change.candidate_mean - metric->change.base_mean;
+
     change_name_cell(pair, printable_name(reports::metric_label(*metric)), query_of_class(*metric),
                      line++, theme);
     change_cell(amount_of(*metric, metric->change.base_mean), colour);
@@ -405,11 +427,13 @@ void table_choice(RunPair& pair, bool of_hosts, Theme theme) {
     ChangeTable table;
     char const* name;
   };
+
   for (Choice const choice : {Choice{ChangeTable::kKernels, of_hosts ? "By range" : "By kernel"},
                               Choice{ChangeTable::kClasses, "By class"},
                               Choice{ChangeTable::kCollectives, "Collectives"}}) {
     if (of_hosts && choice.table == ChangeTable::kCollectives) continue;
     bool const is_shown = pair.table == choice.table;
+
     ImGui::PushStyleColor(ImGuiCol_Button,
                           is_shown ? surface(theme).line_strong : surface(theme).background);
     if (ImGui::SmallButton(choice.name)) pair.table = choice.table;
@@ -422,6 +446,7 @@ void table_choice(RunPair& pair, bool of_hosts, Theme theme) {
 void change_tables(RunPair& pair, RunDifference const& difference, Theme theme) {
   Comparison const& comparison = *difference.comparison;
   table_choice(pair, comparison.of_hosts, theme);
+
   switch (pair.table) {
     case ChangeTable::kKernels:
       if (comparison.of_hosts)

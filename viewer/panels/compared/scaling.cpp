@@ -64,9 +64,11 @@ double run_value(ScalingView const* view, RunSeries::Member const& run, size_t c
   if (column == kRunDevices)
     return static_cast<double>(run.sample ? analyzer::devices_of(*run.sample) : run.devices);
   if (column == kRunName) return 0;
+
   if (point == nullptr || !view->refusal.empty()) return std::nan("");
   if (column == kRunStep) return point->step_ns.value;
   if (column == kRunEfficiency) return point->efficiency.value;
+
   bool const is_known = point->step_ns.low && point->step_ns.high && point->step_ns.value > 0;
   return is_known ? (*point->step_ns.high - *point->step_ns.low) / point->step_ns.value
                   : std::nan("");
@@ -151,6 +153,7 @@ void draw_lost_bar(ScalingView::Waterfall const& waterfall, ScalingView::Bar con
     double const share = (static_cast<double>(ns) - static_cast<double>(waterfall.least_ns)) / span;
     return low.x + static_cast<float>(share) * (high.x - low.x - 1);
   };
+
   // Where the step would end, and where it does.
   for (auto const& [ns, colour] : {std::pair(waterfall.ideal_ns, surface(theme).text_dim),
                                    std::pair(waterfall.step_ns, surface(theme).text)})
@@ -158,6 +161,7 @@ void draw_lost_bar(ScalingView::Waterfall const& waterfall, ScalingView::Bar con
                        with_alpha(colour, 0.6F));
   float const begin = x(std::min(bar.begin_ns, bar.end_ns)),
               end = x(std::max(bar.begin_ns, bar.end_ns));
+
   // What is gained is an outline: no meaning hangs on colour alone.
   ImVec2 const top(begin, low.y + 2 * scale),
       bottom(std::max(end, begin + 2 * scale), high.y - scale);
@@ -185,6 +189,7 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
   heading("Lost time");
   ImGui::SameLine();
   pair_chooser(view, state, shown);
+
   auto const lost =
       static_cast<double>(waterfall.step_ns) - static_cast<double>(waterfall.ideal_ns);
   text_coloured(
@@ -192,15 +197,18 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
                       base::format_duration(waterfall.ideal_ns), reports::signed_duration(lost)),
           ImGui::GetContentRegionAvail().x),
       surface(state.theme).text_dim);
+
   if (waterfall.bars.empty()) {
     empty_state("Nothing is lost and nothing is gained.", state.theme);
     return;
   }
+
   FactTable table;
   table.id = "waterfall";
   table.columns = kLossTable;
   table.rows = waterfall.bars.size();
   table.first_number = 2;
+
   table.name = [&](size_t row) { return waterfall.bars[row].label; };
   table.swatch = [&](size_t row) {
     return std::optional(paint_colour(paint_of(waterfall.bars[row].part), state.theme));
@@ -211,6 +219,7 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
   table.text = [&](size_t row, size_t) {
     return reports::signed_duration(static_cast<double>(waterfall.bars[row].lost_ns));
   };
+
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
     if (column != kLossBar) return false;
     draw_lost_bar(waterfall, waterfall.bars[row], low, high, state.theme);
@@ -221,6 +230,7 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
     return bar.meaning + (bar.reason.empty() ? "" : "\n" + bar.reason) +
            "\nclick: the panel that shows it for the run on the timeline";
   };
+
   if (auto const clicked = fact_table(table, state.theme))
     state.panels.tab = tab_of(waterfall.bars[*clicked].part);
 }
@@ -249,23 +259,28 @@ void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
              WindowRequests* requests) {
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 16 * ui_scale();
+
   std::optional<size_t> clicked;
   ImGui::BeginChild("throughput", ImVec2(width * 0.17F, 0));
   clicked = throughput_chart(view, state.theme);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("efficiency", ImVec2(width * 0.21F, 0));
   if (auto const point = efficiency_chart(view, state.theme)) clicked = point;
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("lost", ImVec2(width * 0.35F, 0));
   waterfall_table(view, state);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("runs", ImVec2(0, 0));
   run_table(series, &view, state.theme, requests);
   notes_list(series, view, state.theme);
   ImGui::EndChild();
+
   if (!clicked) return;
   if (auto const loss = view.to_point(*clicked)) state.panels.loss = loss;
 }

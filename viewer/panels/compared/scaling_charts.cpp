@@ -41,15 +41,19 @@ DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter)
   ImVec2 const room = ImGui::GetContentRegionAvail();
   ImVec2 const size(std::max(room.x, 60 * scale), std::max(room.y, 40 * scale));
   ImGui::InvisibleButton(id, size);
+
   DevicePlot made;
   made.plot.low = ImVec2(corner.x + gutter * scale, corner.y + 4 * scale);
   made.plot.high = ImVec2(corner.x + size.x - 6 * scale, corner.y + size.y - line - 6 * scale);
   made.plot.logarithmic = true;
+
   // Room at both sides: points do not stand on the frame.
   made.plot.left = devices_of(series.points.front()) / 1.15;
   made.plot.right = devices_of(series.points.back()) * 1.15;
   made.is_drawn = made.plot.high.x > made.plot.low.x && made.plot.high.y > made.plot.low.y;
+
   if (!made.is_drawn || !ImGui::IsItemHovered()) return made;
+
   float nearest = size.x;
   for (size_t p = 0; p < series.points.size(); ++p) {
     float const distance =
@@ -72,12 +76,14 @@ std::vector<PlotTick> device_ticks(ScalingSeries const& series) {
 void draw_line(ImDrawList& list, Plot const& plot, ScalingSeries const& series, uint32_t colour,
                float width, std::function<double(ScalingPoint const&)> const& value) {
   std::optional<ImVec2> before;
+
   for (ScalingPoint const& point : series.points) {
     double const y = value(point);
     if (!std::isfinite(y)) {
       before.reset();
       continue;
     }
+
     ImVec2 const at(plot.x(devices_of(point)), plot.y(y));
     if (before) list.AddLine(*before, at, colour, width * ui_scale());
     before = at;
@@ -90,6 +96,7 @@ void draw_estimate(ImDrawList& list, Plot const& plot, ScalingPoint const& point
                    bool is_pointed) {
   float const scale = ui_scale();
   float const x = plot.x(devices_of(point));
+
   if (estimate.low && estimate.high && std::isfinite(y(*estimate.low)) &&
       std::isfinite(y(*estimate.high))) {
     float const low = plot.y(y(*estimate.low)), high = plot.y(y(*estimate.high));
@@ -97,6 +104,7 @@ void draw_estimate(ImDrawList& list, Plot const& plot, ScalingPoint const& point
     for (float const end : {low, high})
       list.AddLine(ImVec2(x - 3 * scale, end), ImVec2(x + 3 * scale, end), colour, 1.5F * scale);
   }
+
   if (std::isfinite(y(estimate.value)))
     list.AddCircleFilled(ImVec2(x, plot.y(y(estimate.value))), (is_pointed ? 4.5F : 3.0F) * scale,
                          colour, 16);
@@ -106,6 +114,7 @@ void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
   ScalingSeries const& series = view.series;
   ScalingPoint const& point = series.points[index];
   begin_tooltip();
+
   heading(reports::devices_text(point.devices));
   text(fmt::format("{}, {}", base::format_count(point.runs.size(), "run"),
                    base::format_count(point.steps, "step")));
@@ -115,15 +124,18 @@ void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
                    reports::plain_number(point.throughput.value), reports::throughput_unit(series),
                    reports::plain_number(point.speedup.value),
                    reports::plain_number(devices_of(point) / devices_of(series.points.front()))));
+
   std::string const interval = reports::share_interval(point.efficiency);
   text(fmt::format("efficiency {}{}", base::format_share(point.efficiency.value),
                    point.efficiency.low ? ", 95 % interval " + interval : ""));
+
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     swatch(paint_colour(paint_of(factor), theme));
     text(fmt::format("{}  {}", base::format_share(point.factors.of(factor)),
                      reports::factor_words(factor).label));
   }
+
   if (index > 0) text_coloured("click: what is lost up to here", surface(theme).text_dim);
   end_tooltip();
 }
@@ -139,6 +151,7 @@ std::vector<PlotTick> logarithmic_ticks(double bottom, double top) {
   std::vector<PlotTick> ticks;
   double const lowest = std::floor(bottom * std::log10(2.0)),
                highest = std::ceil(top * std::log10(2.0));
+
   for (double power = lowest; power <= highest && ticks.size() < 64; ++power)
     for (double const digit : {1.0, 2.0, 5.0}) {
       double const value = digit * std::pow(10.0, power);
@@ -174,11 +187,13 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
   text_coloured(fit(fmt::format("{} · line: ideal", reports::throughput_unit(series)),
                     ImGui::GetContentRegionAvail().x),
                 s.text_dim);
+
   DevicePlot made = begin_plot("throughput", series, 46);
   if (!made.is_drawn) return std::nullopt;
   Plot& plot = made.plot;
   double const of_one = series.points.front().throughput.value / devices_of(series.points.front());
   auto const ideal = [&](double devices) { return log2_of(of_one * devices); };
+
   double least = ideal(devices_of(series.points.front())),
          most = ideal(devices_of(series.points.back()));
   for (ScalingPoint const& point : series.points)
@@ -188,13 +203,16 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
         least = std::min(least, y);
         most = std::max(most, y);
       }
+
   if (!std::isfinite(least) || !std::isfinite(most)) return std::nullopt;
   plot.bottom = least - 0.25;
   plot.top = most + 0.25;
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   auto y_ticks = logarithmic_ticks(plot.bottom, plot.top);
   thin_ticks(y_ticks, plot);
   draw_axes(list, plot, device_ticks(series), y_ticks, theme);
+
   list.PushClipRect(plot.low, plot.high, true);
   list.AddLine(ImVec2(plot.low.x, plot.y(ideal(plot.left))),
                ImVec2(plot.high.x, plot.y(ideal(plot.right))), s.text_dim, 1 * ui_scale());
@@ -204,6 +222,7 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
   for (size_t p = 0; p < series.points.size(); ++p)
     draw_estimate(list, plot, series.points[p], series.points[p].throughput, colour, log2_of,
                   made.pointed == p);
+
   list.PopClipRect();
   return finish_plot(view, made, theme);
 }
@@ -221,6 +240,7 @@ void factor_legend(ScalingView const& view, Theme theme) {
     text_coloured(name, is_strong ? surface(theme).critical : surface(theme).text_dim);
     ImGui::SameLine(0, 9 * ui_scale());
   };
+
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     bool const is_broken = view.series.broken && view.series.broken->factor == factor;
@@ -240,6 +260,7 @@ std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme) {
   ImGui::SameLine();
   text_coloured(fit("bold, and its factors", ImGui::GetContentRegionAvail().x), s.text_dim);
   factor_legend(view, theme);
+
   DevicePlot made = begin_plot("efficiency", series, 46);
   if (!made.is_drawn) return std::nullopt;
   Plot& plot = made.plot;
@@ -249,6 +270,7 @@ std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme) {
     least = std::min(least, value);
     most = std::max(most, value);
   };
+
   for (ScalingPoint const& point : series.points) {
     for (double const factor : point.factors.by_factor) see(factor);
     see(point.efficiency.value);
@@ -258,14 +280,17 @@ std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme) {
   // At least a tenth is seen, so that what hardly changes looks so.
   plot.bottom = std::max(std::min(least, 0.9) - 0.02, 0.0);
   plot.top = most + (most - plot.bottom) * 0.06;
+
   double const step = nice_step(plot.top - plot.bottom, 4);
   std::vector<PlotTick> y_ticks;
   for (double value = std::ceil(plot.bottom / step) * step;
        value <= plot.top && y_ticks.size() < 64; value += step)
     y_ticks.push_back({value, fmt::format("{:g} %", std::round(value * 1000) / 10)});
   thin_ticks(y_ticks, plot);
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_axes(list, plot, device_ticks(series), y_ticks, theme);
+
   list.PushClipRect(plot.low, plot.high, true);
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     draw_line(list, plot, series,
@@ -276,6 +301,7 @@ std::optional<size_t> efficiency_chart(ScalingView const& view, Theme theme) {
   for (size_t p = 0; p < series.points.size(); ++p)
     draw_estimate(list, plot, series.points[p], series.points[p].efficiency, s.text, as_is,
                   made.pointed == p);
+
   list.PopClipRect();
   return finish_plot(view, made, theme);
 }

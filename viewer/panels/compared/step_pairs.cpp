@@ -43,6 +43,7 @@ void pair_bar(ImDrawList& list, analyzer::StepStats const& step, ImVec2 foot, fl
               float height, float alpha, Theme theme) {
   auto const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
+
   float y = foot.y;
   for (SplitPart const& part : split_parts(step.time)) {
     if (part.time <= 0) continue;
@@ -66,6 +67,7 @@ void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
   bool const warmup = steps.base->warmup || steps.candidate->warmup;
   heading(number_words(pair.alignment().pairs[index]) +
           (warmup ? " (warm-up: left out of statistics)" : ""));
+
   if (ImGui::BeginTable("pair", 4, ImGuiTableFlags_SizingFixedFit)) {
     for (char const* title : {"", "base", "new", "change"}) {
       ImGui::TableNextColumn();
@@ -81,6 +83,7 @@ void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
         text_right(value, surface(theme).text);
       }
     };
+
     auto const before = split_parts(steps.base->time);
     auto const after = split_parts(steps.candidate->time);
     row("step", steps.base->time.window_ns, steps.candidate->time.window_ns);
@@ -89,6 +92,7 @@ void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
         row(paint_name(before[i].paint), before[i].time, after[i].time);
     ImGui::EndTable();
   }
+
   text_coloured(fmt::format("{} and {}", describe(pair.view(RunSide::kBase).scene, steps.base->ref),
                             describe(pair.candidate(), steps.candidate->ref)),
                 surface(theme).text_dim);
@@ -104,12 +108,14 @@ void pairs_caption(RunPair& pair, ImVec2 at, Theme theme) {
   push_bold();
   draw_text(list, at, s.text, fit(fmt::format("Steps of both ({})", alignment.pairs.size()), room));
   pop_bold();
+
   RunDifference const* const known = pair.difference();
   std::string means = known == nullptr ? pair.waits_for() : "not compared";
   if (known != nullptr && known->comparison && !known->comparison->refusal)
     means = fmt::format("mean {} → {}", base::format_duration(known->comparison->base.mean_ns),
                         base::format_duration(known->comparison->candidate.mean_ns));
   draw_text(list, ImVec2(at.x, at.y + line), s.text_dim, fit(means, room));
+
   std::string alone = "left bar base, right bar new";
   if (alignment.base_alone + alignment.candidate_alone > 0)
     alone = fmt::format("only base {}, only new {}", base::format_count(alignment.base_alone),
@@ -141,10 +147,12 @@ void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, The
   int64_t longest = 1;
   for (size_t i = 0; i < columns.pairs; ++i)
     longest = std::max(longest, steps_at_pair(pair, i).longest());
+
   float const height = columns.size.y - 8 * scale;
   float const bottom = columns.origin.y + columns.size.y - 2 * scale;
   float const gap = columns.width >= 6 * scale ? std::round(2 * scale) : 1;
   TimeWindow const window = pair.view(RunSide::kBase).state.window;
+
   for (size_t column = 0; column < columns.columns; ++column) {
     size_t const shown = shown_pair(pair, columns, column);
     PairSteps const steps = steps_at_pair(pair, shown);
@@ -152,6 +160,7 @@ void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, The
     float const next =
         columns.origin.x + std::round(static_cast<float>(column + 1) * columns.width);
     float const half = std::max(std::floor((next - x - gap) / 2), 1.0F);
+
     auto const high = [&](analyzer::StepStats const& step) {
       return std::max(
           static_cast<float>(step.time.window_ns) / static_cast<float>(longest) * height, 1.0F);
@@ -159,6 +168,7 @@ void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, The
     pair_bar(list, *steps.base, ImVec2(x, bottom), half, high(*steps.base), kBaseAlpha, theme);
     pair_bar(list, *steps.candidate, ImVec2(x + half, bottom), half, high(*steps.candidate), 1,
              theme);
+
     StepAlignment::Pair const& of = pair.alignment().pairs[shown];
     bool const in_view = static_cast<double>(of.base_end) > window.begin &&
                          static_cast<double>(of.base_begin) < window.end;
@@ -179,6 +189,7 @@ std::string why_no_pairs(RunPair& pair) {
     char const* const name = side == RunSide::kBase ? "The base" : "The new run";
     if (!scene.is_analyzed)
       return fmt::format("{}: {}", name, printable_name(scene.analysis_words));
+
     auto const& hosts = scene.analysis.hosts;
     bool const has_thread_steps = std::any_of(hosts.begin(), hosts.end(),
                                               [](auto const& host) { return !host.steps.empty(); });
@@ -202,6 +213,7 @@ void step_pairs(RunPair& pair, float height) {
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
   ImGui::InvisibleButton("steps", ImVec2(width, height));
   bool const hovered = ImGui::IsItemHovered();
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   size_t const count = pair.alignment().pairs.size();
   pairs_caption(pair, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), theme);
@@ -211,6 +223,7 @@ void step_pairs(RunPair& pair, float height) {
               surface(theme).text_dim, fit(why_no_pairs(pair), width - kGutter * scale));
     return;
   }
+
   PairColumns columns;
   columns.origin = ImVec2(corner.x + kGutter * scale, corner.y);
   columns.size = ImVec2(std::max(width - (kGutter + 8) * scale, 1.0F), height);
@@ -220,6 +233,7 @@ void step_pairs(RunPair& pair, float height) {
   columns.width =
       std::min(columns.size.x / static_cast<float>(columns.columns), kWidestPair * scale);
   draw_pairs(list, pair, columns, theme);
+
   float const x = ImGui::GetIO().MousePos.x - columns.origin.x;
   if (!hovered || x < 0 || x >= columns.width * static_cast<float>(columns.columns)) return;
   auto const column = std::min(static_cast<size_t>(x / columns.width), columns.columns - 1);

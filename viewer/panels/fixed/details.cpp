@@ -16,6 +16,7 @@ void detail_buttons(Scene const& scene, ViewState& state, float rows_height) {
   if (!state.selection || state.selection->what != Selection::What::kEvent) return;
   auto const at = scene.find(*state.selection);
   if (!at) return;
+
   if (at->trace->columns().link[at->row].valid()) {
     ImGui::SameLine();
     bool const launch = at->trace->kind(at->row) == model::EventKind::kLaunch;
@@ -23,11 +24,13 @@ void detail_buttons(Scene const& scene, ViewState& state, float rows_height) {
       follow_link(state, scene, rows_height);
     hint("]");
   }
+
   if (scene.collective_of(*state.selection) != nullptr) {
     ImGui::SameLine();
     if (ImGui::Button("Next device")) follow_collective(state, scene, rows_height);
     hint("The same collective on the next device ( [ )");
   }
+
   ImGui::SameLine();
   if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_same_name(state, scene, -1);
   hint("Previous of this name on the track ( , )");

@@ -52,6 +52,7 @@ std::string subjects_of(analyzer::Finding const& finding) {
 void card_text(Scene const& scene, analyzer::Finding const& finding, bool focused, Theme theme) {
   Surface const& s = surface(theme);
   reports::FindingWords const words = reports::words_of(scene.run, scene.analysis, finding);
+
   push_bold();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   float const room = ImGui::GetContentRegionAvail().x - 8 * ui_scale();
@@ -63,12 +64,15 @@ void card_text(Scene const& scene, analyzer::Finding const& finding, bool focuse
   pop_bold();
   draw_text(*ImGui::GetWindowDrawList(), ImVec2(corner.x + room - severity_width, corner.y),
             severity_colour(finding.severity, theme), severity);
+
   std::string const cost = cost_of(finding);
   if (!cost.empty()) text_wrapped(cost, severity_colour(finding.severity, theme));
+
   std::string where = finding.where ? describe(scene, *finding.where) : std::string{};
   std::string const subjects = subjects_of(finding);
   if (!where.empty() && !subjects.empty()) where += " · ";
   if (!(where + subjects).empty()) text_wrapped(where + subjects, s.text_dim);
+
   if (!focused) return;
   text_wrapped(words.explanation, s.text);
   text_wrapped(words.advice, s.text);
@@ -81,12 +85,14 @@ void evidence_row(Scene const& scene, ViewState& state, uint32_t index, float ro
                  surface(state.theme).text_dim);
     return;
   }
+
   uint32_t const at = state.finding->evidence;
   if (ImGui::ArrowButton("previous", ImGuiDir_Left))
     focus_finding(state, scene, {index, (at + count - 1) % count}, rows_height);
   ImGui::SameLine(0, 4 * ui_scale());
   if (ImGui::ArrowButton("next", ImGuiDir_Right))
     focus_finding(state, scene, {index, (at + 1) % count}, rows_height);
+
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   text_coloured(fmt::format("place {} of {}", state.finding->evidence + 1, count),
@@ -99,12 +105,14 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   bool const focused = state.finding && state.finding->finding == index;
   ImGui::PushID(static_cast<int>(index));
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   // The background is known once the text is laid out: two layers.
   list.ChannelsSplit(2);
   list.ChannelsSetCurrent(1);
   ImVec2 const low = ImGui::GetCursorScreenPos();
   float const width = ImGui::GetContentRegionAvail().x;
   float const pad = 8 * scale;
+
   ImGui::Dummy(ImVec2(0, pad - ImGui::GetStyle().ItemSpacing.y));
   ImGui::Indent(pad + 6 * scale);
   ImGui::BeginGroup();
@@ -112,6 +120,7 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   ImGui::EndGroup();
   float const clickable = ImGui::GetItemRectMax().y + pad - low.y;
   if (focused) evidence_row(scene, state, index, rows_height);
+
   ImGui::Unindent(pad + 6 * scale);
   ImVec2 const high(low.x + width, ImGui::GetItemRectMax().y + pad);
   ImVec2 const after = ImGui::GetCursorPos();
@@ -119,6 +128,7 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   if (ImGui::InvisibleButton("card", ImVec2(std::max(width, 1.0F), clickable)))
     focus_finding(state, scene, {index, 0}, rows_height);
   bool const hovered = ImGui::IsItemHovered();
+
   list.ChannelsSetCurrent(0);
   Surface const& s = surface(state.theme);
   uint32_t const at_rest = hovered ? s.header : s.gutter;
@@ -126,6 +136,7 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   list.AddRectFilled(low, ImVec2(low.x + 4 * scale, high.y),
                      severity_colour(finding.severity, state.theme), 4 * scale);
   list.ChannelsMerge();
+
   ImGui::SetCursorPos(after);
   ImGui::Dummy(ImVec2(0, pad));
   ImGui::PopID();
@@ -140,6 +151,7 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
     empty_state(scene.analysis_words, state.theme);
     return;
   }
+
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
     empty_state(
@@ -149,6 +161,7 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
         state.theme);
     return;
   }
+
   for (uint32_t i = 0; i < all.size(); ++i) card(scene, state, i, rows_height);
 }
 

@@ -34,6 +34,7 @@ void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepStats cons
               float x1, float bottom, float height, float longest) {
   float const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
+
   float const bar = std::max(total / longest * height, 1.0F);
   float y = bottom;
   for (SplitPart const& part : split_parts(step.time)) {
@@ -51,11 +52,13 @@ void step_tooltip(Scene const& scene, analyzer::StepStats const& step, Theme the
   heading(
       fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
   text(base::format_duration(step.time.window_ns) + ", " + describe(scene, step.ref));
+
   for (SplitPart const& part : split_parts(step.time)) {
     if (part.time <= 0) continue;
     swatch(paint_colour(part.paint, theme));
     text(fmt::format("{:>9}  {}", base::format_duration(part.time), paint_name(part.paint)));
   }
+
   text_coloured("Shift + click compares it with the median step", surface(theme).text_dim);
   end_tooltip();
 }
@@ -70,11 +73,13 @@ void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
   float const scale = ui_scale();
   int64_t longest = 1;
   for (auto const& step : steps) longest = std::max(longest, step.time.window_ns);
+
   float const gap = bars.width >= 5 ? 1 * scale : 0;
   float const height = bars.size.y - 8 * scale;
   float const bottom = bars.origin.y + bars.size.y - 2 * scale;
   auto const columns = static_cast<size_t>(
       std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
+
   for (size_t column = 0; column < columns; ++column) {
     size_t const first = column * bars.count / columns;
     size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
@@ -82,10 +87,12 @@ void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
         steps.begin() + static_cast<std::ptrdiff_t>(first),
         steps.begin() + static_cast<std::ptrdiff_t>(last),
         [](auto const& a, auto const& b) { return a.time.window_ns < b.time.window_ns; });
+
     float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
     float const x1 =
         std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
     draw_bar(list, state, *best, x0, x1, bottom, height, static_cast<float>(longest));
+
     auto const begin = static_cast<double>(scene.to_view(best->window.begin));
     auto const end = static_cast<double>(scene.to_view(best->window.end));
     if (end > state.window.begin && begin < state.window.end &&
@@ -93,6 +100,7 @@ void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
       list.AddRectFilled(ImVec2(x0, bottom), ImVec2(x1, bottom + 2 * scale),
                          surface(state.theme).accent);
   }
+
   int64_t const median = median_of(steps);
   if (median <= 0) return;
   float const y = bottom - static_cast<float>(median) / static_cast<float>(longest) * height;
@@ -109,6 +117,7 @@ void caption(Scene const& scene, ViewState const& state, std::span<analyzer::Ste
   float const room = (kGutter - 16) * ui_scale();
   int64_t longest = 0;
   for (auto const& step : steps) longest = std::max(longest, step.time.window_ns);
+
   push_bold();
   draw_text(list, at, s.text, fmt::format("Steps ({})", steps.size()));
   pop_bold();
@@ -116,6 +125,7 @@ void caption(Scene const& scene, ViewState const& state, std::span<analyzer::Ste
             fit(fmt::format("median {}, longest {}", base::format_duration(median_of(steps)),
                             base::format_duration(longest)),
                 room));
+
   bool const detected = scene.analysis.step_source == analyzer::StepSource::kDetected;
   std::string const where = detected ? "detected, not annotated"
                                      : describe(scene, scene.analysis.devices[state.device].ref);
@@ -161,6 +171,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats c
   auto const& steps = host.steps;
   int64_t longest = 1;
   for (auto const& step : steps) longest = std::max(longest, step.period.length());
+
   push_bold();
   draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text,
             fmt::format("Steps ({})", steps.size()));
@@ -172,6 +183,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats c
       fit(fmt::format("median {}, longest {}", base::format_duration(host.median_ns.value_or(0)),
                       base::format_duration(longest)),
           (kGutter - 16) * scale));
+
   Bars bars{ImVec2(corner.x + kGutter * scale, corner.y),
             ImVec2(std::max(size.x - (kGutter + 8) * scale, 1.0F), size.y), steps.size(), 1};
   bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
@@ -179,6 +191,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats c
   float const bottom = corner.y + size.y - 2 * scale;
   auto const columns = static_cast<size_t>(
       std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
+
   for (size_t column = 0; column < columns; ++column) {
     size_t const first = column * bars.count / columns;
     size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
@@ -186,6 +199,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats c
         steps.begin() + static_cast<std::ptrdiff_t>(first),
         steps.begin() + static_cast<std::ptrdiff_t>(last),
         [](auto const& a, auto const& b) { return a.period.length() < b.period.length(); });
+
     float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
     float const x1 =
         std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
@@ -226,6 +240,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
   bool const hovered = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImVec2 const text_at(corner.x + 8 * scale, corner.y + 6 * scale);
+
   if (analyzer::HostStats const* host = host_with_steps(scene); steps.empty() && host != nullptr)
     return host_step_strip(scene, state, *host, corner, ImVec2(width, height), hovered);
   if (steps.empty()) {
@@ -237,19 +252,23 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
               surface(state.theme).text_dim, fit(without_steps(scene), width - kGutter * scale));
     return;
   }
+
   caption(scene, state, steps, text_at);
   Bars bars{ImVec2(corner.x + kGutter * scale, corner.y),
             ImVec2(std::max(width - (kGutter + 8) * scale, 1.0F), height), steps.size(), 1};
   // Few steps are not stretched over the whole width: a bar of more than this tells no more.
   bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
   draw_bars(list, state, scene, steps, bars);
+
   float const x = ImGui::GetIO().MousePos.x;
   if (!hovered || x < bars.origin.x ||
       x >= bars.origin.x + bars.width * static_cast<float>(bars.count))
     return;
+
   analyzer::StepStats const& step = steps[bars.at(x)];
   step_tooltip(scene, step, state.theme);
   if (!ImGui::IsItemClicked()) return;
+
   if (ImGui::GetIO().KeyShift) {
     state.panels.compared = static_cast<uint32_t>(&step - scene.analysis.steps.data());
     state.panels.tab = Tab::kStatistics;

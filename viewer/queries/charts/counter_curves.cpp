@@ -18,11 +18,13 @@ constexpr std::array kShownCounters = {What::kSmClock, What::kPower, What::kTemp
 std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device) {
   std::vector<CounterCurve> curves;
   if (device >= scene.analysis.devices.size()) return curves;
+
   analyzer::DeviceRef const ref = scene.analysis.devices[device].ref;
   auto const rank = static_cast<uint32_t>(ref.rank_index);
   bool const is_only =
       std::count_if(scene.analysis.devices.begin(), scene.analysis.devices.end(),
                     [&](auto const& other) { return other.ref.rank_index == ref.rank_index; }) == 1;
+
   auto const samples = [&](uint32_t track) { return scene.event_count(rank, track); };
   auto const counters =
       analyzer::find_counters(scene.trace(rank).tracks(), samples, ref.device, is_only);

@@ -18,8 +18,8 @@ struct CounterCurve {
   double scale = 1;   ///< × a value of the node's curve = MHz, W, °C or per cent
   uint32_t node = 0;  ///< of the counter
 };
-/// Of a device (index into Analysis::devices), in the order in which they are shown; those that are
-/// drawn as curves. O(nodes).
+/// The counters of a device (index into Analysis::devices) that are drawn as curves, in the order
+/// in which they are shown. O(nodes).
 std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device);
 /// What the analysis says of it over the device's window; none where it does not.
 std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetryStats const& telemetry,
@@ -28,7 +28,8 @@ std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetrySta
 char const* counter_name(CounterCurve::What what);
 char const* counter_unit(CounterCurve::What what);
 
-/// `count` pixels over the window. Of very many samples in a pixel some are looked at, evenly.
+/// `count` pixels over the window. Where a pixel has very many samples it shows some, evenly
+/// spaced.
 std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve,
                                          TimeWindow window, size_t count);
 

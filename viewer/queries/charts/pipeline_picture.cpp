@@ -13,18 +13,21 @@ std::optional<TimeWindow> steady_step_of(Scene const& scene,
   analyzer::StepStats const* const steady =
       median_step(facts_of(scene.analysis.steps, pipeline.stages.front().ref));
   if (steady == nullptr) return std::nullopt;
+
   std::optional<TimeWindow> window;
   for (auto const& stage : pipeline.stages) {
     auto const steps = facts_of(scene.analysis.steps, stage.ref);
-    // By number.
+    // Steps are sorted by number.
     auto const step = std::partition_point(
         steps.begin(), steps.end(), [&](auto const& each) { return each.step < steady->step; });
     if (step == steps.end() || step->step != steady->step) return std::nullopt;
+
     auto const begin = static_cast<double>(scene.to_view(step->window.begin));
     auto const end = static_cast<double>(scene.to_view(step->window.end));
     window = window ? TimeWindow{std::min(window->begin, begin), std::max(window->end, end)}
                     : TimeWindow{begin, end};
   }
+
   return window && window->begin < window->end ? window : std::nullopt;
 }
 

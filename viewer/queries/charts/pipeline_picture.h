@@ -10,7 +10,7 @@
 
 namespace stepscope::viewer {
 
-/// Of the step of median length of the first stage, when any stage was in it. View time. None: a
+/// The time in which any stage was in the first stage's step of median length. View time. None: a
 /// stage has no such step.
 std::optional<TimeWindow> steady_step_of(Scene const& scene,
                                          analyzer::PipelineStats const& pipeline);

@@ -37,8 +37,10 @@ std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const
     for (auto const& participant : scene.analysis.collectives[index].participants)
       if (auto const device = devices.find(participant.ref); device != devices.end())
         used[device->second] = 1;
+
   auto const count = static_cast<uint32_t>(std::count(used.begin(), used.end(), 1));
   uint32_t const rows = std::min(count, std::max(most_rows, 1U));
+
   std::vector<uint32_t> row_of(used.size(), WaitMatrix::kNone);
   uint32_t seen = 0;
   for (uint32_t device = 0; device < used.size(); ++device) {
@@ -58,12 +60,15 @@ WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_t
   std::map<analyzer::DeviceRef, uint32_t> devices;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     devices.emplace(scene.analysis.devices[i].ref, i);
+
   std::vector<uint32_t> const chosen = collectives_in(scene, key.range);
   std::vector<uint32_t> const row_of = place_rows(scene, chosen, key.most_rows, grid, devices);
+
   grid.collectives = chosen.size();
   grid.columns =
       static_cast<uint32_t>(std::min<size_t>(chosen.size(), std::max(key.most_columns, 1U)));
   grid.cells.resize(grid.rows.size() * grid.columns);
+
   for (size_t i = 0; i < chosen.size() && !stop.stop_requested(); ++i) {
     auto const column = static_cast<uint32_t>(i * grid.columns / chosen.size());
     CollectiveStats const& facts = scene.analysis.collectives[chosen[i]];
@@ -72,6 +77,7 @@ WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_t
       auto const device = devices.find(participant.ref);
       if (device == devices.end()) continue;
       uint32_t const row = row_of[device->second];
+
       WaitMatrix::Cell& cell = grid.cells[size_t{row} * grid.columns + column];
       ++cell.count;
       if (cell.collective == WaitMatrix::kNone || participant.wait_ns > cell.wait_ns) {
@@ -79,8 +85,10 @@ WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_t
         cell.participant = p;
         cell.wait_ns = participant.wait_ns;
       }
+
       grid.rows[row].wait_ns = add(grid.rows[row].wait_ns, participant.wait_ns);
       grid.longest_ns = std::max(grid.longest_ns, participant.wait_ns);
+
       if (static_cast<int32_t>(p) != facts.last_participant) continue;
       ++cell.last;
       ++grid.rows[row].last;

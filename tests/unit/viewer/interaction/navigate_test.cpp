@@ -111,7 +111,7 @@ TEST(Undo, RemembersABoundedNumberOfMoves) {
 TEST(Undo, OfManySmallWheelTurnsIsFewMoves) {
   ViewState state = initial_view(scene());
   for (int i = 0; i < 40; ++i) {
-    remember_if_far(state);
+    remember_if_distant(state);
     zoom(state, scene(), 0.8, 0.5);
   }
   EXPECT_GE(state.history.size(), 3U);

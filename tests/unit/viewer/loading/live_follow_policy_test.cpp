@@ -1,6 +1,6 @@
 // When the viewer reads a run again that is being written, and what it reports about its files. The
 // clock is made, the files are real.
-#include "viewer/loading/following.h"
+#include "viewer/loading/live_follow_policy.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

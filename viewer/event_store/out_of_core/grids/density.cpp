@@ -19,6 +19,7 @@ void spread(double from, double until, size_t count, Visit visit) {
   auto const last = static_cast<double>(count);
   from = std::max(from, 0.0);
   until = std::min(until, last);
+
   for (auto column = static_cast<size_t>(std::min(from, last));
        column < count && static_cast<double>(column) < until; ++column) {
     auto const left = std::max(from, static_cast<double>(column));
@@ -31,21 +32,25 @@ void spread(double from, double until, size_t count, Visit visit) {
 void add_bins(model::TrackSummary const& summary, double begin, double pixel,
               std::vector<DensityColumn>& columns) {
   if (summary.size() == 0) return;
+
   double const end = begin + pixel * static_cast<double>(columns.size());
   auto const after =
       std::partition_point(summary.begin.begin(), summary.begin.end(),
                            [&](int64_t time) { return static_cast<double>(time) <= begin; });
   size_t bin =
       after == summary.begin.begin() ? 0 : static_cast<size_t>(after - summary.begin.begin()) - 1;
+
   for (; bin < summary.size() && static_cast<double>(summary.begin[bin]) < end; ++bin) {
     double const from = (static_cast<double>(summary.begin[bin]) - begin) / pixel;
     double const until = (static_cast<double>(summary.bin_end(bin)) - begin) / pixel;
     // A bin of no length has events of no length.
     double const length = std::max(until - from, 1e-9);
+
     std::array<float, model::kOpClassCount> dense{};
     for (size_t c = 0; c < dense.size(); ++c)
       dense[c] = static_cast<float>(static_cast<double>(summary.busy[c][bin]) / pixel / length);
     auto const starts = static_cast<float>(summary.starts[bin] / length);
+
     spread(from, from + length, columns.size(), [&](size_t column, float share) {
       DensityColumn& into = columns[column];
       for (size_t c = 0; c < dense.size(); ++c) into.busy[c] += dense[c] * share;
@@ -89,11 +94,13 @@ DensityGrid::DensityGrid(Summaries summaries) {
     bins += summary->size();
   }
   if (bins == 0) return;
+
   size_t const count = std::clamp(std::bit_ceil(bins), kLeastCells, kMostCells);
   double const width = EvenCells<Cell>::width_of(begin, end, count);
   std::vector<DensityColumn> columns(count);
   for (model::TrackSummary const* const summary : summaries)
     add_bins(*summary, begin, width, columns);
+
   std::vector<Cell> finest;
   finest.reserve(count);
   for (DensityColumn const& column : columns) finest.push_back(cell_of(column));
@@ -108,25 +115,29 @@ void DensityGrid::add_columns(Summaries summaries, double begin, double pixel,
       add_bins(*summary, begin, pixel, columns);
     return;
   }
+
   // A pixel touches five of them at most.
   auto const [cells, width] = cells_.level(pixel / 2);
   double const per_pixel = pixel / width, offset = (begin - cells_.begin()) / width;
   auto const count = static_cast<double>(cells.size());
   auto const of_pixel = static_cast<float>(1 / per_pixel);
+
   for (size_t i = 0; i < columns.size(); ++i) {
     double const from = offset + per_pixel * static_cast<double>(i), until = from + per_pixel;
     if (until <= 0 || from >= count) continue;
     auto const first = static_cast<size_t>(std::max(from, 0.0));
     auto const last = std::max(static_cast<size_t>(std::ceil(std::min(until, count))), first + 1);
+
     DensityColumn& into = columns[i];
     for (size_t at = first; at < last; ++at) {
       Cell const& cell = cells[at];
-      // Of the first and the last one a part.
+      // Only a part of the first and the last cell lies in the pixel.
       auto share = 1.0F;
       if (at == first)
         share -= static_cast<float>(std::max(from, 0.0) - static_cast<double>(first));
       if (at + 1 == last)
         share -= static_cast<float>(static_cast<double>(last) - std::min(until, count));
+
       float const part = share * of_pixel / kFull;
       for (size_t c = 0; c < cell.busy.size(); ++c)
         into.busy[c] += static_cast<float>(cell.busy[c]) * part;

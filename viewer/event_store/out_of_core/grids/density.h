@@ -1,7 +1,7 @@
-// How full every pixel of a track is, or of all streams of a device, from summaries alone: what is
-// drawn of events that are not in memory. Zoomed out, from grids of even cells of which each is
-// half as fine as the one below; zoomed in, from the summary's bins. O(pixels + bins finer than a
-// cell), whatever the number of events.
+// How full every pixel of a track is, or of all streams of a device, from summaries alone: this is
+// drawn where events are not in memory. Zoomed out, from grids of even cells, each grid half as
+// fine as the one below; zoomed in, from the summary's bins. O(pixels + bins finer than a cell),
+// whatever the number of events.
 #pragma once
 
 #include <array>
@@ -28,12 +28,12 @@ class DensityGrid {
  public:
   using Summaries = std::span<model::TrackSummary const* const>;
   DensityGrid() = default;
-  /// Of tracks of a process. A class that is busy on several of them at once is busy once, where a
-  /// cell tells it.
+  /// From the summaries of tracks of a process. A class that is busy on several tracks at once
+  /// counts once, where a cell shows it.
   explicit DensityGrid(Summaries summaries);
 
   /// Adds pixel i = [begin + i·pixel, begin + (i + 1)·pixel), trace time, to columns[i].
-  /// `summaries`: those of which this was made.
+  /// `summaries`: the same as at construction.
   void add_columns(Summaries summaries, double begin, double pixel,
                    std::vector<DensityColumn>& columns) const;
   [[nodiscard]] size_t bytes() const { return cells_.bytes(); }

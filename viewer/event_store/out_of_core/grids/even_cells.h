@@ -1,5 +1,5 @@
-// A stretch of time in even cells, in levels of which each is half as fine as the one below: what
-// is asked of any piece of it is found in a few cells.
+// A stretch of time in even cells, in levels, each half as fine as the one below: a question about
+// any piece of it needs only a few cells.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class EvenCells {
   };
 
   EvenCells() = default;
-  /// From `begin` on; `width`: of the finest, of which there are a power of two. `join`: makes a
-  /// cell of two that lie beside each other.
+  /// From `begin` on. `width`: of a finest cell; `finest.size()` is a power of two. `join`: makes a
+  /// cell of two neighbours.
   template <class Join>
   EvenCells(double begin, double width, std::vector<Cell> finest, Join join)
       : begin_(begin), width_(width) {
@@ -32,14 +32,14 @@ class EvenCells {
       levels_.push_back(std::move(above));
     }
   }
-  /// Of so many cells from `begin` to `end`, 1 ns at least.
+  /// The width of `cells` cells from `begin` to `end`, 1 ns at least.
   static double width_of(double begin, double end, size_t cells) {
     return std::max((end - begin) / static_cast<double>(cells), 1.0);
   }
 
   [[nodiscard]] bool empty() const { return levels_.empty(); }
   [[nodiscard]] double begin() const { return begin_; }
-  /// Of the finest.
+  /// The width of the finest cells.
   [[nodiscard]] double width() const { return width_; }
   /// The coarsest level whose cells are no wider than `most`; the finest where all are. Not of an
   /// empty one.

@@ -27,12 +27,14 @@ void keep_longer(analyzer::DeviceGaps const& gaps, GapGrid::Longest gap, GapGrid
 void add_gaps(analyzer::DeviceGaps const& gaps, size_t first, double begin, double width,
               std::vector<GapGrid::Longest>& cells) {
   auto const count = static_cast<double>(cells.size());
+
   for (size_t gap = first; gap < gaps.size(); ++gap) {
     analyzer::Interval const when = gaps.when(gap);
     double const from = (static_cast<double>(when.begin) - begin) / width;
     double const until = (static_cast<double>(when.end) - begin) / width;
     if (from >= count) break;
     if (until < 0) continue;
+
     auto const last = static_cast<size_t>(std::clamp(std::ceil(until), 1.0, count));
     GapGrid::Longest const found{
         static_cast<uint32_t>(gap),
@@ -46,11 +48,13 @@ void add_gaps(analyzer::DeviceGaps const& gaps, size_t first, double begin, doub
 
 GapGrid::GapGrid(analyzer::DeviceGaps const& gaps) {
   if (gaps.size() == 0 || gaps.size() >= kNone) return;
+
   size_t const count =
       std::clamp(std::bit_ceil(gaps.size() / kGapsACell + 1), kLeastGapCells, kMostGapCells);
   auto const begin = static_cast<double>(gaps.when(0).begin),
              end = static_cast<double>(gaps.when(gaps.size() - 1).end);
   double const width = EvenCells<Longest>::width_of(begin, end, count);
+
   std::vector<Longest> finest(count);
   add_gaps(gaps, 0, begin, width, finest);
   cells_ =
@@ -63,6 +67,7 @@ GapGrid::GapGrid(analyzer::DeviceGaps const& gaps) {
 std::vector<GapGrid::Longest> GapGrid::longest(analyzer::DeviceGaps const& gaps, double begin,
                                                double pixel, size_t count) const {
   std::vector<Longest> result(count);
+
   if (cells_.empty() || count == 0 || !(pixel > 0)) return result;
   if (pixel < cells_.width()) {
     add_gaps(gaps, gaps.exponential_search(static_cast<int64_t>(begin)), begin, pixel, result);
@@ -71,6 +76,7 @@ std::vector<GapGrid::Longest> GapGrid::longest(analyzer::DeviceGaps const& gaps,
   auto const [cells, width] = cells_.level(pixel);
   double const offset = (begin - cells_.begin()) / width, per_pixel = pixel / width;
   auto const last = static_cast<double>(cells.size());
+
   for (size_t i = 0; i < count; ++i) {
     double const from = offset + per_pixel * static_cast<double>(i), until = from + per_pixel;
     if (until <= 0 || from >= last) continue;
@@ -78,6 +84,7 @@ std::vector<GapGrid::Longest> GapGrid::longest(analyzer::DeviceGaps const& gaps,
     for (auto cell = static_cast<size_t>(std::max(from, 0.0)); cell < end; ++cell)
       keep_longer(gaps, cells[cell], result[i]);
   }
+
   return result;
 }
 

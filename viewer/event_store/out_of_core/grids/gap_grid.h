@@ -1,5 +1,5 @@
-// The longest idle gap of every pixel of a device, whatever the number of gaps: zoomed out from a
-// grid of even cells of which each level is half as fine as the one below, zoomed in from the gaps.
+// The longest idle gap of every pixel of a device, whatever the number of gaps. Zoomed out it comes
+// from a grid of even cells, each level half as fine as the one below; zoomed in, from the gaps.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class GapGrid {
   GapGrid() = default;
   explicit GapGrid(analyzer::DeviceGaps const& gaps);
 
-  /// Of each pixel [begin + i·pixel, begin + (i + 1)·pixel), run time: the place of the longest gap
-  /// that touches it, or kNone. Of gaps of one length it is the first.
+  /// For each pixel [begin + i·pixel, begin + (i + 1)·pixel), run time: the place of the longest
+  /// gap that touches it, or kNone. The first wins among gaps of one length.
   [[nodiscard]] std::vector<Longest> longest(analyzer::DeviceGaps const& gaps, double begin,
                                              double pixel, size_t count) const;
 

@@ -14,7 +14,7 @@
 #include "trace/file/writer.h"
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/timeline/out_of_core_rows.h"
 
 namespace stepscope::viewer {

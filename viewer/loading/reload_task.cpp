@@ -1,4 +1,4 @@
-#include "viewer/loading/rereading.h"
+#include "viewer/loading/reload_task.h"
 
 #include <utility>
 

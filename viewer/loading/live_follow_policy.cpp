@@ -1,4 +1,4 @@
-#include "viewer/loading/following.h"
+#include "viewer/loading/live_follow_policy.h"
 
 #include <algorithm>
 #include <utility>

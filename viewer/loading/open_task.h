@@ -27,9 +27,10 @@ class OpenTask {
   };
 
   /// Begins at once. `paths`: one run, as for import::open_run(), or a series: then one of its runs
-  /// is opened. Runs of more events than `most_near_events` are opened out of core, and not
+  /// is opened. Runs of more events than `most_in_memory_events` are opened out of core, and not
   /// analyzed yet.
-  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents,
+  explicit OpenTask(std::vector<std::string> paths,
+                    uint64_t most_in_memory_events = kMostInMemoryEvents,
                     SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
   ~OpenTask();
@@ -47,7 +48,7 @@ class OpenTask {
   void finish() const;
   /// Whether any thread is still at work, also for those that were given up: the program must not
   /// take itself down around it.
-  [[nodiscard]] static bool is_any_at_work();
+  [[nodiscard]] static bool is_any_running();
 
  private:
   struct Shared;
@@ -57,7 +58,8 @@ class OpenTask {
 };
 
 /// Whether a run is opened out of core.
-bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events = kMostNearEvents);
+bool is_out_of_core(import::RunSources const& sources,
+                    uint64_t most_in_memory_events = kMostInMemoryEvents);
 /// The scene without analysis. Errors: those of reading.
 base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources);
 

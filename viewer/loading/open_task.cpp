@@ -1,4 +1,4 @@
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -22,8 +22,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events,
-/// analysis, scene.
+/// Shares of the time that opening takes, so that the bar moves about evenly. Estimates for files,
+/// events and analysis; the scene takes the rest.
 constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
 
 uint64_t events_of(import::TraceSource const& source) {
@@ -52,7 +52,7 @@ struct OpenTask::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<base::Expected<std::unique_ptr<Scene>>> result;  ///< under the mutex
-  uint64_t most_near_events = kMostNearEvents;
+  uint64_t most_in_memory_events = kMostInMemoryEvents;
   SeriesOptions series_options;
   RunFiles files;  ///< of the thread that opens, until there is a result
 
@@ -92,7 +92,7 @@ struct OpenTask::Shared {
     return made;
   }
 
-  /// `series`: of which the paths are one run; null: none.
+  /// `series`: the paths are one run of it; null: of none.
   base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths,
                                                   RunSeries* series) {
     auto made = make_scene_of(paths, series);
@@ -111,7 +111,7 @@ struct OpenTask::Shared {
     for (auto const& rank : sources->ranks) events += events_of(rank.source);
 
     stage = Stage::kEvents;
-    if (is_out_of_core(*sources, most_near_events))
+    if (is_out_of_core(*sources, most_in_memory_events))
       return open_out_of_core(std::make_shared<import::RunSources>(std::move(*sources)));
 
     auto run = read(std::move(*sources));
@@ -136,40 +136,44 @@ struct OpenTask::Shared {
       made = base::fail("{}: does not fit into memory, open a part of it (stepscope slice)",
                         paths.empty() ? "" : paths.front());
     }
+
     std::lock_guard const lock(mutex);
     result.emplace(std::move(made));
     changed.notify_all();
   }
 };
 
-bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events) {
+bool is_out_of_core(import::RunSources const& sources, uint64_t most_in_memory_events) {
   uint64_t events = 0;
   for (auto const& rank : sources.ranks) {
     // Formats without an index are in memory once they are open.
     if (rank.source.is_in_memory()) return false;
     events += events_of(rank.source);
   }
-  return events > most_near_events;
+  return events > most_in_memory_events;
 }
 
 base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources) {
   auto run = run_without_events(*sources);
   if (!run) return base::fail_with(run);
-  auto far = make_out_of_core_run(sources);
-  if (!far) return base::fail_with(far);
-  return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*far)));
+  auto out_of_core = make_out_of_core_run(sources);
+  if (!out_of_core) return base::fail_with(out_of_core);
+
+  return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*out_of_core)));
 }
 
-OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
+OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_in_memory_events,
+                   SeriesOptions series)
     : paths_(std::move(paths)),
       begin_(std::chrono::steady_clock::now()),
       shared_(std::make_shared<Shared>()) {
-  shared_->most_near_events = most_near_events;
+  shared_->most_in_memory_events = most_in_memory_events;
   shared_->series_options = std::move(series);
+
   std::thread([shared = shared_, files = paths_,
                detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(files);
-    // What nobody waits for any more is freed here, on this thread.
+    // A result that no caller waits for any more is freed here, on this thread.
     shared.reset();
   }).detach();
 }
@@ -188,7 +192,7 @@ OpenTask::Progress OpenTask::progress() const {
   return progress;
 }
 
-bool OpenTask::is_any_at_work() { return DetachedThread::any(); }
+bool OpenTask::is_any_running() { return DetachedThread::any(); }
 
 bool OpenTask::is_done() const {
   std::lock_guard const lock(shared_->mutex);

@@ -8,7 +8,7 @@
 
 #include "trace/base/expected.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/loading/opening.h"
+#include "viewer/loading/open_task.h"
 #include "viewer/loading/run_files.h"
 #include "viewer/scene/scene.h"
 

@@ -1,5 +1,5 @@
-// The part of a session that follows a run that is being written: its files are looked at, and the
-// run that is read again takes the place of the one that is shown.
+// The part of a session that follows a run that is being written. It looks at the run's files, and
+// puts the run that was read again in the place of the one that is shown.
 #include <algorithm>
 #include <utility>
 
@@ -40,7 +40,7 @@ void Session::read_again() {
 
   following_.reading_begins(clock_());
   rereading_ = std::make_unique<ReloadTask>(
-      std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
+      std::make_unique<OpenTask>(std::move(paths), kMostInMemoryEvents, std::move(options)));
 }
 
 void Session::take_reread() {
