@@ -13,7 +13,7 @@
 namespace stepscope::tracer {
 
 /// One of the two.
-struct TurnProgram {
+struct InterleavedProgram {
   std::string output;  ///< its run's folder
   std::vector<std::string> command;
 };
@@ -23,6 +23,7 @@ struct TurnProgram {
 /// has several processes that annotate steps, or keeps its turn for longer than makes sense; that
 /// is said. The exit code is that of the first program that failed, else 0.
 base::Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
-                                       TurnProgram const& first, TurnProgram const& second);
+                                       InterleavedProgram const& first,
+                                       InterleavedProgram const& second);
 
 }  // namespace stepscope::tracer

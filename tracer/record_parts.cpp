@@ -262,7 +262,7 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
     in_child();
     ::execvpe(arguments[0], arguments.data(), variables.data());
     int const reason = errno;
-    [[maybe_unused]] ssize_t const told = ::write(pipe_ends[1], &reason, sizeof reason);
+    [[maybe_unused]] ssize_t const written = ::write(pipe_ends[1], &reason, sizeof reason);
     ::_exit(kNotFound);
   }
   int const fork_error = errno;
@@ -283,7 +283,7 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void say_what_is_left_out(RecordOptions const& options) {
+void print_what_is_left_out(RecordOptions const& options) {
   for (char const* const variable : kInjectionVariables)
     if (std::string_view const library = of_another_tool(variable); !library.empty())
       fmt::print(stderr,
@@ -320,7 +320,7 @@ void complete_traces(RecordOptions const& options) {
   }
 }
 
-void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
+void print_what_was_recorded(RecordOptions const& options, std::string const& program) {
   Recorded const recorded = look_at(options);
   if (recorded.without_events == recorded.files) {
     fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program,

@@ -64,7 +64,7 @@ class Turns {
   uint64_t turn_ = 0;  ///< 0 = before the first
   int64_t members_ = 0, waiting_ = 0;
   bool over_ = false;
-  std::unique_ptr<TurnSocket> socket_;  ///< null: over from the begin
+  std::unique_ptr<InterleaveSocket> socket_;  ///< null: over from the begin
   std::atomic<bool> has_thread_{false};
   std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
 };

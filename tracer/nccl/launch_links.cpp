@@ -110,10 +110,10 @@ class GroupLinks {
     std::vector<OpenCall> result;
     for (ProgramCall const& called : group_.calls) {
       uint32_t const communicator = called.call.communicator;
-      bool const is_told = std::any_of(
+      bool const has_operation = std::any_of(
           operations_.begin(), operations_.end(),
           [&](OpenCall const* operation) { return operation->call.communicator == communicator; });
-      if (is_told || called.call.is_captured != 0) continue;
+      if (has_operation || called.call.is_captured != 0) continue;
 
       OpenCall open;
       open.call = called.call;

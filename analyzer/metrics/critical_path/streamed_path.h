@@ -12,15 +12,15 @@
 
 namespace stepscope::analyzer {
 
-/// What was found in the outlines and in the processes, one after the other, before the path is
+/// What was found in the skeletons and in the processes, one after the other, before the path is
 /// looked for.
 struct FactsBeforePath {
-  std::vector<DeviceOps> const& devices;  ///< of the outlines
+  std::vector<DeviceOps> const& devices;  ///< of the skeletons
   HostSteps const& host_steps;
   Analysis const& facts;  ///< its devices and steps are those that were asked for
 };
 /// Whether the path is that of all that was asked for, or of its middle steps.
-bool is_path_of_all(model::Run const& outline, Analysis const& facts);
+bool is_path_of_all(model::Run const& skeleton, Analysis const& facts);
 
 /// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as
 /// that says. Errors: those of reading.

@@ -376,10 +376,10 @@ std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, 
   if (!is_first || rows.op_class(op) == model::OpClass::kComm || rows.end(launch.value) < idle_from)
     return std::nullopt;
   // A stream's waits are just before the op that they hold.
-  bool const was_held = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait &&
-                        rows.track(op - 1) == rows.track(op) &&
-                        rows.end(op - 1) > rows.end(launch.value);
-  if (was_held) return std::nullopt;
+  bool const was_blocked = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait &&
+                           rows.track(op - 1) == rows.track(op) &&
+                           rows.end(op - 1) > rows.end(launch.value);
+  if (was_blocked) return std::nullopt;
   return rows.start(op) - rows.end(launch.value);
 }
 

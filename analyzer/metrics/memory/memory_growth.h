@@ -21,8 +21,8 @@ StepBytes reserved_at_ends(std::vector<MemoryStats::Point> const& timeline,
                            std::vector<Interval> const& windows);
 
 /// The most that is held within each window: reserved, or allocated where no reserve is reported.
-StepBytes highest_held(std::vector<MemoryStats::Point> const& timeline,
-                       std::vector<Interval> const& windows);
+StepBytes highest_footprint(std::vector<MemoryStats::Point> const& timeline,
+                            std::vector<Interval> const& windows);
 
 /// Slope over the steps' place by least squares, in bytes per step, with its standard error.
 struct Slope {

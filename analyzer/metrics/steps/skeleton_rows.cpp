@@ -30,7 +30,7 @@ bool marks_steps(model::Trace const& trace) {
   return any;
 }
 
-std::vector<uint32_t> outline_rows(model::Trace const& trace) {
+std::vector<uint32_t> skeleton_rows(model::Trace const& trace) {
   bool const is_marked = marks_steps(trace);
   std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
   std::vector<bool> is_wanted(trace.event_count());

@@ -12,6 +12,6 @@ bool marks_steps(model::Trace const& trace);
 
 /// Collectives and their launches, calls of communication libraries, and marks of steps (ranges
 /// with names of steps, where no thread marks steps); ascending. O(events).
-std::vector<uint32_t> outline_rows(model::Trace const& trace);
+std::vector<uint32_t> skeleton_rows(model::Trace const& trace);
 
 }  // namespace stepscope::analyzer

@@ -11,7 +11,7 @@ namespace stepscope::analyzer {
 /// The score is 100 less, per kind of fault, the share of events that have it in per cent (at least
 /// 1 point for any, at most kMaxPenalty), and fixed amounts for a trace that was cut off and for
 /// missing ranks. 0 without any event.
-TraceIntegrity judge_quality(model::Run const& run);
+TraceIntegrity judge_trace_integrity(model::Run const& run);
 
 /// How many ranks the job has, at least, and what tells it.
 struct JobSize {

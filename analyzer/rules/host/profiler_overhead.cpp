@@ -32,7 +32,7 @@ bool is_python_frame(std::string_view name) {
   return name.starts_with("<built-in ") || name.starts_with("nn.Module: ");
 }
 
-bool is_told(model::TraceInfo const& info, std::string_view option) {
+bool is_option_set(model::TraceInfo const& info, std::string_view option) {
   return std::any_of(info.facts.begin(), info.facts.end(), [&](auto const& fact) {
     return fact.first == option && (fact.second == "1" || fact.second == "true");
   });
@@ -67,7 +67,7 @@ std::string options_of(model::TraceInfo const& info) {
                                                                "record_shapes", "profile_memory"};
   std::string text;
   for (std::string_view const option : kOptions)
-    if (is_told(info, option)) text.append(text.empty() ? "" : ", ").append(option);
+    if (is_option_set(info, option)) text.append(text.empty() ? "" : ", ").append(option);
   return text;
 }
 

@@ -245,7 +245,7 @@ TEST(TraceIntegrity, WhatHasNoCountOfItsOwnIsSaid) {
   builder.log().negative_durations = 1;
   TrackId const stream = builder.add_track(stream_track());
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
-  TraceIntegrity const integrity = judge_quality(run_of(std::move(builder)));
+  TraceIntegrity const integrity = judge_trace_integrity(run_of(std::move(builder)));
   EXPECT_LT(integrity.score, 100);
   EXPECT_THAT(
       integrity.notes,
@@ -378,7 +378,8 @@ CollectiveDetail of_four(CollectiveOp op) {
 TEST(TraceIntegrity, RanksThatOnlyCollectivesTellOfAreMissing) {
   using testing::ElementsAre;
   auto const missing = [](std::vector<int32_t> const& ranks) {
-    return judge_quality(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce))).missing_ranks;
+    return judge_trace_integrity(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce)))
+        .missing_ranks;
   };
   EXPECT_THAT(missing({0, 2, 3}), ElementsAre(1));
   EXPECT_THAT(missing({0, 1}), ElementsAre(2, 3));
@@ -390,16 +391,16 @@ TEST(TraceIntegrity, RanksThatOnlyCollectivesTellOfAreMissing) {
 
 TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
   model::Run const run = run_of_ranks({0, 2}, {.op = CollectiveOp::kAllReduce});
-  EXPECT_THAT(judge_quality(run).missing_ranks, testing::ElementsAre(1));
+  EXPECT_THAT(judge_trace_integrity(run).missing_ranks, testing::ElementsAre(1));
   EXPECT_EQ(job_size(run).source, JobSize::Source::kHighestRank);
 }
 
 TEST(TraceIntegrity, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
-  EXPECT_TRUE(
-      judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
-  EXPECT_TRUE(
-      judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
-  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend)))
+                  .missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4))
+                  .missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
                   .missing_ranks.empty());
 }
 
@@ -412,12 +413,12 @@ TEST(TraceIntegrity, SeveralMembersOfOneCommunicatorAreNoRanks) {
     builder.events(calls).add(EventKind::kCollectiveCall, member, 1, builder.intern("c"), 0,
                               detail);
   }
-  EXPECT_TRUE(judge_quality(run_of(std::move(builder))).missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of(std::move(builder))).missing_ranks.empty());
 }
 
 TEST(TraceIntegrity, WithoutAnyEventNothingCanBeTrusted) {
-  EXPECT_EQ(judge_quality(run_of(TraceBuilder())).score, 0);
-  EXPECT_EQ(judge_quality({}).score, 100);
+  EXPECT_EQ(judge_trace_integrity(run_of(TraceBuilder())).score, 0);
+  EXPECT_EQ(judge_trace_integrity({}).score, 100);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::
   return comparison.metrics.front();
 }
 bool has_caveat(Comparison const& comparison, Caveat caveat) {
-  for (CaveatFacts const& facts : comparison.caveats)
+  for (CaveatStats const& facts : comparison.caveats)
     if (facts.caveat == caveat) return true;
   return false;
 }
@@ -196,7 +196,7 @@ TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
   Analysis const analysis = analyze(run);
   std::vector<int64_t> held;
   for (StepStats const& step : analysis.steps)
-    if (step.held) held.push_back(step.step);
+    if (step.after_pause) held.push_back(step.step);
   EXPECT_EQ(held, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first behind the last turn, too";
   RunMeasurements const sample = sample_run(run, analysis);
   EXPECT_EQ(sample.steps_in_turn, 15U);

@@ -1,5 +1,5 @@
 // The command line of the model-parallel workload: options, the report at the end, --json. The
-// training: split.cpp.
+// training: train.cpp.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 #include "workloads/options.h"
 
 namespace stepscope::workloads {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "workloads/backend/backend.h"
-#include "workloads/model_parallel/split_layers.h"
+#include "workloads/model_parallel/layers.h"
 
 namespace stepscope::workloads {
 

@@ -40,7 +40,7 @@ struct LayerDescription {
   ParameterLayout::Layer parameters = {};  ///< outputs 0: it has none
   bool fully_connected = false, relu = false;
   /// Which outputs or inputs of the whole layer this is, where it is cut over devices
-  /// (split_tensor.h).
+  /// (tensor.h).
   enum class Cut : uint8_t { kNone, kOutputs, kInputs };
   struct Part {
     int64_t first_output = 0, first_input = 0;

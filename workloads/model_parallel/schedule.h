@@ -1,5 +1,5 @@
 // Where a network is cut into stages, and in which order a stage works on its micro-batches. Pure
-// functions; split.cpp runs them. GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al.,
+// functions; train.cpp runs them. GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al.,
 // "PipeDream", SOSP 2019, with a flush after each step.
 #pragma once
 
