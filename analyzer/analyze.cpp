@@ -274,8 +274,9 @@ class RunAnalyzer {
     auto const is_by_time = [](DeviceStats const& device) { return device.are_steps_by_time; };
     if (std::any_of(results_.devices.begin(), results_.devices.end(), is_by_time))
       results_.integrity.notes.emplace_back(
-          "of a device no launch is recorded: each of its operations counts to the step in whose "
-          "time it began, which is a later one where the device lags behind the host");
+          "a device has no recorded launch: each of its operations counts to the step in whose "
+          "time "
+          "it began. Where the device lags behind the host, this is a later step");
   }
 
   /// Phase 4. put_bottleneck_first() completes it once the critical path is known.

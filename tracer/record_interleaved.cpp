@@ -186,7 +186,7 @@ class InterleaveKeeper {
     if (::send(sides_[*holder_].socket.get(), &train, sizeof train, MSG_NOSIGNAL) != sizeof train)
       lose(sides_[*holder_]);
   }
-  /// Nobody is there who could ask: the program has ended, or is about to; else it goes on without
+  /// The program that could ask is gone: it has ended, or is about to; else it goes on without
   /// steps.
   void lose(Side& side) {
     side.socket.close();

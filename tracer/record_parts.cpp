@@ -39,8 +39,8 @@ constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJEC
 constexpr std::string_view kLibraryName = "libstepscope-tracer.so",
                            kPreloadName = "libstepscope-exit.so";
 
-/// What the user set the variable to, for another tool; empty = nothing. That of an outer
-/// `stepscope record` is none.
+/// What the user set the variable to, for another tool; empty = nothing. The value of an outer
+/// `stepscope record` does not count.
 std::string_view of_another_tool(char const* variable) {
   char const* const text = std::getenv(variable);
   std::string_view const library = text != nullptr ? text : "";

@@ -1,6 +1,6 @@
-// The socket on which a program asks for its turns, held by a thread of its own: the program may
-// close every descriptor that it did not open, and the next one that it opens would get the
-// messages (private_descriptors.h).
+// The socket on which a program asks for its turns, in a descriptor table of a thread of its own.
+// The program may close every descriptor that it did not open, and the next one that it opens would
+// get the messages (private_descriptors.h).
 #pragma once
 
 #include <condition_variable>

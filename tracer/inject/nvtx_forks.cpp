@@ -33,9 +33,9 @@ void wait_for_others(std::atomic<int> const& counted, int own) {
     ::syscall(SYS_nanosleep, &pause, nullptr);
 }
 
-// That leaves the threads which NVTX already counts as initializing and which have not reached us
-// when the process is copied. Their children learn from the parent, in memory that both have, where
-// that copy of NVTX keeps its state, and begin anew.
+// Threads remain which NVTX already counts as initializing and which have not reached us when the
+// process is copied. Their children learn from the parent, in memory that both have, where that
+// copy of NVTX keeps its state, and begin anew.
 
 /// NVTX's (nvtxDetail/nvtxImpl.h).
 constexpr uint32_t kFresh = 0, kStarted = 1, kComplete = 2;

@@ -68,8 +68,8 @@ class GroupLinks {
     free_.erase(std::next(found).base());
     return true;
   }
-  /// The plans of a communicator run, and are told, in the order of their launches; sure only when
-  /// all were told.
+  /// NCCL runs and reports the plans of a communicator in the order of their launches; the links
+  /// are sure only when it reported all of them.
   void link_in_order(std::vector<Plan> const& plans) {
     for (uint32_t const communicator : communicators_of(plans)) {
       std::vector<LaunchSpan const*> const launches = free_launches(communicator);

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, kCounters> kNames = {
 
 constexpr double kMib = 1 << 20;
 constexpr double kMbOfMib = kMib / 1e6;
-/// Bit of the clocks' reasons: nothing runs. That is no limit.
+/// Bit of the clocks' reasons: nothing runs, which is no limit.
 constexpr unsigned long long kIdle = 1;
 
 struct GpmCounter {

@@ -98,7 +98,7 @@ class OpenSampler {
   std::optional<Sampler> sampler_;
 };
 
-/// Facts of the devices that have not been told yet.
+/// Facts of the devices that have not been recorded yet.
 class DeviceDescriptions {
  public:
   template <class Tell>

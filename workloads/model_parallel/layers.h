@@ -58,8 +58,8 @@ struct LayeredNetwork {
 };
 
 /// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer
-/// too computes the gradient of its input, and with as many inputs as `width` all layers are equal,
-/// but for the small last one.
+/// too computes the gradient of its input. With as many inputs as `width` all layers are equal, but
+/// for the small last one.
 struct MlpShape {
   int64_t layers = 16, width = 864;
 };

@@ -1,12 +1,12 @@
-// A network too large for one device, cut by layers: stage s computes its layers on device s and
+// A network too large for one device, cut by layers. Stage s computes its layers on device s and
 // sends the activations to stage s + 1, which sends their gradient back. The batch is worked on in
-// micro-batches, so that all stages are busy but for the time in which the pipeline fills and
-// drains (schedule.h). From top to bottom: a micro-batch forward and backward, a step, the
-// stage's training loop, evaluation, the whole job. A stage and its memory: stage.cpp;
-// command line: command.cpp.
+// micro-batches, so that all stages are busy except while the pipeline fills and drains
+// (schedule.h). From top to bottom: a micro-batch forward and backward, a step, the stage's
+// training loop, evaluation, the whole job. A stage and its memory: stage.cpp; command line:
+// command.cpp.
 //
-// With --tensor each device has a part of every layer instead of some layers (tensor.cpp):
-// each is a pipeline of one stage.
+// With --tensor each device has a part of every layer instead of some layers (tensor.cpp): each is
+// a pipeline of one stage.
 //
 // Order on a stage's communication stream is that of its schedule: each receive before its pass,
 // each send after it. As sends do not wait, that is the order of a plain program with buffered

@@ -10,7 +10,7 @@ namespace {
 
 using model::CollectiveOp;
 
-/// Of a side that answers, nearly all messages do; some steps may be damaged.
+/// A side that answers answers nearly all messages; some steps may be damaged.
 constexpr double kAnswers = 0.9;
 /// And of the other side nearly none: it speaks first.
 constexpr double kAsks = 0.1;

@@ -123,9 +123,9 @@ struct HandoverThreads {
       ends;  ///< by time: when launching threads ended what they did, and which
 };
 
-/// While a thread without steps does nothing: if `home` begins something and is still at it, it has
-/// given the thread its work; else the thread has waited for the thread that ended what it did
-/// last.
+/// Explains the time in which a thread without steps does nothing. If `home` begins something and
+/// is still at it, it has given the thread its work. Else the thread has waited for the thread that
+/// ended its activity last.
 void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
                    HandoverThreads const& handover, std::vector<HostExit>& exits) {
   std::vector<Interval> const &begun = handover.of_home->events, &busy = handover.of_home->busy;
@@ -231,7 +231,7 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
 
   uint32_t const home = busiest_launcher(rank.trace, launches, steps, true);
   uint32_t const helper = busiest_launcher(rank.trace, launches, steps, false);
-  // Without steps, or where all threads that launch have their own, nobody works for anybody.
+  // Without steps, or where all threads that launch have their own, no thread works for another.
   if (home != kNoNode && helper != kNoNode && launches[helper] > 0) {
     ThreadActivity const of_home(rank, home);
     std::map<uint32_t, ThreadActivity> without_steps;
@@ -257,7 +257,7 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
       add_ways_to_helper(of_home, without_steps.at(helper), helper, graph.exits[home]);
   }
 
-  // Of those at one instant the ends of device ops come last: they are the ones that count.
+  // At one instant the ends of device ops come last: they are the ones that count.
   auto const key = [](HostExit const& exit) {
     return std::tuple(exit.from, exit.op != kNoNode, exit.op);
   };

@@ -120,8 +120,8 @@ std::optional<uint32_t> StreamOps::device(int32_t id) const {
 
 namespace {
 
-/// A wait whose calls are known holds what was launched behind it until what was launched before
-/// the event was recorded is over; of any other it is known when it ended.
+/// A wait whose calls are known holds the ops launched behind it. It ends when the ops launched
+/// before the event was recorded are over. Any other wait has only its end.
 PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams) {
   model::Trace const& trace = device.trace();
   auto const& detail = trace.detail<model::StreamWaitDetail>(row);

@@ -13,14 +13,14 @@ namespace {
 
 constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
 
-/// What of the run the path is to explain.
+/// The part of the run that the path is to explain.
 struct PathPart {
   bool is_all = false;               ///< of what was asked for
   std::vector<DeviceStats> devices;  ///< with their windows in it; by ref
   std::vector<StepStats> steps;      ///< by (ref, step)
 };
 
-/// By process: whether a device of it was asked for. The path looks into no other.
+/// Indexed by process: whether a device of it was asked for. The path looks into no other.
 std::vector<bool> chosen_processes(model::Run const& skeleton, Analysis const& facts) {
   std::vector<bool> is_chosen(skeleton.ranks.size());
   for (DeviceStats const& device : facts.devices)
@@ -91,7 +91,7 @@ PathPart choose_part(Analysis const& facts, double part) {
 }
 
 /// From the first begin to the last end of all that belongs to the part, on hosts too, and a step
-/// before: by it is known what threads did, and what ops waited for, as the part begins.
+/// before. The step before shows what threads did, and what ops waited for, as the part begins.
 Interval range_of(PathPart const& part) {
   Interval range = part.devices.front().window;
   auto const add = [&](Interval when) {
@@ -130,7 +130,7 @@ base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> 
   return read;
 }
 
-/// The collectives with the rows of what was read as a whole. Of processes that were not read rows
+/// The collectives with the rows of what was read as a whole. Rows of processes that were not read
 /// say nothing.
 std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> collectives,
                                                   std::vector<DeviceOps> const& skeletons,
@@ -159,8 +159,8 @@ std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> c
   return collectives;
 }
 
-/// The collectives of which a participant was read in the range, with the rows of what was read. Of
-/// processes that were not read rows say nothing.
+/// The collectives with a participant that was read in the range, with the rows of what was read.
+/// Rows of processes that were not read say nothing.
 std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& all,
                                             std::vector<DeviceOps> const& devices,
                                             std::vector<bool> const& is_read, Interval range) {

@@ -1,4 +1,4 @@
-// The critical path of a run that is not in memory: the run is read again, as a whole or, where
+// The critical path of a run that is not in memory. The run is read again, as a whole or, where
 // that is more than memory holds (kMostWholePathEvents), only its middle steps. Or the path of any
 // stretch of the run, by its pieces.
 #pragma once
@@ -33,9 +33,9 @@ struct PathOfStretch {
   model::Run run;  ///< what was read for it: rows of the pieces are rows of its traces
   std::vector<PathPiece> pieces;  ///< process by process, within the stretch
 };
-/// `around`: so much is read before the stretch, by which it is known what ops waited for, and
-/// after it: paths that end at different ops soon run into one, as a rule with the first
-/// collective, so a step is enough. Told to stop, it finds nothing. Errors: those of reading.
+/// `around`: length that is read before the stretch, to know what ops waited for, and after it.
+/// Paths that end at different ops soon run into one, as a rule with the first collective, so a
+/// step is enough. After a request to stop it finds nothing. Errors: those of reading.
 base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analysis const& facts,
                                                    Interval stretch, int64_t around,
                                                    std::stop_token const& stop);

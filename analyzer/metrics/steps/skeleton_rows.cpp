@@ -8,7 +8,7 @@ namespace {
 
 using model::EventKind;
 
-/// By string: whether it is the name of a step.
+/// Indexed by string: whether it is the name of a step.
 std::vector<bool> names_of_steps(model::Trace const& trace) {
   std::vector<bool> result(trace.strings().size());
   for (uint32_t id = 0; id < result.size(); ++id)

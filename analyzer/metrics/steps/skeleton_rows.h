@@ -1,5 +1,5 @@
-// What of a process is needed to compare it with the others of its run, and nothing else: so that
-// one process at a time need be in memory as a whole.
+// The part of a process that a comparison with the others of its run needs. Only one process at a
+// time then has to be in memory as a whole.
 #pragma once
 
 #include "trace/model/trace.h"

@@ -107,8 +107,8 @@ class ReadyOps {
            trace.detail<model::StreamWaitDetail>(row).source_correlation != 0;
   }
 
-  /// When the call returned that launched this op; none where that does not say when it could
-  /// start: a node of a CUDA graph waits for others, and which is not recorded.
+  /// When the call returned that launched this op. None for a node of a CUDA graph: it waits for
+  /// others, and no record says for which.
   [[nodiscard]] std::optional<int64_t> launched(uint32_t row) const {
     model::EventId const launch = rows_.link(row);
     if (!launch.valid() || rows_.link(launch.value).value != row || graph_of(row) != 0)

@@ -186,7 +186,7 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   EXPECT_EQ(analysis.steps[1].step, 2);
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
   EXPECT_THAT(analysis.integrity.notes,
-              testing::Contains(testing::StartsWith("of a device no launch is recorded")));
+              testing::Contains(testing::StartsWith("a device has no recorded launch")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {
