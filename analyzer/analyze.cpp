@@ -97,7 +97,7 @@ bool has_launches(std::vector<DeviceOps> const& devices) {
 /// The processes of a run as analyze() reads them.
 struct Processes {
   using Whole = base::Expected<std::shared_ptr<model::RankTrace const>>;
-  model::Run const& outline;
+  model::Run const& skeleton;
   std::function<Whole(size_t process)> read;
 };
 
@@ -106,12 +106,12 @@ class RunAnalyzer {
   using Path = base::Expected<std::optional<CriticalPathStats>>;
 
   RunAnalyzer(Processes const& processes, AnalyzeOptions const& options)
-      : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {}
+      : processes_(processes), options_(options), devices_(index_devices(processes.skeleton)) {}
 
   /// Phase 1. Everything that is found without comparing devices. Then results() has devices, steps
   /// and collectives. Errors: those of reading.
   std::optional<base::Error> observe() {
-    observe_outlines();
+    observe_skeletons();
     if (auto error = observe_devices()) return error;
     return observe_hosts();
   }
@@ -148,9 +148,9 @@ class RunAnalyzer {
   [[nodiscard]] Analysis const& results() const { return results_; }
 
  private:
-  /// Steps and collectives: the outlines of all processes suffice.
-  void observe_outlines() {
-    host_steps_ = find_host_steps(processes_.outline);
+  /// Steps and collectives: the skeletons of all processes suffice.
+  void observe_skeletons() {
+    host_steps_ = find_host_steps(processes_.skeleton);
     // Marked steps tell nothing about devices whose launches are not recorded.
     if (host_steps_.source == StepSource::kNone || !has_launches(devices_))
       detect_steps(devices_, host_steps_);
@@ -211,15 +211,15 @@ class RunAnalyzer {
     return groups;
   }
 
-  /// `outline`: the devices of a process. From several threads at once.
-  base::Expected<ObservedProcess> observe_group(std::span<DeviceOps const> outline) const {
-    auto rank = processes_.read(static_cast<size_t>(outline.front().ref.rank_index));
+  /// `skeleton`: the devices of a process. From several threads at once.
+  base::Expected<ObservedProcess> observe_group(std::span<DeviceOps const> skeleton) const {
+    auto rank = processes_.read(static_cast<size_t>(skeleton.front().ref.rank_index));
     if (!rank) return base::fail_with(rank);
 
-    auto const first = static_cast<size_t>(outline.data() - devices_.data());
-    auto const peers = std::span(peers_).subspan(first, outline.size());
-    auto const waits = std::span(waits_).subspan(first, outline.size());
-    return observe_process({std::move(*rank), outline, peers, waits, host_steps_, *attribution_},
+    auto const first = static_cast<size_t>(skeleton.data() - devices_.data());
+    auto const peers = std::span(peers_).subspan(first, skeleton.size());
+    auto const waits = std::span(waits_).subspan(first, skeleton.size());
+    return observe_process({std::move(*rank), skeleton, peers, waits, host_steps_, *attribution_},
                            options_);
   }
 
@@ -234,13 +234,13 @@ class RunAnalyzer {
 
   /// The processes without any device.
   std::optional<base::Error> observe_hosts() {
-    std::vector<bool> has_device(processes_.outline.ranks.size());
+    std::vector<bool> has_device(processes_.skeleton.ranks.size());
     for (DeviceOps const& device : devices_)
       has_device[static_cast<size_t>(device.ref.rank_index)] = true;
 
     for (size_t process = 0; process < has_device.size(); ++process) {
       bool const is_chosen =
-          !options_.rank || processes_.outline.ranks[process].trace.info().rank == *options_.rank;
+          !options_.rank || processes_.skeleton.ranks[process].trace.info().rank == *options_.rank;
       if (has_device[process] || !is_chosen) continue;
       auto const rank = processes_.read(process);
       if (!rank) return rank.error();
@@ -269,21 +269,22 @@ class RunAnalyzer {
   /// trusted.
   void summarise() {
     results_.links = fit_links(results_.collectives);
-    results_.integrity = judge_quality(processes_.outline);
+    results_.integrity = judge_trace_integrity(processes_.skeleton);
 
     auto const is_by_time = [](DeviceStats const& device) { return device.are_steps_by_time; };
     if (std::any_of(results_.devices.begin(), results_.devices.end(), is_by_time))
       results_.integrity.notes.emplace_back(
-          "of a device no launch is recorded: each of its operations counts to the step in whose "
-          "time it began, which is a later one where the device lags behind the host");
+          "a device has no recorded launch: each of its operations counts to the step in whose "
+          "time "
+          "it began. Where the device lags behind the host, this is a later step");
   }
 
   /// Phase 4. put_bottleneck_first() completes it once the critical path is known.
-  void judge() { results_.findings = find_all(processes_.outline, results_, steps_); }
+  void judge() { results_.findings = find_all(processes_.skeleton, results_, steps_); }
 
   Processes const& processes_;
   AnalyzeOptions const& options_;
-  std::vector<DeviceOps> devices_;  ///< of the outline
+  std::vector<DeviceOps> devices_;  ///< of the skeleton
   HostSteps host_steps_;
   Analysis results_;
   std::vector<std::vector<PeerLaunch>> peers_;  ///< by device
@@ -308,8 +309,8 @@ size_t processes_at_once() {
   return static_cast<size_t>(std::clamp(tbb::info::default_concurrency(), 1, kMost));
 }
 
-bool has_marked_steps(model::Run const& outline) {
-  return find_host_steps(outline).source != StepSource::kNone;
+bool has_marked_steps(model::Run const& skeleton) {
+  return find_host_steps(skeleton).source != StepSource::kNone;
 }
 
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
@@ -341,7 +342,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
     if (!rank) return base::fail_with(rank);
     return Whole(std::make_shared<model::RankTrace const>(std::move(*rank)));
   };
-  Processes const processes{run.outline, read};
+  Processes const processes{run.skeleton, read};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.observe()) return base::fail("{}", error->message);
 

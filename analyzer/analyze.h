@@ -15,12 +15,12 @@ namespace stepscope::analyzer {
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options = {});
 
 /// The same of a run that memory does not hold at once. Rows of events (IdleGap::host_row,
-/// Participant::row, …) are rows of outline and whole traces, and say nothing without them. The run
-/// must have marked steps: detecting steps takes all kernels at once. Errors: those of reading.
+/// Participant::row, …) are rows of skeleton and whole traces, and say nothing without them. The
+/// run must have marked steps: detecting steps takes all kernels at once. Errors: those of reading.
 base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options = {});
 
-/// Whether analyze() finds steps in the outlines of a run's processes.
-bool has_marked_steps(model::Run const& outline);
+/// Whether analyze() finds steps in the skeletons of a run's processes.
+bool has_marked_steps(model::Run const& skeleton);
 
 /// How many processes analyze() has in memory at once: one a core, and not more than a few.
 size_t processes_at_once();

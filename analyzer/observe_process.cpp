@@ -106,12 +106,12 @@ void clip_gaps(std::vector<IdleGap>& gaps, Interval window) {
   std::erase_if(gaps, [](IdleGap const& gap) { return gap.when.begin >= gap.when.end; });
 }
 
-/// Replaces rows of the outline by rows of the whole trace.
-std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const& outline,
+/// Replaces rows of the skeleton by rows of the whole trace.
+std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const& skeleton,
                                  DeviceOps const& whole) {
-  if (outline.rank == whole.rank) return peers;
+  if (skeleton.rank == whole.rank) return peers;
 
-  std::vector<std::pair<uint32_t, uint32_t>> const rows = rows_in_whole(outline, whole);
+  std::vector<std::pair<uint32_t, uint32_t>> const rows = rows_in_whole(skeleton, whole);
   // The file changed between the two readings: no row of one can be found in the other.
   if (rows.empty()) return {};
   for (PeerLaunch& peer : peers) {
@@ -149,7 +149,7 @@ class ProcessObserver {
     Interval const window = op_window(device);
     Selection selection = select(device, window, assigned, options_);
     std::vector<PeerLaunch> const peers =
-        in_whole(input_.peers[place], input_.outline[place], device);
+        in_whole(input_.peers[place], input_.skeleton[place], device);
     std::vector<IdleGap> gaps =
         explain_gaps(device, work.sets.busy, explained_range(window, assigned.steps), host_, peers,
                      latency_limit);
@@ -184,8 +184,8 @@ class ProcessObserver {
   }
 
  private:
-  /// False: rows of the whole trace mean nothing later, as only the outline stays.
-  [[nodiscard]] bool is_in_memory() const { return devices_.data() == input_.outline.data(); }
+  /// False: rows of the whole trace mean nothing later, as only the skeleton stays.
+  [[nodiscard]] bool is_in_memory() const { return devices_.data() == input_.skeleton.data(); }
 
   /// Fills the unions of the device's ops; returns its latency limit.
   int64_t find_sets(size_t place, DeviceSets& sets) {
@@ -253,13 +253,13 @@ class ProcessObserver {
 
 base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
                                                 AnalyzeOptions const& options) {
-  int32_t const rank_index = input.outline.front().ref.rank_index;
+  int32_t const rank_index = input.skeleton.front().ref.rank_index;
   std::vector<DeviceOps> whole;
-  if (input.rank.get() != input.outline.front().rank)
+  if (input.rank.get() != input.skeleton.front().rank)
     whole = index_devices(*input.rank, rank_index);
   std::span<DeviceOps const> const devices =
-      whole.empty() ? input.outline : std::span<DeviceOps const>(whole);
-  if (devices.size() != input.outline.size())
+      whole.empty() ? input.skeleton : std::span<DeviceOps const>(whole);
+  if (devices.size() != input.skeleton.size())
     return base::fail("{}: has changed while it was read", input.rank->file);
 
   ObservedProcess process{input.rank, {}, {}};

@@ -17,10 +17,10 @@
 
 namespace stepscope::analyzer {
 
-/// A process, and what the outlines of all processes tell about it.
+/// A process, and what the skeletons of all processes tell about it.
 struct ProcessInput {
   std::shared_ptr<model::RankTrace const> rank;    ///< the whole trace
-  std::span<DeviceOps const> outline;              ///< its devices, from the outline; at least one
+  std::span<DeviceOps const> skeleton;             ///< its devices, from the skeleton; at least one
   std::span<std::vector<PeerLaunch> const> peers;  ///< by device
   std::span<model::IntervalSet const> waits;       ///< by device: when it waits in collectives
   HostSteps const& host_steps;                     ///< of the run
@@ -41,8 +41,8 @@ struct ObservedProcess {
   Analysis results;              ///< the numbers of this process alone
 };
 
-/// Fails where the whole trace has other devices than the outline: its file changed between the two
-/// readings.
+/// Fails where the whole trace has other devices than the skeleton: its file changed between the
+/// two readings.
 base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
                                                 AnalyzeOptions const& options);
 

@@ -29,8 +29,8 @@ if(BUILD_TESTING)
   find_package(benchmark REQUIRED)
 endif()
 
-# In the bundle the tracer must not bring libraries into somebody's process, so what can be is linked statically or used
-# header-only; the rest (oneDNN, GLFW and what they need) is carried in lib/ by scripts/package.sh.
+# The tracer of the bundle must not bring libraries into somebody's process. What can be is linked statically or used header-only.
+# scripts/package.sh carries the rest (oneDNN, GLFW and what they need) in lib/.
 if(STEPSCOPE_PORTABLE)
   foreach(library zstd xxhash)
     find_library(STEPSCOPE_STATIC_${library} lib${library}.a REQUIRED)
@@ -38,9 +38,9 @@ if(STEPSCOPE_PORTABLE)
   endforeach()
 endif()
 
-# stepscope::fmt. Debian has libfmt as a shared library alone, which must not come into other people's processes, and header-only use
-# costs 3 s of compiling in each of our sources (7 s sanitized): so its functions are compiled once, from its headers. Clang cannot
-# keep functions that nothing in the source calls; what it builds (fuzzers, the lint) uses the shared library.
+# stepscope::fmt. Debian has libfmt as a shared library alone, which must not come into other people's processes. Header-only use
+# costs 3 s of compiling in each of our sources (7 s sanitized). So its functions are compiled once, from its headers. Clang
+# cannot keep functions that nothing in the source calls; what it builds (fuzzers, the lint) uses the shared library.
 find_package(fmt 9 REQUIRED)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_library(stepscope_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_functions.cpp)

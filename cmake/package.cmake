@@ -19,14 +19,14 @@ install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/stepscope COM
 install(DIRECTORY docs/guide docs/reference docs/design DESTINATION share/doc/stepscope/docs COMPONENT docs)
 
 if(STEPSCOPE_PORTABLE)
-  # The viewer lives beside the system's graphics drivers: with a C++ library of its own inside it cannot force an older one on them
-  # (the tracer is always built so). The program needs the carried one anyway, for oneDNN.
+  # The viewer shares its process with the system's graphics drivers. With a C++ library of its own inside it cannot force an
+  # older one on them (the tracer is always built so). The program needs the carried one anyway, for oneDNN.
   if(TARGET stepscope-viewer)
     target_link_options(stepscope-viewer PRIVATE -static-libstdc++ -static-libgcc)
   endif()
   get_property(test_programs GLOBAL PROPERTY STEPSCOPE_TEST_PROGRAMS)
-  # Those of what another machine, its GPU and its libraries can change. What is computed alike everywhere was tested where it was
-  # built, and would be half of the bundle.
+  # The bundle has the tests of what another machine, its GPU and its libraries can change. What is computed alike everywhere was
+  # tested where it was built; those tests would be half of the bundle.
   list(FILTER test_programs EXCLUDE REGEX
     "^(import|export|export_tables|query|gate|synth|viewer|viewer_program|reports|analyzer|collective_dumps|[a-z]+_program)_tests?$")
   if(test_programs)

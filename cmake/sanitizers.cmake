@@ -2,9 +2,9 @@
 # STEPSCOPE_FUZZ adds libFuzzer's coverage counters.
 if(STEPSCOPE_SANITIZE)
   set(sanitize_options -O1 -UNDEBUG -Wno-error -fsanitize=${STEPSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
-  # Of undefined behaviour what costs most to compile and what others find: null pointers and what lies outside of an object the address
-  # sanitizer; misaligned reads, pointers that overflow and strange values of bytes the fuzzers, built by clang; few types here have
-  # virtual functions.
+  # Checks of undefined behaviour are left out that cost most to compile and whose faults others find. The address sanitizer finds
+  # null pointers and accesses outside of an object. The fuzzers, built by clang, find misaligned reads, pointers that overflow
+  # and strange values of bytes. Few types here have virtual functions.
   if(STEPSCOPE_SANITIZE MATCHES "undefined")
     list(APPEND sanitize_options -fno-sanitize=null,object-size,vptr)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -7,9 +7,10 @@ function(stepscope_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# stepscope_library(name SOURCES … DEPENDS …): one static library a layer, target stepscope::name, includes spelled
-# from the repository's root. Every header of the folder is checked to compile alone: by the source of its name, where that includes it
-# first, else by the target all_verify_interface_header_sets. Those of a subfolder with a CMakeLists.txt belong to that one's library.
+# stepscope_library(name SOURCES … DEPENDS …): one static library a layer, target stepscope::name, includes spelled from the
+# repository's root. Every header of the folder is checked to compile alone: by the source of its name, where that includes it
+# first, else by the target all_verify_interface_header_sets. Headers of a subfolder with a CMakeLists.txt belong to that one's
+# library.
 function(stepscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
@@ -50,10 +51,10 @@ endif()
 # Layers whose objects are the same with and without CUDA: .ci/run tests them once.
 set(layers_of_any_build "trace|analyzer|reports|gate|query|viewer|run_loading")
 
-# stepscope_compile_as_test(program): what is tested is compiled as users run it; the tests themselves, as they are here, take a third less
-# time. With the address sanitizer what is tested is sanitized, and the tests are compiled to the byte as without it, so that the
-# compiler's cache has them from the release build. Its layers are linked before its own objects: of inline functions and templates that
-# both have, the linker keeps the first. (The thread sanitizer has to see every atomic operation, the tests' too.)
+# stepscope_compile_as_test(program): what is tested is compiled as users run it; the tests themselves, as they are here, take a
+# third less time. With the address sanitizer the tested code is sanitized. The tests are compiled to the byte as without it, so
+# that the compiler's cache has them from the release build. Its layers are linked before its own objects: of inline functions and
+# templates that both have, the linker keeps the first. (The thread sanitizer has to see every atomic operation, the tests' too.)
 function(stepscope_compile_as_test program)
   if(STEPSCOPE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     get_target_property(options ${program} COMPILE_OPTIONS)
@@ -103,10 +104,11 @@ endfunction()
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)
 
-# stepscope_test(name SOURCES … DEPENDS … [LABEL unit] [TIMEOUT 300] [PROCESSORS 1]): a GoogleTest program; every TEST is a ctest
-# case, or, with a sanitizer, the whole program (a sanitized process takes a tenth of a second to start; --gtest_filter chooses). Tests
-# of what runs on several threads (the tracer and the workloads) get the label unit-threads instead of unit: the thread sanitizer runs
-# those; those of layers_of_any_build unit-any-build, of the workloads both. PROCESSORS is what ctest -j reserves for one case.
+# stepscope_test(name SOURCES … DEPENDS … [LABEL unit] [TIMEOUT 300] [PROCESSORS 1]): a GoogleTest program. Every TEST is a ctest
+# case, or, with a sanitizer, the whole program (a sanitized process takes a tenth of a second to start; --gtest_filter chooses).
+# Tests of several threads (the tracer and the workloads) get the label unit-threads instead of unit: the thread sanitizer runs
+# them. Tests of layers_of_any_build get unit-any-build, tests of the workloads both. PROCESSORS is what ctest -j reserves for one
+# case.
 function(stepscope_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;PROCESSORS" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(ARG_LABELS)

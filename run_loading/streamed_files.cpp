@@ -60,7 +60,7 @@ model::Trace without_events(import::TraceSource const& source) {
 
 /// The rows of an outline out of a file, many times as fast as all of it is read; nothing where it
 /// takes all to find them. What else that the outline lacks comes from the whole process
-/// (model::complete_outline).
+/// (model::complete_skeleton).
 std::optional<model::Trace> rows_of_outline(import::TraceSource const& source) {
   constexpr uint64_t kSteps = file::kind_bit(model::EventKind::kStep);
   auto const kinds = source.kinds();
@@ -125,8 +125,8 @@ Expected<model::Trace> StreamedFiles::read_outline(size_t source) const {
   auto trace = few ? Expected<model::Trace>(std::move(*few))
                    : copy(source, selection_of(of, kOutlineTables));
   if (!trace) return trace;
-  std::vector<uint32_t> const rows = analyzer::outline_rows(*trace);
-  return model::outline_of(std::move(*trace), rows);
+  std::vector<uint32_t> const rows = analyzer::skeleton_rows(*trace);
+  return model::skeleton_of(std::move(*trace), rows);
 }
 
 Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions options) {
@@ -168,7 +168,7 @@ Expected<model::RankTrace> StreamedFiles::read(size_t process,
 Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions const& analysis) {
   auto const read_whole = [this](size_t process) {
     auto rank = read(process, {.columns = {.depth = false}});
-    if (rank) model::complete_outline(outline_.ranks[process].trace, rank->trace);
+    if (rank) model::complete_skeleton(outline_.ranks[process].trace, rank->trace);
     return rank;
   };
   auto const read_window = [this](size_t process, model::Interval window) {

@@ -47,7 +47,7 @@ class StreamedFiles {
   /// No source stays in memory. Errors: no process can be read, or no thread waits any more.
   static base::Expected<StreamedFiles> open(Sources sources, StreamedOptions options);
 
-  /// The rows of each process that outline_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps;
+  /// The rows of each process that skeleton_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps;
   /// logs and time ranges after its analysis.
   [[nodiscard]] model::Run const& outline() const { return outline_; }
   [[nodiscard]] model::Run take_outline() && { return std::move(outline_); }

@@ -9,7 +9,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 MAX_GLIBC=2.36
-# Of the compressed part that a GPU machine is sent: everything but the viewer and its libraries.
+# Limit of the compressed part that a GPU machine is sent: everything but the viewer and its libraries.
 MAX_GPU_PART_BYTES=50000000
 
 check=0

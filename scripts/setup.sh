@@ -23,7 +23,7 @@ for argument in "$@"; do
 done
 if [[ ${STEPSCOPE_NO_SETUP:-0} == 1 ]]; then exit 0; fi
 
-# program:package — any program of that name will do, whoever installed it.
+# program:package — any program of that name will do, however it was installed.
 programs=(g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config node:nodejs npm:npm python3:python3
   xvfb-run:xvfb xauth:xauth protoc:protobuf-compiler)
 libraries=(ca-certificates libdnnl-dev libimgui-dev libstb-dev libglfw3-dev libgl-dev libgl1-mesa-dri fonts-dejavu-core libzstd-dev libisal-dev libsqlite3-dev

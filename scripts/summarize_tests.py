@@ -8,7 +8,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-# Of a failed case's output this many lines are shown: the end of it, where assertions and sanitizers report.
+# Lines shown of a failed case's output: the end of it, where assertions and sanitizers report.
 SHOWN_LINES = 60
 
 

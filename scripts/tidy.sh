@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over our sources (not the tests), with the commands of a build folder that clang can read; of benchmarks, which are not built
-# with all else, only that they compile.
+# clang-tidy over our sources (not the tests), with the commands of a build folder that clang can read. Benchmarks, which are not
+# built with all else, are only compiled.
 #
 #   scripts/tidy.sh BUILD_FOLDER [PATH…]      PATH: files or folders; default: every layer
 #
@@ -41,14 +41,14 @@ check() {
   python3 scripts/tidy_units.py places "$folder" <"$once/found" >>"$once/faults"
   units=$((units + ${#files[@]}))
 }
-# States of a function that the static analyzer looks at: with a tenth of its own limit the checks take half the time, and functions
-# as short as ours rarely need more.
+# Most states of a function that the static analyzer looks at. With a tenth of its own limit the checks take half the time, and
+# functions as short as ours rarely need more.
 analyzer=(-Xclang -analyzer-config -Xclang max-nodes=20000)
 check "${paths[@]}" -- "${analyzer[@]/#/--extra-arg=}"
 # What the compiler says comes with any check.
 if (($# == 0)); then check bench -- '--checks=-*,clang-diagnostic-*,misc-definitions-in-headers'; fi
 if ((status != 0)); then
-  # A fault in a header is found once for every source that includes it: it is told once.
+  # A fault in a header is found once for every source that includes it: print it once.
   awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown' "$once/faults"
   grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
   echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in $units units"

@@ -5,7 +5,7 @@
   tidy_units.py places BUILD_FOLDER < FAULTS > the same with the places of the sources
 
 The build compiles several sources as one (CMAKE_UNITY_BUILD), which saves clang-tidy most of the headers. But the static analyzer
-follows the paths through functions only where they stand in the main file, so a unit is not a list of #includes as CMake's are: it is
+follows the paths through functions only where they stand in the main file. So a unit is not a list of #includes as CMake's are, but
 the sources' text, one after the other.
 """
 import json

@@ -83,8 +83,8 @@ Expected<int> record_command(RecordOptions const& options,
   auto const result = run_command(command, traced_environment(options, *library));
   if (result && result->exec_error == 0) {
     complete_traces(options);
-    say_what_is_left_out(options);
-    say_what_was_recorded(options, command[0]);
+    print_what_is_left_out(options);
+    print_what_was_recorded(options, command[0]);
     return result->exit_code;
   }
 

@@ -113,9 +113,10 @@ struct Side {
   }
 };
 
-class TurnKeeper {
+class InterleaveKeeper {
  public:
-  TurnKeeper(std::array<Side, 2>& sides, ReadSignals& signals) : sides_(sides), signals_(signals) {}
+  InterleaveKeeper(std::array<Side, 2>& sides, ReadSignals& signals)
+      : sides_(sides), signals_(signals) {}
 
   /// Until both have ended.
   void run() {
@@ -160,7 +161,7 @@ class TurnKeeper {
   }
   void receive(size_t s) {
     Side& side = sides_[s];
-    TurnMessage message;
+    InterleaveMessage message;
     ssize_t const got = ::recv(side.socket.get(), &message, sizeof message, MSG_DONTWAIT);
     if (got < 0) return;
 
@@ -181,11 +182,11 @@ class TurnKeeper {
     sides_[1 - *holder_].stop();
     sides_[*holder_].go_on();
     since_ = Clock::now();
-    TurnMessage const train;
+    InterleaveMessage const train;
     if (::send(sides_[*holder_].socket.get(), &train, sizeof train, MSG_NOSIGNAL) != sizeof train)
       lose(sides_[*holder_]);
   }
-  /// Nobody is there who could ask: the program has ended, or is about to; else it goes on without
+  /// The program that could ask is gone: it has ended, or is about to; else it goes on without
   /// steps.
   void lose(Side& side) {
     side.socket.close();
@@ -219,7 +220,7 @@ class TurnKeeper {
 
 /// In a process group of its own, so that all of it can be stopped; without an input, which both
 /// would read.
-Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const& options,
+Expected<int> start(Side& side, InterleavedProgram const& program, RecordOptions const& options,
                     std::string const& library, int64_t turn_steps, ReadSignals& signals) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -259,7 +260,7 @@ void end_at_once(Side& side) {
   ::waitpid(side.group, nullptr, 0);
 }
 
-void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
+void print_how_it_went(InterleaveKeeper const& keeper, int64_t turn_steps) {
   if (!keeper.reason().empty())
     fmt::print(stderr, "stepscope: turns ended early: {}\n", keeper.reason());
 
@@ -273,8 +274,8 @@ void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
   }
 }
 
-Expected<void> check_turns(RecordOptions const& options, TurnProgram const& first,
-                           TurnProgram const& second) {
+Expected<void> check_turns(RecordOptions const& options, InterleavedProgram const& first,
+                           InterleavedProgram const& second) {
   if (first.command.empty() || second.command.empty())
     return fail(
         "--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 "
@@ -296,7 +297,8 @@ Expected<void> check_turns(RecordOptions const& options, TurnProgram const& firs
 }  // namespace
 
 Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
-                                 TurnProgram const& first, TurnProgram const& second) {
+                                 InterleavedProgram const& first,
+                                 InterleavedProgram const& second) {
   std::array const programs = {&first, &second};
   if (auto const good = check_turns(options, first, second); !good) return base::fail_with(good);
   auto const library = find_library(options);
@@ -327,16 +329,16 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
     if (!exec_error) return base::fail_with(exec_error);
     return explain_exec_error(programs[s]->command[0], *exec_error);
   }
-  TurnKeeper keeper(sides, signals);
+  InterleaveKeeper keeper(sides, signals);
   keeper.run();
   int exit_code = 0;
   for (size_t s = 0; s < 2; ++s) {
     complete_traces(own[s]);
-    say_what_was_recorded(own[s], programs[s]->command[0]);
+    print_what_was_recorded(own[s], programs[s]->command[0]);
     if (exit_code == 0) exit_code = exit_code_of(*sides[s].status);
   }
-  say_what_is_left_out(options);
-  say_how_it_went(keeper, turn_steps);
+  print_what_is_left_out(options);
+  print_how_it_went(keeper, turn_steps);
   return exit_code;
 }
 

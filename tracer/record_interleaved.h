@@ -13,16 +13,17 @@
 namespace stepscope::tracer {
 
 /// One of the two.
-struct TurnProgram {
+struct InterleavedProgram {
   std::string output;  ///< its run's folder
   std::vector<std::string> command;
 };
 
-/// What both share is in `options`; its output does not count, and no part may be chosen. Turns are
-/// of so many steps. They end, and both programs go on beside each other, when one of them ends,
-/// has several processes that annotate steps, or keeps its turn for longer than makes sense; that
-/// is said. The exit code is that of the first program that failed, else 0.
+/// `options` has what both share; its output does not count, and no part may be chosen. A turn has
+/// `turn_steps` steps. Turns end, and both programs go on beside each other, when one program ends,
+/// has several processes that annotate steps, or keeps its turn too long. The command reports that.
+/// The exit code is that of the first program that failed, else 0.
 base::Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
-                                       TurnProgram const& first, TurnProgram const& second);
+                                       InterleavedProgram const& first,
+                                       InterleavedProgram const& second);
 
 }  // namespace stepscope::tracer

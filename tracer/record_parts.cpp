@@ -39,8 +39,8 @@ constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJEC
 constexpr std::string_view kLibraryName = "libstepscope-tracer.so",
                            kPreloadName = "libstepscope-exit.so";
 
-/// What the user set the variable to, for another tool; empty = nothing. That of an outer
-/// `stepscope record` is none.
+/// What the user set the variable to, for another tool; empty = nothing. The value of an outer
+/// `stepscope record` does not count.
 std::string_view of_another_tool(char const* variable) {
   char const* const text = std::getenv(variable);
   std::string_view const library = text != nullptr ? text : "";
@@ -262,7 +262,7 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
     in_child();
     ::execvpe(arguments[0], arguments.data(), variables.data());
     int const reason = errno;
-    [[maybe_unused]] ssize_t const told = ::write(pipe_ends[1], &reason, sizeof reason);
+    [[maybe_unused]] ssize_t const written = ::write(pipe_ends[1], &reason, sizeof reason);
     ::_exit(kNotFound);
   }
   int const fork_error = errno;
@@ -283,7 +283,7 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void say_what_is_left_out(RecordOptions const& options) {
+void print_what_is_left_out(RecordOptions const& options) {
   for (char const* const variable : kInjectionVariables)
     if (std::string_view const library = of_another_tool(variable); !library.empty())
       fmt::print(stderr,
@@ -320,7 +320,7 @@ void complete_traces(RecordOptions const& options) {
   }
 }
 
-void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
+void print_what_was_recorded(RecordOptions const& options, std::string const& program) {
   Recorded const recorded = look_at(options);
   if (recorded.without_events == recorded.files) {
     fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program,

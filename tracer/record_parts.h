@@ -36,12 +36,12 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
 /// The exit code that a shell gives for a status of waitpid().
 int exit_code_of(int status);
 
-void say_what_is_left_out(RecordOptions const& options);
+void print_what_is_left_out(RecordOptions const& options);
 /// The exit code, after a sentence.
 int explain_exec_error(std::string const& program, int reason);
 /// Adds to the finished traces what the traced program was spared: summaries. Without them a trace
 /// is only slower to look at.
 void complete_traces(RecordOptions const& options);
-void say_what_was_recorded(RecordOptions const& options, std::string const& program);
+void print_what_was_recorded(RecordOptions const& options, std::string const& program);
 
 }  // namespace stepscope::tracer

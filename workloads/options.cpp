@@ -116,8 +116,8 @@ void add_precision(CLI::App& app, Precision& precision) {
       if (name == precision_name(known)) precision = known;
     }
   };
-  app.add_option_function<std::string>("--precision", set,
-                                       "of products and convolutions (host devices: fp32 only)")
+  app.add_option_function<std::string>(
+         "--precision", set, "precision of products and convolutions (host devices: fp32 only)")
       ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
       ->default_str(std::string(precision_name(precision)))
       ->type_name("NAME");

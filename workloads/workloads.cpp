@@ -4,7 +4,7 @@
 
 #include "workloads/micro/allreduce.h"
 #include "workloads/micro/matpow.h"
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 #include "workloads/networks/cifar10.h"
 #include "workloads/networks/gan.h"
 #include "workloads/networks/gpt.h"

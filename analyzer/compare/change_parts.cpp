@@ -36,7 +36,7 @@ double part_mean(std::vector<RunMeasurements> const& runs, size_t part) {
 /// Calls and time of a kernel, per step and device, over a side.
 struct ComparedKernel {
   double calls = 0, ns = 0;
-  size_t told_in = 0;  ///< runs that tell it apart
+  size_t named_in = 0;  ///< runs that report it by name
 };
 using KernelTable = std::map<std::string, ComparedKernel>;
 
@@ -49,7 +49,7 @@ KernelTable kernel_means(std::vector<RunMeasurements> const& runs) {
       ComparedKernel& means = table[kernel.name];
       means.calls += mean_over_steps(kernel.calls) * share;
       means.ns += mean_over_steps(kernel.ns) * share;
-      ++means.told_in;
+      ++means.named_in;
     }
 
   return table;
@@ -100,11 +100,11 @@ std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& bas
     ComparedKernel const after =
         in_candidate == of_candidate.end() ? ComparedKernel{} : in_candidate->second;
 
-    bool const is_new = before.told_in == 0 && !is_in_any(base, name);
-    bool const has_vanished = after.told_in == 0 && !is_in_any(candidate, name);
-    bool const is_told = (is_new || before.told_in == base.size()) &&
-                         (has_vanished || after.told_in == candidate.size());
-    if (name.empty() || !is_told) {
+    bool const is_new = before.named_in == 0 && !is_in_any(base, name);
+    bool const has_vanished = after.named_in == 0 && !is_in_any(candidate, name);
+    bool const has_own_row = (is_new || before.named_in == base.size()) &&
+                             (has_vanished || after.named_in == candidate.size());
+    if (name.empty() || !has_own_row) {
       rest_of_base.calls += before.calls;
       rest_of_base.ns += before.ns;
       rest_of_candidate.calls += after.calls;

@@ -158,7 +158,7 @@ class MetricMaker {
       return std::find_if(run.kernels.begin(), run.kernels.end(),
                           [&](auto const& kernel) { return kernel.name == name; });
     };
-    auto const is_told = [&](Runs const& runs, std::string const& name) {
+    auto const all_report = [&](Runs const& runs, std::string const& name) {
       return std::all_of(runs.begin(), runs.end(), [&](RunMeasurements const& run) {
         return find(run, name) != run.kernels.end();
       });
@@ -166,7 +166,7 @@ class MetricMaker {
 
     for (RunMeasurements::Kernel const& kernel : base_.front().kernels) {
       std::string const& name = kernel.name;
-      if (name.empty() || !is_told(base_, name) || !is_told(candidate_, name)) continue;
+      if (name.empty() || !all_report(base_, name) || !all_report(candidate_, name)) continue;
       Metric* const metric = add(MetricFamily::kKernel, name, [&](RunMeasurements const& run) {
         auto const found = find(run, name);
         std::vector<double> each;
@@ -224,8 +224,8 @@ class MetricMaker {
   double step_ns_ = 0;
 };
 
-SideFacts side_facts(Runs const& runs) {
-  SideFacts facts;
+SideStats side_facts(Runs const& runs) {
+  SideStats facts;
 
   for (RunMeasurements const& run : runs) {
     facts.runs.push_back(run.name);
@@ -324,7 +324,7 @@ void add_caveats(Runs const& base, Runs const& candidate, Comparison& comparison
   if (any([](RunMeasurements const& run) { return !run.missing_ranks.empty(); }))
     add(Caveat::kMissingRanks);
   if (any([](RunMeasurements const& run) { return run.integrity < kLeastQuality; }))
-    add(Caveat::kQuality);
+    add(Caveat::kTraceIntegrity);
   if (!comparison.of_hosts &&
       any([](RunMeasurements const& run) { return run.allocated_bytes.empty(); }))
     add(Caveat::kNoMemory);

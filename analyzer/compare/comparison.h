@@ -122,7 +122,7 @@ enum class Caveat : uint8_t {
               ///< step
   kKernelNames,  ///< hardly any kernel time is of kernels that both sides have: another program?
   kMissingRanks,
-  kQuality,  ///< a recording lost events
+  kTraceIntegrity,  ///< a recording lost events
   kInTurn,   ///< of runs made in turn the fastest steps count; `ns`, `low_ns` to `high_ns` is what
              ///< all of them changed by
   kNoMemory  ///< a side says nothing of memory
@@ -131,7 +131,7 @@ enum class Caveat : uint8_t {
 /// "quality", "in_turn", "no_memory".
 char const* to_string(Caveat caveat);
 
-struct CaveatFacts {
+struct CaveatStats {
   Caveat caveat = Caveat::kOneRun;
   double ns = 0, low_ns = 0, high_ns = 0;  ///< see the caveats
   size_t needed = 0;  ///< of kFewRuns: runs a side, or pairs, that would settle it; 0 = not known
@@ -149,7 +149,7 @@ enum class Refusal : uint8_t {
 /// "no_run", "no_steps", "one_step", "no_common_kernel", "not_paired", "one_side_in_turn".
 char const* to_string(Refusal refusal);
 
-struct SideFacts {
+struct SideStats {
   std::vector<std::string> runs;  ///< names; hostile text
   uint64_t devices = 0;           ///< of all runs
   uint64_t steps = 0, warmup_steps = 0, slow_start_steps = 0, outlier_steps = 0,
@@ -163,9 +163,9 @@ struct Comparison {
   /// more than before.
   Verdict verdict = Verdict::kUnclear;
   std::string refused_run;  ///< that has no steps, or one
-  SideFacts base, candidate;
+  SideStats base, candidate;
   std::vector<Difference> differences;
-  std::vector<CaveatFacts> caveats;
+  std::vector<CaveatStats> caveats;
   double least_share = 0;       ///< of the base: the smallest change that matters
   std::vector<Metric> metrics;  ///< the step first, then its parts, memory, kernels, collectives
   /// Parts of candidate.mean_ns − base.mean_ns, by ChangePart; they sum to it.

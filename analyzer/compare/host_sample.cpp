@@ -30,11 +30,11 @@ class LeftOut {
   }
   [[nodiscard]] bool in_turn() const { return turns_.has_value(); }
   [[nodiscard]] bool contains(HostStepStats const& step) const {
-    return step.warmup || (turns_ && turns_->is_held(step.step - first_));
+    return step.warmup || (turns_ && turns_->is_after_pause(step.step - first_));
   }
 
  private:
-  std::optional<TurnFacts> turns_;
+  std::optional<InterleaveTurns> turns_;
   int64_t first_ = 0;
 };
 

@@ -157,9 +157,9 @@ class KernelSampler {
       for (StepKernel const& kernel : step.kernels) {
         auto const [found, is_new] = columns.emplace(kernel.kernel, 0);
         if (is_new) {
-          bool const is_told = kernel.kernel != StepKernel::kOthers;
-          found->second = column(is_told ? std::string_view((first + kernel.kernel)->name)
-                                         : std::string_view());
+          bool const has_name = kernel.kernel != StepKernel::kOthers;
+          found->second = column(has_name ? std::string_view((first + kernel.kernel)->name)
+                                          : std::string_view());
         }
         RunMeasurements::Kernel& to = sample_.kernels[found->second];
         to.ns[s] += static_cast<double>(kernel.total_ns) * share;
@@ -355,7 +355,7 @@ void add_step_counts(RunMeasurements& sample, Analysis const& analysis,
                      MeasuredSteps const& measured) {
   std::set<int64_t> warmup;
   for (StepStats const& step : analysis.steps)
-    if (step.warmup && !step.held) warmup.insert(step.step);
+    if (step.warmup && !step.after_pause) warmup.insert(step.step);
   sample.warmup_steps = warmup.size();
   sample.outlier_steps = count_steps(analysis, measured.outliers);
   sample.slow_start_steps = count_steps(analysis, measured.slow_start);

@@ -47,7 +47,7 @@ std::vector<BudgetFact> make_budget_facts() {
       {"peak_reserved_gib", FactSource::kReserved, StepPart::kCompute, FactUnit::kGibibytes});
 
   facts.push_back({"kernel_calls", FactSource::kKernelCalls, StepPart::kCompute, FactUnit::kCount});
-  facts.push_back({"quality", FactSource::kQuality, StepPart::kCompute, FactUnit::kCount});
+  facts.push_back({"quality", FactSource::kTraceIntegrity, StepPart::kCompute, FactUnit::kCount});
 
   return facts;
 }

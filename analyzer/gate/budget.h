@@ -16,15 +16,15 @@ namespace stepscope::analyzer {
 
 /// Where a budgeted number comes from (docs/guide/GATE.md).
 enum class FactSource : uint8_t {
-  kStep,         ///< a step of the job
-  kStepP95,      ///< 95 % of the steps take at most so long, over all but the warm-up
-  kPart,         ///< a part of it
-  kExposedComm,  ///< exposed communication, waiting included
-  kIdle,         ///< all idle time
-  kAllocated,    ///< most that the fullest device had allocated in the whole recording
-  kReserved,     ///< likewise
-  kKernelCalls,  ///< per step and device
-  kQuality       ///< of the recording, 0 to 100
+  kStep,           ///< a step of the job
+  kStepP95,        ///< 95 % of the steps take at most so long, over all but the warm-up
+  kPart,           ///< a part of it
+  kExposedComm,    ///< exposed communication, waiting included
+  kIdle,           ///< all idle time
+  kAllocated,      ///< most that the fullest device had allocated in the whole recording
+  kReserved,       ///< likewise
+  kKernelCalls,    ///< per step and device
+  kTraceIntegrity  ///< of the recording, 0 to 100
 };
 enum class FactUnit : uint8_t { kMilliseconds, kShare, kGigabytes, kGibibytes, kCount };
 

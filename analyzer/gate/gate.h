@@ -42,7 +42,7 @@ struct GateResult {
   bool has_host_devices = false;  ///< of the new runs
   std::vector<BudgetCheck> budgets;
   std::vector<GateAnswer> answers;  ///< the step, memory, budgets
-  std::optional<HistoryFacts> history;
+  std::optional<HistoryStats> history;
   std::optional<KeptBaseline> kept_baseline;  ///< where one was to be written
   std::optional<KeptHistory> kept_history;    ///< where the runs were appended to one
 };

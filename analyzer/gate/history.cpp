@@ -80,8 +80,8 @@ HistoryPoint history_point(RunMeasurements const& run, std::string label) {
   return point;
 }
 
-HistoryFacts analyze_history(std::vector<HistoryPoint> points, double least_share) {
-  HistoryFacts facts;
+HistoryStats analyze_history(std::vector<HistoryPoint> points, double least_share) {
+  HistoryStats facts;
   if (points.size() > kMostSeriesValues) {
     facts.left_out = points.size() - kMostSeriesValues;
     points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(facts.left_out));

@@ -33,13 +33,13 @@ struct LevelChange {
       StepPart::kCompute;  ///< the part that changed most, in the direction of the whole
 };
 
-struct HistoryFacts {
+struct HistoryStats {
   std::vector<HistoryPoint> points;  ///< those that were looked at: the last kMostSeriesValues
   size_t left_out = 0;               ///< before them
   std::vector<LevelChange> changes;  ///< by time
 };
 
 /// Changes of less than `least_share` of the level before do not count: the levels are one.
-HistoryFacts analyze_history(std::vector<HistoryPoint> points, double least_share);
+HistoryStats analyze_history(std::vector<HistoryPoint> points, double least_share);
 
 }  // namespace stepscope::analyzer

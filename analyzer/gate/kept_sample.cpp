@@ -56,9 +56,9 @@ void keep_kernels(RunMeasurements& sample) {
 
   auto const others = std::find_if(sample.kernels.begin(), sample.kernels.end(),
                                    [](auto const& kernel) { return kernel.name.empty(); });
-  size_t const told = static_cast<size_t>(others - sample.kernels.begin());
+  size_t const named = static_cast<size_t>(others - sample.kernels.begin());
 
-  if (told > kMostKeptKernels) {
+  if (named > kMostKeptKernels) {
     std::stable_sort(sample.kernels.begin(), others,
                      [](auto const& a, auto const& b) { return total_of(a.ns) > total_of(b.ns); });
     RunMeasurements::Kernel rest{{},

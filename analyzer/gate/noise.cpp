@@ -173,9 +173,9 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   Counts const counts = counts_of(change);
   bool const are_pairs = change.unit == CompareUnit::kPair;
 
-  MoreValues more;
-  more.unit = are_pairs || change.unit == CompareUnit::kRun ? change.unit : CompareUnit::kStep;
-  size_t const most = most_more(more.unit);
+  MoreValues needed;
+  needed.unit = are_pairs || change.unit == CompareUnit::kRun ? change.unit : CompareUnit::kStep;
+  size_t const most = most_more(needed.unit);
 
   auto const settle_with = [&](size_t of_base, size_t of_candidate) {
     Counts const then{counts.unit, counts.base + static_cast<double>(of_base),
@@ -190,13 +190,13 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   if (!count || *count > 2 * change.base_values) {
     if (auto const on_both = least_count(most, [&](size_t k) { return settle_with(k, k); })) {
       count = on_both;
-      more.on_both_sides = true;
+      needed.on_both_sides = true;
     }
   }
 
   if (!count) return std::nullopt;
-  more.count = *count * change.steps_per_value;
-  return more;
+  needed.count = *count * change.steps_per_value;
+  return needed;
 }
 
 std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limit) {
@@ -213,10 +213,10 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
   });
   if (!count) return std::nullopt;
 
-  MoreValues more;
-  more.count = *count;
-  more.unit = mean.unit;
-  return more;
+  MoreValues needed;
+  needed.count = *count;
+  needed.unit = mean.unit;
+  return needed;
 }
 
 }  // namespace stepscope::analyzer

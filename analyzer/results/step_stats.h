@@ -38,9 +38,9 @@ struct StepStats {
   Interval window;       ///< device window, which `time` splits
   TimeSplit time;
   bool warmup = false;  ///< left out of statistics and findings
-  bool held =
-      false;      ///< left out too (`warmup` is set): the program paused just before (interleave.h)
-  SlowTime slow;  ///< over `window`
+  /// The program paused just before (interleave.h): left out too (`warmup` is set).
+  bool after_pause = false;
+  SlowTime slow;                    ///< over `window`
   std::vector<StepKernel> kernels;  ///< kernels and memsets, by place
   uint64_t copied_in_bytes = 0;     ///< by copies from host to device that began in the window
   StepBefore before = StepBefore::kByNumber;

@@ -44,7 +44,7 @@ constexpr std::array kRules = {
     Rule{"profiler-overhead", find_profiler_overhead},
     Rule{"load-imbalance", find_load_imbalance},
     Rule{"unexplained-idle", find_unexplained_idle},
-    Rule{"trace-quality", find_trace_quality},
+    Rule{"trace-quality", find_trace_integrity},
 };
 
 /// Whose advice is another one for programs without gradients.

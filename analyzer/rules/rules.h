@@ -36,6 +36,6 @@ void find_warmup_in_measurement(RuleInput const& input, std::vector<Finding>& fi
 void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& findings);
 void find_profiler_overhead(RuleInput const& input, std::vector<Finding>& findings);
 void find_unexplained_idle(RuleInput const& input, std::vector<Finding>& findings);
-void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings);
+void find_trace_integrity(RuleInput const& input, std::vector<Finding>& findings);
 
 }  // namespace stepscope::analyzer

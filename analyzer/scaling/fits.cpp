@@ -42,7 +42,7 @@ ScalingLimit last_that_pays(uint64_t farthest, Gain const& gain) {
   return {farthest, true};
 }
 
-void add_pay_off(ScalingFit& fit, uint64_t farthest) {
+void add_scaling_limits(ScalingFit& fit, uint64_t farthest) {
   fit.pays_to =
       last_that_pays(farthest, [&](double n) { return fit.cost.gain_of_doubling(n).value; });
   if (!fit.residual_share) return;
@@ -72,7 +72,7 @@ std::optional<ScalingFit> fit_model(ScalingModel model, std::span<CostPoint cons
     fit.peak_devices = fit.sigma.value < 1 ? std::sqrt((1 - fit.sigma.value) / fit.kappa.value) : 0;
   if (model == ScalingModel::kAmdahl && fit.sigma.value > 0) fit.most_speedup = 1 / fit.sigma.value;
 
-  add_pay_off(fit, farthest);
+  add_scaling_limits(fit, farthest);
   return fit;
 }
 

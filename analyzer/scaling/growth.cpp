@@ -26,7 +26,7 @@ std::optional<double> exponent_of(RunGroups const& groups,
 
 struct KernelMeansAt {
   double ns = 0, calls = 0;
-  size_t told_in = 0;  ///< runs
+  size_t named_in = 0;  ///< runs
 };
 using MeansByName = std::map<std::string, KernelMeansAt>;
 
@@ -39,7 +39,7 @@ MeansByName kernel_means_of(std::vector<RunMeasurements> const& runs) {
       KernelMeansAt& to = means[kernel.name];
       to.ns += mean_value(kernel.ns) * share;
       to.calls += mean_value(kernel.calls) * share;
-      ++to.told_in;
+      ++to.named_in;
     }
 
   return means;
@@ -81,7 +81,7 @@ std::optional<double> growth_exponent(std::span<std::pair<double, double> const>
 std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
   std::vector<MeansByName> by_group;
 
-  std::map<std::string, bool> names;  // whether it is told apart wherever it is
+  std::map<std::string, bool> names;  // whether every run that has it reports it by name
   for (auto const& [devices, runs] : groups) {
     by_group.push_back(kernel_means_of(*runs));
     for (auto const& [name, means] : by_group.back())
@@ -89,13 +89,13 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
   }
 
   // A kernel has its own row if the runs of each size either all report it by name or all lack it.
-  for (auto& [name, is_told] : names)
+  for (auto& [name, has_own_row] : names)
     for (size_t g = 0; g < groups.size(); ++g) {
       auto const found = by_group[g].find(name);
-      size_t const told_in = found == by_group[g].end() ? 0 : found->second.told_in;
-      if (told_in != groups[g].second->size() &&
-          (told_in > 0 || is_in_any_run(*groups[g].second, name)))
-        is_told = false;
+      size_t const named_in = found == by_group[g].end() ? 0 : found->second.named_in;
+      if (named_in != groups[g].second->size() &&
+          (named_in > 0 || is_in_any_run(*groups[g].second, name)))
+        has_own_row = false;
     }
 
   std::vector<KernelGrowth> rows;
@@ -109,8 +109,8 @@ std::vector<KernelGrowth> kernel_growth(RunGroups const& groups, double ideal) {
       *rest.calls[g] += means.calls;
     }
 
-  for (auto const& [name, is_told] : names) {
-    if (!is_told) continue;
+  for (auto const& [name, has_own_row] : names) {
+    if (!has_own_row) continue;
     KernelGrowth& row = rows.emplace_back();
     row.name = name;
     for (MeansByName const& means : by_group) {

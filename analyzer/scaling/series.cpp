@@ -229,7 +229,7 @@ class SeriesMaker {
 
   template <class Holds>
   void add_caveat(SeriesCaveat caveat, Holds const& holds) {
-    SeriesCaveatFacts facts{caveat, {}};
+    SeriesCaveatStats facts{caveat, {}};
     for (size_t p = 0; p < sizes_.size(); ++p)
       if (holds(p)) facts.devices.push_back(sizes_[p].first);
     if (!facts.devices.empty()) series_.caveats.push_back(std::move(facts));
@@ -239,7 +239,7 @@ class SeriesMaker {
     add_caveat(SeriesCaveat::kMissingRanks, [&](size_t p) {
       return any_of_runs(runs(p), [](auto const& run) { return !run.missing_ranks.empty(); });
     });
-    add_caveat(SeriesCaveat::kQuality, [&](size_t p) {
+    add_caveat(SeriesCaveat::kTraceIntegrity, [&](size_t p) {
       return any_of_runs(runs(p),
                          [](auto const& run) { return run.integrity < kLeastSeriesQuality; });
     });

@@ -46,8 +46,8 @@ enum class SeriesCaveat : uint8_t {
   kKernelNames,   ///< less than half of the kernel time is of kernels that the fewest devices have,
                   ///< too
   kMissingRanks,  ///< of a run ranks are missing: counted as devices, their times are not known
-  kUnusedDevices,  ///< devices without steps: not counted
-  kQuality,        ///< a recording lost events
+  kUnusedDevices,   ///< devices without steps: not counted
+  kTraceIntegrity,  ///< a recording lost events
   kOutliers,    ///< steps that were left out cost so much more on average that efficiencies would
                 ///< differ by 2 % and more
   kSuperlinear  ///< more than ideal, beyond its interval and 2 %
@@ -55,7 +55,7 @@ enum class SeriesCaveat : uint8_t {
 /// "one_run", "one_step", "drift", "kernel_names", "missing_ranks", "unused_devices", "quality",
 /// "outliers", "superlinear".
 char const* to_string(SeriesCaveat caveat);
-struct SeriesCaveatFacts {
+struct SeriesCaveatStats {
   SeriesCaveat caveat = SeriesCaveat::kOneRun;
   std::vector<uint64_t> devices;  ///< numbers of devices that it is about
 };
@@ -69,11 +69,11 @@ struct ScalingSeries {
   std::optional<SeriesRefusal>
       refusal;              ///< then nothing else is there but `kind` and the devices of `points`
   std::string refused_run;  ///< without steps that take time, or with other kernels; hostile text
-  KindFacts kind;           ///< kind.kind is there without refusal
+  KindStats kind;           ///< kind.kind is there without refusal
   std::optional<double> samples;  ///< of a step of the job (strong) or of a device (weak), as asked
   std::vector<ScalingPoint> points;  ///< by devices, at least two
   std::vector<PointDifference> differences;
-  std::vector<SeriesCaveatFacts> caveats;
+  std::vector<SeriesCaveatStats> caveats;
   /// From the fewest devices to each other number, then from each number to the next where that is
   /// another pair.
   std::vector<LostTime> losses;

@@ -62,7 +62,7 @@ char const* to_string(KindEvidence evidence) {
   return kNames[static_cast<size_t>(evidence)];
 }
 
-KindFacts find_kind(RunsByDevices const& runs) {
+KindStats find_kind(RunsByDevices const& runs) {
   bool const by_bytes = are_fed(runs);
 
   Work work;
@@ -73,7 +73,7 @@ KindFacts find_kind(RunsByDevices const& runs) {
     work.emplace_back(static_cast<double>(devices), amount);
   }
 
-  KindFacts facts;
+  KindStats facts;
   facts.evidence = by_bytes ? KindEvidence::kCopiedIn : KindEvidence::kKernels;
   facts.first = work.front().second;
   facts.last = work.back().second;

@@ -25,7 +25,7 @@ using RunsByDevices = std::map<uint64_t, std::vector<RunMeasurements>>;
 
 /// What was looked at: exponents of the number of devices by which work per device changes, 0 =
 /// weak and -1 = strong scaling.
-struct KindFacts {
+struct KindStats {
   std::optional<ScalingKind> kind;  ///< none: what was looked at says neither
   KindEvidence evidence = KindEvidence::kKernels;
   double exponent = 0;         ///< of the evidence
@@ -36,6 +36,6 @@ struct KindFacts {
 /// Bytes copied to the devices tell it where every device is fed: all numbers of devices must agree
 /// within 10 %. Else the time of kernels per device does, by its exponent: they get slower a piece
 /// when they get smaller, so strong scaling is -0.6 and less.
-KindFacts find_kind(RunsByDevices const& runs);
+KindStats find_kind(RunsByDevices const& runs);
 
 }  // namespace stepscope::analyzer

@@ -24,7 +24,7 @@ CompareJson whole_names(std::vector<std::string> const& names) {
   return json;
 }
 
-CompareJson side_json(analyzer::SideFacts const& side) {
+CompareJson side_json(analyzer::SideStats const& side) {
   return {{"runs", whole_names(side.runs)},
           {"devices", side.devices},
           {"steps", side.steps},
@@ -180,7 +180,7 @@ bool has_ns(analyzer::Caveat caveat) {
 std::string comparison_json(Comparison const& comparison) {
   CompareJson metrics = CompareJson::array(), caveats = CompareJson::array();
   for (analyzer::Metric const& metric : comparison.metrics) metrics.push_back(metric_json(metric));
-  for (analyzer::CaveatFacts const& caveat : comparison.caveats)
+  for (analyzer::CaveatStats const& caveat : comparison.caveats)
     caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)},
                        {"ns", has_ns(caveat.caveat) ? finite(caveat.ns) : CompareJson(nullptr)}});
 

@@ -95,7 +95,7 @@ GateJson history_parts(std::array<double, analyzer::kStepPartCount> const& parts
   return parts;
 }
 
-GateJson history_json(analyzer::HistoryFacts const& history) {
+GateJson history_json(analyzer::HistoryStats const& history) {
   GateJson runs = GateJson::array(), changes = GateJson::array();
   for (analyzer::HistoryPoint const& point : history.points)
     runs.push_back({{"label", gate_text_or_null(point.label)},

@@ -209,7 +209,7 @@ ScalingJson broken_json(ScalingSeries const& series) {
 
 ScalingJson caveats_json(ScalingSeries const& series) {
   ScalingJson caveats = ScalingJson::array();
-  for (analyzer::SeriesCaveatFacts const& caveat : series.caveats)
+  for (analyzer::SeriesCaveatStats const& caveat : series.caveats)
     caveats.push_back(
         {{"caveat", analyzer::to_string(caveat.caveat)}, {"devices", caveat.devices}});
   return caveats;

@@ -145,7 +145,7 @@ std::string differences_list(Comparison const& comparison) {
   return "\n**Not the same on both sides**\n\n" + bulleted(lines);
 }
 
-std::string side_names(analyzer::SideFacts const& side) {
+std::string side_names(analyzer::SideStats const& side) {
   std::string const name = side.runs.size() == 1 ? shown(side.runs.front(), 80)
                                                  : base::format_count(side.runs.size(), "run");
   return fmt::format("{} ({})", name, base::format_count(side.steps, "step"));

@@ -26,7 +26,7 @@ constexpr size_t kMostDifferenceLines = 8;
 constexpr double kLeastPartShare = 0.001;
 constexpr size_t kMostKernelColumns = 48;
 
-std::string side_text(analyzer::SideFacts const& side) {
+std::string side_text(analyzer::SideStats const& side) {
   std::string name = side.runs.size() == 1 ? shown(side.runs.front(), 60)
                                            : base::format_count(side.runs.size(), "run");
   if (name.empty()) name = "run";

@@ -14,7 +14,7 @@
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/micro/allreduce.h"
 #include "workloads/micro/matpow.h"
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 #include "workloads/networks/cifar10.h"
 #include "workloads/networks/gpt.h"
 

@@ -23,7 +23,7 @@
 #include "trace/file/listed_kinds.h"
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
-#include "trace/model/build/keep_rows.h"
+#include "trace/model/build/selected_rows.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::file {
@@ -79,7 +79,7 @@ void keep_selected(model::EventBatch& batch, Selection const& selection) {
                static_cast<uint64_t>(window.begin) - static_cast<uint64_t>(start);
   };
 
-  batch = model::keep_rows(batch, inside);
+  batch = model::copy_selected_rows(batch, inside);
 }
 
 /// Whether a block may hold events of the window, or wanted ones before it.

@@ -170,7 +170,7 @@ class Trace {
 
  private:
   friend class TraceBuilder;
-  friend class OutlineMaker;
+  friend class SkeletonBuilder;
   TraceInfo info_;
   ImportLog log_;
   StringTable strings_;

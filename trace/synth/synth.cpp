@@ -40,7 +40,7 @@ class Simulation {
         folder_(std::move(folder)),
         schedule_(options.pattern->schedule(job_, strings_)),
         names_(job_, strings_),
-        exchange_(schedule_.meetings, options.seed) {}
+        exchange_(schedule_.joins, options.seed) {}
 
   Expected<SynthSummary> run() {
     auto truth = TruthFile::create(folder_, {options_.pattern->name, job_, events_asked_for()});
@@ -88,7 +88,7 @@ class Simulation {
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
       auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_,
                                       options_.pattern->name, &schedule_.of(rank), &strings_,
-                                      &names_, schedule_.meetings, block_rows(options_.ranks)});
+                                      &names_, schedule_.joins, block_rows(options_.ranks)});
       if (!process) return base::fail_with(process);
       processes_.push_back(std::move(*process));
     }
@@ -153,7 +153,7 @@ class Simulation {
 
     for (size_t rounds = 0; !playing.empty(); ++rounds) {
       STEPSCOPE_CHECK(rounds <=
-                      schedule_.meetings +
+                      schedule_.joins +
                           1);  // else the programs' collectives wait for each other in a circle
       std::erase_if(playing, [&](size_t rank) {
         bool const is_over = processes_[rank].advance();

@@ -122,12 +122,12 @@ void TruthFile::put_time(TimeTruth const& truth) {
 void TruthFile::put_collectives(Schedule const& schedule, int64_t steps) {
   // (communicator, op, bytes) → collectives in a step; a send and its receive are one.
   std::map<std::tuple<uint64_t, model::CollectiveOp, uint64_t>, int64_t> per_step;
-  std::vector<bool> seen(schedule.meetings);
+  std::vector<bool> seen(schedule.joins);
 
   for (Program const& program : schedule.programs) {
     for (CollectiveSpec const& spec : program.collectives) {
-      if (seen[spec.meeting]) continue;
-      seen[spec.meeting] = true;
+      if (seen[spec.join]) continue;
+      seen[spec.join] = true;
       ++per_step[{
           spec.communicator,
           spec.kind == model::CollectiveOp::kReceive ? model::CollectiveOp::kSend : spec.kind,

@@ -3,9 +3,9 @@
 // workloads is the first user; any other runtime can do the same. docs/reference/DEVICE_EVENTS.md
 // is this convention in prose, for other languages.
 //
-// Times are the tracer's: a device op is a push/pop range on the thread that executes it, around
-// the execution itself; a launch, a synchronization or an allocation is a push/pop range on the
-// host thread that calls it. `correlation` (> 0, unique in the process) ties a device op to its
+// Times are the tracer's. A device op is a push/pop range on the thread that executes it, around
+// the execution itself. A launch, a synchronization or an allocation is a push/pop range on the
+// host thread that calls it. The `correlation` (> 0, unique in the process) ties a device op to its
 // launch.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Time for recorders: raw ticks on the hot path, turned into trace nanoseconds later by the writer
-// thread. Ticks are the time-stamp counter where the processor says that it runs at one rate in
-// every power state (CPUID 80000007h, EDX bit 8: constant_tsc and nonstop_tsc), else
+// thread. Ticks are the time-stamp counter where the processor reports one rate in every power
+// state (CPUID 80000007h, EDX bit 8: constant_tsc and nonstop_tsc). Elsewhere they are
 // CLOCK_MONOTONIC in ns. Trace time 0 is the moment the session began.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Which CUDA devices this process uses and which GPUs of the machine they are: filled by the source
-// of CUDA's events as it learns of them, read by those that ask the driver about GPUs, which it
-// numbers differently.
+// Which CUDA devices this process uses and which GPUs of the machine they are. The source of CUDA's
+// events fills it as it learns of them. The NVML source reads it, because the driver numbers GPUs
+// differently.
 #pragma once
 
 #include <array>

@@ -8,7 +8,7 @@
 namespace stepscope::tracer {
 
 Turns::Turns(ProgramSocket socket, int64_t steps) : steps_(steps) {
-  auto opened = TurnSocket::open(socket);
+  auto opened = InterleaveSocket::open(socket);
   over_ = !opened;
   if (opened) socket_ = std::move(*opened);
   has_thread_ = opened.has_value();

@@ -1,12 +1,12 @@
-// Turns of a program that is recorded beside another one (`stepscope record --in-turn`): it trains
-// some steps while the other is held at the begin of a step, and the other way round. The threads
+// Turns of a program that is recorded beside another one (`stepscope record --in-turn`). It trains
+// some steps while the other waits at the begin of a step, and the other way round. The threads
 // that annotate steps ask here before each of them. This is the one place where the tracer lets a
-// program wait, because the user asked for it: until its turn, or until the command that
-// records says that there are no more turns, or is gone.
+// program wait, because the user asked for it. It waits until its turn, or until the command that
+// records reports the end of all turns, or is gone.
 //
 // A turn covers the steps of all threads of the process: each of them takes so many, then waits;
-// when all do the turn is given back. Meanwhile the command stops the whole process, so that its
-// loaders and writers are held, too.
+// when all wait, the turn ends. Meanwhile the command stops the whole process, so that its loaders
+// and writers are held, too.
 #pragma once
 
 #include <atomic>
@@ -64,7 +64,7 @@ class Turns {
   uint64_t turn_ = 0;  ///< 0 = before the first
   int64_t members_ = 0, waiting_ = 0;
   bool over_ = false;
-  std::unique_ptr<TurnSocket> socket_;  ///< null: over from the begin
+  std::unique_ptr<InterleaveSocket> socket_;  ///< null: over from the begin
   std::atomic<bool> has_thread_{false};
   std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
 };

@@ -13,7 +13,7 @@ namespace stepscope::tracer {
 namespace {
 
 bool ask_and_wait(int socket) {
-  TurnMessage message{::getpid()};
+  InterleaveMessage message{::getpid()};
   ssize_t got = 0;
   do got = ::send(socket, &message, sizeof message, MSG_NOSIGNAL);
   while (got < 0 && errno == EINTR);
@@ -30,15 +30,15 @@ bool is_same(ProgramSocket socket) {
 }
 
 bool other_end_is_gone(int socket) {
-  TurnMessage message;
+  InterleaveMessage message;
   ssize_t const got = ::recv(socket, &message, sizeof message, MSG_PEEK | MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 }  // namespace
 
-base::Expected<std::unique_ptr<TurnSocket>> TurnSocket::open(ProgramSocket socket) {
-  std::unique_ptr<TurnSocket> self(new TurnSocket);
+base::Expected<std::unique_ptr<InterleaveSocket>> InterleaveSocket::open(ProgramSocket socket) {
+  std::unique_ptr<InterleaveSocket> self(new InterleaveSocket);
   auto thread =
       OwnThread::start("stepscope-turns", [turns = self.get(), socket] { turns->run(socket); });
   if (!thread) return base::fail_with(thread);
@@ -52,7 +52,7 @@ base::Expected<std::unique_ptr<TurnSocket>> TurnSocket::open(ProgramSocket socke
   return error;
 }
 
-TurnSocket::~TurnSocket() {
+InterleaveSocket::~InterleaveSocket() {
   if (!thread_) return;
   {
     std::lock_guard const lock(mutex_);
@@ -62,7 +62,7 @@ TurnSocket::~TurnSocket() {
   thread_->join();
 }
 
-void TurnSocket::run(ProgramSocket socket) {
+void InterleaveSocket::run(ProgramSocket socket) {
   base::Expected<void> own = tl::unexpected(base::Error{});
   try {
     own = take_private_descriptors(socket.number);
@@ -79,7 +79,7 @@ void TurnSocket::run(ProgramSocket socket) {
   if (own) answer_requests(socket.number, lock);
 }
 
-void TurnSocket::answer_requests(int socket, std::unique_lock<std::mutex>& lock) {
+void InterleaveSocket::answer_requests(int socket, std::unique_lock<std::mutex>& lock) {
   for (;;) {
     changed_.wait(lock, [this] { return request_ != Request::kNone; });
     Request const request = request_;
@@ -95,7 +95,7 @@ void TurnSocket::answer_requests(int socket, std::unique_lock<std::mutex>& lock)
   }
 }
 
-bool TurnSocket::request(Request what) {
+bool InterleaveSocket::request(Request what) {
   std::unique_lock lock(mutex_);
   request_ = what;
   changed_.notify_all();
@@ -103,7 +103,7 @@ bool TurnSocket::request(Request what) {
   return answer_;
 }
 
-bool TurnSocket::ask() { return request(Request::kAsk); }
-bool TurnSocket::is_closed() { return request(Request::kLook); }
+bool InterleaveSocket::ask() { return request(Request::kAsk); }
+bool InterleaveSocket::is_closed() { return request(Request::kLook); }
 
 }  // namespace stepscope::tracer

@@ -1,6 +1,6 @@
-// The socket on which a program asks for its turns, held by a thread of its own: the program may
-// close every descriptor that it did not open, and the next one that it opens would get the
-// messages (private_descriptors.h).
+// The socket on which a program asks for its turns, in a descriptor table of a thread of its own.
+// The program may close every descriptor that it did not open, and the next one that it opens would
+// get the messages (private_descriptors.h).
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ namespace stepscope::tracer {
 
 /// What process and command send each other, on a socket of packets: "all my threads are at the
 /// begin of a step" and "train". Who finds the socket closed has no more turns.
-struct TurnMessage {
+struct InterleaveMessage {
   int64_t process_id = 0;  ///< that asks: all programs that it starts have the socket
 };
 
@@ -28,14 +28,14 @@ struct ProgramSocket {
 };
 
 /// One caller at a time.
-class TurnSocket {
+class InterleaveSocket {
  public:
   /// Takes a copy of `socket`, which stays open. Errors: it is gone; no thread, or no descriptors
   /// of its own.
-  static base::Expected<std::unique_ptr<TurnSocket>> open(ProgramSocket socket);
-  ~TurnSocket();
-  TurnSocket(TurnSocket const&) = delete;
-  TurnSocket& operator=(TurnSocket const&) = delete;
+  static base::Expected<std::unique_ptr<InterleaveSocket>> open(ProgramSocket socket);
+  ~InterleaveSocket();
+  InterleaveSocket(InterleaveSocket const&) = delete;
+  InterleaveSocket& operator=(InterleaveSocket const&) = delete;
 
   /// Sends the message and waits for the answer, for as long as it takes. False when the other end
   /// is gone.
@@ -46,7 +46,7 @@ class TurnSocket {
  private:
   enum class Request : uint8_t { kNone, kAsk, kLook, kEnd };
 
-  TurnSocket() = default;
+  InterleaveSocket() = default;
   void run(ProgramSocket socket);
   void answer_requests(int socket, std::unique_lock<std::mutex>& lock);
   bool request(Request what);

@@ -62,9 +62,9 @@ enum class NcclDetail : uint8_t { kOff, kCalls, kNetwork };
 
 /// A million launches a second, of some 300 bytes each, for most of a second.
 inline constexpr size_t kDefaultCudaBufferMb = 256;
-/// Large enough that a thread asks for one a few hundred times a second at most, small enough that
-/// an ordinary training loop fills one in about a second: CUPTI gives a buffer back when it is
-/// full, or when nothing in it still runs.
+/// Large enough that a thread asks for one a few hundred times a second at most. Small enough that
+/// an ordinary training loop fills one in about a second: CUPTI returns a buffer when it is full,
+/// or when nothing in it still runs.
 inline constexpr size_t kDefaultCudaBufferBytes = 256 << 10;
 /// CUPTI's largest records have some hundred bytes and it asks for a buffer on the program's
 /// thread: not for every few of them.

@@ -2,10 +2,10 @@
 // consumer, no lock. Records are contiguous; the rest of the ring before its end is filled with
 // padding when a record does not fit there.
 //
-// A ring begins small and grows in place: the producer, where it would begin anew although the
-// consumer is far behind, takes more memory from the session's budget and goes on behind the old
-// end instead. So threads of few events hold little, and a burst may use what the others do not
-// need at once, not only when the consumer comes by.
+// A ring begins small and grows in place. Where the producer would begin anew although the consumer
+// is far behind, it takes more memory from the session's budget and continues behind the old end.
+// So threads of few events hold little, and a burst may use what the others do not need at once,
+// not only when the consumer comes by.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,9 @@ class Ring {
   /// The smallest ring: a few of the largest records.
   static constexpr size_t kMinBytes = 64 * 1024;
 
-  /// A ring of `bytes`, with addresses for `max_bytes`, up to which it grows when `budget` has
-  /// more; both are powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room. valid() is false
-  /// for that and when the memory cannot be had. Safe in signal handlers: makes system calls, takes
+  /// A ring of `bytes`, with addresses for `max_bytes`: it grows up to them when `budget` has more.
+  /// Both are powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room. valid() is false for
+  /// that and when the memory cannot be had. Safe in signal handlers: makes system calls, takes
   /// nothing from the heap.
   explicit Ring(size_t bytes, size_t max_bytes = 0, RingBudget* budget = nullptr);
   ~Ring();

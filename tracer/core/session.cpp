@@ -105,8 +105,8 @@ bool Session::stop(std::chrono::seconds timeout) {
   return true;
 }
 
-/// Waits until the writer thread is gone and not only for its bell: one that is preempted by who
-/// waits would hold up the end of the process until its next turn.
+/// Waits until the writer thread is gone, not only for its bell. A preempted writer would hold up
+/// the end of the process until its next turn.
 bool Session::wait_for_end(std::chrono::seconds timeout) const {
   if (writer_thread_) static_cast<void>(writer_thread_->wait_until_gone(timeout));
   return finished_.has_rung();

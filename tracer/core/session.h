@@ -155,9 +155,9 @@ class Session {
   SessionReport report_;
   std::string message_;
   bool program_ended_ = false;  ///< all of its threads
-  /// Of a main thread that left alone, once the others have ended, too: the last thread to exit
-  /// says it again, because newer kernels (5.17) take the process's status from that one. Set on
-  /// the file thread before that ends.
+  /// The status of a main thread that left alone, once the others have ended, too. The last thread
+  /// to exit repeats it, because newer kernels (5.17) take the process's status from that one. Set
+  /// on the file thread before that ends.
   int main_thread_status_ = 0;
 };
 

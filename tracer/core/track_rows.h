@@ -1,4 +1,4 @@
-// The rows of one track on their way to the file, in the order of their starts: an event takes its
+// The rows of one track on their way to the file, in the order of their starts. An event takes its
 // row when it begins and gets its duration when it ends, so that nothing has to be sorted later.
 // The rows of events that have not ended stay behind when the others are taken away.
 #pragma once

@@ -13,12 +13,17 @@ struct Activity {
   bool is_essential;   ///< without it there is no use in the rest
 };
 
-/// Not asked for: KERNEL runs one kernel at a time; GRAPH_TRACE would hide the kernels of graphs;
-/// DRIVER as a whole reports every call of the runtime twice, so single functions are asked for
-/// instead (cupti_control.cpp); NAME and MARKER repeat what the NVTX source knows better;
-/// ENVIRONMENT and NVLINK are the NVML source's (and NVLINK's layout breaks in 13.2);
-/// UNIFIED_MEMORY_COUNTER takes a thread, and seconds to turn off; STREAM says nothing that the
-/// first op of a stream does not. Decision 7 says more.
+/// Not asked for, with the reason (decision 7 has more):
+///
+///   KERNEL                  runs one kernel at a time
+///   GRAPH_TRACE             would hide the kernels of graphs
+///   DRIVER as a whole       reports every call of the runtime twice; single functions are asked
+///   for
+///                           instead (cupti_control.cpp)
+///   NAME, MARKER            repeat what the NVTX source knows better
+///   ENVIRONMENT, NVLINK     belong to the NVML source (and NVLINK's layout breaks in 13.2)
+///   UNIFIED_MEMORY_COUNTER  takes a thread, and seconds to turn off
+///   STREAM                  adds nothing to the first op of a stream
 inline constexpr std::array kActivities = {
     // Names, limits and capacities of devices; the device and the default stream of each context.
     Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, false},

@@ -26,9 +26,9 @@ constexpr int kClockTries = 4;
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
 
 bool wants_hardware_events(uint32_t version) {
-  char const* const wish = std::getenv(kHardwareEventsVariable);
-  if (wish == nullptr || *wish == '\0') return version >= kFirstGoodHardwareEvents;
-  return std::string_view(wish) == "1";
+  char const* const requested = std::getenv(kHardwareEventsVariable);
+  if (requested == nullptr || *requested == '\0') return version >= kFirstGoodHardwareEvents;
+  return std::string_view(requested) == "1";
 }
 
 }  // namespace

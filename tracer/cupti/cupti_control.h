@@ -20,9 +20,9 @@
 namespace stepscope::tracer {
 
 /// The hardware's own timestamps (Blackwell and later) cost launches less. They are asked for from
-/// that version on: the faults of them that NVIDIA mended in CUDA 13.4 and its update 1 are memory
-/// that is damaged or leaks, times of zero and a system that crashes; and they cannot be turned off
-/// again. STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
+/// that version on. NVIDIA mended their faults in CUDA 13.4 and its update 1: memory that is
+/// damaged or leaks, times of zero and a system that crashes. They cannot be turned off again.
+/// STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
 inline constexpr uint32_t kFirstGoodHardwareEvents = cupti::k13v4Update1;
 inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
 

@@ -11,8 +11,8 @@
 namespace stepscope::tracer {
 namespace {
 
-/// How often buffers in which nothing runs any more are fetched: with kMaxAgeNs of the store and
-/// the round that calls wait for their details, a program that is killed loses less than a second.
+/// How often buffers in which nothing runs any more are fetched. With kMaxAgeNs of the store and
+/// the round that calls wait for their details, a killed program loses less than a second.
 constexpr int64_t kFetchPeriodNs = 100'000'000;
 
 /// After the window records are waited for this long: one round hands over what had ended, the next
@@ -440,9 +440,9 @@ uint64_t CuptiSource::dropped() const {
                                : std::max(dropped_by_cupti_.load(), pool_.refused());
 }
 
-/// CUPTI is emptied and, on the thread of the program that runs its exit handlers, no kind is
-/// disabled and nothing waited for without limit: disabling may deadlock in CUPTI before CUDA 13.0
-/// Update 1. The process ends anyway.
+/// CUPTI is emptied. On the thread of the program that runs its exit handlers no kind is disabled
+/// and no wait is without limit. Disabling may deadlock in CUPTI before CUDA 13.0 Update 1. The
+/// process ends anyway.
 void CuptiSource::program_exits() {
   if (is_live()) exit_flush_ = ExitFlush::kAsked;  // first: who sees the next sees this
   exiting_ = true;
@@ -511,9 +511,8 @@ void CuptiSource::tell_untimed(TraceStore& store) {
   if (untimed == 0) return;
 
   std::string const text = fmt::format(
-      "{} kernels and copies have no possible times and were left out: they were still running "
-      "when capture ended, or CUPTI had no "
-      "room for their times on the device, or it made a mistake",
+      "{} kernels and copies have no possible times and were left out: they still ran when capture "
+      "ended, or CUPTI had no room for their times, or it made a mistake",
       untimed);
   store.log.notes.push_back(text);
 

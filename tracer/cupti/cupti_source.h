@@ -1,9 +1,9 @@
 // The CUDA source: has CUPTI record what the program does on its devices, and turns the buffers
 // into rows on the writer thread.
 //
-// Who calls CUPTI: threads of the program, as little as can be (when CUDA starts, when the window
-// opens, before a device is reset, and once when CUPTI is taken down), else the writer. No lock
-// that a fork or the program's exit needs is held meanwhile: CUPTI may take long or, in faulty
+// Who calls CUPTI: the writer, and as little as can be threads of the program. They do when CUDA
+// starts, when the window opens, before a device is reset, and once when CUPTI is taken down. No
+// lock that a fork or the program's exit needs is held meanwhile: CUPTI may take long or, in faulty
 // versions, for ever.
 #pragma once
 

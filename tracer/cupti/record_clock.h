@@ -1,6 +1,6 @@
 // The clock of CUPTI's records → trace time. Where CUPTI uses our clock (a timestamp callback) that
 // is a subtraction. Elsewhere it is CUPTI's own, CLOCK_REALTIME on Linux: converted by pairs of
-// both clocks, straight lines between them; a clock that is set while the program runs begins a new
+// both clocks, straight lines between them. A clock that is set while the program runs begins a new
 // era.
 #pragma once
 

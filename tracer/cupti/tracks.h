@@ -56,9 +56,9 @@ class StreamTracks {
   /// As tracks number it.
   int64_t stream_number(uint32_t device, uint32_t context, uint32_t stream);
 
-  /// A context record came (from CUDA 13.2 on none does for green contexts: their first op tells
-  /// their device): the device of its records, and which of its streams is the one that CUDA makes
-  /// itself.
+  /// A context record came: the device of its records, and which of its streams is the one that
+  /// CUDA makes itself. From CUDA 13.2 on green contexts have no record: their first op shows their
+  /// device.
   void describe_context(uint32_t device, uint32_t context, uint32_t default_stream,
                         TraceStore& store);
   /// The program's own name for a stream; one without ops gets no track.

@@ -1,6 +1,6 @@
-// Programs that are built with the memory or the thread sanitizer: these see the program's own code
-// only, so that they take what a library without them writes and hands between threads for faults
-// of the program, and end it.
+// Programs that are built with the memory or the thread sanitizer. A sanitizer sees the program's
+// own code only. It takes what a library without it writes and hands between threads for faults of
+// the program, and ends it.
 #pragma once
 
 #include <string_view>

@@ -215,8 +215,8 @@ void end_session_and_threads(Process& self, Session* session) {
   OwnThread::free_stacks();
 }
 
-/// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it
-/// not alone: nothing is done for it then, since Linux will refuse in any case.
+/// Ends the two threads of a session, and those that sample GPUs. Where the program has threads of
+/// its own nothing is done: Linux will refuse in any case.
 void be_alone() {
   Process& self = process();
   Session* const session = self.recording;

@@ -7,7 +7,7 @@
 namespace stepscope::tracer {
 
 /// The first three may be called in a signal handler, and in a child that still shares the memory
-/// of its parent (vfork): they take no lock, allocate nothing and return within a bounded time.
+/// of its parent (vfork). They take no lock, allocate nothing and return within a bounded time.
 struct ExitHooks {
   /// The process is about to end without running exit handlers.
   void (*before_end)();
@@ -33,8 +33,8 @@ __attribute__((weak, visibility("default"))) void stepscope_set_exit_hooks(
 /// Ends what nvtx_preload.cpp began in the calling thread: signals reach it again. Does nothing
 /// otherwise.
 __attribute__((weak, visibility("default"))) void stepscope_release_signals();
-/// Around a fork, in the thread that forks: waits, for about a second at most, until no other
-/// thread is in the midst of NVTX's initialization, and lets none begin one.
+/// Called around a fork, in the thread that forks. Waits, for about a second at most, until no
+/// other thread is in the midst of NVTX's initialization, and lets none begin one.
 __attribute__((weak, visibility("default"))) void stepscope_fork_begins();
 __attribute__((weak, visibility("default"))) void stepscope_fork_ends();
 /// Keeps a value for the calling thread; null: none. It was prepared when the program began, so

@@ -1,8 +1,8 @@
-// libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts: tells
-// the tracer, where a process has loaded it, that the process is about to end without exit handlers
-// (_exit, as forks of Python do) or to execute another program (exec…), so that what waits in
-// buffers reaches the file, or to ask for what only a process of one thread gets (unshare, setns).
-// Needs nothing but the C library; without a tracer it only passes on.
+// libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts. It
+// notifies the tracer, where a process has loaded it, of three events. The process is about to end
+// without exit handlers (_exit, as forks of Python do), or to execute another program (exec…):
+// buffers then reach the file. Or it asks for what only a process of one thread gets (unshare,
+// setns). Needs nothing but the C library; without a tracer it only passes on.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -144,9 +144,9 @@ int call(Next<Function>& next, Arguments... arguments) {
   return -1;
 }
 
-/// Namespaces of users are given to processes of one thread only, those of file systems only where
-/// no thread shares the working folder; the rest are flags of clone() that ask for a thread's
-/// leaving.
+/// Only processes of one thread get namespaces of users, and only where no thread shares the
+/// working folder do they get those of file systems. The rest are flags of clone() that ask for a
+/// thread's leaving.
 constexpr int kOnlyAlone = CLONE_NEWUSER | CLONE_NEWNS | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
 
 void be_alone() {

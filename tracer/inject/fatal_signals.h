@@ -4,10 +4,10 @@
 
 namespace stepscope::tracer {
 
-/// From now on `before` is called when such a signal arrives, in the thread that it arrives in,
-/// which then ends the program as it would have, with the same core dump. A signal that the program
-/// handles itself, or ignores, is left to it. `before` takes no lock, allocates nothing and returns
-/// within a bounded time.
+/// From now on `before` is called when such a signal arrives, in the thread that it arrives in. The
+/// signal then ends the program as it would have, with the same core dump. A signal that the
+/// program handles itself, or ignores, is left to it. `before` takes no lock, allocates nothing and
+/// returns within a bounded time.
 void watch_fatal_signals(void (*before)());
 /// Signals end the program at once again, but those that it handles itself by now.
 void leave_fatal_signals();

@@ -33,9 +33,9 @@ void wait_for_others(std::atomic<int> const& counted, int own) {
     ::syscall(SYS_nanosleep, &pause, nullptr);
 }
 
-// That leaves the threads which NVTX already counts as initializing and which have not reached us
-// when the process is copied. Their children learn from the parent, in memory that both have, where
-// that copy of NVTX keeps its state, and begin anew.
+// Threads remain which NVTX already counts as initializing and which have not reached us when the
+// process is copied. Their children learn from the parent, in memory that both have, where that
+// copy of NVTX keeps its state, and begin anew.
 
 /// NVTX's (nvtxDetail/nvtxImpl.h).
 constexpr uint32_t kFresh = 0, kStarted = 1, kComplete = 2;
@@ -76,7 +76,7 @@ struct Begun {
 struct Shared {
   std::atomic<uint32_t> taken{0};
   std::array<Begun, 64> begun;
-  std::array<std::atomic<bool>, 64> are_told{};
+  std::array<std::atomic<bool>, 64> are_known{};
 };
 std::atomic<Shared*> to_children{nullptr}, of_parent{nullptr};
 std::atomic<uint32_t> looked_at{0};  ///< of the parent's
@@ -95,7 +95,7 @@ void tell_children(Begun const& begun) {
   uint32_t const place = children->taken.fetch_add(1);
   if (place >= children->begun.size()) return;
   children->begun[place] = begun;
-  children->are_told[place].store(true, std::memory_order_release);
+  children->are_known[place].store(true, std::memory_order_release);
 }
 
 /// A place in the memory of a library, with the rights that the library has there.
@@ -138,10 +138,11 @@ void begin_anew(Core const& core) {
   if (!are_loaded({Place{core.state, PF_W}, Place{core.function, PF_W},
                    Place{reinterpret_cast<void const*>(core.initialize), PF_X}}))
     return;
-  // It was told what to call before the process was copied, or not.
-  bool const is_told = *core.function != core.initialize;
+  // Its function was replaced before the process was copied, or not.
+  bool const is_replaced = *core.function != core.initialize;
   uint32_t expected = kStarted;
-  if (core.state->compare_exchange_strong(expected, is_told ? kComplete : kFresh) && !is_told)
+  if (core.state->compare_exchange_strong(expected, is_replaced ? kComplete : kFresh) &&
+      !is_replaced)
     core.initialize(nullptr);
 }
 
@@ -164,7 +165,7 @@ void begin_anew(Module module, ModuleSegment segment) {
 /// while it waits. Looks at each copy of NVTX that the parent tells of, once.
 void begin_anew_where_nobody_initializes(Shared& parent) {
   uint32_t const next = looked_at.load(std::memory_order_relaxed);
-  if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) ||
+  if (next >= parent.begun.size() || !parent.are_known[next].load(std::memory_order_acquire) ||
       initializing.load() != 0)
     return;
 

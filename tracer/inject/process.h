@@ -23,9 +23,9 @@ extern STEPSCOPE_THREAD_LOCAL ThreadRecorder* this_recorder;
 /// NVTX is being initialized by the calling thread, see release_signals().
 extern STEPSCOPE_THREAD_LOCAL bool this_thread_initializes;
 
-/// Makes the calling thread's recorder, and throws nothing; null when nothing is recorded in this
+/// Makes the calling thread's recorder, and throws nothing. Null when nothing is recorded in this
 /// process, there is no memory, or the caller is a signal handler that interrupted this very
-/// function: the event is counted as lost then.
+/// function. The event is counted as lost then.
 ThreadRecorder* attach_this_thread();
 
 /// NVTX has initialized itself: signals that were held back meanwhile (nvtx_preload.cpp) reach this

@@ -1,8 +1,8 @@
 // The binary interface of NCCL's profiler plugins, versions 1 to 6 (from NCCL 2.23 on), as far as
-// this plugin reads it: the structs that NCCL passes and the struct of functions that it looks for
-// under the name ncclProfiler_v<N>. Only this folder knows it. Our own declarations after NCCL's
-// public plugin headers (src/include/plugin/profiler): the members of an event that no code here
-// reads are left out at the end of their struct, since NCCL allocates every event.
+// this plugin reads it. It has the structs that NCCL passes and the struct of functions that NCCL
+// looks for under the name ncclProfiler_v<N>. Only this folder knows it. The declarations are our
+// own, after NCCL's public plugin headers (src/include/plugin/profiler). Members of an event that
+// no code here reads are left out at the end of their struct, since NCCL allocates every event.
 #pragma once
 
 #include <cstddef>

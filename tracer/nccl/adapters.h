@@ -10,9 +10,9 @@
 
 namespace stepscope::tracer::nccl {
 
-/// What NCCL is asked for by that version of the interface. Kernel channel events never are: for
-/// them NCCL makes its kernels write timestamps and a network thread read them, on machines without
-/// a network too, and CUPTI times the kernels anyway.
+/// The events that NCCL is asked for, by version of the interface. Kernel channel events never are:
+/// for them NCCL makes its kernels write timestamps and a network thread read them, even without a
+/// network. CUPTI times the kernels anyway.
 constexpr int mask_of(NcclDetail detail, int version) {
   if (detail == NcclDetail::kOff) return 0;
   uint64_t mask = kGroup | kCollective | kPointToPoint;
@@ -22,8 +22,8 @@ constexpr int mask_of(NcclDetail detail, int version) {
   return static_cast<int>(mask);
 }
 
-// NCCL passes handles and contexts as pointers. A context is a communicator's number + 1: null is
-// none.
+// NCCL passes handles and contexts as pointers. A context is a communicator's number + 1; null is
+// no context.
 inline uint64_t to_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 inline void* to_pointer(uint64_t handle) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(handle));

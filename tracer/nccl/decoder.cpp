@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kSettlePeriodNs = OpenCall::kSettleNs / 2;
 
 /// NCCL counts by function: with the function it is one number for each collective of a
-/// communicator. 0 stays "none". Those of the copy engines have a count of their own.
+/// communicator. 0 stays "none". Calls of the copy engines have a count of their own.
 uint64_t unique_sequence(Call const& call) {
   constexpr uint64_t kOfCopyEngine = uint64_t{1} << 63;
   static_assert(model::kCollectiveOpCount <= 16);

@@ -1,7 +1,7 @@
-// Records → rows: each call that NCCL told of becomes a row on the thread that enqueued it, with
-// its details and the sum of what its network operations waited for. A call of a plan lasts until
-// the next one of the plan or its own end; the first one begins with the launch of the plan's
-// kernel, where that is known.
+// Records → rows: each call that NCCL reported becomes a row on the thread that enqueued it, with
+// its details and the sum of the waits of its network operations. A call of a plan lasts until the
+// next one of the plan or its own end. The first one begins with the launch of the plan's kernel,
+// where that is known.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@ class Decoder {
  public:
   explicit Decoder(Communicators const& communicators) : communicators_(communicators) {}
 
-  /// Whole records of that thread in their order, from the first word on; returns the words that
-  /// were decoded, all of them unless they contradict themselves. `recorder` is the recorder's
-  /// number.
+  /// Decodes whole records of that thread in their order, from the first word on. Returns the
+  /// number of decoded words: all of them unless they contradict themselves. `recorder` is the
+  /// recorder's number.
   size_t decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t const> words,
                 ClockFit const& clock);
   /// All threads were drained up to one moment: writes the calls that are settled by now.

@@ -1,6 +1,6 @@
-// The handles that NCCL gets for its events and passes back: numbers, never addresses, so that one
-// that is stale, unknown or of another process's plugin (a network thread that serves several of
-// them) can do no harm.
+// The handles that NCCL gets for its events and passes back: numbers, never addresses. So a handle
+// can do no harm that is stale, unknown or of another process's plugin (a network thread may serve
+// several of them).
 #pragma once
 
 #include <cstdint>

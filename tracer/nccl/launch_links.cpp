@@ -68,8 +68,8 @@ class GroupLinks {
     free_.erase(std::next(found).base());
     return true;
   }
-  /// The plans of a communicator run, and are told, in the order of their launches; sure only when
-  /// all were told.
+  /// NCCL runs and reports the plans of a communicator in the order of their launches; the links
+  /// are sure only when it reported all of them.
   void link_in_order(std::vector<Plan> const& plans) {
     for (uint32_t const communicator : communicators_of(plans)) {
       std::vector<LaunchSpan const*> const launches = free_launches(communicator);
@@ -110,10 +110,10 @@ class GroupLinks {
     std::vector<OpenCall> result;
     for (ProgramCall const& called : group_.calls) {
       uint32_t const communicator = called.call.communicator;
-      bool const is_told = std::any_of(
+      bool const has_operation = std::any_of(
           operations_.begin(), operations_.end(),
           [&](OpenCall const* operation) { return operation->call.communicator == communicator; });
-      if (is_told || called.call.is_captured != 0) continue;
+      if (has_operation || called.call.is_captured != 0) continue;
 
       OpenCall open;
       open.call = called.call;

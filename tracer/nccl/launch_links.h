@@ -9,9 +9,9 @@
 
 namespace stepscope::tracer::nccl {
 
-/// `operations`: what NCCL told it does for the group's calls. Those whose launch is known move to
-/// it: the first of a plan encloses the launch then. Returns the program's calls on communicators
-/// that NCCL told nothing else of: at their launch where there was one, else where they were
+/// `operations`: what NCCL reported for the group's calls. Operations with a known launch move to
+/// it: the first of a plan then encloses the launch. Returns the program's calls on communicators
+/// without any reported operation: at their launch where there was one, else where they were
 /// called.
 std::vector<OpenCall> link_launches(CallGroup const& group, std::span<OpenCall* const> operations);
 

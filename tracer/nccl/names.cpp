@@ -16,7 +16,7 @@ using model::DataType;
 template <class Value>
 using Name = std::pair<std::string_view, Value>;
 
-// By number: the order of NCCL's enumerations ncclFunc_t, ncclDataType_t, NCCL_ALGO_… and
+// Indexed by number: the order of NCCL's enumerations ncclFunc_t, ncclDataType_t, NCCL_ALGO_… and
 // NCCL_PROTO_…
 constexpr std::array<Name<CollectiveOp>, 8> kFunctions = {
     {{"Broadcast", CollectiveOp::kBroadcast},

@@ -9,8 +9,8 @@
 namespace stepscope::tracer::nccl {
 namespace {
 
-/// Of the buffers, for each thread that NCCL calls us on, few as they are: by default 1 MB, which
-/// is 9,000 calls between two drains or a hundred times what NCCL enqueues.
+/// Each thread on which NCCL calls us gets this share of the buffers; such threads are few. It is 1
+/// MB by default: 9,000 calls between two drains or a hundred times what NCCL enqueues.
 constexpr size_t kShareOfBuffers = 256;
 constexpr size_t kMaxRingBytes = 16 << 20;
 

@@ -43,8 +43,8 @@ class ProgramCalls {
 
   /// 0 = not known, or no more.
   [[nodiscard]] uint64_t group_of(uint64_t program_call) const;
-  /// The groups of which nothing will come any more: NCCL did what the program called, and that is
-  /// settled; or it has had its time.
+  /// The groups that will get nothing more: NCCL did what the program called, and that is settled;
+  /// or the group has had its time.
   [[nodiscard]] std::vector<uint64_t> settled(int64_t now_ns, Operations const& operations) const;
   /// Nothing is known of the group afterwards.
   CallGroup take(uint64_t group);

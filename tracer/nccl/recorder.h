@@ -43,8 +43,8 @@ class Recorder {
   uint64_t begin_network_step(uint64_t op);
   /// From now on the step waits for `wait`.
   void wait(uint64_t step, Wait wait);
-  /// Of any handle that was given; others do nothing, as after the capture's end: the ring's memory
-  /// was given back.
+  /// Accepts any handle that begin gave; others do nothing, as after the capture's end: the ring's
+  /// memory was given back.
   void end(uint64_t handle);
   /// The thread exits; nothing may be called afterwards.
   void close() { closed_.store(true, std::memory_order_release); }

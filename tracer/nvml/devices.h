@@ -18,7 +18,7 @@ struct OpenDevice {
   Device handle = nullptr;
 };
 
-/// Those of `used` that NVML knows.
+/// The devices of `used` that NVML knows.
 std::vector<OpenDevice> open_devices(Api const& api, std::span<DeviceRegistry::Device const> used);
 
 /// Values of the variables that CUDA reads; null = not set.
@@ -28,16 +28,16 @@ struct DeviceVariables {
 };
 struct VisibleDevices {
   std::vector<OpenDevice> devices;
-  std::string problem;  ///< why no number of a device can be told; empty = it can
+  std::string problem;  ///< why devices have no number; empty = they have
 };
 /// The devices that CUDA sees as far as its variables tell, UUIDs abbreviated as CUDA allows it. As
 /// CUDA does, ends at what is no device. Numbers mean something only where GPUs are ordered as NVML
 /// does or all the same.
 VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables);
 
-/// What each device was given by its slot and its settings, for people: PCIe link as it is and as
-/// it could be (one that saves power is slower than it could be), limit of power. Empty where
-/// nothing is known.
+/// The slot and the settings of each device, for people: PCIe link as it is and as it could be,
+/// limit of power. A link that saves power is slower than it could be. Empty where nothing is
+/// known.
 std::string describe_surroundings(Api const& api, std::span<OpenDevice const> devices);
 
 /// Links that are up and who reaches whom over them, for people; empty when there is none.

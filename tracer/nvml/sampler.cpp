@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, kCounters> kNames = {
 
 constexpr double kMib = 1 << 20;
 constexpr double kMbOfMib = kMib / 1e6;
-/// Bit of the clocks' reasons: nothing runs. That is no limit.
+/// Bit of the clocks' reasons: nothing runs, which is no limit.
 constexpr unsigned long long kIdle = 1;
 
 struct GpmCounter {
@@ -164,8 +164,8 @@ class Sampler::Round {
     if (!worked(Counter::kSmActivity, api.gpm_metrics(&metrics))) return;
     for (size_t i = 0; i < kGpmCounters.size(); ++i) {
       auto const& [metric, counter, scale] = kGpmCounters[i];
-      bool const is_told = is_of_links(counter) && device_.has_link_totals;
-      if (metrics.metrics[i].result == kSuccess && !is_told)
+      bool const is_measured = is_of_links(counter) && device_.has_link_totals;
+      if (metrics.metrics[i].result == kSuccess && !is_measured)
         add(counter, scale * metrics.metrics[i].value);
     }
   }

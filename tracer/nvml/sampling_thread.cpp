@@ -98,8 +98,8 @@ class OpenSampler {
   std::optional<Sampler> sampler_;
 };
 
-/// Facts of the devices that have not been told yet.
-class DeviceFacts {
+/// Facts of the devices that have not been recorded yet.
+class DeviceDescriptions {
  public:
   template <class Tell>
   void tell(Api const& api, OpenSampler& open, Tell const& tell) {
@@ -117,14 +117,14 @@ class DeviceFacts {
       surroundings_ = std::move(surroundings);
     }
 
-    if (open.sampler().has_hardware_counters() || std::exchange(has_told_pcie_, true)) return;
+    if (open.sampler().has_hardware_counters() || std::exchange(has_reported_pcie_, true)) return;
     tell("PCIe throughput",
          "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
   }
 
  private:
   std::string links_, surroundings_;
-  bool has_told_pcie_ = false;
+  bool has_reported_pcie_ = false;
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ std::string SamplingThread::sample_until_stopped(State& state) {
   {
     OpenSampler open(*api,
                      {text_or_null(settings.visible_devices), text_or_null(settings.device_order)});
-    DeviceFacts facts;
+    DeviceDescriptions facts;
     std::vector<Sample> fresh;
 
     // After a period: until then CUPTI has told which devices the program uses.

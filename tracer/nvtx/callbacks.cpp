@@ -359,9 +359,9 @@ uint64_t on_scope_register(nvtxDomainHandle_t, nvtxScopeAttr_t const* attributes
   return attributes != nullptr && attributes->scopeId != 0 ? attributes->scopeId : NVTX_SCOPE_ROOT;
 }
 
-/// Every function that we do nothing for. It takes whatever it is given and returns the null that
-/// NVTX returns without a tool: any call may be the one that initialized NVTX, and signals are held
-/// back until it calls us.
+/// Every function that we do nothing for. It takes any arguments and returns the null that NVTX
+/// returns without a tool. Any call may be the one that initialized NVTX, and signals are held back
+/// until it calls us.
 uintptr_t on_any_other() {
   release_signals();
   return 0;

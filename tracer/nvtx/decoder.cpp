@@ -14,7 +14,7 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Rounds for which the end of a start/end range waits for its begin: rings are drained one after
+/// Rounds for which the end of a start/end range waits for its begin. Rings are drained one after
 /// the other, so the begin may be decoded one round later; after two it was dropped.
 constexpr int kWaitRounds = 2;
 /// Open ranges kept of the deep levels of a thread and domain: more are a program that forgets to
@@ -357,7 +357,7 @@ void Decoder::pop_deep(Thread& thread, Record const& record, int64_t now, TraceS
   if (deep.empty()) thread.deep.erase(place);
 }
 
-/// Those from this level on: their pops were lost.
+/// Drops the ranges from this level on: their pops were lost.
 void Decoder::drop_deep(Thread& thread, DeepRanges& deep, int32_t from_level) {
   for (; !deep.empty() && deep.back().level >= from_level; deep.pop_back(), ++dropped_) {
     OpenRange const& range = deep.back().range;

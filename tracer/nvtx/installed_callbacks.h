@@ -1,5 +1,5 @@
-// Where NVTX was told to call us, to take it back when the capture is over: a range then costs what
-// it costs without a tool.
+// Where NVTX was asked to call us, to take it back when the capture is over: a range then costs
+// what it costs without a tool.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
-// The name of a range in the file, found by its characters as a compact record has them: programs
-// use few names again and again, and looking one up costs a few ns this way, a tenth of interning a
-// string.
+// The name of a range in the file, found by its characters as a compact record has them. Programs
+// use few names again and again. A look-up costs a few ns this way, a tenth of interning a string.
 #pragma once
 
 #include <cstddef>

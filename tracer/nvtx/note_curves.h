@@ -1,5 +1,5 @@
-// Numbers that a program notes (api::note) as curves: a counter track for each name and thread,
-// beside the marks.
+// Numbers that a program notes (api::note) as curves: a counter track for each name and thread, in
+// addition to the marks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stepscope::tracer {
 
 class NoteCurves {
  public:
-  /// Adds a point. NaN and infinities are none, nor are notes beyond kMostTracks curves: their
+  /// Adds a point, but not for NaN and infinities, nor for notes beyond kMostTracks curves: their
   /// marks have the numbers. The notes of a thread must come in the order of their times.
   void add(int64_t thread_id, std::string const& name, double value, int64_t now,
            TraceStore& store);

@@ -9,19 +9,20 @@
 namespace stepscope::tracer {
 namespace {
 
-/// A thread may have half of all memory in a burst, and half of what is left at a time: with the
-/// default 128 MB, half a second of 10 M ranges/s.
+/// A thread may have half of all memory in a burst, and half of what is left at a time. With the
+/// default of 128 MB that is half a second of 10 M ranges/s.
 constexpr size_t kMaxRingShare = 2;
 /// Only addresses: a process has 128 TB of them, and thousands of threads.
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
 /// Where every address counts: as much as the writer's period of 5 ms takes at 10 M ranges/s.
 constexpr size_t kMaxCountedRingBytes = 2 << 20;
-/// A new thread gets at most this share of the memory that is left: 256 KB with the default, so
-/// that thousands that come and go while the writer is kept from its work get some too. Who records
-/// more than that lasts takes more while it records.
+/// A new thread gets at most this share of the memory that is left: 256 KB with the default. So
+/// thousands of threads that come and go while the writer does not run get some, too. A thread that
+/// needs more takes more while it records.
 constexpr size_t kShareOfRest = 1024;
 
-/// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
+/// Bytes of a new ring that the thread's first event touches: they last until the writer thread
+/// comes by.
 constexpr size_t kFirstPages = 64 * 1024;
 /// Ahead of a thread that records: more than 10 M events/s need in one of the writer's periods.
 constexpr size_t kPagesAhead = 2 << 20;
@@ -191,7 +192,7 @@ void NvtxSource::name_categories(TraceStore& store) {
 /// As the analyzer reads it (analyzer/metrics/steps/interleave.h).
 void NvtxSource::count_turns(TraceStore& store) {
   uint64_t const turns = turns_ ? turns_->count() : 0;
-  if (std::exchange(told_turns_, turns) != turns)
+  if (std::exchange(reported_turns_, turns) != turns)
     set_fact(store, "turns", fmt::format("{} of {} steps", turns, turns_->steps()));
 }
 

@@ -98,7 +98,7 @@ class NvtxSource : public Source {
   std::vector<Drained> drained_;
   std::map<std::pair<uint16_t, uint32_t>, std::string>
       named_categories_;  ///< that are facts of the trace
-  uint64_t told_turns_ = 0;
+  uint64_t reported_turns_ = 0;
   uint64_t dropped_by_exited_ = 0, interrupting_of_exited_ = 0, dropped_on_tracks_ = 0;
 };
 

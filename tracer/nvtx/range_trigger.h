@@ -32,8 +32,8 @@ class RangeTrigger {
     return args.handle != 0 ? args.handle == handle_ : args.text == name_;
   }
 
-  /// Of a start/end range that opened the window: its end, on whatever thread, closes it. 0 = none
-  /// did.
+  /// The start/end range that opened the window: its end, on whatever thread, closes it. 0 = no
+  /// such range did.
   std::atomic<uint64_t> started_range{0};
 
  private:

@@ -37,13 +37,13 @@ class Registry {
   void name_thread(int64_t thread_id, std::string_view name);
   [[nodiscard]] std::optional<std::string> thread_name(int64_t thread_id) const;
 
-  /// By CUDA's number of the device.
+  /// `device`: CUDA's number.
   void name_device(int32_t device, std::string_view name);
   [[nodiscard]] std::map<int32_t, std::string> device_names() const;
 
-  /// Of a category of that domain; the first 1,024 of the process are kept.
+  /// Names a category of that domain; the first 1,024 of the process are kept.
   void name_category(uint16_t domain, uint32_t category, std::string_view name);
-  /// By domain and number.
+  /// Keys are domain and number.
   [[nodiscard]] std::map<std::pair<uint16_t, uint32_t>, std::string> category_names() const;
 
   /// Registers the schema under `id`, or under a new one when that is 0; returns the id.

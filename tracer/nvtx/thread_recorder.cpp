@@ -124,9 +124,9 @@ void ThreadRecorder::Destroy::operator()(ThreadRecorder* recorder) const {
   ::munmap(recorder, sizeof *recorder);
 }
 
-/// Whether the call with the frame `user` was left by a jump out of a signal handler: a call that
-/// it is still inside of has its frame below, unless it runs on a stack that the program made for
-/// signals.
+/// Whether the call with the frame `user` was left by a jump out of a signal handler. A call that
+/// the thread is still inside of has its frame below, unless it runs on a stack that the program
+/// made for signals.
 __attribute__((noinline)) bool ThreadRecorder::was_left(uintptr_t user, uintptr_t frame) {
   if (frame < user) return false;
   stack_t stack{};
@@ -346,7 +346,7 @@ int ThreadRecorder::record_pop(uint16_t domain, std::span<PayloadView const> pay
   return level;
 }
 
-/// Of one of the outer levels.
+/// Pops a range of one of the outer levels.
 void ThreadRecorder::pop_recorded(EventArgs const& args) {
   end_room_ -= kPopWords;
   if (args.payloads.empty()) return write_plain_pop(args.domain, 0);
@@ -419,8 +419,8 @@ bool ThreadRecorder::triggers(EventArgs const& args) const {
   return trigger_ != nullptr && window_.mode() == CaptureMode::kBaseline && trigger_->matches(args);
 }
 
-/// The range tells where: what is between two steps is in neither, and the first step of a turn is
-/// measured by nobody.
+/// The range marks the wait: time between two steps is in neither, and no step measures the first
+/// one of a turn.
 void ThreadRecorder::wait_for_turn() {
   record_push_text(kAnnotationDomain, kHeldRange);
   bool const has_turn = turns_->wait(member_);

@@ -1,12 +1,13 @@
 // The recorder of one thread: what the callbacks of a source call. Writes records into the thread's
 // ring, so that a range is either recorded whole or dropped and counted whole:
+//
 //   push/pop, the outer kBitLevels levels   a push that is recorded keeps room free for its pop
 //   push/pop, deeper levels                 records name their level, so that the decoder finds
-//   what lost its other end; programs
-//                                           that forget to pop get there, and keep no room free for
-//                                           what never comes
+//                                           what lost its other end; programs that forget to pop
+//                                           get there, and keep no room free for what never comes
 //   start/end                               a start keeps room for its end, within bounds; a lost
-//   end is told beside the ring
+//                                           end is reported outside the ring
+//
 // A signal handler may annotate while it interrupts its own thread. Where it interrupts a call of
 // the recorder, whose record is half written, its events are dropped and counted.
 #pragma once
@@ -64,7 +65,7 @@ class ThreadRecorder {
     return memory != nullptr ? new (memory) ThreadRecorder(std::forward<Arguments>(arguments)...)
                              : nullptr;
   }
-  /// Of what make() gave.
+  /// Destroys what make() returned.
   struct Destroy {
     void operator()(ThreadRecorder* recorder) const;
   };
@@ -96,7 +97,7 @@ class ThreadRecorder {
   [[nodiscard]] uint64_t dropped() const {  ///< writer
     return dropped_.load(std::memory_order_relaxed) + interrupting();
   }
-  /// Those of signal handlers that interrupted another call.
+  /// Calls of signal handlers that interrupted another call.
   [[nodiscard]] uint64_t interrupting() const {
     return interrupting_.load(std::memory_order_relaxed);
   }  ///< writer
@@ -194,8 +195,8 @@ class ThreadRecorder {
   uint32_t const number_;
   int64_t const thread_id_;
   Ring ring_;
-  /// Words that stay free for the ends of open ranges: of one push more than are open and of one
-  /// wrap-around, so that the pop of a recorded push never gets lost.
+  /// Words that stay free for the ends of open ranges. They cover one push more than are open and
+  /// one wrap-around, so that the pop of a recorded push never gets lost.
   uint64_t end_room_ = 2 * kPopWords;
   uint64_t started_room_ = 0;  ///< of end_room_: for ends of start/end ranges
   uint64_t next_range_ = 1;

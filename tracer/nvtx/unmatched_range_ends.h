@@ -1,5 +1,5 @@
-// Start/end ranges whose end found no room in its ring: told beside the ring, so that their begins
-// are dropped too. Without that they would seem to go on until the capture ends.
+// Start/end ranges whose end found no room in its ring. They are reported outside the ring, so that
+// their begins are dropped too. Otherwise they would seem to go on until the capture ends.
 #pragma once
 
 #include <array>

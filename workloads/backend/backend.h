@@ -169,8 +169,8 @@ class Device {
   /// members. The same holds for messages between their two sides.
   virtual void collective(char const* name, Communicator& communicator, Collective const& what) = 0;
 
-  // Graphs. What is enqueued on the compute stream between the two is not done but kept, with its
-  // arguments; nothing else may be asked of the device meanwhile: no copy, event, collective or
+  // Graphs. Work that is enqueued on the compute stream between the two is not done but kept, with
+  // its arguments. Nothing else may be asked of the device meanwhile: no copy, event, collective or
   // message. The device's host thread calls these.
 
   virtual void begin_capture() {}
@@ -230,7 +230,7 @@ struct DeviceGroup {
            members = 0;  ///< of the communicator; device d is member first_member + d
 };
 /// "host", "host:4" (four host devices), "cuda" (the first GPU), "cuda:1" (GPU 1), "cuda:0,cuda:1",
-/// "cuda:0,cuda:0" (two devices that share a GPU), "cuda:all"; of several processes each takes its
+/// "cuda:0,cuda:0" (two devices that share a GPU), "cuda:all". Each of several processes takes its
 /// part (cuda/process_gpus.h), and all must call it. Errors: unknown device, bad count, no such
 /// GPU, no CUDA; the message says what to do.
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options);

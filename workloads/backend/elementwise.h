@@ -129,10 +129,10 @@ struct TanhBackward {
   STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] *= 1.0F - y[i] * y[i]; }
 };
 
-/// The binary cross entropy of sigmoid(logit), of a target that is 1 for the first `ones` logits
-/// and else 0, in the form that overflows nowhere: max(x, 0) − x · target + log(1 + exp(−|x|)).
-/// d_logits = (sigmoid − target) · scale; result[2i] = the loss, result[2i + 1] = 1 where the logit
-/// is on the target's side of 0, else 0.
+/// The binary cross entropy of sigmoid(logit). The target is 1 for the first `ones` logits and else
+/// 0. The form overflows nowhere: max(x, 0) − x · target + log(1 + exp(−|x|)). Results: d_logits =
+/// (sigmoid − target) · scale; result[2i] = the loss, result[2i + 1] = 1 where the logit is on the
+/// target's side of 0, else 0.
 struct BinaryCrossEntropy {
   static constexpr int kBytes = 16, kFlops = 20;
   float const* logits;

@@ -11,7 +11,7 @@ struct Conv2dShape {
   int64_t kernel, padding;  ///< square kernel, `padding` zeros on every side
   bool relu;                ///< max(0, ·) on the output, inside the same operation
   int64_t stride = 1;       ///< in both directions
-  /// Of a layer that uses the convolution backwards (transposed_conv2d.h): what it calls forward is
+  /// For a layer that uses the convolution backwards (transposed_conv2d.h): its forward pass is
   /// backward_data here, and the other way round. Changes the operations' names and nothing else.
   bool transposed = false;
 
@@ -82,9 +82,9 @@ class Dense {
                                 float* d_bias) = 0;
 };
 
-/// c[i] = alpha · op(a[i]) · op(b[i]) + beta · c[i] for i < batch, matrices one behind the other,
-/// row-major: op(a) is m × k, op(b) is k × n, c is m × n; op transposes where asked (a is then
-/// stored as k × m, b as n × k).
+/// c[i] = alpha · op(a[i]) · op(b[i]) + beta · c[i] for i < batch. The matrices lie one behind the
+/// other, row-major: op(a) is m × k, op(b) is k × n, c is m × n. Each op transposes where asked (a
+/// is then stored as k × m, b as n × k).
 struct MatMulShape {
   int64_t batch, m, n, k;
   bool transpose_a = false, transpose_b = false;

@@ -257,7 +257,7 @@ class PlacedDevice final : public ForwardingDevice {
  private:
   /// Once for each operation: most names are literals, the others stay as long as their layers.
   void tell(char const* operation) {
-    if (options_.log == nullptr || !told_.insert(operation).second) return;
+    if (options_.log == nullptr || !reported_.insert(operation).second) return;
     fmt::print(options_.log, "placement: {} on {}\n", operation, name());
   }
   template <class Layer, class MakeOnHost>
@@ -289,7 +289,7 @@ class PlacedDevice final : public ForwardingDevice {
 
   PlacementOptions options_;
   std::shared_ptr<SpareHosts> hosts_;
-  std::set<std::string, std::less<>> told_;
+  std::set<std::string, std::less<>> reported_;
 };
 
 }  // namespace

@@ -3,9 +3,11 @@
 // its name in the list at the end; no backend changes. Operations of one kind of network are in a
 // header of their own (transformer_rows.h).
 //
-// Lanes offer: each(n, f) calls f(i) for i < n, the same lane for the same i whatever n is; sum(n,
-// f) and max(n, f) give the sum and the largest of f(i), the same on every lane and the same in
-// every run; first() is true on one lane, the one that writes what a row has one of.
+// Lanes offer:
+//
+//   each(n, f)            calls f(i) for i < n, the same lane for the same i whatever n is
+//   sum(n, f), max(n, f)  the sum and the largest of f(i), the same on every lane and in every run
+//   first()               is true on one lane, the one that writes what a row has one of
 #pragma once
 
 #include <cmath>

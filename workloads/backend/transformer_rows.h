@@ -185,9 +185,9 @@ struct SoftmaxBackward {
   }
 };
 
-/// Where the heads of attention are: side by side in the rows of a projection,
-/// [batch][time][parts][heads][dim] (parts: 3 for query, key and value in one, else 1), or matrix
-/// by matrix, [parts][batch][heads][time][dim], as the products take them.
+/// Where the heads of attention are. In the rows of a projection they lie side by side,
+/// [batch][time][parts][heads][dim] (parts: 3 for query, key and value in one, else 1). As the
+/// products take them they lie matrix by matrix, [parts][batch][heads][time][dim].
 struct HeadsShape {
   int64_t batch, time, parts, heads, dim;
 

@@ -18,7 +18,8 @@ std::string variable(char const* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Of the active environment, of the interpreter that `python3` starts, of the user, of the system.
+/// Prefixes of the active environment, the interpreter that `python3` starts, the user and the
+/// system.
 std::vector<std::string> python_prefixes() {
   std::vector<std::string> prefixes = {variable("VIRTUAL_ENV"), variable("CONDA_PREFIX")};
   std::istringstream folders(variable("PATH"));

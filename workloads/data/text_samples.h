@@ -1,6 +1,6 @@
-// Text as a language model takes it: bytes numbered by a vocabulary of those that occur, cut into
-// windows whose label is the same window one byte later. The bytes come from a file, or are
-// generated where none is given.
+// Text as a language model takes it: bytes numbered by a vocabulary of the bytes that occur. It is
+// cut into windows whose label is the same window one byte later. The bytes come from a file, or
+// are generated where none is given.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ TokenizedText tokenize(std::string_view text);
 /// `context` + 1 bytes.
 base::Expected<TokenizedText> read_text(std::string const& path, int64_t context);
 
-/// At least `bytes` of English-like sentences from a small grammar, the same in every run. What can
-/// be learned from it, easiest first: which letters there are, the words, their order, and that a
-/// verb agrees with its subject ("the dog that the cats see sleeps"), for which a model has to look
-/// back over a clause.
+/// At least `bytes` of English-like sentences from a small grammar, the same in every run. A model
+/// can learn from it, easiest first: which letters there are, the words, their order, and that a
+/// verb agrees with its subject. For the last it has to look back over a clause ("the dog that the
+/// cats see sleeps").
 std::string generated_text(size_t bytes);
 
 /// Windows of `context` tokens, one behind the other. Input: int32[context] tokens; label:
@@ -44,8 +44,8 @@ std::string generated_text(size_t bytes);
 class TextSamples final : public Samples {
  public:
   /// `shift`: a window begins up to `context` − 1 tokens later, by its own random number, so that
-  /// every epoch cuts the text elsewhere. `tokens`: more than `context` of them; they must outlive
-  /// the object.
+  /// every epoch cuts the text elsewhere. There must be more `tokens` than `context`, and they must
+  /// outlive the object.
   TextSamples(std::span<uint8_t const> tokens, int64_t context, bool shift);
 
   [[nodiscard]] size_t size() const override { return (tokens_.size() - 1) / context_; }

@@ -1,7 +1,7 @@
 // How fast do the devices exchange data? For each message size every device runs the collective in
-// a row; the time of one is from the moment at which the last device had finished the one before to
-// the moment at which the last has finished it, on the devices' own events, and the median of these
-// is reported. Sizes, columns and bandwidths: nccl-tests (github.com/NVIDIA/nccl-tests,
+// a row. One collective takes from the moment at which the last device had finished the one before
+// to the moment at which the last has finished it. The devices' own events measure it, and the
+// median is reported. Sizes, columns and bandwidths: nccl-tests (github.com/NVIDIA/nccl-tests,
 // doc/PERFORMANCE.md); reductions here are means. From top to bottom: the ops, one device's part,
 // the check, the whole job.
 #include "workloads/micro/allreduce.h"

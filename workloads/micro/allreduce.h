@@ -38,9 +38,9 @@ struct AllReduceRow {
   bool checked = false;
 };
 
-/// Bytes that each member has to send at least, per byte of the message, over `members` members: 2
-/// (n − 1) / n for all-reduce, (n − 1) / n for reduce-scatter and all-gather, 1 for broadcast and
-/// messages; 0 for a single member. Source: nccl-tests, doc/PERFORMANCE.md.
+/// Bytes that each member has to send at least, per byte of the message, over n = `members`. It is
+/// 2 (n − 1) / n for all-reduce, (n − 1) / n for reduce-scatter and all-gather, 1 for broadcast and
+/// messages, and 0 for a single member. Source: nccl-tests, doc/PERFORMANCE.md.
 double bus_factor(CollectiveOp op, size_t members);
 
 /// Errors: unknown op or device, a factor that does not grow, sizes out of order, out of memory.

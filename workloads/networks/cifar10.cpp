@@ -241,10 +241,10 @@ base::Expected<int> run_cifar10(std::span<std::string const> arguments) {
   std::string mode = "sync";
   OwnOptions own;
   own.change = [&mode](CLI::App& app) {
-    app.add_option("--mode", mode,
-                   "sync: one update a step with the mean of all devices' gradients; async: shared "
-                   "weights on the first device, each device updates them with its own gradients "
-                   "and waits for no other")
+    app.add_option(
+           "--mode", mode,
+           "sync: one update a step with the mean of all devices' gradients; async: shared "
+           "weights on the first device, which each device updates with its own gradients alone")
         ->check(CLI::IsMember({"sync", "async"}));
   };
 

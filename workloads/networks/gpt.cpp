@@ -1,10 +1,10 @@
 // GPT: a decoder-only transformer over the bytes of a text, trained synchronously data-parallel.
 // Source of the network: Radford et al., "Language Models are Unsupervised Multitask Learners"
-// (GPT-2, 2019): learned embeddings of tokens and positions, blocks x + attention(norm(x)), x +
-// mlp(norm(x)), a last norm, a projection to the vocabulary (here with weights of its own and a
-// bias). From top to bottom: the parameters, what a replica is made with, layer norm, attention,
-// the block, the replica, the whole job. A "row" is one position of one sequence: rows = batch ×
-// context. The loop around them: data_parallel.cpp.
+// (GPT-2, 2019). It has learned embeddings of tokens and positions, blocks x + attention(norm(x)),
+// x + mlp(norm(x)), a last norm and a projection to the vocabulary. Here the projection has weights
+// of its own and a bias. From top to bottom: the parameters, what a replica is made with, layer
+// norm, attention, the block, the replica, the whole job. A "row" is one position of one sequence:
+// rows = batch × context. The loop around them: data_parallel.cpp.
 #include "workloads/networks/gpt.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // MNIST: the network of TensorFlow's introduction to convolutional networks
-// (tensorflow.org/tutorials/images/cnn: 3 × 3 convolutions of 32, 64 and 64 channels, 2 × 2
-// max-pooling after the first two, 64 hidden units, Adam), with padded convolutions on MNIST's
-// digits. From top to bottom: the parameters, one device's replica, forward, backward, the whole
-// job. The loop around them: data_parallel.cpp.
+// (tensorflow.org/tutorials/images/cnn) on MNIST's digits. It has 3 × 3 convolutions of 32, 64 and
+// 64 channels, 2 × 2 max-pooling after the first two, 64 hidden units and Adam. Unlike there,
+// convolutions are padded. From top to bottom: the parameters, one device's replica, forward,
+// backward, the whole job. The loop around them: data_parallel.cpp.
 #include "workloads/networks/mnist.h"
 
 #include <cmath>

@@ -92,14 +92,14 @@ bool Agreement::ends(Note const& mine) {
 Agreement::End Agreement::conclude(End const& mine) {
   if (sent_) read_notes();
 
-  End told = mine;
+  End own = mine;
   if (difference_ && (!mine.failure || difference_step_ < mine.failed_step)) {
-    told.failure = difference_;
-    told.failed_step = difference_step_;
+    own.failure = difference_;
+    own.failed_step = difference_step_;
   }
 
-  std::vector<std::string> const all = processes_.all_gather(pack(told));
-  if (processes_.failure()) return told;
+  std::vector<std::string> const all = processes_.all_gather(pack(own));
+  if (processes_.failure()) return own;
   End const first = unpack(all[0]);
 
   End common = first;

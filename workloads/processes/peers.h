@@ -1,5 +1,5 @@
-// What a backend needs of the other processes of a training: to agree with them on how their
-// devices connect, and to learn that one is gone while its own threads wait in a library that never
+// What a backend needs of the other processes of a training. It agrees with them on how their
+// devices connect, and learns that one is gone while its own threads wait in a library that never
 // will. Pure, so that a module that is loaded at run time can call the program's.
 #pragma once
 

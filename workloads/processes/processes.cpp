@@ -39,18 +39,18 @@ constexpr std::chrono::milliseconds kBeatLookEvery{5};
 constexpr std::chrono::milliseconds kTimeToTell{1'000};
 
 // Signal handlers can reach nothing else.
-std::atomic<bool>& told_to_end() {
-  static std::atomic<bool> told = false;
-  return told;
+std::atomic<bool>& termination_requested() {
+  static std::atomic<bool> requested = false;
+  return requested;
 }
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// Launchers end the others' processes by SIGTERM when one has failed: the training ends itself
 /// then, with its trace closed.
 void expect_termination() {
-  static_cast<void>(told_to_end());  // constructed before the handler could need it
+  static_cast<void>(termination_requested());  // constructed before the handler could need it
   struct sigaction action = {};
-  action.sa_handler = [](int) { told_to_end().store(true); };
+  action.sa_handler = [](int) { termination_requested().store(true); };
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -376,11 +376,11 @@ void Processes::beat() {
     giving_up_->copy(last.why.data(), last.why.size() - 1);
     if (watching_) tell_all(last);
   } else if (gave_up_at_) {
-    bool const is_told =
+    bool const is_sent =
         submitted_.empty() && std::none_of(active_.begin(), active_.end(), [](auto const& message) {
           return message->sent && message->tag == kBeatTag;
         });
-    if (is_told || now - *gave_up_at_ > kTimeToTell) fail(*giving_up_);
+    if (is_sent || now - *gave_up_at_ > kTimeToTell) fail(*giving_up_);
   } else if (watching_ && stopping_ && !leaving_) {
     leaving_ = true;
     Beat last;
@@ -394,10 +394,10 @@ void Processes::beat() {
 
 void Processes::look_after_peers() {
   auto const now = Clock::now();
-  bool const told = told_to_end().load();
+  bool const is_ending = termination_requested().load();
   // Who watches waits for the others' last words.
 
-  if ((stopping_ && !watching_) || (!told && now - looked_ < kPeersEvery)) return;
+  if ((stopping_ && !watching_) || (!is_ending && now - looked_ < kPeersEvery)) return;
   looked_ = now;
 
   for (uint32_t peer = 0; peer < size(); ++peer) {
@@ -415,8 +415,8 @@ void Processes::look_after_peers() {
 
   // The launcher may be quicker than the system to take a dead process out of its list.
   constexpr std::chrono::milliseconds kTimeToSee{200};
-  if (told && !told_at_) told_at_ = now;
-  if (told_at_ && now - *told_at_ > kTimeToSee)
+  if (is_ending && !termination_at_) termination_at_ = now;
+  if (termination_at_ && now - *termination_at_ > kTimeToSee)
     return fail(
         "the launcher told this process to end (SIGTERM), as it does when another one has failed");
 

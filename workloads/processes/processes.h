@@ -129,7 +129,7 @@ class Processes final : public Peers {
   bool stopping_ = false;
   std::optional<std::string> failure_;
   Clock::time_point looked_;
-  std::optional<Clock::time_point> told_at_;  ///< by SIGTERM
+  std::optional<Clock::time_point> termination_at_;  ///< by SIGTERM
   bool watching_ = false, leaving_ = false;
   Clock::time_point beat_at_;                    ///< when the last one was sent
   std::optional<std::string> giving_up_;         ///< why

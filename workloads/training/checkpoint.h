@@ -1,5 +1,5 @@
-// Saved training state: one file with the weights, the next step and what they belong to, protected
-// by a checksum (XXH3) and written so that a crash leaves the old one.
+// Saved training state: one file with the weights, the next step and what they belong to. A
+// checksum (XXH3) protects it, and a crash while writing leaves the old one.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Synchronous data-parallel training of a network: each device has a replica of it, works on its
-// own batches and updates its weights with the mean of all devices' gradients, so that N devices
-// train what one device with N × batch would. A workload brings the network; the loop, with
-// checkpoints, evaluation and interrupts, is here.
+// Synchronous data-parallel training of a network. Each device has a replica of it, works on its
+// own batches and updates its weights with the mean of all devices' gradients. So N devices train
+// what one device with N × batch would. A workload brings the network; the loop, with checkpoints,
+// evaluation and interrupts, is here.
 #pragma once
 
 #include <cstdio>

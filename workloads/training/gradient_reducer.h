@@ -1,6 +1,6 @@
-// One device's gradients from the backward pass to their exchange with the other devices: bucket by
-// bucket, behind the work that makes them, and as a mean over several batches where gradients are
-// accumulated. What the exchange is: update_scheme.h.
+// One device's gradients from the backward pass to their exchange with the other devices. They go
+// bucket by bucket, behind the work that makes them, and as a mean over several batches where
+// gradients are accumulated. What the exchange is: update_scheme.h.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
-// A replica whose forward and backward passes are launched as CUDA graphs (--cuda-graphs): after a
+// A replica whose forward and backward passes are launched as CUDA graphs (--cuda-graphs). After a
 // few batches that are launched operation by operation, each pass is captured once for every place
-// where its batch can lie, and replayed from then on. Exchanges of gradients stay between graphs: a
-// backward pass is cut where a bucket is complete, so that buckets are exchanged as early as
-// without graphs, by whatever exchanges them. The optimizer's step has other arguments in every
-// step (learning rate, Adam's corrections), and input, loss and waits belong to the host: they are
-// launched as without.
+// where its batch can lie. From then on it is replayed. Exchanges of gradients stay between graphs.
+// A backward pass is cut where a bucket is complete, so that buckets are exchanged as early as
+// without graphs. The optimizer's step has other arguments in every step (learning rate, Adam's
+// corrections), and input, loss and waits belong to the host: they are launched as without.
 //
 // An operation has to be the same in every step, with the same arguments: what a replica does, with
 // memory that it keeps.
@@ -29,7 +28,7 @@ namespace stepscope::workloads {
 
 class GraphedReplica final : public Replica {
  public:
-  /// Passes of a kind that are launched operation by operation before one is captured: libraries
+  /// Passes of a kind that are launched operation by operation before one is captured. Libraries
   /// load their kernels at their first launch, which a capture does not allow, and choose among
   /// them.
   static constexpr int kWarmUp = 3;

@@ -18,8 +18,8 @@ struct OptimizerSettings {
   [[nodiscard]] int64_t states() const { return kind == Kind::kAdamW ? 2 : 0; }
 };
 
-/// A parameter's elements, or some of them, and what goes with them. `state`: element i of the
-/// optimizer's array k is state[k · state_stride + i], zero before the first step; null where
+/// A parameter's elements, or some of them, and what goes with them. Element i of the optimizer's
+/// array k is state[k · state_stride + i], zero before the first step. `state` is null where
 /// states() is 0.
 struct UpdateSlice {
   float* weights;

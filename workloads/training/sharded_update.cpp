@@ -1,6 +1,6 @@
 // ZeRO stage 1: see update_scheme.h. Each bucket is cut into as many equal parts as there are
 // devices; the last part ends in the room behind the bucket. A device's shard is its part of every
-// bucket: so each bucket is reduced, updated and gathered on its own, the first as soon as the
+// bucket. So each bucket is reduced, updated and gathered on its own, the first as soon as the
 // backward pass has its gradients.
 #include <algorithm>
 

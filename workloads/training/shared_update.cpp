@@ -1,6 +1,6 @@
 // Asynchronous SGD: see update_scheme.h. The shared weights are memory of the first device. A
 // device whose gradients are ready locks them, pulls them, updates them with its gradients and
-// pushes them back, all on its own streams; its next step begins with what it pushed. Under the
+// pushes them back, all on its own streams. Its next step begins with what it pushed. Under the
 // lock no update is lost and no weights are torn; no device waits for another's computation, only
 // for another's update.
 #include <mutex>

@@ -35,8 +35,9 @@ class StopGate {
     if (step + 1 > begun_) begun_ = step + 1;
     return true;
   }
-  /// No step begins that no thread has begun, but where processes have to agree first; `error` of
-  /// the first caller is kept. `step`: in which it happened, −1 = in the one that was begun last.
+  /// Lets no step begin that no thread has begun, unless processes have to agree first. Keeps the
+  /// `error` of the first caller. `step`: in which it happened, −1 = in the one that was begun
+  /// last.
   void stop(std::optional<std::string> error, int64_t step = -1) {
     std::lock_guard const lock(mutex_);
     stopped_ = true;

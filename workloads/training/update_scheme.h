@@ -1,6 +1,6 @@
 // How one device's gradients become new weights in data-parallel training. Replicated: gradients
-// are all-reduced and every device updates all weights. Sharded: gradients are reduce-scattered,
-// each device updates its part of the weights, with optimizer state for that part alone, and the
+// are all-reduced and every device updates all weights. Sharded: gradients are reduce-scattered.
+// Each device updates its part of the weights, with optimizer state for that part alone, and the
 // parts are gathered (ZeRO stage 1: Rajbhandari et al., SC 2020). Shared: one set of weights that
 // every device updates with its own gradients, whenever it has them (asynchronous SGD: Dean et al.,
 // NIPS 2012).

@@ -14,7 +14,7 @@ using Transfers = std::map<uint64_t, std::vector<int64_t>>;  ///< by bytes
 /// Larger messages are slower by more than chance only if the slope is so many times its standard
 /// error: by chance one in 40 is.
 constexpr double kClearSlope = 2;
-/// Of a normal distribution the standard deviation is so many times the median absolute deviation.
+/// The standard deviation of a normal distribution in median absolute deviations.
 constexpr double kSigmaOfMedian = 1.4826;
 
 /// Transfers of one size: x bytes take y ns, seen `weight` times.

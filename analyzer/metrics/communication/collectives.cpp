@@ -190,14 +190,14 @@ std::vector<uint32_t> collective_rows(DeviceOps const& device) {
   return rows;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline,
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& skeleton,
                                                          DeviceOps const& whole) {
-  std::vector<uint32_t> const of_outline = collective_rows(outline),
+  std::vector<uint32_t> const of_skeleton = collective_rows(skeleton),
                               of_whole = collective_rows(whole);
-  if (of_outline.size() != of_whole.size()) return {};
+  if (of_skeleton.size() != of_whole.size()) return {};
   std::vector<std::pair<uint32_t, uint32_t>> rows;
-  rows.reserve(of_outline.size());
-  for (size_t i = 0; i < of_outline.size(); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
+  rows.reserve(of_skeleton.size());
+  for (size_t i = 0; i < of_skeleton.size(); ++i) rows.emplace_back(of_skeleton[i], of_whole[i]);
   std::sort(rows.begin(), rows.end());
   return rows;
 }

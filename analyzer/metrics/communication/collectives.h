@@ -14,9 +14,9 @@ std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& dev
 /// The collective ops of a device, in the order of its ops.
 std::vector<uint32_t> collective_rows(DeviceOps const& device);
 
-/// The row of each collective in the outline of a process and in its whole trace, ascending: a
+/// The row of each collective in the skeleton of a process and in its whole trace, ascending: a
 /// device's collectives have one order in both. Empty where the two do not hold equally many.
-std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline,
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& skeleton,
                                                          DeviceOps const& whole);
 
 /// Beside `devices`: for each of their collective ops, by row, when the last of its peers was

@@ -10,7 +10,7 @@ namespace {
 
 using model::CollectiveOp;
 
-/// Of a side that answers, nearly all messages do; some steps may be damaged.
+/// A side that answers answers nearly all messages; some steps may be damaged.
 constexpr double kAnswers = 0.9;
 /// And of the other side nearly none: it speaks first.
 constexpr double kAsks = 0.1;
@@ -287,9 +287,9 @@ void PipelineFinder::add_device(DeviceRef ref, DeviceSets const& sets,
 
   std::vector<Interval> idle;
   for (IdleGap const& gap : gaps) {
-    bool const is_held = gap.cause == IdleCause::kDependency && gap.next_op_row.valid();
+    bool const awaits_event = gap.cause == IdleCause::kDependency && gap.next_op_row.valid();
     if (gap.cause == IdleCause::kPeer ||
-        (is_held && trace.kind(gap.next_op_row.value) == model::EventKind::kCollective))
+        (awaits_event && trace.kind(gap.next_op_row.value) == model::EventKind::kCollective))
       idle.push_back(gap.when);
   }
 

@@ -118,8 +118,8 @@ class WaitAttribution {
   std::unordered_map<std::string, uint32_t> name_ids_;
 };
 
-/// Splits the amount (≥ 0) in proportion to the weights (≥ 0, not all 0) into whole parts, beside
-/// the weights, that sum to it.
+/// Splits the amount (≥ 0) in proportion to the weights (≥ 0, not all 0) into whole parts that sum
+/// to it: one for each weight.
 void split_exactly(int64_t amount, std::span<double const> weights, std::span<int64_t> parts);
 
 }  // namespace stepscope::analyzer

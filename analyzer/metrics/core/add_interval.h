@@ -1,7 +1,7 @@
-// Intervals that are made and read again at once, of every op of a trace: written field by field
-// into their place. As a whole they would be put together elsewhere, in two halves, and copied in
-// one piece, for which a processor waits until both halves have left its store buffer: longer than
-// most of what is asked of an op takes.
+// Intervals of every op of a trace, made and read again at once: written field by field into their
+// place. A compiler would put a whole one together elsewhere, in two halves, and copy it in one
+// piece. The processor waits for that copy until both halves have left its store buffer, which
+// takes longer than most questions about an op.
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ base::Column<int64_t> sample_of(std::span<int64_t const> values) {
 
   uint64_t position = 0;
   for (int64_t& value : sample) {
-    // The upper half of the position as a part of all values, of which there are fewer than 2^32.
+    // The upper half of the position as a part of all values: there are fewer than 2^32.
     value = values[static_cast<size_t>((position >> 32) * values.size() >> 32)];
     position += kStep;
   }

@@ -15,8 +15,8 @@ inline constexpr Interval kAllTime{INT64_MIN, INT64_MAX};
 
 struct StreamedRun {
   model::Run const&
-      outline;  ///< each process as model::outline_of(trace, outline_rows(trace)) leaves it
-  /// The whole of the outline's process. Called from several threads at once.
+      skeleton;  ///< each process as model::skeleton_of(trace, skeleton_rows(trace)) leaves it
+  /// The whole of the skeleton's process. Called from several threads at once.
   std::function<base::Expected<model::RankTrace>(size_t process)> read;
   /// The part of it in a window of run time (kAllTime: everything). Called from several threads at
   /// once.

@@ -43,7 +43,7 @@ std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
   return window;
 }
 
-/// The meetings of all processes, and who was ready last for each.
+/// The joins of all processes, and who was ready last for each.
 class JoinMatcher {
  public:
   JoinMatcher(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
@@ -97,7 +97,7 @@ class JoinMatcher {
   }
 
  private:
-  /// Of those that were ready equally late, the first by what ranks are called.
+  /// Orders participants by when they were ready; equally late ones by how ranks are called.
   using LastKey = std::tuple<int64_t, int32_t, uint32_t, uint32_t>;
 
   /// For how long it could have done the transfer before that began. Usually this is what it waited
@@ -179,7 +179,7 @@ class SlackTable {
     if (slack < nearly_below_ns_) add_saturated(row.nearly_critical_ns, dur);
   }
 
-  /// By class.
+  /// One row a class.
   [[nodiscard]] std::vector<PathSlack> by_class() const {
     std::vector<PathSlack> result;
     for (size_t path_class = 0; path_class < kClasses; ++path_class) {
@@ -191,7 +191,7 @@ class SlackTable {
     }
     return result;
   }
-  /// By name, then class.
+  /// One row a name and class.
   [[nodiscard]] std::vector<PathSlack> by_name(PathNames const& names) && {
     std::vector<PathSlack> result;
     for (size_t place = 0; place < rows_.size(); ++place) {
@@ -212,7 +212,7 @@ class SlackTable {
       add_saturated(total_ns, other.total_ns);
       add_saturated(nearly_critical_ns, other.nearly_critical_ns);
     }
-    /// Of at least one op.
+    /// Needs at least one op.
     [[nodiscard]] PathSlack facts(PathClass path_class) && {
       PathSlack facts;
       facts.path_class = path_class;

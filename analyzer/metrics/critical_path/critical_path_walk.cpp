@@ -71,7 +71,7 @@ class JumpFinder {
   std::vector<std::vector<uint32_t>> landings_;  ///< by track, by exit
 };
 
-/// Of one process: where the path can come in by a jump, or begins, and where it leaves from there.
+/// Where the path can come into one process by a jump, or begins, and where it leaves from there.
 class JumpTable {
  public:
   JumpTable(DependencyGraph const& graph, uint32_t start) : start_(start) {
@@ -89,7 +89,7 @@ class JumpTable {
  private:
   uint32_t start_;
   NextJump of_start_;
-  std::vector<NextJump> next_;  ///< beside graph.meetings
+  std::vector<NextJump> next_;  ///< one for each of graph.joins
 };
 
 class RouteFinder {

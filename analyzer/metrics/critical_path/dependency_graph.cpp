@@ -21,7 +21,7 @@ std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
   for (DeviceOps const& device : devices)
     rows.insert(rows.end(), device.ops.begin(), device.ops.end());
 
-  // By start; ops of one instant by device, stream and row.
+  // Order by start; ops of one instant by device, stream and row.
   auto const& start = trace.columns().start;
   auto const by_start = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   if (devices.size() > 1) std::stable_sort(rows.begin(), rows.end(), by_start);
@@ -68,7 +68,7 @@ std::vector<uint32_t> add_launches(DeviceOps const& device, DependencyGraph& gra
   std::vector<uint32_t> number(trace.event_count(), kNoNode);
   for (GraphOp const& op : graph.ops) {
     auto const launch = device.launch_of(op.row);
-    // What is said to be launched after it began was not: a fault of clocks or of the recording.
+    // A launch that began after the op did not launch it: a fault of clocks or of the recording.
     if (launch && device.start(*launch) <= op.start &&
         trace.track(*launch).kind == model::TrackKind::kThread)
       number[*launch] = 0;
@@ -155,7 +155,7 @@ void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
   graph.waits = std::move(all);
 }
 
-/// Finds the ops of the meetings; those that are not among the device's ops are dropped.
+/// Finds the ops of the joins; joins without one of the device's ops are dropped.
 void place_joins(Trace const& trace, std::vector<CollectiveJoin> joins, DependencyGraph& graph) {
   std::sort(joins.begin(), joins.end(),
             [](CollectiveJoin const& a, CollectiveJoin const& b) { return a.row < b.row; });

@@ -1,8 +1,8 @@
-// What the work of one process waited for, from its trace alone (DEFINITIONS, "Critical path"): of
-// every device op the op before it on its stream, the ops that events name and its launch, and
-// which of these was over last; of every sync the device op whose end let the host go on. Holds no
-// rows of the trace but their numbers and times, so that walks over the ranks need no trace. O(n
-// log n) in the process's device ops and syncs, one pass over the kinds of its other events.
+// What the work of one process waited for, from its trace alone (DEFINITIONS, "Critical path").
+// Every device op has the op before it on its stream, the ops that events name and its launch, and
+// which of these was over last. Every sync has the device op whose end let the host go on. Of the
+// trace's rows the graph holds only numbers and times, so that walks over the ranks need no trace.
+// O(n log n) in the process's device ops and syncs, one pass over the kinds of its other events.
 #pragma once
 
 #include <algorithm>
@@ -105,9 +105,9 @@ struct DependencyGraph {
   [[nodiscard]] CollectiveJoin const* join_of(uint32_t op) const;
 };
 
-/// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows.
-/// `latency_limits`: of its devices; a sync of which nothing is known waited for an op where it
-/// took `least_wait_ns` or more.
+/// `devices`: all of one process. `steps`: of its tracks. `joins`: of its rows. `latency_limits`:
+/// of its devices. A sync without further knowledge waited for an op if it took `least_wait_ns` or
+/// more.
 DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices,
                                       std::vector<std::vector<HostStep>> const& steps,
                                       std::vector<CollectiveJoin> joins,

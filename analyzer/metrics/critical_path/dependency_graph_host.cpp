@@ -123,12 +123,12 @@ struct HandoverThreads {
       ends;  ///< by time: when launching threads ended what they did, and which
 };
 
-/// While a thread without steps does nothing: if `home` begins something and is still at it, it has
-/// given the thread its work; else the thread has waited for the thread that ended what it did
-/// last.
+/// Explains the time in which a thread without steps does nothing. If `home` begins something and
+/// is still at it, it has given the thread its work. Else the thread has waited for the thread that
+/// ended its activity last.
 void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
-                   HandoverThreads const& givers, std::vector<HostExit>& exits) {
-  std::vector<Interval> const &begun = givers.of_home->events, &busy = givers.of_home->busy;
+                   HandoverThreads const& handover, std::vector<HostExit>& exits) {
+  std::vector<Interval> const &begun = handover.of_home->events, &busy = handover.of_home->busy;
   size_t next = 0, next_busy = 0;
   for (size_t i = 0; i < idle_thread.busy.size(); ++i) {
     int64_t const idle_until = idle_thread.busy[i].begin;
@@ -140,17 +140,17 @@ void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread,
     bool const is_home_busy = next_busy < busy.size() && busy[next_busy].begin <= idle_until;
     // Strictly back in time: two threads cannot hand each other the same instant for ever.
     if (is_home_busy && next > 0 && begun[next - 1].begin > idle_from) {
-      exits.push_back({idle_until + 1, idle_until, kNoNode, givers.home});
+      exits.push_back({idle_until + 1, idle_until, kNoNode, handover.home});
       continue;
     }
 
-    auto last = std::upper_bound(givers.ends.begin(), givers.ends.end(), idle_until,
+    auto last = std::upper_bound(handover.ends.begin(), handover.ends.end(), idle_until,
                                  [](int64_t instant, auto const& e) { return instant < e.first; });
     // Its own end is there, too, if it did something that took no time.
-    while (last != givers.ends.begin() && std::prev(last)->second == thread &&
+    while (last != handover.ends.begin() && std::prev(last)->second == thread &&
            std::prev(last)->first > idle_from)
       --last;
-    if (last == givers.ends.begin()) continue;
+    if (last == handover.ends.begin()) continue;
 
     auto const [end, giver] = *std::prev(last);
     if (end > idle_from) exits.push_back({end + 1, end, kNoNode, giver});
@@ -231,33 +231,33 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
 
   uint32_t const home = busiest_launcher(rank.trace, launches, steps, true);
   uint32_t const helper = busiest_launcher(rank.trace, launches, steps, false);
-  // Without steps, or where all threads that launch have their own, nobody works for anybody.
+  // Without steps, or where all threads that launch have their own, no thread works for another.
   if (home != kNoNode && helper != kNoNode && launches[helper] > 0) {
     ThreadActivity const of_home(rank, home);
     std::map<uint32_t, ThreadActivity> without_steps;
-    HandoverThreads givers{home, &of_home, {}};
+    HandoverThreads handover{home, &of_home, {}};
 
     for (uint32_t t = 0; t < launches.size(); ++t) {
       if (launches[t] == 0 || t == home) continue;
       ThreadActivity activity(rank, t);
-      for (Interval const& busy : activity.busy) givers.ends.emplace_back(busy.end, t);
+      for (Interval const& busy : activity.busy) handover.ends.emplace_back(busy.end, t);
       if (steps[t].empty()) without_steps.emplace(t, std::move(activity));
     }
 
-    for (Interval const& busy : of_home.busy) givers.ends.emplace_back(busy.end, home);
-    std::sort(givers.ends.begin(), givers.ends.end(), [&](auto const& a, auto const& b) {
+    for (Interval const& busy : of_home.busy) handover.ends.emplace_back(busy.end, home);
+    std::sort(handover.ends.begin(), handover.ends.end(), [&](auto const& a, auto const& b) {
       auto const id = [&](uint32_t t) { return rank.trace.tracks()[t].id; };
       return std::tuple(a.first, id(a.second), a.second) <
              std::tuple(b.first, id(b.second), b.second);
     });
 
     for (auto const& [thread, activity] : without_steps)
-      add_ways_back(activity, thread, givers, graph.exits[thread]);
+      add_ways_back(activity, thread, handover, graph.exits[thread]);
     if (launches[helper] >= launches[home] / kHelperLaunchDivisor)
       add_ways_to_helper(of_home, without_steps.at(helper), helper, graph.exits[home]);
   }
 
-  // Of those at one instant the ends of device ops come last: they are the ones that count.
+  // At one instant the ends of device ops come last: they are the ones that count.
   auto const key = [](HostExit const& exit) {
     return std::tuple(exit.from, exit.op != kNoNode, exit.op);
   };

@@ -11,8 +11,9 @@ void find_host_waits(DeviceOps const& device, StreamOps& streams,
                      std::vector<uint32_t> const& launch_rows, int64_t least_wait_ns,
                      DependencyGraph& graph);
 
-/// Adds the exits of threads without steps to those that gave them work, and of the thread with the
-/// steps to the one that works for it (PyTorch's thread of backward passes); sorts all exits.
+/// Adds the exits of threads without steps to the threads that gave them work. Adds those of the
+/// thread with the steps to the one that works for it (PyTorch's thread of backward passes). Sorts
+/// all exits.
 void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps,
                     DependencyGraph& graph);
 

@@ -120,24 +120,24 @@ std::optional<uint32_t> StreamOps::device(int32_t id) const {
 
 namespace {
 
-/// A wait whose calls are known holds what was launched behind it until what was launched before
-/// the event was recorded is over; of any other it is known when it ended.
+/// A wait whose calls are known holds the ops launched behind it. It ends when the ops launched
+/// before the event was recorded are over. Any other wait has only its end.
 PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams) {
   model::Trace const& trace = device.trace();
   auto const& detail = trace.detail<model::StreamWaitDetail>(row);
-  uint32_t const held = trace.columns().track[row].value;
+  uint32_t const waiting_stream = trace.columns().track[row].value;
   uint64_t const call = trace.columns().correlation[row];
 
   PathWait wait{kNoNode, kNoNode};
   auto const source = streams.stream(detail.source_device, detail.source_stream);
 
   if (call != 0 && detail.source_correlation != 0) {
-    wait.op = streams.first_after_call(held, call);
+    wait.op = streams.first_after_call(waiting_stream, call);
     if (source) wait.source = streams.last_before_call(*source, detail.source_correlation);
     return wait;
   }
 
-  wait.op = streams.first_behind(held, row);
+  wait.op = streams.first_behind(waiting_stream, row);
   auto const source_device = streams.device(detail.source_device);
   if (source && detail.source_stream >= 0)
     wait.source = streams.last_ended(SyncScope::kStream, *source, device.end(row));

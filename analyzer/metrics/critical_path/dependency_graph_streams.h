@@ -24,17 +24,17 @@ class StreamOps {
   /// `graph` has its ops; it must stay.
   StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph);
 
-  /// By op: the op of its device that ended last before it began or as it began. Ops that took no
-  /// time are nobody's reason.
+  /// Indexed by op: the op of its device that ended last before it began or as it began. Ops that
+  /// took no time are no reason for another's start.
   [[nodiscard]] std::vector<uint32_t> const& ended_before() const { return ended_before_; }
   /// The op that took time and ended last until the instant, that included; of equal ones the one
   /// that began last.
   [[nodiscard]] uint32_t last_ended(SyncScope scope, uint32_t scope_number, int64_t instant) const;
-  /// Of a stream: the op before the first that was launched by this call or later; the first
+  /// The op of a stream before the first that was launched by this call or later; the first
   /// launched later.
   [[nodiscard]] uint32_t last_before_call(uint32_t stream, uint64_t correlation);
   [[nodiscard]] uint32_t first_after_call(uint32_t stream, uint64_t correlation);
-  /// Of a stream: the first op behind this row.
+  /// The first op of a stream behind this row.
   [[nodiscard]] uint32_t first_behind(uint32_t stream, uint32_t row) const;
   /// The track of a stream by what details call it; the place of a device among the process's.
   [[nodiscard]] std::optional<uint32_t> stream(int32_t device, int64_t id) const;
@@ -61,7 +61,7 @@ class StreamOps {
       latest_calls_;  ///< by track, when first asked for: the highest correlation up to each op
 };
 
-/// By op, then source; each source began before its op and was over when that began.
+/// Sorted by op, then source; each source began before its op and was over when that began.
 std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams,
                                         std::vector<GraphOp> const& ops);
 

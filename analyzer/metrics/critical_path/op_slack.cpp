@@ -52,7 +52,7 @@ class SlackSweep {
     for (uint32_t i = 0; i < graph.syncs.size(); ++i)
       items_.push_back({graph.syncs[i].end, false, i});
 
-    // Of one thread each part is sorted already.
+    // Each part comes from one thread and is sorted already.
     auto const syncs = items_.begin() + static_cast<ptrdiff_t>(graph.launches.size());
     if (!std::is_sorted(items_.begin(), syncs)) std::sort(items_.begin(), syncs);
     if (!std::is_sorted(syncs, items_.end())) std::sort(syncs, items_.end());
@@ -135,8 +135,8 @@ class SlackSweep {
     return {partners_.data() + group->second, partners_.data() + end};
   }
 
-  /// By what depends on the op and has been passed. All that depends on a partner begins behind the
-  /// last start of the partners.
+  /// The slack by what depends on the op and has been passed. All that depends on a partner begins
+  /// behind the last start of the partners.
   [[nodiscard]] int64_t slack_as_known(uint32_t number) const {
     GraphOp const& op = graph_.ops[number];
     if (op.is_on_path) return 0;
@@ -169,7 +169,7 @@ class SlackSweep {
   }
 
   [[nodiscard]] int64_t limit_by_syncs(GraphOp const& op) const {
-    if (op.start == op.end) return kUnlimited;  // nobody waits for what takes no time
+    if (op.start == op.end) return kUnlimited;  // no op waits for what takes no time
     return std::min({of_process_.slack_of(op.end),
                      of_device_[graph_.device_of_stream[op.stream]].slack_of(op.end),
                      of_stream_[op.stream].slack_of(op.end)});

@@ -10,18 +10,18 @@
 
 namespace stepscope::analyzer {
 
-/// Of ops that are not in the window.
+/// The slack of ops that are not in the window.
 inline constexpr int64_t kNoSlack = -1;
 /// A delay passes from rank to rank at collectives; each round follows it over one more. Stages of
 /// a pipeline need about one a stage; what is still found later is far from the path.
 inline constexpr int kMostSlackRounds = 8;
 
 struct OpSlack {
-  std::vector<std::vector<int64_t>> of_process;  ///< beside the graphs, by op; 0 on the path
+  std::vector<std::vector<int64_t>> of_process;  ///< by graph, then op; 0 on the path
   bool is_exact = true;                          ///< false: a further round could find less
 };
 
-/// `collectives`: how many numbers meetings have.
+/// `collectives`: how many numbers joins have.
 OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collectives, Interval window);
 
 }  // namespace stepscope::analyzer

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
 
-/// What of the run the path is to explain.
+/// The part of the run that the path is to explain.
 struct PathPart {
   bool is_all = false;               ///< of what was asked for
   std::vector<DeviceStats> devices;  ///< with their windows in it; by ref
@@ -30,18 +30,18 @@ DeviceStats facts_for_path(DeviceStats const& device, Interval window) {
 }
 
 /// By process: whether a device of it was asked for. The path looks into no other.
-std::vector<bool> chosen_processes(model::Run const& outline, Analysis const& facts) {
-  std::vector<bool> is_chosen(outline.ranks.size());
+std::vector<bool> chosen_processes(model::Run const& skeleton, Analysis const& facts) {
+  std::vector<bool> is_chosen(skeleton.ranks.size());
   for (DeviceStats const& device : facts.devices)
     is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
   return is_chosen;
 }
 
 /// The part of all that the path is to explain, at most 1.
-double part_of_path(model::Run const& outline, std::vector<bool> const& is_chosen) {
+double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen) {
   uint64_t events = 0;
   for (size_t r = 0; r < is_chosen.size(); ++r)
-    if (is_chosen[r]) events += outline.ranks[r].trace.whole_event_count();
+    if (is_chosen[r]) events += skeleton.ranks[r].trace.whole_event_count();
   return events <= kMostWholePathEvents
              ? 1
              : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
@@ -98,7 +98,7 @@ PathPart choose_part(Analysis const& facts, double part) {
 }
 
 /// From the first begin to the last end of all that belongs to the part, on hosts too, and a step
-/// before: by it is known what threads did, and what ops waited for, as the part begins.
+/// before. The step before shows what threads did, and what ops waited for, as the part begins.
 Interval range_of(PathPart const& part) {
   Interval range = part.devices.front().window;
   auto const add = [&](Interval when) {
@@ -120,8 +120,8 @@ Interval range_of(PathPart const& part) {
 /// not read have no events.
 base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
                                       Interval range, std::stop_token const& stop) {
-  model::Run read{run.outline.name, {}, run.outline.clock, {}};
-  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
+  model::Run read{run.skeleton.name, {}, run.skeleton.clock, {}};
+  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.skeleton.ranks.size());
 
   tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
     if (!is_chosen[r] || stop.stop_requested())
@@ -137,21 +137,22 @@ base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> 
   return read;
 }
 
-/// The collectives with the rows of what was read as a whole. Of processes that were not read rows
+/// The collectives with the rows of what was read as a whole. Rows of processes that were not read
 /// say nothing.
 std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> collectives,
-                                                  std::vector<DeviceOps> const& outlines,
+                                                  std::vector<DeviceOps> const& skeletons,
                                                   std::vector<DeviceOps> const& devices) {
   struct DeviceRows {
     DeviceRef ref;
-    std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the outline, as read
+    std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the skeleton, as read
   };
-  std::vector<DeviceRows> read(outlines.size());
-  tbb::parallel_for(size_t{0}, outlines.size(), [&](size_t d) {
-    read[d].ref = outlines[d].ref;
-    auto const whole = std::lower_bound(devices.begin(), devices.end(), outlines[d].ref, kIsBefore);
-    if (whole != devices.end() && whole->ref == outlines[d].ref)
-      read[d].rows = rows_in_whole(outlines[d], *whole);
+  std::vector<DeviceRows> read(skeletons.size());
+  tbb::parallel_for(size_t{0}, skeletons.size(), [&](size_t d) {
+    read[d].ref = skeletons[d].ref;
+    auto const whole =
+        std::lower_bound(devices.begin(), devices.end(), skeletons[d].ref, kIsBefore);
+    if (whole != devices.end() && whole->ref == skeletons[d].ref)
+      read[d].rows = rows_in_whole(skeletons[d], *whole);
   });
 
   tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
@@ -165,8 +166,8 @@ std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> c
   return collectives;
 }
 
-/// The collectives of which a participant was read in the range, with the rows of what was read. Of
-/// processes that were not read rows say nothing.
+/// The collectives with a participant that was read in the range, with the rows of what was read.
+/// Rows of processes that were not read say nothing.
 std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& all,
                                             std::vector<DeviceOps> const& devices,
                                             std::vector<bool> const& is_read, Interval range) {
@@ -206,15 +207,15 @@ std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& 
 
 }  // namespace
 
-bool is_path_of_all(model::Run const& outline, Analysis const& facts) {
-  return part_of_path(outline, chosen_processes(outline, facts)) >= 1;
+bool is_path_of_all(model::Run const& skeleton, Analysis const& facts) {
+  return part_of_path(skeleton, chosen_processes(skeleton, facts)) >= 1;
 }
 
 base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run,
                                                                     FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options) {
-  std::vector<bool> const is_chosen = chosen_processes(run.outline, known.facts);
-  PathPart const part = choose_part(known.facts, part_of_path(run.outline, is_chosen));
+  std::vector<bool> const is_chosen = chosen_processes(run.skeleton, known.facts);
+  PathPart const part = choose_part(known.facts, part_of_path(run.skeleton, is_chosen));
   if (part.devices.empty()) return std::nullopt;
   Interval const range = part.is_all ? kAllTime : range_of(part);
   auto const read = read_range(run, is_chosen, range, {});
@@ -245,7 +246,7 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
   Interval range = range_of(part);
   range.begin -= around;
 
-  std::vector<bool> const all(run.outline.ranks.size(), true);
+  std::vector<bool> const all(run.skeleton.ranks.size(), true);
   auto read = read_range(run, all, range, stop);
   if (!read) return base::fail_with(read);
   found.run = std::move(*read);

@@ -1,4 +1,4 @@
-// The critical path of a run that is not in memory: the run is read again, as a whole or, where
+// The critical path of a run that is not in memory. The run is read again, as a whole or, where
 // that is more than memory holds (kMostWholePathEvents), only its middle steps. Or the path of any
 // stretch of the run, by its pieces.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace stepscope::analyzer {
 
-/// What was found in the outlines and in the processes, one after the other, before the path is
+/// What was found in the skeletons and in the processes, one after the other, before the path is
 /// looked for.
 struct FactsBeforePath {
-  std::vector<DeviceOps> const& devices;  ///< of the outlines
+  std::vector<DeviceOps> const& devices;  ///< of the skeletons
   HostSteps const& host_steps;
   Analysis const& facts;  ///< its devices and steps are those that were asked for
 };
 /// Whether the path is that of all that was asked for, or of its middle steps.
-bool is_path_of_all(model::Run const& outline, Analysis const& facts);
+bool is_path_of_all(model::Run const& skeleton, Analysis const& facts);
 
 /// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as
 /// that says. Errors: those of reading.
@@ -33,9 +33,9 @@ struct PathOfStretch {
   model::Run run;  ///< what was read for it: rows of the pieces are rows of its traces
   std::vector<PathPiece> pieces;  ///< process by process, within the stretch
 };
-/// `around`: so much is read before the stretch, by which it is known what ops waited for, and
-/// after it: paths that end at different ops soon run into one, as a rule with the first
-/// collective, so a step is enough. Told to stop, it finds nothing. Errors: those of reading.
+/// `around`: length that is read before the stretch, to know what ops waited for, and after it.
+/// Paths that end at different ops soon run into one, as a rule with the first collective, so a
+/// step is enough. After a request to stop it finds nothing. Errors: those of reading.
 base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analysis const& facts,
                                                    Interval stretch, int64_t around,
                                                    std::stop_token const& stop);

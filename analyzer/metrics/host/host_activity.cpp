@@ -35,7 +35,7 @@ constexpr uint64_t kExplaining = [] {
   return kinds;
 }();
 
-/// By string; empty where none is a name of input waits.
+/// Indexed by string; empty where no string is a name of input waits.
 std::vector<bool> are_input_wait_names(model::StringTable const& strings) {
   std::vector<bool> is_wait;
   for (uint32_t id = 0; id < strings.size(); ++id) {

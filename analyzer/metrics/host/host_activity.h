@@ -38,7 +38,7 @@ class HostActivity {
   /// Calls, on any thread, that return when their copy is done and whose copy was not recorded.
   [[nodiscard]] model::IntervalSet const& unrecorded_copies() const { return unrecorded_copies_; }
   [[nodiscard]] bool has_steps(model::TrackId track) const { return !steps_[track.value].empty(); }
-  /// Those of the thread; of a thread without any those of the first thread that has some.
+  /// The steps of the thread; a thread without any gets those of the first thread that has some.
   [[nodiscard]] std::vector<HostStep> const& steps_for(model::TrackId track) const;
 
  private:
@@ -76,10 +76,10 @@ class HostCursor {
   /// Innermost frames get the time from now_ to `until`; those that end on the way are closed.
   void advance(int64_t until);
   void close_back();
-  /// Of frames from the inside out.
+  /// Takes frames from the inside out.
   void look_at(Frame const& frame);
   void open(uint32_t row);
-  /// To an instant before which nobody asks who was innermost for how long.
+  /// Moves to an instant; how long a frame was innermost before it no longer counts.
   void skip_until(int64_t instant);
 
   RowView rows_;

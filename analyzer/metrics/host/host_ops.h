@@ -6,12 +6,12 @@
 
 namespace stepscope::analyzer {
 
-/// Rows of a device that name a host op; what is below is summed up by cause. More, nobody reads,
-/// and each is below 1 % of the idle time on average.
+/// Rows of a device that name a host op; the rest is summed up by cause. A row beyond them is below
+/// 1 % of the idle time on average.
 inline constexpr size_t kMostHostOps = 100;
 
-/// `gaps`: of this device. By idle time, descending; those that name no op last. For each cause the
-/// rows sum to the gaps' time.
+/// `gaps`: of this device. Rows come by idle time, descending; those without an op come last. For
+/// each cause the rows sum to the gaps' time.
 std::vector<HostOpStats> host_op_table(DeviceOps const& device, std::vector<IdleGap> const& gaps);
 
 }  // namespace stepscope::analyzer

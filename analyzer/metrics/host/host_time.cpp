@@ -16,7 +16,7 @@ namespace {
 
 using model::EventKind;
 
-/// Disjoint intervals by time, of which any stretch can be measured in O(log intervals).
+/// Disjoint intervals by time; measures any stretch of them in O(log intervals).
 class PeriodSet {
  public:
   void add(Interval when) {
@@ -196,7 +196,7 @@ class HostSweep {
   Interval window_{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
 };
 
-/// By track, for those with steps.
+/// Indexed by track; filled for threads with steps.
 std::vector<ThreadPeriods> periods_of(HostStats const& facts, size_t tracks) {
   std::vector<ThreadPeriods> periods(tracks);
   std::vector<bool> const is_steady = steady_host_steps(facts);
@@ -300,8 +300,8 @@ void join_further(std::vector<HostRangeStats>& ranges) {
   ranges.push_back(std::move(rest));
 }
 
-/// The range of which slow steps have most more than usual ones, by exclusive time; time outside of
-/// all ranges is one, too.
+/// Finds the range that takes most more exclusive time in slow steps than in steady ones; time
+/// outside of all ranges is one, too.
 void add_difference(model::Trace const& trace, HostSweep& sweep, HostStats& facts) {
   if (!facts.slow) return;
   auto const steady = static_cast<double>(steady_count(facts));

@@ -23,7 +23,7 @@ struct StreamHolds {
   IntervalSet by_this_device, by_others;
 };
 
-/// By track.
+/// Indexed by track.
 std::vector<StreamHolds> find_holds(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   std::vector<StreamHolds> result(trace.tracks().size());
@@ -287,7 +287,7 @@ class GapExplainer {
     if (piece.cause == IdleCause::kLaunchStarved) mark_way_from_sync();
   }
 
-  /// Of the late launch that was emitted last, what the syncs cost.
+  /// Marks what the syncs cost of the late launch that was emitted last.
   void mark_way_from_sync() {
     IdleGap& whole = gaps_.back();
     int64_t const way = lead_.pass_late(whole.when, whole.host_is_apart);
@@ -348,8 +348,9 @@ class GapExplainer {
   std::vector<IdleGap> gaps_;
 };
 
-/// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a
-/// launch, then ops that take no time, only where there is no other. Advances `first` past them.
+/// Among the ops from place `first` on that start at `instant`, the one launched first. Ops without
+/// a launch, then ops that take no time, count only where there is no other. Advances `first` past
+/// them.
 EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first,
               int64_t instant) {
   EventId best;
@@ -376,10 +377,10 @@ std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, 
   if (!is_first || rows.op_class(op) == model::OpClass::kComm || rows.end(launch.value) < idle_from)
     return std::nullopt;
   // A stream's waits are just before the op that they hold.
-  bool const was_held = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait &&
-                        rows.track(op - 1) == rows.track(op) &&
-                        rows.end(op - 1) > rows.end(launch.value);
-  if (was_held) return std::nullopt;
+  bool const was_blocked = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait &&
+                           rows.track(op - 1) == rows.track(op) &&
+                           rows.end(op - 1) > rows.end(launch.value);
+  if (was_blocked) return std::nullopt;
   return rows.start(op) - rows.end(launch.value);
 }
 

@@ -25,8 +25,8 @@ struct HostLeaf {
   PathClass path_class = PathClass::kHost;
 };
 
-/// What every event of a trace is to the path, as far as its kind and name tell. Of a process; made
-/// once for all its threads.
+/// What every event of a trace is to the path, as far as its kind and name tell. Made once for all
+/// threads of a process.
 class HostClasses {
  public:
   explicit HostClasses(model::Trace const& trace)

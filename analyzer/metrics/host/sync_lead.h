@@ -1,9 +1,8 @@
-// How far the host would be ahead of where it is had it never waited for the device: what syncs
-// cost beyond the time that the device is idle during the call (DEFINITIONS, "Idle causes"). A sync
-// takes from the host the time for which it blocks it. Where the device is idle because of that,
-// the time is paid for; what is left shows later, in launches that come late one after the other
-// because nothing is queued behind them. Each step begins without a lead: what a step costs does
-// not depend on the steps before it.
+// How far the host would be ahead had it never waited for the device: what syncs cost beyond the
+// device's idle time during the call (DEFINITIONS, "Idle causes"). A sync takes from the host the
+// time for which it blocks it. Where the device is idle because of that, the time is paid for. The
+// rest shows later: launches come late one after the other because nothing is queued behind them.
+// Each step begins without a lead: what a step costs does not depend on the steps before it.
 #pragma once
 
 #include <algorithm>
@@ -15,25 +14,25 @@
 
 namespace stepscope::analyzer {
 
-/// A framework needs up to some tens of µs from one launch to the next. Late for no longer than
-/// this the host did nothing but to launch; late for longer it did something else, which the sync
-/// just before did not cause beyond the time blocked in it.
+/// A framework needs up to some tens of µs from one launch to the next. A host that is late for no
+/// longer than this did nothing but launch. One that is late for longer did something else, which
+/// the sync just before did not cause beyond the time blocked in it.
 inline constexpr int64_t kLongestExposedLaunchNs = 100'000;
 
-/// Of one device; gaps come by time. O(1) a gap, amortised, plus the ops that ran before the gaps
-/// that follow a sync.
+/// One device; gaps come by time. O(1) a gap, amortised, plus the ops that ran before the gaps that
+/// follow a sync.
 class SyncLead {
  public:
   explicit SyncLead(DeviceOps const& device);
 
-  /// A gap of which the host launches the end: `launch` = the row of that call, `syncs` = the times
-  /// its thread was blocked, `steps` = those that the thread has or works for.
+  /// A gap whose end the host launches. `launch` = the row of that call, `syncs` = the times its
+  /// thread was blocked, `steps` = those that the thread has or works for.
   void enter(Interval gap, uint32_t launch, model::IntervalSet const& syncs,
              std::vector<HostStep> const& steps);
   /// Whether the thread was in a sync during the gap that was over before it began to launch.
   [[nodiscard]] bool is_behind_sync() const { return is_behind_sync_; }
-  /// The device worked in `busy` until the gap began, by ops of which the last is before place
-  /// `last` in DeviceOps::ops. Those that ran while the thread was in the call that launched them
+  /// The device worked in `busy` until the gap began; the last op of that time is before place
+  /// `last` in DeviceOps::ops. Ops that ran while the thread was in the call that launched them
   /// held the thread up like a sync.
   void add_held_up(Interval busy, size_t last);
 

@@ -235,9 +235,9 @@ void add_growth(MemoryStats& facts, std::vector<Point> const& timeline,
   }
 
   if (!facts.capacity_bytes || steps.empty()) return;
-  std::optional<uint64_t> const held = highest_held(timeline, steps).back();
-  if (!held || *held > *facts.capacity_bytes) return;
-  auto const room = static_cast<double>(*facts.capacity_bytes - *held);
+  std::optional<uint64_t> const footprint = highest_footprint(timeline, steps).back();
+  if (!footprint || *footprint > *facts.capacity_bytes) return;
+  auto const room = static_cast<double>(*facts.capacity_bytes - *footprint);
   std::optional<int64_t> step_ns;
   if (steps.size() > 1)
     step_ns = (steps.back().begin - steps.front().begin) / static_cast<int64_t>(steps.size() - 1);

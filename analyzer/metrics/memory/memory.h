@@ -31,9 +31,9 @@ struct ProcessMemory {
 /// The memory calls of one process; O(events + calls log calls).
 ProcessMemory memory_of_process(model::RankTrace const& rank);
 
-/// The facts of a device. `window`: only what was there at its begin, and every call that took
-/// effect in it; without, the device's timeline is moved out of `memory`. `steps`: host ranges of
-/// the measured steps, by time, disjoint.
+/// The stats of a device. With `window` they cover what was there at its begin, and every call that
+/// took effect in it. Without, the device's timeline is moved out of `memory`. `steps`: host ranges
+/// of the measured steps, by time, disjoint.
 MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory,
                          std::optional<Interval> window, std::vector<Interval> const& steps);
 

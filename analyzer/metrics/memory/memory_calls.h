@@ -1,5 +1,5 @@
-// Which events tell of a device's memory, and what the calls around them show: memory of the host
-// that was page-locked, and allocators that had to empty their cache before they got more.
+// Which events change a device's memory, and what the calls around them show: page-locked memory of
+// the host, and allocators that had to empty their cache before they got more.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace stepscope::analyzer {
 struct MemoryCalls {
   std::vector<uint32_t> rows;  ///< allocations and frees of devices' memory by their end, which is
                                ///< when they take effect
-  /// Of these, by row: allocations just before which the same thread gave memory back to the system
-  /// and asked it again, or asked in vain and gave back. A launch in between ends it.
+  /// Rows of these allocations just before which the same thread returned memory to the system and
+  /// asked for it again, or asked in vain and then returned some. A launch in between ends it.
   std::vector<uint32_t> retries;
   std::vector<int64_t> pinning;  ///< run time: ends of the calls that page-lock or release memory
                                  ///< of the host, sorted

@@ -40,7 +40,7 @@ class MemoryGaps {
 
   /// The size of the largest gap after the last call; none where it is not known.
   std::optional<uint64_t> largest();
-  /// A block lies where no segment can be: what was said of calls before is wrong as well.
+  /// A block lies where no segment can be: what followed from calls before is wrong as well.
   [[nodiscard]] bool is_refuted() const { return state_ == State::kRefuted; }
 
  private:

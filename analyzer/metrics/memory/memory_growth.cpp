@@ -77,18 +77,19 @@ StepBytes reserved_at_ends(std::vector<Point> const& timeline,
   return reserved;
 }
 
-StepBytes highest_held(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
+StepBytes highest_footprint(std::vector<Point> const& timeline,
+                            std::vector<Interval> const& windows) {
   StepBytes highest(windows.size());
   bool const has_reserve = reports_reserve(timeline);
-  auto const held = [&](Point const& point) {
+  auto const footprint = [&](Point const& point) {
     return has_reserve ? point.reserved_bytes : point.allocated_bytes;
   };
 
   for_each_window(timeline, windows,
                   [&](size_t w, Point const* before, Point const* first, Point const* last) {
-                    if (before != nullptr) highest[w] = held(*before);
+                    if (before != nullptr) highest[w] = footprint(*before);
                     for (; first != last; ++first)
-                      highest[w] = std::max(highest[w].value_or(0), held(*first));
+                      highest[w] = std::max(highest[w].value_or(0), footprint(*first));
                   });
 
   return highest;

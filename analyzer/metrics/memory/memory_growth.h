@@ -9,7 +9,7 @@
 
 namespace stepscope::analyzer {
 
-/// Of each step; none before the first point of the timeline.
+/// One value a step; none before the first point of the timeline.
 using StepBytes = std::vector<std::optional<uint64_t>>;
 
 /// The lowest allocated_bytes within each window; what is live at its begin counts.
@@ -21,8 +21,8 @@ StepBytes reserved_at_ends(std::vector<MemoryStats::Point> const& timeline,
                            std::vector<Interval> const& windows);
 
 /// The most that is held within each window: reserved, or allocated where no reserve is reported.
-StepBytes highest_held(std::vector<MemoryStats::Point> const& timeline,
-                       std::vector<Interval> const& windows);
+StepBytes highest_footprint(std::vector<MemoryStats::Point> const& timeline,
+                            std::vector<Interval> const& windows);
 
 /// Slope over the steps' place by least squares, in bytes per step, with its standard error.
 struct Slope {
@@ -34,14 +34,14 @@ inline constexpr size_t kFewestFloors = 5;
 std::optional<Slope> slope_of(StepBytes const& values);
 std::optional<double> floor_growth(StepBytes const& floors);
 
-/// When values that grow like these have grown by `room`. None where it is not sure that they go on
-/// growing: where the slope's 95 % interval (Student's t) reaches 0, or hardly any of the rise is
-/// in the second half of the steps.
+/// When values that grow like these have grown by `room`; none where they may stop growing. They
+/// may where the slope's 95 % interval (Student's t) reaches 0, or hardly any of the rise is in the
+/// second half of the steps.
 std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_bytes,
                                           std::optional<int64_t> step_ns);
 
-/// The allocations within the windows (without windows: all) for which the reserve grew although as
-/// much as they took was free in total: in pieces of which none was large enough.
+/// Allocations within the windows (without windows: all) for which the reserve grew although it had
+/// as much free memory in total. The free pieces were all too small.
 std::vector<MemoryStats::Growth> growth_despite_room(
     std::vector<MemoryStats::Point> const& timeline, std::vector<Interval> const& windows);
 

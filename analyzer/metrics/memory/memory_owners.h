@@ -1,5 +1,5 @@
-// Who holds a device's memory at an instant: by the name of the allocation where it has one of its
-// own, else by the innermost range around the call on its thread (DEFINITIONS, "Memory").
+// Who holds a device's memory at an instant (DEFINITIONS, "Memory"). An owner is the name of the
+// allocation where it has one of its own, else the innermost range around the call on its thread.
 #pragma once
 
 #include <utility>
@@ -15,9 +15,9 @@ struct LiveBlock {
   uint64_t bytes;
 };
 
-/// Owners by bytes, then name; the largest kMostOwners of them, the rest as `other_bytes`. What of
-/// `allocated_bytes` no block holds was allocated before the recording. None where blocks hold more
-/// than that: then frees are missing. O(events of the threads that allocated).
+/// Owners by bytes, then name; the largest kMostOwners of them, the rest as `other_bytes`. The part
+/// of `allocated_bytes` that no block holds was allocated before the recording. None where blocks
+/// hold more than that: then frees are missing. O(events of the threads that allocated).
 std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks,
                                       uint64_t allocated_bytes);
 /// As many as a person reads.

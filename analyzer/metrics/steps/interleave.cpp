@@ -18,7 +18,7 @@ std::optional<int64_t> take_number(std::string_view& text) {
 
 }  // namespace
 
-std::optional<TurnFacts> turns_of(model::TraceInfo const& info) {
+std::optional<InterleaveTurns> turns_of(model::TraceInfo const& info) {
   for (auto const& [name, value] : info.facts) {
     if (name != kTurnsFact) continue;
 
@@ -30,7 +30,7 @@ std::optional<TurnFacts> turns_of(model::TraceInfo const& info) {
     auto const steps = take_number(text);
     if (!steps || *steps < 2 || text != kSteps) return {};
 
-    return TurnFacts{*count, *steps};
+    return InterleaveTurns{*count, *steps};
   }
   return {};
 }

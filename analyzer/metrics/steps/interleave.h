@@ -12,16 +12,16 @@ namespace stepscope::analyzer {
 
 inline constexpr char const* kTurnsFact = "turns";  ///< "30 of 8 steps"
 
-struct TurnFacts {
+struct InterleaveTurns {
   int64_t count = 0, steps = 0;  ///< of each turn
   /// The first step of a turn, or the first behind the last one. `place`: of the step, counted from
   /// the process's first.
-  [[nodiscard]] bool is_held(int64_t place) const {
+  [[nodiscard]] bool is_after_pause(int64_t place) const {
     return place >= 0 && place / steps <= count && place % steps == 0;
   }
 };
 
 /// Nothing where the fact is not there, or makes no sense.
-std::optional<TurnFacts> turns_of(model::TraceInfo const& info);
+std::optional<InterleaveTurns> turns_of(model::TraceInfo const& info);
 
 }  // namespace stepscope::analyzer

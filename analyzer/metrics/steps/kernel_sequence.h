@@ -23,8 +23,8 @@ struct KernelSequence {
 /// "multi_tensor_apply_kernel", "sgd_step".
 bool is_update_name(std::string_view name);
 
-/// Of the stream whose kernels (not copies, memsets, collectives) take longest. O(kernels + text of
-/// the names).
+/// The kernels of the stream that spends most time in kernels (not copies, memsets, collectives).
+/// O(kernels + text of the names).
 KernelSequence kernel_sequence(DeviceOps const& device);
 
 /// For each kernel from place `first` to `last` − 1: for how long no stream of the device had done
@@ -41,11 +41,11 @@ std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& 
 class SequenceHashes {
  public:
   SequenceHashes(std::span<uint32_t const> names, std::vector<uint64_t> const& name_hashes);
-  /// Of how often each name is there, in whatever order.
+  /// A hash of how often each name occurs, in whatever order.
   [[nodiscard]] uint64_t unordered(size_t first, size_t last) const {
     return sums_[last] - sums_[first];
   }
-  /// Of the names in their order. O(log(last − first)).
+  /// A hash of the names in their order. O(log(last − first)).
   [[nodiscard]] uint64_t ordered(size_t first, size_t last) const;
 
  private:

@@ -49,7 +49,7 @@ bool follows(StepStats const& before, StepStats const& step) {
          (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
 }
 
-/// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
+/// The periods of a device's measured steps, rows first..last − 1; by time, disjoint.
 std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first, size_t last,
                                DeviceGaps const* gaps) {
   std::vector<Period> result;
@@ -139,7 +139,7 @@ bool is_communication_alone(DeviceStats const& device) {
          device.launches == 0;
 }
 
-/// Of a device without steps.
+/// Whether a device without steps counts as one period.
 bool stands_as_one_period(DeviceStats const& device) {
   return device.window.length() > 0 && !is_communication_alone(device);
 }

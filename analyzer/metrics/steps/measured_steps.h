@@ -1,9 +1,11 @@
 // The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop
 // may wait for data between its steps; that time is in no step's window, but it delays the step
-// that follows. So the period of a step is its window and, where the step before is the one
-// numbered just before and the device did nothing in between, the time since that one's end. A few
-// periods that are much longer than the others are a population of their own: what they lose says
-// nothing of the usual step. So are the first ones, while something is still being made ready.
+// that follows. So the period of a step is its window, and the time since the end of the step
+// before where nothing lies between. Nothing does if that step has the number just before and the
+// device was idle.
+//
+// A few periods that are much longer than the others are a population of their own: their losses do
+// not describe the steady step. So are the first ones, while the program still prepares something.
 #pragma once
 
 #include <array>
@@ -16,7 +18,7 @@
 
 namespace stepscope::analyzer {
 
-/// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with
+/// The gaps of the facts that lie in some periods, by time; a gap that a period cuts is there with
 /// the part in it. Refers to the facts. Copies share what they list.
 class GapList {
  public:
@@ -42,8 +44,8 @@ class GapList {
     Row const row = list_->rows[place];
     return row.is_cut ? cut_at(place) : all_->when(row.number);
   }
-  /// Of these gaps about so many will be added: all[row], or a part of it that is not empty. Rows
-  /// must come by time, and before the list is copied.
+  /// Reserves room for about `expected` of these gaps: all[row], or a part of it that is not empty.
+  /// Rows must come by time, and before the list is copied.
   void begin(DeviceGaps const& all, size_t expected);
   void add(uint32_t row) { list_->rows.push_back({row & 0x7fff'ffffU, false}); }
   void add_part(uint32_t row, Interval part);
@@ -98,13 +100,13 @@ struct MeasuredSteps {
   std::vector<MeasuredDevice>
       outliers;  ///< without periods where there are none, or too many to be exceptions
   /// The first periods, as long as all of them are more than kOutlier times what the run settles
-  /// to; without periods where long ones come later, too, or where it does not settle. None of them
-  /// is an outlier.
+  /// to. Empty where long ones come later, too, or where the run does not settle. None of them is
+  /// an outlier.
   std::vector<MeasuredDevice> slow_start;
 };
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
-/// Of MeasuredSteps::usual all but idle and gaps, which stay empty: for a fraction of the time.
+/// MeasuredSteps::steady without idle and gaps, which stay empty: takes a fraction of the time.
 std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts);
 /// A period, and of the idle time in it that is before its step's window why.
 struct MeasuredPeriod {
@@ -112,7 +114,7 @@ struct MeasuredPeriod {
   IdleSplit lead{};
   bool is_steady = true;  ///< in MeasuredSteps::usual: no outlier, not of the slow start
 };
-/// Of MeasuredSteps::all the periods alone: for a fraction of the time.
+/// The periods of MeasuredSteps::all alone: takes a fraction of the time.
 std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts);
 
 }  // namespace stepscope::analyzer

@@ -88,7 +88,7 @@ Launches first_launches(DeviceOps const& device, std::span<HostStep const> stret
   return launches;
 }
 
-/// Beside the stretches the numbers of the range of one stem that began last before their launch.
+/// One entry a launch: the numbers of the range of one stem that began last before its launch.
 std::vector<Numbers const*> numbers_of(Launches const& launches,
                                        std::map<uint32_t, std::vector<LayerRange>> const& threads) {
   std::vector<Numbers const*> result(launches.size());
@@ -107,7 +107,7 @@ std::vector<Numbers const*> numbers_of(Launches const& launches,
   return result;
 }
 
-/// By how much the layer's own number changes; none where it is the layer of another part.
+/// How much the layer's own number changes; none where it is the layer of another part.
 std::optional<int64_t> difference(Numbers const& before, Numbers const& at) {
   if (before.size() != at.size() || !std::equal(before.begin(), before.end() - 1, at.begin()))
     return std::nullopt;

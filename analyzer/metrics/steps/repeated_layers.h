@@ -1,7 +1,7 @@
-// Whether what was detected as steps are the layers of a model (DEFINITIONS, "Steps"): the host
-// ranges in which their first kernels were launched name layers whose numbers go on by one from
-// each to the next. Where the numbers begin again the program begins another step: the steps are
-// from there to there.
+// Whether detected steps are the layers of a model (DEFINITIONS, "Steps"). They are where the host
+// ranges that launch their first kernels name layers whose numbers grow by one from each to the
+// next. Where the numbers begin again the program begins another step: the steps are from there to
+// there.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,7 @@ namespace {
 
 using model::EventKind;
 
-/// By string: whether it is the name of a step.
+/// Indexed by string: whether it is the name of a step.
 std::vector<bool> names_of_steps(model::Trace const& trace) {
   std::vector<bool> result(trace.strings().size());
   for (uint32_t id = 0; id < result.size(); ++id)
@@ -30,7 +30,7 @@ bool marks_steps(model::Trace const& trace) {
   return any;
 }
 
-std::vector<uint32_t> outline_rows(model::Trace const& trace) {
+std::vector<uint32_t> skeleton_rows(model::Trace const& trace) {
   bool const is_marked = marks_steps(trace);
   std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
   std::vector<bool> is_wanted(trace.event_count());

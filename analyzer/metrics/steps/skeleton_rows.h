@@ -1,5 +1,5 @@
-// What of a process is needed to compare it with the others of its run, and nothing else: so that
-// one process at a time need be in memory as a whole.
+// The part of a process that a comparison with the others of its run needs. Only one process at a
+// time then has to be in memory as a whole.
 #pragma once
 
 #include "trace/model/trace.h"
@@ -12,6 +12,6 @@ bool marks_steps(model::Trace const& trace);
 
 /// Collectives and their launches, calls of communication libraries, and marks of steps (ranges
 /// with names of steps, where no thread marks steps); ascending. O(events).
-std::vector<uint32_t> outline_rows(model::Trace const& trace);
+std::vector<uint32_t> skeleton_rows(model::Trace const& trace);
 
 }  // namespace stepscope::analyzer

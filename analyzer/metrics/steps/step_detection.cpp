@@ -17,11 +17,11 @@ namespace {
 constexpr size_t kFewestKernels = 4;
 /// Two stretches that are alike may be chance, or the halves of one step.
 constexpr size_t kFewestRepeats = 3;
-/// Of more than half of the kernels there is one usual step only; with less, what does not repeat
+/// More than half of the kernels repeat in one usual step only; below that, what does not repeat
 /// prevails.
 constexpr double kLeastAlike = 0.5;
-/// Of all kernels of the run. Three equal steps of which the recording cuts one in two are as sure
-/// as this; with less, too much is not explained to call the rest the steps.
+/// Share of all kernels of the run. Three equal steps, one of them cut in two by the recording, are
+/// as sure as this; below it too much is unexplained to call the rest the steps.
 constexpr double kLeastConfidence = 0.6;
 /// At this share what is left is the warm-up and the step that was cut off at the end: looking
 /// closer finds nothing better.
@@ -34,8 +34,8 @@ constexpr std::array<size_t, 5> kContexts = {1, 2, 4, 8, 16};
 constexpr size_t kMostKernels = size_t{1} << 19;
 /// Periods that are compared with each other; those that cover most.
 constexpr size_t kMostPeriods = 32;
-/// Kernels of other names are a part of the step if they take this share of what repeats within it:
-/// the log lines and metrics of every tenth step take less, a weights' update takes more.
+/// Share of what repeats within a step from which kernels of other names are a part of the step.
+/// The log lines and metrics of every tenth step take less, a weights' update takes more.
 constexpr double kLeastNewWork = 0.05;
 /// Steps by which the usual idle time before each kernel is known; more change a median little.
 constexpr size_t kStepsForIdle = 15;
@@ -329,7 +329,7 @@ uint64_t count_alike(SequenceHashes const& hashes, StepPattern const& pattern,
   return alike;
 }
 
-/// Of the places at which a step may begin, the first that finds as many steps as the others do.
+/// The first place at which a step may begin that finds as many steps as the others do.
 std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence const& sequence,
                                       SequenceHashes const& hashes, KernelPeriod const& period) {
   // A stretch from the middle: the first ones may be of the warm-up.

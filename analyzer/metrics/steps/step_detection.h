@@ -1,16 +1,17 @@
-// Steps that nobody marked: the period of the kernels' names on each device's main stream
-// (DEFINITIONS, "Steps").
+// Steps without marks: the period of the kernels' names on each device's main stream (DEFINITIONS,
+// "Steps").
 //
-// Any stretch of kernels between two places with the same names around them may be a step. Of the
-// lengths at which most of the stretches hold the same kernels (how often each name occurs; their
-// order within does not matter), the step is the largest that is more than its smaller ones
-// repeated: the layers of a step repeat, too, and so do micro-batches, but what follows them, the
-// weights' update above all, is in a step once. A step that is followed by something else every
-// tenth time (a log line, an evaluation) is not: its kernels are all there in the shorter one.
+// Any stretch of kernels between two places with the same names around them may be a step. A length
+// is a candidate if most of its stretches hold the same kernels: the same count of each name, in
+// any order. The step is the largest candidate that is more than its smaller ones repeated. The
+// layers of a step repeat, too, and so do micro-batches, but what follows them, the weights' update
+// above all, is in a step once. A step that is followed by something else every tenth time (a log
+// line, an evaluation) is no candidate: its kernels are all there in the shorter one.
 //
-// A step begins where no update of the weights follows for longest, or, where kernels' names tell
-// of no update, after the longest usual idle time. The place is known by the names of the kernels
-// before it, so that all ranks of a data-parallel job find the same. What comes before the first
+// A step begins where no update of the weights follows for longest. Where kernels' names show no
+// update, it begins after the longest usual idle time. The names of the kernels before it identify
+// the place, so that all ranks of a data-parallel job find the same. What comes before the first
+// whole step and after the last is in no step.
 // whole step and after the last is in no step.
 #pragma once
 
@@ -43,7 +44,7 @@ struct DetectedSteps {
   /// recording begins or ends with a piece of one.
   bool is_loop = false;
 };
-/// By one of the known patterns if it tells nearly everything, else searched: O(n log n). No
+/// Uses one of the known patterns if it explains nearly everything, else searches: O(n log n). No
 /// pattern where less than half of the kernels repeat three times or more.
 DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern const> known = {});
 /// The device's steps by another device's pattern. O(n).
@@ -52,9 +53,9 @@ DetectedSteps steps_by_pattern(DeviceOps const& device, StepPattern const& patte
 /// The pattern that most of the devices have; of equally many that of the first. None without any.
 std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices);
 
-/// Finds the steps of all devices of a run without marks: fills `detected` and `confidence`, the
-/// share of all kernels that are in steps alike, if that is at least kLeastConfidence; or, where
-/// names tell that layers repeat, `layers`; else changes nothing.
+/// Finds the steps of all devices of a run without marks. Fills `detected` and `confidence`, the
+/// share of all kernels that are in equal steps, if that is at least kLeastConfidence. Where names
+/// show that layers repeat it fills `layers`. Else it changes nothing.
 void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps);
 
 }  // namespace stepscope::analyzer

@@ -74,8 +74,8 @@ void skip_epoch(std::string_view& name) {
   name = rest.substr(next);
 }
 
-/// What may follow a step's number and leaves it one: how many there are ("/100", " of 100"), how
-/// long it took (Paddle: "[2.868 ms]"), the end of a range of numbers ("[0,4)").
+/// Text that may follow a step's number: how many there are ("/100", " of 100"), how long it took
+/// (Paddle: "[2.868 ms]"), the end of a range of numbers ("[0,4)").
 bool is_harmless(std::string_view rest) {
   if (rest.empty()) return true;
 

@@ -122,7 +122,7 @@ constexpr int64_t kTriedLaps = 4;
 /// which steps ran at once.
 constexpr int64_t kClockErrorNs = 100'000'000;
 
-/// By how many laps the sequence began later than the other.
+/// How many laps later than the other the sequence began.
 int64_t laps_behind(Sequence const& other, Sequence const& sequence, bool are_clocks_good) {
   size_t const middle = sequence.steps.size() / 2;
   auto const at_once = std::partition_point(
@@ -140,8 +140,8 @@ int64_t laps_behind(Sequence const& other, Sequence const& sequence, bool are_cl
         return a.count != b.count ? a.count < b.count : a.apart_ns > b.apart_ns;
       });
   size_t const most = most_alike.count;
-  // Where the clocks are good they decide among all that agree in most steps: a recording that
-  // lacks the first step and has one more at its end has as many steps as the other.
+  // Good clocks decide among all that agree in most steps. A recording that lacks the first step
+  // and has one more at its end has as many steps as the other.
   bool const is_by_time = are_clocks_good || (most > 0 && most_alike.apart_ns > kClockErrorNs);
   size_t const least = is_by_time ? most / 2 + 1 : most;
   Agreement best{};

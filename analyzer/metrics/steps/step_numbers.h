@@ -3,9 +3,9 @@
 //
 // Numbers that only grow in every thread are kept. Otherwise steps are counted through. A *lap*
 // ends where a number does not grow; a step is known by its lap and its number in it. So a rank
-// whose recording begins at another step, or lacks one, is not misaligned. How many laps a rank is
-// behind is found by the steps that then agree with those of the rank with most steps, and, where
-// several answers agree alike, by the time at which steps begin.
+// whose recording begins at another step, or lacks one, is not misaligned. The laps that a rank is
+// behind are those with which most of its steps agree with those of the rank with most steps. Where
+// several answers agree alike, the times at which steps begin decide.
 #pragma once
 
 #include <vector>

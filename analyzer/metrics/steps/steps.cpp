@@ -170,8 +170,9 @@ void mark_warmup(std::vector<StepStats>& steps, model::WholeSteps const& whole,
         (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
 }
 
-void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>> const& threads,
-               model::TraceInfo const& info) {
+void mark_after_pause(std::vector<StepStats>& steps,
+                      std::vector<std::vector<HostStep>> const& threads,
+                      model::TraceInfo const& info) {
   auto const turns = turns_of(info);
   if (!turns || steps.empty()) return;
   int64_t first = info.whole_steps.first;
@@ -182,8 +183,8 @@ void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>>
   }
 
   for (StepStats& step : steps) {
-    step.held = turns->is_held(step.step - first);
-    step.warmup = step.warmup || step.held;
+    step.after_pause = turns->is_after_pause(step.step - first);
+    step.warmup = step.warmup || step.after_pause;
   }
 }
 
@@ -410,8 +411,8 @@ DeviceSteps assign_steps(DeviceOps const& device, HostSteps const& host, int32_t
   }
 
   mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
-  mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)],
-            device.rank->trace.info());
+  mark_after_pause(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)],
+                   device.rank->trace.info());
   return result;
 }
 

@@ -1,19 +1,18 @@
 // The steps of each device: which step a device op belongs to, and the device window of every step
 // (DEFINITIONS, "Steps").
 //
-// An op belongs to the step in whose host range its launch call begins: a range of the launching
-// thread if that thread has steps, else of the thread with steps that launches most for the device,
-// else of the process's first thread with steps. Ops without a launch, or launched outside every
-// range, are outside; where no launch of the run is known, an op belongs to the range in which it
-// begins itself. Where the steps are the device's own (a track of steps that belongs to the device:
-// XLA's profiler writes them; or they were detected), an op belongs to the step in which it begins
-// itself.
+// An op belongs to the step in whose host range its launch call begins. The range is one of the
+// launching thread if that has steps. Else it is one of the thread with steps that launches most
+// for the device, or of the process's first thread with steps. Ops without a launch, or launched
+// outside every range, are outside. Where no launch of the run is known, an op belongs to the range
+// in which it begins itself. Steps may also be the device's own: detected, or on a track of the
+// device, as XLA's profiler writes them. Then an op belongs to the step in which it begins itself.
 //
-// The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of
-// the host's step, or the end of the step before if that is later. So steps never overlap: where
-// the host runs ahead they are cut at the instant at which the last op of the earlier step ends,
-// and the lengths are the device's own period; where the host waits, time that the host spent
-// before the step's first launch (waiting for input) is in the step that it delays.
+// The device window of a step is [begin, end). Its end is the last end of its ops. Its begin is the
+// begin of the host's step, or the end of the step before if that is later. So steps never overlap.
+// A host that runs ahead has its steps cut at the instant at which the last op of the earlier step
+// ends: the lengths are the device's own period. Where the host waits, its time before the step's
+// first launch (waiting for input) is in the step that it delays.
 // docs/design/decisions/0004-step-window.md.
 #pragma once
 
@@ -47,13 +46,13 @@ struct HostSteps {
   std::optional<RepeatedLayers> layers;  ///< where detection found layers and no steps
 };
 
-/// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern,
-/// else ranges whose names may mean steps and that fill their thread's time. Steps inside steps are
-/// dropped.
+/// Annotated steps if any thread of the run has them; else ranges whose names have a step pattern.
+/// Without those, ranges whose names may mean steps and that fill their thread's time. Steps inside
+/// steps are dropped.
 HostSteps find_host_steps(model::Run const& run);
 
-/// Of one process, for slicing: the time of the steps A..B on each thread that has any of them, in
-/// trace time, and what a part cannot tell of the whole.
+/// For slicing one process: the time of the steps A..B on each thread that has any of them, in
+/// trace time, and what a part cannot show about the whole.
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
                                               std::pair<int64_t, int64_t> wanted,
                                               int64_t offset_ns);

@@ -15,12 +15,12 @@ namespace {
 using model::EventKind;
 using What = CounterMeaning::What;
 
-/// A value of a counter and when it held.
-struct Held {
+/// A value of a counter and when it applied.
+struct CounterSpan {
   Interval when;
   double value;
 };
-using Curve = std::vector<Held>;  // by time, disjoint
+using Curve = std::vector<CounterSpan>;  // by time, disjoint
 using Weighted = std::vector<std::pair<double, int64_t>>;
 
 /// Each sample holds until the next, the last one until `end`.
@@ -39,7 +39,7 @@ Curve curve_of(DeviceOps const& device, DeviceCounter const& source, int64_t end
     curve.push_back({{begin, std::max(begin, end)}, value});
   }
 
-  std::erase_if(curve, [](Held const& held) { return held.when.begin >= held.when.end; });
+  std::erase_if(curve, [](CounterSpan const& span) { return span.when.begin >= span.when.end; });
   return curve;
 }
 
@@ -62,18 +62,18 @@ double weighted_quantile(Weighted& values, double share) {
 
 Weighted weights_in(Curve const& curve, Interval window) {
   Weighted values;
-  for (Held const& held : curve)
-    if (int64_t const length = overlap_of(held.when, window).length(); length > 0)
-      values.emplace_back(held.value, length);
+  for (CounterSpan const& span : curve)
+    if (int64_t const length = overlap_of(span.when, window).length(); length > 0)
+      values.emplace_back(span.value, length);
   return values;
 }
 
 Weighted busy_weights(Curve const& curve, model::IntervalSet const& busy, Interval window) {
   Weighted values;
-  for (Held const& held : curve) {
-    Interval const when = overlap_of(held.when, window);
+  for (CounterSpan const& span : curve) {
+    Interval const when = overlap_of(span.when, window);
     int64_t const length = when.length() > 0 ? measure_in(busy, when) : 0;
-    if (length > 0) values.emplace_back(held.value, length);
+    if (length > 0) values.emplace_back(span.value, length);
   }
   return values;
 }
@@ -130,8 +130,8 @@ class ClockStudy {
       facts.busy_clock_mhz = weighted_quantile(of_window, 0.5);
 
     std::vector<Interval> low;
-    for (Held const& held : clock_)
-      if (is_low(held)) low.push_back(held.when);
+    for (CounterSpan const& span : clock_)
+      if (is_low(span)) low.push_back(span.when);
     low_ = model::unite(std::move(low));
     is_known_ = true;
     if (low_.empty()) return;
@@ -142,9 +142,11 @@ class ClockStudy {
   [[nodiscard]] model::IntervalSet const& low() const { return low_; }
 
  private:
-  [[nodiscard]] bool is_low(Held const& held) const { return held.value < kLowClock * sustained_; }
-  [[nodiscard]] double lost_share(Held const& held) const {
-    return std::clamp(1 - held.value / sustained_, 0.0, 1.0);
+  [[nodiscard]] bool is_low(CounterSpan const& span) const {
+    return span.value < kLowClock * sustained_;
+  }
+  [[nodiscard]] double lost_share(CounterSpan const& span) const {
+    return std::clamp(1 - span.value / sustained_, 0.0, 1.0);
   }
 
   struct Durations {
@@ -173,12 +175,12 @@ class ClockStudy {
       Interval const when = device_.when(row);
       while (at < clock_.size() && clock_[at].when.end <= when.begin) ++at;
       if (at == clock_.size()) break;
-      Held const& held = clock_[at];
-      bool const is_high = held.value >= kHighClock * sustained_;
-      if (device_.trace().kind(row) != EventKind::kKernel || when.begin < held.when.begin ||
-          when.end > held.when.end)
+      CounterSpan const& span = clock_[at];
+      bool const is_high = span.value >= kHighClock * sustained_;
+      if (device_.trace().kind(row) != EventKind::kKernel || when.begin < span.when.begin ||
+          when.end > span.when.end)
         continue;
-      if (!is_low(held) && !is_high) continue;
+      if (!is_low(span) && !is_high) continue;
       Durations& of_kernel = kernels[key_of(row)];
       (is_high ? of_kernel.high_ns : of_kernel.low_ns) += static_cast<double>(when.length());
       ++(is_high ? of_kernel.high : of_kernel.low);
@@ -203,16 +205,16 @@ class ClockStudy {
     std::vector<double> lost(windows.size());
     double all_low = 0, all_lost = 0;
     size_t first = 0;
-    for (Held const& held : clock_) {
-      while (first < windows.size() && windows[first].end <= held.when.begin) ++first;
-      if (!is_low(held)) continue;
-      for (size_t w = first; w < windows.size() && windows[w].begin < held.when.end; ++w) {
-        Interval const when = overlap_of(held.when, windows[w]);
+    for (CounterSpan const& span : clock_) {
+      while (first < windows.size() && windows[first].end <= span.when.begin) ++first;
+      if (!is_low(span)) continue;
+      for (size_t w = first; w < windows.size() && windows[w].begin < span.when.end; ++w) {
+        Interval const when = overlap_of(span.when, windows[w]);
         if (when.length() <= 0) continue;
         auto const compute = static_cast<double>(measure_in(sets_.compute, when));
-        lost[w] += compute * lost_share(held);
+        lost[w] += compute * lost_share(span);
         all_low += compute;
-        all_lost += compute * lost_share(held);
+        all_lost += compute * lost_share(span);
       }
     }
 
@@ -236,20 +238,20 @@ class ClockStudy {
 void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval window,
                     ClockStudy const& clock, Curve const& limits, CounterMeaning const* meaning) {
   if (!clock.is_known() && meaning == nullptr) return;
-  std::vector<Interval> held_down(clock.low());
+  std::vector<Interval> throttled(clock.low());
 
   if (meaning != nullptr) facts.limited_ns.emplace();
-  for (Held const& held : limits) {
-    uint32_t const flags = limits_of(*meaning, held.value);
+  for (CounterSpan const& span : limits) {
+    uint32_t const flags = limits_of(*meaning, span.value);
     if (flags == 0) continue;
-    held_down.push_back(held.when);
-    int64_t const busy = measure_in(sets.busy, overlap_of(held.when, window));
+    throttled.push_back(span.when);
+    int64_t const busy = measure_in(sets.busy, overlap_of(span.when, window));
     for (size_t limit = 0; limit < kClockLimitCount; ++limit)
       if ((flags >> limit & 1U) != 0) (*facts.limited_ns)[limit] += busy;
   }
 
   facts.throttled =
-      model::clip(model::intersect(model::unite(std::move(held_down)), sets.busy), window);
+      model::clip(model::intersect(model::unite(std::move(throttled)), sets.busy), window);
   facts.throttled_ns = model::measure(facts.throttled);
   std::stable_sort(facts.throttled.begin(), facts.throttled.end(),
                    [](Interval a, Interval b) { return a.length() > b.length(); });

@@ -1,4 +1,4 @@
-// What counters say of a device: clocks, power, temperature, and how long it was held down
+// What counters say of a device: clocks, power, temperature, and how long it was throttled
 // (DEFINITIONS, "Device health").
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stepscope::analyzer {
 
-/// A clock below this share of the sustained one is held down, not varying: boost clocks go up and
+/// A clock below this share of the sustained one is throttled, not varying: boost clocks go up and
 /// down by a few steps of 15 MHz.
 inline constexpr double kLowClock = 0.9;
 
@@ -26,7 +26,7 @@ struct CounterMeaning {
   bool is_mask = false;  ///< of kLimits: NVML's bits, else any value but 0 is a limit
 };
 inline constexpr size_t kCounterMeanings = 6;
-/// Of counters as Stepscope, Nsight Systems and others name them; none where it is something else.
+/// Knows counters as Stepscope, Nsight Systems and others name them; none for any other name.
 std::optional<CounterMeaning> meaning_of_counter(std::string_view name);
 
 /// A counter track of a process that tells something of a device.
@@ -34,10 +34,11 @@ struct DeviceCounter {
   model::TrackId track;
   CounterMeaning meaning;
 };
-/// By CounterMeaning::What.
+/// Indexed by CounterMeaning::What.
 using DeviceCounters = std::array<std::optional<DeviceCounter>, kCounterMeanings>;
-/// Of several counters of one meaning the device's own, not a mean, with most samples. `samples`:
-/// of each track. `is_only_device`: of the process; counters that name no device are this one's.
+/// Chooses among several counters of one meaning: the device's own, not a mean, with most samples.
+/// Parameters: `samples` of each track; `is_only_device` of the process, whose counters without a
+/// device are then this one's.
 DeviceCounters find_counters(std::span<model::Track const> tracks,
                              std::function<uint64_t(uint32_t track)> const& samples, int32_t device,
                              bool is_only_device);

@@ -103,7 +103,7 @@ std::vector<std::string> notes_of(model::Run const& run) {
 
 }  // namespace
 
-TraceIntegrity judge_quality(model::Run const& run) {
+TraceIntegrity judge_trace_integrity(model::Run const& run) {
   TraceIntegrity integrity;
   integrity.notes = notes_of(run);
   uint64_t events = 0, backwards = 0, doubled = 0;

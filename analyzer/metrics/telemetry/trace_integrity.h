@@ -8,10 +8,10 @@
 
 namespace stepscope::analyzer {
 
-/// The score is 100 less, per kind of fault, the share of events that have it in per cent (at least
-/// 1 point for any, at most kMaxPenalty), and fixed amounts for a trace that was cut off and for
-/// missing ranks. 0 without any event.
-TraceIntegrity judge_quality(model::Run const& run);
+/// The score is 100 less the penalties. A kind of fault costs the per cent of events that have it:
+/// at least 1 point for any, at most kMaxPenalty. A trace that was cut off and missing ranks cost
+/// fixed amounts. 0 without any event.
+TraceIntegrity judge_trace_integrity(model::Run const& run);
 
 /// How many ranks the job has, at least, and what tells it.
 struct JobSize {

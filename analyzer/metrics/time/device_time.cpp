@@ -20,8 +20,8 @@ int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& nea
   return total;
 }
 
-/// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window
-/// began among them.
+/// Adds the parts of the gaps (by time, disjoint) that lie in the window. `near`: where the last
+/// window began among them.
 void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps, size_t& near) {
   near = model::exponential_search(
       gaps.size(), [&](size_t i) { return gaps[i].when.end; }, window.begin, near);

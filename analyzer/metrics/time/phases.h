@@ -1,11 +1,11 @@
 // Named parts of the program as populations: forward, backward, optimizer, evaluate, checkpoint,
-// the two networks of a GAN; how often each ran, and what the ops that it launched cost on each
+// the two networks of a GAN. How often each ran, and what the ops that it launched cost on each
 // device (DEFINITIONS, "Phases").
 //
-// An op belongs to every phase that is open on its launching thread when its launch call begins; of
-// phases of one name that are open at the same time, to the outermost. Phases are those of the
-// annotation API; in a process that has none, ranges whose first word is a phase's: "forward",
-// "Optimizer.step#SGD.step", "## backward ##".
+// An op belongs to every phase that is open on its launching thread when its launch call begins.
+// Where several phases of one name are open at that time, it belongs to the outermost. Phases are
+// those of the annotation API. In a process that has none, they are ranges whose first word is a
+// phase's: "forward", "Optimizer.step#SGD.step", "## backward ##".
 #pragma once
 
 #include <span>
@@ -27,10 +27,10 @@ class ProcessPhases {
   /// `devices`: all of one process.
   explicit ProcessPhases(std::span<DeviceOps const> devices);
 
-  /// Of one of these devices, by device time, then host time, both descending. `ops`: those of the
-  /// device that count, by start; `within`: without, all; else phases that launched none of them
-  /// count where they begin in it (run time, host). A phase without ops is of the device for which
-  /// its thread launches most, else of the process's first.
+  /// The phases of one of these devices, by device time, then host time, both descending. `ops`:
+  /// those of the device that count, by start. With `within`, phases that launched none of them
+  /// count where they begin in it (run time, host); without it, all do. A phase without ops belongs
+  /// to the device for which its thread launches most, else to the process's first.
   [[nodiscard]] std::vector<PhaseStats> of_device(DeviceOps const& device, DeviceSets const& sets,
                                                   std::vector<uint32_t> const& ops,
                                                   std::optional<Interval> within) const;

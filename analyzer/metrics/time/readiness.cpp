@@ -37,7 +37,7 @@ struct LaunchOrder {
   }
 };
 
-/// A wait of a stream that names its calls: what is launched after `call` is held until `until`.
+/// A wait of a stream that names its calls: what is launched after `call` is blocked until `until`.
 struct CalledWait {
   uint64_t call;
   int64_t until;
@@ -107,8 +107,8 @@ class ReadyOps {
            trace.detail<model::StreamWaitDetail>(row).source_correlation != 0;
   }
 
-  /// When the call returned that launched this op; none where that does not say when it could
-  /// start: a node of a CUDA graph waits for others, and which is not recorded.
+  /// When the call returned that launched this op. None for a node of a CUDA graph: it waits for
+  /// others, and no record says for which.
   [[nodiscard]] std::optional<int64_t> launched(uint32_t row) const {
     model::EventId const launch = rows_.link(row);
     if (!launch.valid() || rows_.link(launch.value).value != row || graph_of(row) != 0)
@@ -131,32 +131,33 @@ class ReadyOps {
     size_t next_wait = 0;
     // On one stream these times follow one another.
     auto at_comm = comm.begin(), at_exposed = exposed.begin();
-    int64_t free = kLongAgo;  // when the stream is over with all that came before
-    int64_t held = kLongAgo;  // when all is over that it was told to wait for
+    int64_t free = kLongAgo;        // when the stream is over with all that came before
+    int64_t waits_over = kLongAgo;  // when all that it waits for is over
     uint64_t const* const calls = trace.columns().correlation.data();
 
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       Interval const when = rows_.when(row);
       if (rows_.kind(row) == EventKind::kStreamWait && !names_calls(row)) {
         free = std::max(free, when.end);
-        // One that held nothing does not say since when what it waits for was over.
-        if (when.length() > 0) held = std::max(held, when.end);
+        // A wait that blocked nothing does not show since when what it waits for was over.
+        if (when.length() > 0) waits_over = std::max(waits_over, when.end);
       }
 
       model::OpClass const op_class = rows_.op_class(row);
       if (op_class == model::OpClass::kNone) continue;
       for (; next_wait < waits.size() && waits[next_wait].call < calls[row]; ++next_wait) {
         // What still ran when the op started did not hold it.
-        if (waits[next_wait].until <= when.begin) held = std::max(held, waits[next_wait].until);
+        if (waits[next_wait].until <= when.begin)
+          waits_over = std::max(waits_over, waits[next_wait].until);
       }
-      free = std::max(free, held);
+      free = std::max(free, waits_over);
 
       auto const launch_end = launched(row);
       Interval const waiting{std::max(free, launch_end.value_or(when.end)), when.begin};
       if (op_class == model::OpClass::kComm)
         collectives_.push_back(
             {when.begin, stream.value,
-             std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
+             std::min(when.begin, std::max(waits_over, launch_end.value_or(when.begin)))});
       if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end()))
         add_interval(ready_, waiting);
 

@@ -2,11 +2,11 @@
 // when communication was all that a device could do, as no other op was ready. Second: when compute
 // would have hidden it, had the host launched it.
 //
-// An op is ready once its launch call has ended, the op before it on its stream is over, and all
-// work is over for which its stream had to wait before it. From then until it starts it could run.
-// Only ops that compute or copy count: communication that waits for other communication hides
-// nothing. An op counts as ready when it starts if its launch is not in the trace, or if it is a
-// node of a CUDA graph.
+// An op is ready once its launch call has ended, the op before it on its stream is over, and the
+// work that its stream had to await is over. From then until it starts it could run. Only ops that
+// compute or copy count: communication that waits for other communication hides nothing. An op
+// counts as ready when it starts if its launch is not in the trace, or if it is a node of a CUDA
+// graph.
 //
 // Stream waits show what a stream waited for. A wait that names its call and the call that recorded
 // the event (CUPTI, Kineto, Nsight) holds the ops launched after it. It holds them until the ops

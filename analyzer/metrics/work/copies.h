@@ -19,7 +19,7 @@ namespace stepscope::analyzer {
 /// moves 64 KiB in about as much.
 inline constexpr uint64_t kSmallCopyBytes = 64 * 1024;
 
-/// By direction; those that occur among `rows`, device ops of the device by start.
+/// A row for each direction that occurs among `rows`, device ops of the device by start.
 std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t> const& rows);
 
 /// `steps`: of the device. DeviceStats::longest_copies, at most kMaxEvidence. O(copies + steps).
@@ -36,14 +36,14 @@ struct CopyTimes {
 CopyTimes copy_times(DeviceOps const& device);
 
 /// Whether a call of this name returns when its copy is done: "cudaMemcpy", "cuMemcpyDtoH_v2",
-/// "hipMemcpyWithStream", "musaMemcpy2D"; none that says Async, and none of the command lists of
+/// "hipMemcpyWithStream", "musaMemcpy2D". No name with Async does, nor do the command lists of
 /// Intel's and OpenCL's runtimes.
 bool is_blocking_copy_call(std::string_view name);
 
-/// Whether the call that launched a copy is known to have lasted until the copy's end because it
-/// waited for that: it began before the copy and lasted until its end, and its name does not say
-/// that it only queues the copy, or the memory is not known to be page-locked. A blocking call that
-/// reads from the device waits, whatever the clocks of host and device say of its end. O(1).
+/// Whether the call that launched a copy is known to have waited for the copy's end. It began
+/// before the copy and lasted until its end. Besides, either its name does not say that it only
+/// queues the copy, or the memory is not known to be page-locked. A blocking call that reads from
+/// the device waits, whatever the clocks of host and device say about its end. O(1).
 bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy);
 
 }  // namespace stepscope::analyzer

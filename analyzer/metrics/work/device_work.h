@@ -7,9 +7,8 @@
 
 namespace stepscope::analyzer {
 
-/// Fills launch and slow of the device (its window must be set) and slow of its steps, and appends
-/// its rows to the tables of the analysis. `ops`: of the device, by start. `places`: of its
-/// process.
+/// Fills launch and slow of the device (its window must be set) and slow of its steps. Appends its
+/// rows to the tables of the analysis. `ops`: of the device, by start. `places`: of its process.
 void add_device_work(DeviceOps const& device, DeviceSets const& sets,
                      std::vector<LaunchPlace> const& places, std::vector<uint32_t> const& ops,
                      DeviceStats& facts, std::vector<StepStats>& steps, Analysis& analysis);

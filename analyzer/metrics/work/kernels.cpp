@@ -21,7 +21,7 @@ struct Group {
   int64_t flops_ns = 0;  ///< duration of the ops whose operations are known; the others alike
   double bytes = 0;
   int64_t bytes_ns = 0;
-  double flops_of_both = 0, bytes_of_both = 0;  ///< of the ops of which both are known
+  double flops_of_both = 0, bytes_of_both = 0;  ///< of the ops with both known
   double occupancy_time = 0;                    ///< Σ percent × duration
   int64_t occupancy_ns = 0;
   int64_t grid_ns = 0, small_grid_ns = 0;
@@ -124,7 +124,7 @@ std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint3
   }
 
   // The durations of all groups, one group after the other.
-  std::vector<size_t> end_of;  // of those that are filled in
+  std::vector<size_t> end_of;  // of the groups that are filled in
   size_t first = 0;
   int64_t total = 0;
   for (Group const& group : groups) {

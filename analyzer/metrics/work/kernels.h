@@ -1,9 +1,9 @@
-// The device ops of a device by name: how often, how long, how well they use the GPU. median_ns and
-// p95_ns are durations that occurred: the ⌈n/2⌉-th and the ⌈0.95 n⌉-th smallest. share = of the
-// summed durations of the device's ops, which is not a share of time where ops overlap. Rates and
-// shares are over the calls of which the recording tells what they need: operations, least memory
-// traffic, blocks. Whether memory or compute bounds a kernel needs the memory's peak bandwidth,
-// which no recording has. O(n).
+// The device ops of a device by name: how often, how long, how well they use the GPU. The fields
+// median_ns and p95_ns are durations that occurred: the ⌈n/2⌉-th and the ⌈0.95 n⌉-th smallest. The
+// field share is of the summed durations of the device's ops; it is no share of time where ops
+// overlap. Rates and shares cover the calls whose operations, least memory traffic or blocks the
+// recording has. Whether memory or compute bounds a kernel needs the memory's peak bandwidth, which
+// no recording has. O(n).
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace stepscope::analyzer {
 
-/// By total descending, then name. `rows`: device ops of the device.
+/// Rows come by total, descending, then name. `rows`: device ops of the device.
 std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint32_t> const& rows);
 
 /// What the trace says of the device; null where it says nothing.

@@ -89,9 +89,9 @@ QueueStats measure_queue(Waiting& waiting, Interval window) {
   return facts;
 }
 
-/// The launch calls, each with the first op that it launched. `called` and `started`: begin of the
-/// call and of the op; `track`: of the op. `latencies`: from the return of the call to the start of
-/// the op.
+/// The launch calls, each with the first op that it launched. Times `called` and `started` are the
+/// begins of the call and of the op, `track` is the op's. Latencies last from the return of the
+/// call to the start of the op.
 struct Calls {
   base::Column<int64_t> called, started, durations, latencies;
   base::Column<model::TrackId> track;

@@ -12,8 +12,8 @@ struct LaunchedOp {
   friend auto operator<=>(LaunchedOp const&, LaunchedOp const&) = default;
 };
 
-/// Those of the ops (`rows`, of the device) whose launch the trace has, by (launch, op): thread
-/// after thread, each in the order of its calls.
+/// The ops (`rows`, of the device) whose launch the trace has, by (launch, op): thread after
+/// thread, each in the order of its calls.
 std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32_t> const& rows);
 
 /// All but what graphs launched. `rows` by start, `launched` of them. `steps`: for the launches per

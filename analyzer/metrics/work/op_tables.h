@@ -1,6 +1,6 @@
 // Device time by what the host was doing when it launched the work (DEFINITIONS, "Kernels"): the
 // innermost range around the launch call, on its thread, and the outermost one. Steps and the
-// ranges that stand for them are no ranges here, nor are frames of Python's stack; a phase ("##
+// ranges that stand for them are no ranges here, nor are frames of Python's stack. A phase ("##
 // forward ##" too) stands in where a launch is in no range. Where a framework names its modules
 // ("nn.Module: Linear_3"), the layer is the innermost module. O(n log n): every thread of a process
 // is walked once.
@@ -21,9 +21,10 @@ struct LaunchPlace {
 /// All launch calls of a process with an op in the trace, by row.
 std::vector<LaunchPlace> launch_places(model::RankTrace const& rank);
 
-/// Of the ops `rows` of a device; `launched` and `places` of them. Per level the ranges by total
-/// descending, at most kMostRanges, then the rows of what is in no range, not launched, and in
-/// further ranges, where there is any. Nothing at all where no op was launched in a range.
+/// Tables of the ops `rows` of a device, with their `launched` and `places`. Each level lists
+/// ranges by total, descending, at most kMostRanges. The rows of further ranges, of what is in no
+/// range and of what was not launched follow, where there is any. Empty where no op was launched in
+/// a range.
 std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> const& rows,
                                std::vector<LaunchedOp> const& launched,
                                std::vector<LaunchPlace> const& places);

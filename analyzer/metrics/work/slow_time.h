@@ -29,7 +29,7 @@ class SlowTimes {
   [[nodiscard]] SlowTime within(Interval window) const;
 
  private:
-  /// Of the small-grid kernels by start, disjoint in time; sums up to and with each.
+  /// The small-grid kernels by start, disjoint in time; sums up to and with each.
   struct SmallGrids {
     std::vector<int64_t> starts, alone_sums, lost_sums;
   };

@@ -14,11 +14,11 @@ namespace {
 class StepKernelPlaces {
  public:
   StepKernelPlaces(model::Trace const& trace, std::vector<KernelStats> const& table) {
-    size_t told = 0;
-    for (size_t place = 0; place < table.size() && told < kMostStepKernels; ++place) {
+    size_t named = 0;
+    for (size_t place = 0; place < table.size() && named < kMostStepKernels; ++place) {
       KernelStats const& kernel = table[place];
       if (model::kind_info(kernel.kind).op_class != model::OpClass::kCompute) continue;
-      ++told;
+      ++named;
 
       std::vector<uint32_t>& of_kind = places(kernel.kind);
       if (of_kind.empty()) of_kind.assign(trace.strings().size(), StepKernel::kOthers);

@@ -1,7 +1,7 @@
-// What the kernels of each step were: per step of a device the calls and durations of the kernels
-// with most time, by name, and of the others together, so that steps of one run can be held against
-// those of another. A kernel belongs to the step in whose window it begins. O(ops + steps log
-// steps).
+// What the kernels of each step were, so that steps of one run can be compared with those of
+// another. Each step of a device lists the calls and durations of the kernels with most time, by
+// name, and of the others together. A kernel belongs to the step in whose window it begins. O(ops +
+// steps log steps).
 #pragma once
 
 #include "analyzer/metrics/core/device_ops.h"

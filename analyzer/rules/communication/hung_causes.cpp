@@ -142,7 +142,7 @@ void follow_culprits(std::vector<Suspect>& suspects) {
       if (is_last[parts.of(node)]) {
         suspect.causes.insert(rank);
       } else {
-        suspect.held.emplace(rank, suspects[graph.edges[node].front()].hung.key);
+        suspect.victims.emplace(rank, suspects[graph.edges[node].front()].hung.key);
       }
     }
     std::vector<HungKey> const& part = members.at(parts.of(s));

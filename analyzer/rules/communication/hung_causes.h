@@ -16,10 +16,10 @@ namespace stepscope::analyzer {
 /// A hung collective. Ranks are those of the job.
 struct Suspect {
   Hung hung;
-  std::set<int32_t> culprits;       ///< for which the others wait in it; empty if unknown
-  std::set<int32_t> waiting;        ///< in it
-  std::set<int32_t> causes;         ///< culprits that wait for no others, or in a circle
-  std::map<int32_t, HungKey> held;  ///< the other culprits, and where each waits for others
+  std::set<int32_t> culprits;          ///< for which the others wait in it; empty if unknown
+  std::set<int32_t> waiting;           ///< in it
+  std::set<int32_t> causes;            ///< culprits that wait for no others, or in a circle
+  std::map<int32_t, HungKey> victims;  ///< the other culprits, and where each waits for others
   std::vector<HungKey>
       circle;  ///< hung collectives whose ranks wait for each other, this one too; most often none
 

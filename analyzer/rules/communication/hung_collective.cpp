@@ -72,8 +72,8 @@ std::vector<Suspect> suspects_in_order(model::Run const& run) {
   auto const order = [](Suspect const& suspect) {
     return std::tuple(suspect.is_explained(), -static_cast<int>(*suspect.hung.severity()),
                       !(suspect.has_cause() || suspect.hung.has_culprit()),
-                      -std::ssize(suspect.causes), suspect.held.size(), suspect.hung.first_call(),
-                      suspect.hung.key);
+                      -std::ssize(suspect.causes), suspect.victims.size(),
+                      suspect.hung.first_call(), suspect.hung.key);
   };
 
   std::sort(suspects.begin(), suspects.end(),
@@ -88,11 +88,11 @@ std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects
     if (suspect.is_explained() || chosen.size() == kMostHungFindings) continue;
     if (!suspect.has_cause() && !chosen.empty()) continue;
 
-    bool const is_told_already =
+    bool const is_reported =
         std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
           return !suspect.hung.is_mixed && is_part_of(suspect.causes, other->causes);
         });
-    if (!is_told_already) chosen.push_back(&suspect);
+    if (!is_reported) chosen.push_back(&suspect);
   }
 
   return chosen;
@@ -141,9 +141,9 @@ Suspect const* find_suspect(std::vector<Suspect> const& suspects, HungKey key) {
 }
 
 /// "4, 5, 7 in all_gather 6 of group 1 (tp)".
-std::string places_of_held(std::vector<Suspect> const& suspects, Suspect const& suspect) {
+std::string places_of_victims(std::vector<Suspect> const& suspects, Suspect const& suspect) {
   std::map<HungKey, std::vector<int32_t>> ranks_in;
-  for (auto const& [rank, key] : suspect.held) ranks_in[key].push_back(rank);
+  for (auto const& [rank, key] : suspect.victims) ranks_in[key].push_back(rank);
 
   std::string text;
   size_t named = 0;
@@ -192,9 +192,9 @@ void add_ranks(model::Run const& run, Suspect const& suspect, Finding& finding) 
 
   for (int32_t const index : hung.past) completed.push_back(rank_of(index));
   for (int32_t const index : hung.not_called)
-    if (!suspect.held.contains(rank_of(index))) missing.push_back(rank_of(index));
+    if (!suspect.victims.contains(rank_of(index))) missing.push_back(rank_of(index));
   for (int32_t const index : hung.not_started)
-    if (!suspect.held.contains(rank_of(index))) not_started.push_back(rank_of(index));
+    if (!suspect.victims.contains(rank_of(index))) not_started.push_back(rank_of(index));
   for (int32_t const index : hung.odd) odd.push_back(rank_of(index));
 
   for (auto* const ranks : {&waiting, &completed, &missing, &not_started, &odd})
@@ -241,8 +241,8 @@ Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspect
                       {"call", std::string(trace.name(first.row))},
                       {"calls", trace.track(first.row).name}};
   add_ranks(run, suspect, finding);
-  if (std::string held = places_of_held(suspects, suspect); !held.empty())
-    finding.subjects.emplace_back("held", std::move(held));
+  if (std::string places = places_of_victims(suspects, suspect); !places.empty())
+    finding.subjects.emplace_back("held", std::move(places));
   if (std::string circle = names_of_circle(suspects, suspect); !circle.empty())
     finding.subjects.emplace_back("circle", std::move(circle));
   if (std::string groups = other_groups(suspects, suspect); !groups.empty())

@@ -56,8 +56,10 @@ bool tells_groups(model::Trace const& trace) {
                      [&](auto const& fact) { return fact.first.starts_with(prefix); });
 }
 
-/// Whether the recording tells if it is over.
-bool is_told(CollectiveDetail const& detail) { return detail.state != CollectiveState::kCalled; }
+/// Whether the recording says if the call is over.
+bool records_end(CollectiveDetail const& detail) {
+  return detail.state != CollectiveState::kCalled;
+}
 
 /// Messages have no number that their two ends share.
 bool is_numbered(CollectiveDetail const& detail) {
@@ -198,7 +200,7 @@ class HungCollectives {
   /// launches). If no entry records an end, an operation that all ranks have called is over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
-    if (is_told(detail))
+    if (records_end(detail))
       return is_completed(detail) ||
              detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
     return detail.sequence <= last_of_all(detail);
@@ -316,7 +318,7 @@ class HungCollectives {
     bool const holds_active_alone = !recording.longest_ns;
     if (span != spans.end() && span->second.last >= hung.key.second) {
       // It made later calls. Where a dump holds what is active alone, this one is over.
-      return holds_active_alone && is_told_of(hung) ? Place::kPast : Place::kOther;
+      return holds_active_alone && records_ends(hung) ? Place::kPast : Place::kOther;
     }
 
     model::TraceInfo const& info = trace_of(r).info();
@@ -333,9 +335,9 @@ class HungCollectives {
     return is_member && knows_that_time ? Place::kMissing : Place::kOther;
   }
   /// Whether the dump records the ends of the communicator's calls.
-  [[nodiscard]] static bool is_told_of(Hung const& hung) {
+  [[nodiscard]] static bool records_ends(Hung const& hung) {
     return std::all_of(hung.calls.begin(), hung.calls.end(),
-                       [](HungCall const& call) { return is_told(call.detail); });
+                       [](HungCall const& call) { return records_end(call.detail); });
   }
 
   /// The finding names a rank of the job only if the dump lists the group's members, or the group
@@ -382,7 +384,7 @@ class HungCollectives {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
       int64_t const later = spans.at(call.rank_index).last_call - call.when.begin;
-      return !is_told(call.detail) && is_much_longer(later, furthest_apart(hung.key.first));
+      return !records_end(call.detail) && is_much_longer(later, furthest_apart(hung.key.first));
     });
   }
 
@@ -392,7 +394,7 @@ class HungCollectives {
       Recording const& own = recordings_.at(call.rank_index);
       // Where none was completed yet there is nothing to go by: most often the first call of a job
       // is the one that hangs.
-      return is_told(call.detail) && !is_completed(call.detail) &&
+      return records_end(call.detail) && !is_completed(call.detail) &&
              (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
     });
 

@@ -46,7 +46,7 @@ std::string options_of(model::TraceInfo const& info) {
                                                                "record_shapes", "profile_memory"};
   std::string text;
   for (std::string_view const option : kOptions)
-    if (is_told(info, option)) text.append(text.empty() ? "" : ", ").append(option);
+    if (is_option_set(info, option)) text.append(text.empty() ? "" : ", ").append(option);
   return text;
 }
 

@@ -11,7 +11,7 @@ constexpr int32_t kGoodScore = 90;
 
 }  // namespace
 
-void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings) {
+void find_trace_integrity(RuleInput const& input, std::vector<Finding>& findings) {
   TraceIntegrity const& integrity = input.facts.integrity;
   if (integrity.score == 100) return;
 

@@ -35,8 +35,8 @@ base::Expected<int> record_two(tracer::RecordOptions const& options,
                                std::string const& second_output, int64_t turn_steps,
                                std::vector<std::string> const& commands) {
   auto const colon = std::find(commands.begin(), commands.end(), ":");
-  tracer::TurnProgram const first = {options.output, {commands.begin(), colon}};
-  tracer::TurnProgram second = {second_output, {}};
+  tracer::InterleavedProgram const first = {options.output, {commands.begin(), colon}};
+  tracer::InterleavedProgram second = {second_output, {}};
   if (colon != commands.end()) second.command.assign(colon + 1, commands.end());
 
   if (std::find(second.command.begin(), second.command.end(), ":") != second.command.end())

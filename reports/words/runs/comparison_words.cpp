@@ -156,7 +156,7 @@ std::string range_reason(Comparison const& comparison, bool waits, double part_n
   return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameBytes));
 }
 
-std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
+std::string left_out(analyzer::SideStats const& side, std::string_view name) {
   std::vector<std::string> parts;
   if (side.warmup_steps > 0) parts.push_back(fmt::format("{} of warm-up", side.warmup_steps));
   if (side.slow_start_steps > 0)
@@ -172,7 +172,7 @@ std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
   return text;
 }
 
-std::string caveat_text(analyzer::CaveatFacts const& caveat) {
+std::string caveat_text(analyzer::CaveatStats const& caveat) {
   switch (caveat.caveat) {
     case Caveat::kOneRun:
       return "One run on each side: the variation between runs of the same program is not known. "
@@ -208,7 +208,7 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
     case Caveat::kMissingRanks:
       return "Ranks are missing on a side: "
              "waiting for peers, and the ranks that cause it, may be wrong.";
-    case Caveat::kQuality:
+    case Caveat::kTraceIntegrity:
       return "A recording lost events (stepscope doctor RUN reports which): "
              "its parts may be wrong.";
     case Caveat::kInTurn: {

@@ -219,7 +219,7 @@ std::string count_of(GateResult const& result, GateVerdict verdict) {
                      gate_word(verdict), names);
 }
 
-std::string label_of(analyzer::HistoryFacts const& history, size_t at) {
+std::string label_of(analyzer::HistoryStats const& history, size_t at) {
   std::string const label = shown(history.points[at].label, kMostLabelBytes);
   std::string const number = base::format_count(history.left_out + at + 1);
   return label.empty() ? "run " + number : fmt::format("run {} ({})", number, label);
@@ -375,7 +375,7 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
   return text.empty() ? settle : text + " " + settle;
 }
 
-std::string level_change_text(analyzer::HistoryFacts const& history,
+std::string level_change_text(analyzer::HistoryStats const& history,
                               analyzer::LevelChange const& change) {
   auto const most = static_cast<size_t>(change.most);
   std::string const text = fmt::format(

@@ -30,7 +30,7 @@ std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer 
 std::string more_text(analyzer::MoreValues const& more);
 
 /// One change of a history: "SLOWER since run 41 (abc123): …".
-std::string level_change_text(analyzer::HistoryFacts const& history,
+std::string level_change_text(analyzer::HistoryStats const& history,
                               analyzer::LevelChange const& change);
 /// What the history says as a whole; empty without one.
 std::string history_text(analyzer::GateResult const& result);

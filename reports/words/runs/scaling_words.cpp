@@ -125,7 +125,7 @@ std::string runs_left_out(ScalingPoint const& point) {
   return text;
 }
 
-std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
+std::string caveat_sentence(analyzer::SeriesCaveatStats const& facts) {
   std::string const devices = devices_text(facts.devices);
 
   switch (facts.caveat) {
@@ -155,7 +155,7 @@ std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
           devices);
     case SeriesCaveat::kUnusedDevices:
       return tr("A run of {} has more devices, without steps: they are not counted.", devices);
-    case SeriesCaveat::kQuality:
+    case SeriesCaveat::kTraceIntegrity:
       return tr(
           "A recording of {} lost events (stepscope doctor RUN reports which): "
           "its parts may be wrong.",
@@ -376,7 +376,7 @@ std::string fit_text(ScalingFit const& fit) {
 }
 
 std::string scaling_kind_text(ScalingSeries const& series) {
-  analyzer::KindFacts const& facts = series.kind;
+  analyzer::KindStats const& facts = series.kind;
 
   std::string const kind(
       tr(series.is_strong()
@@ -527,7 +527,7 @@ std::string scaling_refusal(ScalingSeries const& series) {
           run);
 
     case analyzer::SeriesRefusal::kKindUnclear: {
-      analyzer::KindFacts const& facts = series.kind;
+      analyzer::KindStats const& facts = series.kind;
       std::string const amounts =
           facts.evidence == analyzer::KindEvidence::kCopiedIn
               ? fmt::format("the bytes copied to a device per step go from {} to {}",

@@ -196,7 +196,7 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   EXPECT_EQ(analysis.steps[1].step, 2);
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
   EXPECT_THAT(analysis.integrity.notes,
-              testing::Contains(testing::StartsWith("of a device no launch is recorded")));
+              testing::Contains(testing::StartsWith("a device has no recorded launch")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {
@@ -261,7 +261,7 @@ TEST(TraceIntegrity, FaultsWithoutACountOfTheirOwnAreNotes) {
   builder.log().negative_durations = 1;
   TrackId const stream = builder.add_track(stream_track());
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
-  TraceIntegrity const integrity = judge_quality(run_of(std::move(builder)));
+  TraceIntegrity const integrity = judge_trace_integrity(run_of(std::move(builder)));
   EXPECT_LT(integrity.score, 100);
   EXPECT_THAT(
       integrity.notes,
@@ -400,7 +400,8 @@ CollectiveDetail of_four(CollectiveOp op) {
 TEST(TraceIntegrity, RanksKnownOnlyFromCollectivesAreMissing) {
   using testing::ElementsAre;
   auto const missing = [](std::vector<int32_t> const& ranks) {
-    return judge_quality(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce))).missing_ranks;
+    return judge_trace_integrity(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce)))
+        .missing_ranks;
   };
 
   EXPECT_THAT(missing({0, 2, 3}), ElementsAre(1));
@@ -414,16 +415,16 @@ TEST(TraceIntegrity, RanksKnownOnlyFromCollectivesAreMissing) {
 
 TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
   model::Run const run = run_of_ranks({0, 2}, {.op = CollectiveOp::kAllReduce});
-  EXPECT_THAT(judge_quality(run).missing_ranks, testing::ElementsAre(1));
+  EXPECT_THAT(judge_trace_integrity(run).missing_ranks, testing::ElementsAre(1));
   EXPECT_EQ(job_size(run).source, JobSize::Source::kHighestRank);
 }
 
 TEST(TraceIntegrity, RunsWithMessagesOrSeveralDevicesARankLackNoRank) {
   EXPECT_TRUE(
-      judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
+      judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
   EXPECT_TRUE(
-      judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
-  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
+      judge_trace_integrity(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
                   .missing_ranks.empty());
 }
 
@@ -436,12 +437,12 @@ TEST(TraceIntegrity, SeveralMembersOfOneCommunicatorAreNoRanks) {
     builder.events(calls).add(EventKind::kCollectiveCall, member, 1, builder.intern("c"), 0,
                               detail);
   }
-  EXPECT_TRUE(judge_quality(run_of(std::move(builder))).missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of(std::move(builder))).missing_ranks.empty());
 }
 
 TEST(TraceIntegrity, WithoutAnyEventNothingCanBeTrusted) {
-  EXPECT_EQ(judge_quality(run_of(TraceBuilder())).score, 0);
-  EXPECT_EQ(judge_quality({}).score, 100);
+  EXPECT_EQ(judge_trace_integrity(run_of(TraceBuilder())).score, 0);
+  EXPECT_EQ(judge_trace_integrity({}).score, 100);
 }
 
 }  // namespace

@@ -262,7 +262,7 @@ TEST(GateWords, SayWhereAHistoryWentToAnotherMachine) {
         analyzer::history_point(made_run(steps_of(i < 10 ? 10e6 : 12e6)), "c" + std::to_string(i)));
     points.back().device = i < 10 ? "1 × A" : "1 × B";
   }
-  analyzer::HistoryFacts const history = analyzer::analyze_history(points, 0.02);
+  analyzer::HistoryStats const history = analyzer::analyze_history(points, 0.02);
   ASSERT_EQ(history.changes.size(), 1U);
   EXPECT_THAT(level_change_text(history, history.changes[0]),
               AllOf(testing::StartsWith("SLOWER since run 11 (c10): a step takes 12.0 ms instead "

@@ -90,8 +90,8 @@ OutlinedSample make_outlined_sample() {
   OutlinedSample sample{
       support::make_synthetic_run(options), support::make_synthetic_run(options), {}};
   for (model::RankTrace& rank : sample.outline.ranks) {
-    std::vector<uint32_t> const rows = analyzer::outline_rows(rank.trace);
-    rank.trace = model::outline_of(std::move(rank.trace), rows);
+    std::vector<uint32_t> const rows = analyzer::skeleton_rows(rank.trace);
+    rank.trace = model::skeleton_of(std::move(rank.trace), rows);
   }
   auto const read = [&](size_t process) -> base::Expected<model::RankTrace> {
     return std::move(support::make_synthetic_run(options).ranks[process]);

@@ -26,12 +26,12 @@ model::Run run_of(model::ImportLog const& log, int32_t world = 1) {
 
 TEST(Trust, NothingWeakensARecordingWithoutFaults) {
   model::Run const run = run_of({});
-  EXPECT_TRUE(weaknesses(run, analyzer::judge_quality(run)).empty());
+  EXPECT_TRUE(weaknesses(run, analyzer::judge_trace_integrity(run)).empty());
 }
 
 TEST(Trust, EachFaultIsToldWithWhatItWeakensAndWhatHolds) {
   model::Run const run = run_of({.dropped = 5, .negative_latencies = 20, .truncated = true}, 4);
-  auto const found = weaknesses(run, analyzer::judge_quality(run));
+  auto const found = weaknesses(run, analyzer::judge_trace_integrity(run));
   ASSERT_EQ(found.size(), 4U);
   EXPECT_THAT(found[0].fault, HasSubstr("5 events lost (5.0 % of all events)"));
   EXPECT_THAT(found[1].fault, HasSubstr("20 device ops that begin before their launch"));
@@ -44,7 +44,7 @@ TEST(Trust, EachFaultIsToldWithWhatItWeakensAndWhatHolds) {
 TEST(Trust, OfATraceWithoutEventsNothingFollows) {
   model::Run run = run_of({});
   run.ranks.push_back({model::TraceBuilder().finish(), 0, ""});
-  auto const found = weaknesses(run, analyzer::judge_quality(run));
+  auto const found = weaknesses(run, analyzer::judge_trace_integrity(run));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].fault, "1 trace without events");
 }

@@ -33,11 +33,11 @@ class TurnsTest : public ::testing::Test {
   }
   /// Waits until the program asks.
   int64_t asked_by() {
-    TurnMessage message;
+    InterleaveMessage message;
     return ::recv(ends_[1], &message, sizeof message, 0) == sizeof message ? message.process_id : 0;
   }
   void train() {
-    TurnMessage const message;
+    InterleaveMessage const message;
     EXPECT_EQ(::send(ends_[1], &message, sizeof message, MSG_NOSIGNAL),
               static_cast<ssize_t>(sizeof message));
   }
@@ -208,7 +208,7 @@ TEST_F(TurnsTest, AnotherSocketOfTheSameNumberGetsNothing) {
   EXPECT_FALSE(turns.has_thread());
   Turns::Member member;
   EXPECT_FALSE(begin_step(turns, member)) << "turns are over";
-  TurnMessage message;
+  InterleaveMessage message;
   EXPECT_EQ(::recv(of_command(), &message, sizeof message, MSG_DONTWAIT), -1);
 }
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "trace/model/build/keep_rows.h"
+#include "trace/model/build/selected_rows.h"
 
 namespace stepscope::model {
 namespace {
@@ -122,8 +122,8 @@ uint64_t leave_out_timestamp_outliers(std::vector<std::vector<EventBatch>>& trac
         count += limits->has(batch.start[row], batch.dur[row]) ? 0 : 1;
 
       if (count == 0) continue;
-      batch = keep_rows(batch,
-                        [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
+      batch = copy_selected_rows(
+          batch, [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
       far += count;
     }
   }

@@ -9,12 +9,12 @@
 namespace stepscope::model {
 
 /// Has access to Trace.
-class OutlineMaker {
+class SkeletonBuilder {
  public:
-  static void complete(Trace& outline, Trace const& whole) {
-    outline.log_ = whole.log_;
-    outline.time_range_ = whole.time_range_;
-    outline.whole_event_count_ = whole.whole_event_count();
+  static void complete(Trace& skeleton, Trace const& whole) {
+    skeleton.log_ = whole.log_;
+    skeleton.time_range_ = whole.time_range_;
+    skeleton.whole_event_count_ = whole.whole_event_count();
   }
   static void replace_head(Trace& trace, TraceHead const& head) {
     STEPSCOPE_CHECK(head.tracks.size() == trace.tracks_.size());
@@ -47,7 +47,7 @@ class OutlineMaker {
   }
 
  private:
-  /// No more memory than they need: there is an outline of every process.
+  /// No more memory than they need: there is a skeleton of every process.
   static void reserve(size_t rows, Trace::Columns& columns) {
     columns.start.reserve(rows);
     columns.dur.reserve(rows);
@@ -91,14 +91,16 @@ TraceHead head_of(Trace const& trace) {
           {trace.devices().begin(), trace.devices().end()}};
 }
 
-void replace_head(Trace& trace, TraceHead const& head) { OutlineMaker::replace_head(trace, head); }
-
-void complete_outline(Trace& outline, Trace const& whole) {
-  OutlineMaker::complete(outline, whole);
+void replace_head(Trace& trace, TraceHead const& head) {
+  SkeletonBuilder::replace_head(trace, head);
 }
 
-Trace outline_of(Trace whole, std::span<uint32_t const> rows) {
-  return OutlineMaker::make(std::move(whole), rows);
+void complete_skeleton(Trace& skeleton, Trace const& whole) {
+  SkeletonBuilder::complete(skeleton, whole);
+}
+
+Trace skeleton_of(Trace whole, std::span<uint32_t const> rows) {
+  return SkeletonBuilder::make(std::move(whole), rows);
 }
 
 }  // namespace stepscope::model

@@ -12,7 +12,7 @@ namespace stepscope::model {
 /// The trace with these rows alone, ascending, with their details and the links among them. Tracks,
 /// devices, texts, log and time range are those of the whole, and whole_event_count() says how many
 /// events that has.
-Trace outline_of(Trace whole, std::span<uint32_t const> rows);
+Trace skeleton_of(Trace whole, std::span<uint32_t const> rows);
 
 /// What a trace says beside its events.
 struct TraceHead {
@@ -25,8 +25,8 @@ TraceHead head_of(Trace const& trace);
 /// In the place of the trace's own; of as many tracks.
 void replace_head(Trace& trace, TraceHead const& head);
 
-/// Gives an outline that was made without reading all events what only the whole tells: log, time
+/// Gives a skeleton that was made without reading all events what only the whole tells: log, time
 /// range and whole_event_count().
-void complete_outline(Trace& outline, Trace const& whole);
+void complete_skeleton(Trace& skeleton, Trace const& whole);
 
 }  // namespace stepscope::model

@@ -74,10 +74,10 @@ Schedule data_parallel(Job const& job, model::StringTable& strings) {
   program.end_backward();
   program.end_phase();
   // Summed gradients are the same everywhere: a tuned job has their norm without asking.
-  program.end_step(job.is_tuned() ? std::nullopt : std::optional(program.meetings()));
+  program.end_step(job.is_tuned() ? std::nullopt : std::optional(program.joins()));
 
   Schedule schedule;
-  schedule.meetings = program.meetings();
+  schedule.joins = program.joins();
   schedule.programs.push_back(std::move(program).finish(kBucketBytes * 4));
   return schedule;
 }

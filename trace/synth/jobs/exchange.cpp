@@ -12,7 +12,7 @@ constexpr int64_t kRendezvousNs = 2'500;  // from the last launch to the begin
 }  // namespace
 
 void Exchange::begin_step() {
-  for (Meeting& meeting : meetings_) meeting.clear();
+  for (CollectiveJoin& join : joins_) join.clear();
 }
 
 void Exchange::settle(std::span<Process> processes, size_t rank) {
@@ -25,18 +25,18 @@ void Exchange::settle(std::span<Process> processes, size_t rank) {
       auto const offer = processes[next].offer(stream);
       if (!offer) continue;
 
-      Meeting& meeting = meetings_[offer->spec->meeting];
-      meeting.push_back({next, stream, *offer});
-      if (meeting.size() < offer->spec->participants) continue;
-      conclude(meeting, processes);
-      meeting.clear();
+      CollectiveJoin& join = joins_[offer->spec->join];
+      join.push_back({next, stream, *offer});
+      if (join.size() < offer->spec->participants) continue;
+      conclude(join, processes);
+      join.clear();
     }
   }
 }
 
-Exchange::Launches Exchange::launches_of(Meeting const& meeting) {
+Exchange::Launches Exchange::launches_of(CollectiveJoin const& join) {
   Launches launches;
-  for (Arrival const& arrival : meeting) {
+  for (Arrival const& arrival : join) {
     int64_t const end = arrival.offer.launch_end;
     launches.second = std::max(launches.second, std::min(end, launches.last));
     if (end > launches.last) launches.last_rank = arrival.rank;
@@ -45,13 +45,13 @@ Exchange::Launches Exchange::launches_of(Meeting const& meeting) {
   return launches;
 }
 
-void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
-  Launches const launches = launches_of(meeting);
+void Exchange::conclude(CollectiveJoin& join, std::span<Process> processes) {
+  Launches const launches = launches_of(join);
 
   std::vector<Process::Outcome> outcomes;
   int64_t last_begin = 0;
 
-  for (Arrival const& arrival : meeting) {
+  for (Arrival const& arrival : join) {
     Process::Outcome& outcome = outcomes.emplace_back();
     outcome.peers_launched = arrival.rank == launches.last_rank ? launches.second : launches.last;
     outcome.begin = arrival.offer.begin;
@@ -61,17 +61,17 @@ void Exchange::conclude(Meeting& meeting, std::span<Process> processes) {
   }
 
   int64_t const end =
-      last_begin + random_.vary(meeting.front().offer.spec->transfer_ns, kTransferJitterPermille);
+      last_begin + random_.vary(join.front().offer.spec->transfer_ns, kTransferJitterPermille);
   int64_t transfer = INT64_MAX;
   for (Process::Outcome& outcome : outcomes) {
     outcome.end = end + random_.vary(kEndSkewNs, 1000);
     transfer = std::min(transfer, outcome.end - outcome.begin);
   }
 
-  for (size_t i = 0; i < meeting.size(); ++i) {
+  for (size_t i = 0; i < join.size(); ++i) {
     outcomes[i].transfer_ns = transfer;
-    processes[meeting[i].rank].conclude(meeting[i].stream, outcomes[i]);
-    to_settle_.push_back(meeting[i].rank);
+    processes[join[i].rank].conclude(join[i].stream, outcomes[i]);
+    to_settle_.push_back(join[i].rank);
   }
 }
 

@@ -13,8 +13,7 @@ namespace stepscope::synth {
 
 class Exchange {
  public:
-  Exchange(uint32_t meetings, uint64_t seed)
-      : meetings_(meetings), random_(hash_of(seed, 0xE8C4)) {}
+  Exchange(uint32_t joins, uint64_t seed) : joins_(joins), random_(hash_of(seed, 0xE8C4)) {}
 
   void begin_step();
   /// Takes what the streams of a rank offer, and concludes every collective that is complete with
@@ -27,16 +26,16 @@ class Exchange {
     uint32_t stream;
     Process::Offer offer;
   };
-  using Meeting = std::vector<Arrival>;
+  using CollectiveJoin = std::vector<Arrival>;
   /// When the last and the last but one of the participants were launched, and who was last.
   struct Launches {
     int64_t last = INT64_MIN, second = INT64_MIN;
     size_t last_rank = 0;
   };
-  static Launches launches_of(Meeting const& meeting);
-  void conclude(Meeting& meeting, std::span<Process> processes);
+  static Launches launches_of(CollectiveJoin const& join);
+  void conclude(CollectiveJoin& join, std::span<Process> processes);
 
-  std::vector<Meeting> meetings_;
+  std::vector<CollectiveJoin> joins_;
   std::vector<size_t> to_settle_;  ///< ranks whose streams may have something to offer
   Random random_;
 };

@@ -115,7 +115,7 @@ ProgramBuilder program_of(Job const& job, int32_t rank, model::StringTable& stri
     if (layer % kLayersPerBucket == 0) all_reduce_bucket(program, job.ranks);
   }
   program.end_phase();
-  program.end_step(program.meetings());
+  program.end_step(program.joins());
   return program;
 }
 
@@ -127,7 +127,7 @@ Schedule mixture_of_experts(Job const& job, model::StringTable& strings) {
   Schedule schedule;
   for (int32_t rank = 0; rank < programs; ++rank) {
     ProgramBuilder program = program_of(job, rank, strings);
-    schedule.meetings = program.meetings();
+    schedule.joins = program.joins();
     schedule.programs.push_back(std::move(program).finish(kExpertParameterBytes));
   }
   return schedule;

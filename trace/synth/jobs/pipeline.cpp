@@ -78,13 +78,13 @@ class Stage {
   void receive(int32_t boundary, uint32_t batch, bool gradients) {
     CollectiveSpec const spec = crossing(boundary, gradients, model::CollectiveOp::kReceive,
                                          gradients ? "receive from next" : "receive from previous");
-    program_.meet(spec, meeting(boundary, batch, gradients));
+    program_.meet(spec, join(boundary, batch, gradients));
     program_.await(spec.stream);
   }
   void send(int32_t boundary, uint32_t batch, bool gradients) {
     program_.meet(crossing(boundary, gradients, model::CollectiveOp::kSend,
                            gradients ? "send to previous" : "send to next"),
-                  meeting(boundary, batch, gradients));
+                  join(boundary, batch, gradients));
   }
 
   CollectiveSpec crossing(int32_t boundary, bool gradients, model::CollectiveOp op,
@@ -106,7 +106,7 @@ class Stage {
     spec.is_slow_part = boundary == (stages_ - 1) / 2;
     return spec;
   }
-  static uint32_t meeting(int32_t boundary, uint32_t batch, bool gradients) {
+  static uint32_t join(int32_t boundary, uint32_t batch, bool gradients) {
     return (static_cast<uint32_t>(boundary) * 2 + (gradients ? 1 : 0)) * kMicroBatches + batch;
   }
   [[nodiscard]] std::string layer_name(uint32_t layer) const {
@@ -125,7 +125,7 @@ Schedule pipeline(Job const& job, model::StringTable& strings) {
   Schedule schedule;
   for (int32_t stage = 0; stage < job.ranks; ++stage)
     schedule.programs.push_back(Stage(job, stage, strings).build());
-  schedule.meetings = static_cast<uint32_t>(job.ranks - 1) * 2 * kMicroBatches + 1;
+  schedule.joins = static_cast<uint32_t>(job.ranks - 1) * 2 * kMicroBatches + 1;
   return schedule;
 }
 

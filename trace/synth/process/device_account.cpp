@@ -144,7 +144,7 @@ void DeviceAccount::explain(Interval gap, TimeTruth& step) {
   // One that began before its last peer was launched did not wait for it.
   if (next.op->peers_launched <= gap.end)
     take(IdleCause::kPeer, {{launched, std::max(launched, next.op->peers_launched)}}, after, step);
-  take(IdleCause::kLaunchStarved, {before}, before, step);
+  take(IdleCause::kLaunchBound, {before}, before, step);
 
   for (Interval const& left : rest_)
     add_idle(

@@ -39,7 +39,7 @@ StepFaults injected(IdleCause cause, int64_t cost_ns, bool happens) {
 }
 
 StepFaults busy_host(HostWorkKind work, int64_t cost_ns, bool happens) {
-  StepFaults faults = injected(IdleCause::kLaunchStarved, cost_ns, happens);
+  StepFaults faults = injected(IdleCause::kLaunchBound, cost_ns, happens);
   faults.work = work;
   return faults;
 }
@@ -71,7 +71,7 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
     case kSyncStep:
       return injected(IdleCause::kSync, cost_ns, is_victim);
     case kStarvedStep:
-      return injected(IdleCause::kLaunchStarved, cost_ns, is_victim);
+      return injected(IdleCause::kLaunchBound, cost_ns, is_victim);
     case kAllocationStep:
       return injected(IdleCause::kAllocation, cost_ns, is_victim);
     case kDependencyStep:  // the batch is unpacked late: what waits for its copy goes on late
@@ -79,7 +79,7 @@ StepFaults of_cycle(Job const& job, int64_t step, int32_t rank, bool reads_input
     case kPeerStep: {
       if (job.ranks < 2) return {};
       StepFaults faults =
-          injected(is_victim ? IdleCause::kLaunchStarved : IdleCause::kPeer, cost_ns, true);
+          injected(is_victim ? IdleCause::kLaunchBound : IdleCause::kPeer, cost_ns, true);
       faults.rendezvous = true;
       faults.late = is_victim;
       return faults;

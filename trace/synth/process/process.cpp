@@ -51,7 +51,7 @@ int64_t origin_offset(Process::Setup const& setup) {
 }
 
 model::Device device_of(Job const& job) {
-  if (!job.is_tuned()) return {0, "made device", kCapacityBytes, 108, 312e12};
+  if (!job.is_tuned()) return {0, "synthetic device", kCapacityBytes, 108, 312e12};
   return {0, "NVIDIA H100 80GB HBM3", kCapacityBytes, kMultiprocessors, 989e12};
 }
 
@@ -120,7 +120,7 @@ Process::Process(Setup const& setup, RankFile file)
       offset_ns_(origin_offset(setup)),
       now_(kRunBeginNs),
       streams_(setup.program->streams.size()),
-      meeting_end_(setup.meetings, -1),
+      join_end_(setup.joins, -1),
       memory_(setup.job->is_tuned()),
       block_address_(setup.program->blocks.size()),
       loader_free_(now_ - kLatestOriginNs) {
@@ -135,7 +135,7 @@ void Process::begin_step(int64_t step, StepFaults const& faults) {
   step_begin_ = now_;
   faults_ = faults;
   next_action_ = 0;
-  std::fill(meeting_end_.begin(), meeting_end_.end(), -1);
+  std::fill(join_end_.begin(), join_end_.end(), -1);
   open_rows_.push_back(thread().size());
   thread().add(EventKind::kStep, at(now_), 0, setup_.names->step, 0, model::StepDetail{step});
   if (setup_.job->is_tuned()) sample_clock();
@@ -182,8 +182,8 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
 
   CollectiveSpec const& spec = *head.spec;
   uint64_t const sequence = static_cast<uint64_t>(step_) * spec.per_step + spec.place + 1;
-  bool const is_size_told = !setup_.job->has(FaultType::kUnsizedBuckets);
-  model::CollectiveDetail const detail{is_size_told ? spec.bytes : 0,
+  bool const is_size_recorded = !setup_.job->has(FaultType::kUnsizedBuckets);
+  model::CollectiveDetail const detail{is_size_recorded ? spec.bytes : 0,
                                        spec.communicator,
                                        sequence,
                                        spec.kind,
@@ -202,7 +202,7 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
   account_.add_wait({outcome.begin, outcome.end - outcome.transfer_ns});
 
   stream.end = outcome.end;
-  meeting_end_[spec.meeting] = outcome.end;
+  join_end_[spec.join] = outcome.end;
 
   ++counts_.kernels;
   ++counts_.collectives;

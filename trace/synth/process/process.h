@@ -46,7 +46,7 @@ class Process {
     Program const* program = nullptr;
     model::StringTable const* strings = nullptr;
     CommonNames const* names = nullptr;
-    uint32_t meetings = 0;  ///< in a step
+    uint32_t joins = 0;     ///< in a step
     size_t block_rows = 0;  ///< as RankFile
   };
   /// A collective that has come to the head of its stream.
@@ -169,7 +169,7 @@ class Process {
   StepFaults faults_;
   size_t next_action_ = 0;
   std::vector<size_t> open_rows_;
-  std::vector<int64_t> meeting_end_;  ///< of this step; −1 = not over
+  std::vector<int64_t> join_end_;  ///< of this step; −1 = not over
 
   uint64_t correlation_ = 0;
   DeviceMemory memory_;

@@ -146,7 +146,7 @@ bool Process::play(JoinCollective const& action) {
 }
 
 bool Process::play(AwaitCollective const& action) {
-  int64_t const until = meeting_end_[action.meeting];
+  int64_t const until = join_end_[action.join];
   if (until < 0) return false;
   int64_t const from = std::max(streams_[kComputeStream].end, now_);
   spend(EventKind::kApi, setup_.names->event_wait, kEventCallNs);
@@ -245,7 +245,7 @@ bool Process::play(FaultPoint const& /*action*/) {
   if (faults_.rendezvous) return true;
 
   if (faults_.cause == IdleCause::kSync) synchronize(now_ + faults_.cost_ns);
-  if (faults_.cause == IdleCause::kLaunchStarved)
+  if (faults_.cause == IdleCause::kLaunchBound)
     spend(EventKind::kRange, name_of(faults_.work), faults_.cost_ns);
 
   if (faults_.cause == IdleCause::kAllocation) {

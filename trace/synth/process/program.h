@@ -35,7 +35,7 @@ inline constexpr uint64_t kCapacityBytes = 80ULL << 30;
 inline constexpr uint32_t kComputeStream = 0, kCopyStream = 1, kFirstCommStream = 2;
 
 struct CollectiveSpec {
-  uint32_t meeting = 0;  ///< number within a step, the same for all participants
+  uint32_t join = 0;  ///< number within a step, the same for all participants
   uint32_t stream = kFirstCommStream;
   model::StringId op, name;  ///< of the framework's call and of the kernel
   model::CollectiveOp kind = model::CollectiveOp::kAllReduce;
@@ -96,7 +96,7 @@ struct JoinCollective {
 };
 /// The compute stream goes on after the collective.
 struct AwaitCollective {
-  uint32_t meeting;
+  uint32_t join;
   uint32_t stream;
 };
 struct Allocate {
@@ -146,7 +146,7 @@ struct Program {
 /// The programs of all ranks.
 struct Schedule {
   std::vector<Program> programs;  ///< one for all ranks, or one a rank
-  uint32_t meetings = 0;          ///< in a step
+  uint32_t joins = 0;             ///< in a step
   [[nodiscard]] Program const& of(int32_t rank) const {
     return programs[programs.size() == 1 ? 0 : static_cast<size_t>(rank)];
   }

@@ -145,18 +145,18 @@ uint32_t ProgramBuilder::stream(std::string_view name, StreamKind kind) {
   return number;
 }
 
-void ProgramBuilder::collective(CollectiveSpec spec) { meet(spec, next_meeting_); }
+void ProgramBuilder::collective(CollectiveSpec spec) { meet(spec, next_join_); }
 
 void ProgramBuilder::collective_of_group(CollectiveSpec spec, uint32_t group, uint32_t groups) {
-  uint32_t const first = next_meeting_;
+  uint32_t const first = next_join_;
   meet(spec, first + group);
-  if (job_.ranks > 1) next_meeting_ = first + groups;
+  if (job_.ranks > 1) next_join_ = first + groups;
 }
 
-void ProgramBuilder::meet(CollectiveSpec spec, uint32_t meeting) {
+void ProgramBuilder::meet(CollectiveSpec spec, uint32_t join) {
   if (job_.ranks < 2) return;
-  next_meeting_ = std::max(next_meeting_, meeting + 1);
-  spec.meeting = meeting;
+  next_join_ = std::max(next_join_, join + 1);
+  spec.join = join;
   spec.transfer_ns = transfer_ns(spec);
   spec.op = strings_.intern(call_name(spec.kind));
   spec.name = strings_.intern(kernel_name(spec.kind));
@@ -180,7 +180,7 @@ void ProgramBuilder::await(uint32_t stream) {
   auto const& all = program_.collectives;
   auto const last = std::find_if(all.rbegin(), all.rend(),
                                  [&](CollectiveSpec const& spec) { return spec.stream == stream; });
-  if (last != all.rend()) act(AwaitCollective{last->meeting, stream});
+  if (last != all.rend()) act(AwaitCollective{last->join, stream});
 }
 
 void ProgramBuilder::all_reduce(uint64_t bytes) {
@@ -251,7 +251,7 @@ void ProgramBuilder::begin_step(bool reads_input) {
   act(AwaitCopy{});
 }
 
-void ProgramBuilder::norm_over_ranks(uint32_t meeting) {
+void ProgramBuilder::norm_over_ranks(uint32_t join) {
   act(LateEntry{});
   CollectiveSpec norm;
   norm.stream = comm_stream("all-reduce");
@@ -259,18 +259,18 @@ void ProgramBuilder::norm_over_ranks(uint32_t meeting) {
   norm.communicator = kWorldCommunicator;
   norm.participants = static_cast<uint32_t>(job_.ranks);
   norm.can_rendezvous = true;
-  meet(norm, meeting);
+  meet(norm, join);
   if (job_.ranks > 1) await(norm.stream);
 }
 
-void ProgramBuilder::end_step(std::optional<uint32_t> norm_meeting) {
+void ProgramBuilder::end_step(std::optional<uint32_t> norm_join) {
   begin_phase("optimizer");
   for (uint64_t const bytes : std::exchange(late_buckets_, {})) all_reduce(bytes);
   await(comm_stream("all-reduce"));
 
   kernels(gradient_norm());
   if (!job_.is_tuned()) act(Synchronize{});
-  if (norm_meeting) norm_over_ranks(*norm_meeting);
+  if (norm_join) norm_over_ranks(*norm_join);
 
   kernels(optimizer());
   add_memory_fault();

@@ -45,7 +45,7 @@ class ProgramBuilder {
   /// The same where every one of the groups has its own.
   void collective_of_group(CollectiveSpec spec, uint32_t group, uint32_t groups);
   /// As above, but the pattern chose which calls join.
-  void meet(CollectiveSpec spec, uint32_t meeting);
+  void meet(CollectiveSpec spec, uint32_t join);
   /// The compute stream goes on after the last collective of the stream, if there was one.
   void await(uint32_t stream);
 
@@ -62,11 +62,11 @@ class ProgramBuilder {
   /// Input, the host's faults, the batch's copy to the device. Without `reads_input` only the
   /// faults.
   void begin_step(bool reads_input);
-  /// Gradient norm, optimizer, the loss to the host. `norm_meeting`: of the all-reduce of the norm;
+  /// Gradient norm, optimizer, the loss to the host. `norm_join`: of the all-reduce of the norm;
   /// none where every rank has the whole norm.
-  void end_step(std::optional<uint32_t> norm_meeting);
+  void end_step(std::optional<uint32_t> norm_join);
 
-  [[nodiscard]] uint32_t meetings() const { return next_meeting_; }
+  [[nodiscard]] uint32_t joins() const { return next_join_; }
   Program finish(uint64_t parameter_bytes) &&;
 
  private:
@@ -78,7 +78,7 @@ class ProgramBuilder {
   void kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expert, uint32_t stream);
   void copy_batch();
   void all_reduce(uint64_t bytes);
-  void norm_over_ranks(uint32_t meeting);
+  void norm_over_ranks(uint32_t join);
   [[nodiscard]] int64_t transfer_ns(CollectiveSpec const& spec) const;
   void branch();
   void add_memory_fault();
@@ -88,7 +88,7 @@ class ProgramBuilder {
   Link link_;
   model::StringTable& strings_;
   Program program_;
-  uint32_t next_meeting_ = 0;
+  uint32_t next_join_ = 0;
   uint32_t layers_ = 0;
   bool in_layer_ = false;
   uint64_t bucket_bytes_ = 0;

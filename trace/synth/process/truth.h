@@ -17,7 +17,7 @@ enum class IdleCause : uint8_t {
   kInput,
   kDependency,
   kPeer,
-  kLaunchStarved,
+  kLaunchBound,
   kLaunchLatency,
   kUnexplained
 };

@@ -1,8 +1,8 @@
-// A thread of the tracer's own inside of somebody's program: no signal of the program is handled
-// there, and its stack is small, because the program may have a limit of addresses (ulimit -v).
+// A thread of the tracer's own inside somebody's program. No signal of the program is handled
+// there. Its stack is small, because the program may have a limit of addresses (ulimit -v).
 //
-// The kernel tells when it is gone: a join by its handle is not safe where libraries of the program
-// detach or join handles of threads that their process had before it forked.
+// The kernel reports when it is gone. A join by its handle is not safe: libraries of the program
+// may detach or join handles of threads that their process had before it forked.
 #pragma once
 
 #include <atomic>

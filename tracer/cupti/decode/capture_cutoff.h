@@ -1,6 +1,6 @@
-// What of CUPTI's records belongs to the window once that has ended: what the host began before its
-// end, and device work that was launched then. By the times of calls; other records by the number
-// of their call, which CUPTI counts upwards.
+// The part of CUPTI's records that belongs to the window once that has ended: what the host began
+// before its end, and device work that was launched then. Calls are judged by their times, other
+// records by the number of their call, which CUPTI counts upwards.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,9 @@
 namespace stepscope::tracer {
 namespace {
 
-// Since compute capability 3.0 registers are handed out to warps in units of 256; shared memory to
-// blocks in units of 256 bytes, 128 since 8.0, where each block also gives 1 KB to the system.
+// Since compute capability 3.0 registers are handed out to warps in units of 256. Shared memory is
+// handed out to blocks in units of 256 bytes, 128 since 8.0, where each block also gives 1 KB to
+// the system.
 constexpr uint32_t kRegisterUnit = 256;
 constexpr uint32_t kSharedUnit = 256, kAmpereSharedUnit = 128, kAmpereReservedShared = 1024;
 constexpr uint32_t kAmpereMajor = 8;

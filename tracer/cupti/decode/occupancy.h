@@ -1,7 +1,7 @@
-// How full a kernel can make a multiprocessor: warps that fit at once by its registers, shared
-// memory, warps and blocks, as part of the most that the multiprocessor can hold. The definition of
-// the CUDA Programming Guide ("Occupancy"), computed from the limits that CUPTI gives of the
-// device: an estimate, blocks that are not there or end early are not seen.
+// How full a kernel can make a multiprocessor: the warps that fit at once, as part of the most that
+// it can hold. Registers, shared memory, warps and blocks limit them. The definition is that of the
+// CUDA Programming Guide ("Occupancy"), with the limits that CUPTI gives for the device. An
+// estimate: blocks that are not there or end early are not seen.
 #pragma once
 
 #include <cstdint>

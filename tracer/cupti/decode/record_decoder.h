@@ -27,8 +27,8 @@ namespace stepscope::tracer {
 /// Records' threads must have the system's numbers. The writer thread's.
 class RecordDecoder {
  public:
-  /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`: is
-  /// told of devices and contexts where there is one. It and the api outlive the decoder.
+  /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`:
+  /// learns of devices and contexts where there is one. It and the api outlive the decoder.
   RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {},
                 DeviceRegistry* devices = nullptr)
       : api_(api),

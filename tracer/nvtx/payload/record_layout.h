@@ -1,5 +1,6 @@
 // What a record in a ring looks like, in 8-byte words.
-// Compact, most events by far: one word of ticks and tag; a push goes on with the handle of its
+//
+// Compact, most events by far: one word of ticks and tag. A push goes on with the handle of its
 // name, or with its characters, at least one of them 0, in as many words as they need. A range
 // named "forward" takes three words. General, all others: header, ticks, then what its flags say,
 // in the order of the flags:
@@ -34,7 +35,7 @@ inline constexpr uint8_t kCompactPop = 0x40;     ///< else a push
 inline constexpr uint8_t kCompactHandle = 0x20;  ///< of a push: its name is a handle
 /// The rest of the tag: domains from here on are written as general records.
 inline constexpr uint16_t kCompactDomains = 0x20;
-/// Of text: longer names are written as general records.
+/// Most words of text; longer names are written as general records.
 inline constexpr uint32_t kMaxCompactTextWords = 16;
 
 constexpr bool is_compact(uint64_t first_word) { return (first_word & kCompact) != 0; }
@@ -60,8 +61,8 @@ constexpr uint64_t lowest_zero_byte(uint64_t word) {
 /// thread, 2^23 threads.
 inline constexpr int kRangeNumberShift = 40;
 
-/// The "range id" of a push or pop on a deep level: its level and, in the upper half, from which
-/// level on the pops of earlier ranges were lost (kNoLevel = none).
+/// The "range id" of a push or pop on a deep level. It has the level and, in the upper half, from
+/// which level on the pops of earlier ranges were lost (kNoLevel = no level).
 inline constexpr int32_t kNoLevel = INT32_MAX;
 constexpr uint64_t deep_id(int32_t level, int32_t lost_from) {
   return static_cast<uint32_t>(level) | uint64_t{static_cast<uint32_t>(lost_from)} << 32;

@@ -78,7 +78,7 @@ std::optional<TypeLayout> scalar_layout(uint64_t type) {
   }
 }
 
-/// Nothing when the entry's size cannot be told.
+/// Nothing when the entry's size is unknown.
 std::optional<TypeLayout> entry_layout(nvtxPayloadSchemaEntry_t const& entry,
                                        FindSchema const& find) {
   if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0)

@@ -1,6 +1,7 @@
-// Events of CUDA devices with times on the host's clock: a GPU tells only how long two events are
-// apart, so each event is compared with a base event whose host time is known, measured anew now
-// and then, as the two clocks drift (and as CUDA tells the distance in float milliseconds).
+// Events of CUDA devices with times on the host's clock. A GPU reports only how long two events are
+// apart, so each event is compared with a base event whose host time is known. The base is measured
+// anew now and then, as the two clocks drift (and as CUDA gives the distance in float
+// milliseconds).
 #pragma once
 
 #include <chrono>

@@ -1,11 +1,11 @@
-// How devices meet: all-reduce and its kin among logical devices that share a GPU (or GPUs that see
-// each other's memory) by copies and a kernel on the members' own streams; among distinct GPUs, and
-// those of several processes, by NCCL; messages always through staging memory of the sender, so
-// that a send does not wait for its receive: inside one process only.
+// How devices meet. All-reduce and its kin among logical devices that share a GPU (or GPUs that see
+// each other's memory) go by copies and a kernel on the members' own streams. Among distinct GPUs,
+// and those of several processes, they go by NCCL. Messages always go through staging memory of the
+// sender, so that a send does not wait for its receive: inside one process only.
 //
 // A CUDA stream can wait only for what was enqueued before. So a member's host thread waits here
-// until all members have enqueued what leads to the collective (or the sender its message), then
-// goes on at once: the device work itself is never waited for.
+// until all members have enqueued what leads to the collective (or the sender its message). Then it
+// goes on at once, without waiting for the device work.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ class Exchange final : public Communicator {
   [[nodiscard]] Event consumed(Message const& message);
 
   /// Collectives go through NCCL from now on; `nccl` has the members of this process. Other
-  /// processes are looked after: when one is gone or gives up, the group breaks up, and when it
-  /// breaks up here, they are told.
+  /// processes are watched: when one is gone or gives up, the group breaks up. When it breaks up
+  /// here, this process notifies them.
   void use_nccl(std::unique_ptr<NcclGroup> nccl);
   [[nodiscard]] bool has_nccl() const { return nccl_ != nullptr; }
   /// NcclGroup::call() for the member; nothing happens in a broken group.

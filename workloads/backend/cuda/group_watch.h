@@ -1,7 +1,7 @@
-// Looks after a group of devices of several processes while their host threads wait for GPUs: a
-// collective whose other members are gone never ends by itself, and no message wakes who waits for
-// it. Something is wrong when a process is gone or gives up, when NCCL says so, or when a thread
-// has waited for longer than processes may be silent.
+// Watches a group of devices of several processes while their host threads wait for GPUs. A
+// collective whose other members are gone never ends by itself, and no message wakes the thread
+// that waits for it. Something is wrong when a process is gone or gives up, when NCCL says so, or
+// when a thread has waited for longer than processes may be silent.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of
-// them is linked, so that the module loads everywhere, and where one is missing the message says
-// which and what to do.
+// NVIDIA's libraries that the backend calls, as tables of functions found at run time. None of them
+// is linked, so that the module loads everywhere. Where one is missing the message says which and
+// what to do.
 #pragma once
 
 #include <memory>

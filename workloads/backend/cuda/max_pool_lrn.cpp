@@ -1,6 +1,6 @@
-// Max-pool and local response normalisation of the CUDA backend, by own kernels: cuDNN pads pooling
-// by the same on both sides, which "same" padding is not, and normalises images with channels
-// first.
+// Max-pool and local response normalisation of the CUDA backend, by own kernels. NVIDIA's cuDNN
+// pads pooling by the same on both sides, which "same" padding is not, and normalises images with
+// channels first.
 #include <string>
 #include <utility>
 

@@ -1,7 +1,8 @@
 // NCCL's communicators of this process's GPUs: connected with each other, or with those of the
 // other processes too. Between processes they are made not to block (ncclConfig_t): a call of NCCL
-// returns at once, and is waited for here, so that a process that is gone does not hold this one
-// inside NCCL.
+// returns at once, and this code waits for its end. So a process that is gone does not hold this
+// one inside NCCL.
+//
 // https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html#fault-tolerance
 #pragma once
 

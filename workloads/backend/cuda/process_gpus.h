@@ -33,11 +33,12 @@ struct GpuChoice {
 
   friend bool operator==(GpuChoice const&, GpuChoice const&) = default;
 };
-/// What each process takes. `views`: by rank. "cuda" alone: the processes that see the same GPUs
-/// take one each, in the order of their local ranks. "cuda:all": they divide them evenly. Else as
-/// named: only then processes share a GPU. Errors, the same for all: fewer GPUs than processes, a
-/// GPU that is not there, one that a process names twice or gets beside one that names it,
-/// processes with more GPUs than others.
+/// What each process takes, from the `views` by rank. With "cuda" alone the processes that see the
+/// same GPUs take one each, in the order of their local ranks. With "cuda:all" they divide them
+/// evenly. Otherwise they take the GPUs that they name, and only then processes share a GPU.
+/// Errors, the same for all: fewer GPUs than processes; a GPU that is not there; processes with
+/// more GPUs than others. So is a GPU that a process names twice, or gets although another names
+/// it.
 base::Expected<std::vector<GpuChoice>> choose_gpus(std::vector<GpuView> const& views);
 /// Whether two processes share a GPU.
 bool share_gpus(std::vector<GpuChoice> const& choices);

@@ -325,8 +325,8 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
 
   for (uint32_t i = 0; i < count; ++i) {
     // A woken thread is often put behind one that computes on the same core, for milliseconds,
-    // while another core is idle: devices that each have their cores do not get into each other's
-    // way. Several processes are the launcher's to place.
+    // while another core is idle. Devices that each have their cores do not get into each other's
+    // way. The launcher places several processes.
     HostDevice::Share const share{threads,
                                   processes ? std::vector<int>() : cores_of_device(i, count)};
     auto device = std::make_unique<HostDevice>(options.first_index + i, group.first_member + i,

@@ -1,5 +1,5 @@
 // oneDNN in this backend's terms: memory descriptors of the layouts of backend.h, tensors over
-// device pointers, weights that a primitive wants in a layout of its own, and errors as Expected.
+// device pointers, weights in a layout that a primitive chooses, and errors as Expected.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Local response normalisation without oneDNN, for the shapes and processors that oneDNN has only
-// its reference code for (before AVX-512, or few channels): that takes 50 times as long and would
-// be two thirds of a training step.
+// Local response normalisation without oneDNN, where oneDNN has only its reference code (before
+// AVX-512, or few channels). The reference code takes 50 times as long and would be two thirds of a
+// training step.
 #pragma once
 
 #include <memory>

@@ -14,14 +14,14 @@ int available_cores();
 /// Cores of the machine.
 int online_cores();
 
-/// Numbers of the cores that device `index` of `devices` has for itself: an equal share of those
-/// that this process may use. Empty: it has none, because there are fewer cores than devices, or it
-/// is the only one and has all.
+/// Numbers of the cores that device `index` of `devices` has for itself: an equal share of the
+/// cores that this process may use. Empty where there are fewer cores than devices, or where the
+/// only device has all.
 std::vector<int> cores_of_device(uint32_t index, uint32_t devices);
 /// The calling thread, and those that it starts from now on, run on these cores; on any where
 /// `cores` is empty.
 void stay_on_cores(std::vector<int> const& cores);
-/// The calling thread works for moments between waits, and others wait for it: when it wakes up it
+/// The calling thread works for moments between waits, and others wait for it. When it wakes up it
 /// goes before a thread that computes without end, instead of after that one's time slice. Its
 /// share of the core stays the same. Linux 6.12 and newer, else nothing happens.
 void wake_up_soon();

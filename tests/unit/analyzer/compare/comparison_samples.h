@@ -48,7 +48,7 @@ inline Metric const& metric_of(Comparison const& comparison, MetricFamily family
   return comparison.metrics.front();
 }
 inline bool has_caveat(Comparison const& comparison, Caveat caveat) {
-  for (CaveatFacts const& facts : comparison.caveats)
+  for (CaveatStats const& facts : comparison.caveats)
     if (facts.caveat == caveat) return true;
   return false;
 }

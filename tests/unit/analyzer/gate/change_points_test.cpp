@@ -129,7 +129,7 @@ TEST(History, SaysSinceWhichRunByHowMuchAndWhichPart) {
   for (double const step : noisy(10.6e6, 5e4, 10, random))
     points.push_back(history_run(step, 1.6e6, "new"));
 
-  HistoryFacts const facts = analyze_history(points, 0.02);
+  HistoryStats const facts = analyze_history(points, 0.02);
   ASSERT_EQ(facts.changes.size(), 1U);
   LevelChange const& change = facts.changes[0];
   EXPECT_EQ(change.at, 15U);
@@ -148,7 +148,7 @@ TEST(History, SmallChangesDoNotCount) {
 
 TEST(History, OnlyTheLastRunsAreLookedAt) {
   std::vector<HistoryPoint> points(kMostSeriesValues + 7, history_run(10e6, 0, ""));
-  HistoryFacts const facts = analyze_history(points, 0.02);
+  HistoryStats const facts = analyze_history(points, 0.02);
   EXPECT_EQ(facts.left_out, 7U);
   EXPECT_EQ(facts.points.size(), kMostSeriesValues);
 }

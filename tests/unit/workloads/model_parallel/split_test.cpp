@@ -1,6 +1,6 @@
 // Model parallel: the cut, the schedules, and that a split network trains to the weights of the
 // whole one.
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include "tests/unit/workloads/weights.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
-#include "workloads/model_parallel/split_schedule.h"
-#include "workloads/model_parallel/split_stage.h"
+#include "workloads/model_parallel/schedule.h"
+#include "workloads/model_parallel/stage.h"
 #include "workloads/training/checkpoint.h"
 
 namespace stepscope::workloads {

@@ -1,7 +1,7 @@
 // The collectives of host devices; see ring.h. The ring all-reduce: step s of member r takes
-// segment (r − 1 − s) mod n from member r − 1, adds it to its own in the first n − 1 steps and
+// segment (r − 1 − s) mod n from member r − 1. It adds it to its own in the first n − 1 steps and
 // replaces its own in the others. Where memory is shared, the step that completes a segment also
-// writes it back to member r − 1, which no one but r reads it from: that saves the last step of the
+// writes it back to member r − 1, which only r reads it from. This saves the last step of the
 // all-gather, and between two members all of it.
 #include "workloads/backend/host/collectives/ring.h"
 

@@ -1,9 +1,9 @@
 // Collectives and messages between host devices: the algorithms, over any transport (transport.h).
 // All-reduce (mean): the ring algorithm (reduce-scatter, then all-gather), cut into pieces so that
 // a neighbour can go on while the rest is still being reduced. Each element is summed in one order
-// only, then copied: the results are bit-identical on all members, and N processes with M members
-// each get the bits of one process with N × M. The other collectives take from all members
-// directly, which costs no more than a ring.
+// only, then copied, so all members get the same bits. N processes with M members each get the bits
+// of one process with N × M. The other collectives take from all members directly, which costs no
+// more than a ring.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Ring final : public Communicator {
   /// The number of the member's next collective, from 0; called by the member's host thread.
   uint64_t next_sequence(uint32_t rank) { return sequences_[rank].next++; }
   /// Messages of a pair and direction are a communicator of their own in traces, with the sender as
-  /// rank 0 and the receiver as rank 1: each side counts its messages alone and both get the same
+  /// rank 0 and the receiver as rank 1. Each side counts its messages alone and both get the same
   /// numbers.
   [[nodiscard]] uint64_t mailbox_id(uint32_t from, uint32_t to) const {
     return id() + 1 + uint64_t{from} * members_ + to;

@@ -44,8 +44,8 @@ class Transport {
   /// Copies what `to` takes next from this member, which must be cut as that take() is.
   virtual void give(uint32_t rank, uint32_t to, float const* data, size_t count) = 0;
   /// Blocks until the next `count` floats of another member are there: in that member's memory, or
-  /// else in `landing`; in memory of the transport where `landing` is null, for kPieceFloats at
-  /// most, until the next take().
+  /// else in `landing`. Where `landing` is null they are in memory of the transport, kPieceFloats
+  /// at most, until the next take().
   virtual float const* take(uint32_t rank, Origin const& from, size_t count, float* landing) = 0;
   /// What take() has answered, to be written; only where memory is shared and its owner allows it.
   virtual float* writable(Origin const& from) = 0;

@@ -28,7 +28,7 @@ Analysis analyze_both_ways(std::function<model::Run()> const& make) {
   model::Run const run = make();
   model::Run outline = make();
   for (model::RankTrace& rank : outline.ranks) {
-    std::vector<uint32_t> const rows = outline_rows(rank.trace);
+    std::vector<uint32_t> const rows = skeleton_rows(rank.trace);
     rank.trace = model::outline_of(std::move(rank.trace), rows);
   }
 

@@ -29,8 +29,8 @@ SyntheticOptions job_of_three() {
 model::Run outlines_of(SyntheticOptions const& job) {
   model::Run run = support::make_synthetic_run(job);
   for (model::RankTrace& rank : run.ranks) {
-    std::vector<uint32_t> const rows = outline_rows(rank.trace);
-    rank.trace = model::outline_of(std::move(rank.trace), rows);
+    std::vector<uint32_t> const rows = skeleton_rows(rank.trace);
+    rank.trace = model::skeleton_of(std::move(rank.trace), rows);
   }
   return run;
 }

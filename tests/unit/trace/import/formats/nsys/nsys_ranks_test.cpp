@@ -122,7 +122,7 @@ TEST_F(NsysRun, TheReportsOfOneRunSayTheSameWorldSizeAndMissNoRank) {
   model::Run const run = open();
   ASSERT_EQ(run.ranks.size(), 2U);
   for (model::RankTrace const& rank : run.ranks) EXPECT_EQ(rank.trace.info().world_size, 4);
-  EXPECT_THAT(analyzer::judge_quality(run).missing_ranks, ElementsAre(1, 3));
+  EXPECT_THAT(analyzer::judge_trace_integrity(run).missing_ranks, ElementsAre(1, 3));
 }
 
 TEST_F(NsysRun, ReportsThatSayNothingAreTheWholeJob) {
@@ -130,7 +130,7 @@ TEST_F(NsysRun, ReportsThatSayNothingAreTheWholeJob) {
   write("b.sqlite", "");
   model::Run const run = open();
   ASSERT_EQ(run.ranks.size(), 2U);
-  EXPECT_THAT(analyzer::judge_quality(run).missing_ranks, ::testing::IsEmpty());
+  EXPECT_THAT(analyzer::judge_trace_integrity(run).missing_ranks, ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Where a network is cut into stages, and in which order a stage works on its micro-batches. Pure
-// functions; split.cpp runs them. GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al.,
+// functions; train.cpp runs them. GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al.,
 // "PipeDream", SOSP 2019, with a flush after each step.
 #pragma once
 
@@ -35,10 +35,9 @@ int64_t held_micro_batches(PipelineSchedule schedule, int64_t stage, int64_t sta
 /// / (m + p − 1).
 double ideal_bubble(int64_t stages, int64_t micro_batches);
 
-/// Cuts layers of these costs into one stage a share, each at least one layer, so that the largest
-/// of (cost of the stage / its share) is as small as possible. Equal shares balance the stages.
-/// Result: each stage's first layer, and the number of layers at the end. Error: more stages than
-/// layers.
+/// Cuts layers of these costs into one stage a share, each at least one layer. It makes the largest
+/// (cost of the stage / its share) as small as possible. Equal shares balance the stages. Result:
+/// each stage's first layer, and the number of layers at the end. Error: more stages than layers.
 base::Expected<std::vector<size_t>> cut_layers(std::span<double const> costs,
                                                std::span<double const> shares);
 

@@ -15,9 +15,9 @@ struct PreparedSamples {
   int64_t size = 0;
 };
 
-/// The central crops of the first `count` images, at half their width where the network takes no
-/// more `inputs` than that: neighbours in a row are averaged. `multiple`: filled up to a multiple
-/// of it with samples that count for nothing.
+/// The central crops of the first `count` images. Where the network takes only half as many
+/// `inputs` they have half their width: neighbours in a row are averaged. Samples that count for
+/// nothing fill them up to a multiple of `multiple`.
 PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t inputs,
                                 int64_t multiple);
 

@@ -1,5 +1,5 @@
-// How a stage is made: memory, layers, weights; see split_stage.h.
-#include "workloads/model_parallel/split_stage.h"
+// How a stage is made: memory, layers, weights; see stage.h.
+#include "workloads/model_parallel/stage.h"
 
 #include <algorithm>
 

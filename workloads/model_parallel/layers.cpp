@@ -1,5 +1,5 @@
-// The layers of a network that is cut into stages; see split_layers.h.
-#include "workloads/model_parallel/split_layers.h"
+// The layers of a network that is cut into stages; see layers.h.
+#include "workloads/model_parallel/layers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -31,7 +31,7 @@ class RowCopier {
 /// The rows for which keep(row) is true, in their order, with their details. keep() may be called
 /// twice for a row.
 template <class Keep>
-EventBatch keep_rows(EventBatch const& batch, Keep&& keep) {
+EventBatch copy_selected_rows(EventBatch const& batch, Keep&& keep) {
   RowCopier copier(batch);
   for (size_t row = 0; row < batch.size();) {
     size_t const first = row;

@@ -1,5 +1,5 @@
-// Cuts and schedules of a pipeline; see split_schedule.h.
-#include "workloads/model_parallel/split_schedule.h"
+// Cuts and schedules of a pipeline; see schedule.h.
+#include "workloads/model_parallel/schedule.h"
 
 #include <algorithm>
 #include <limits>

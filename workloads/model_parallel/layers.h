@@ -40,7 +40,7 @@ struct LayerDescription {
   ParameterLayout::Layer parameters = {};  ///< outputs 0: it has none
   bool fully_connected = false, relu = false;
   /// Which outputs or inputs of the whole layer this is, where it is cut over devices
-  /// (split_tensor.h).
+  /// (tensor.h).
   enum class Cut : uint8_t { kNone, kOutputs, kInputs };
   struct Part {
     int64_t first_output = 0, first_input = 0;
@@ -58,8 +58,8 @@ struct LayeredNetwork {
 };
 
 /// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer
-/// too computes the gradient of its input, and with as many inputs as `width` all layers are equal,
-/// but for the small last one.
+/// too computes the gradient of its input. With as many inputs as `width` all layers are equal, but
+/// for the small last one.
 struct MlpShape {
   int64_t layers = 16, width = 864;
 };

@@ -1,5 +1,5 @@
 // Model-parallel training: a network cut by layers into stages, one a device, that work on
-// micro-batches in a pipeline; or its fully connected layers cut over all devices. See split.cpp.
+// micro-batches in a pipeline; or its fully connected layers cut over all devices. See train.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "trace/base/expected.h"
 #include "workloads/data/cifar10_file.h"
 #include "workloads/faults/fault_injection.h"
-#include "workloads/model_parallel/split_layers.h"
+#include "workloads/model_parallel/layers.h"
 #include "workloads/training/training.h"
 
 namespace stepscope::workloads {

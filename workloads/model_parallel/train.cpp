@@ -1,17 +1,17 @@
-// A network too large for one device, cut by layers: stage s computes its layers on device s and
+// A network too large for one device, cut by layers. Stage s computes its layers on device s and
 // sends the activations to stage s + 1, which sends their gradient back. The batch is worked on in
-// micro-batches, so that all stages are busy but for the time in which the pipeline fills and
-// drains (split_schedule.h). From top to bottom: a micro-batch forward and backward, a step, the
-// stage's training loop, evaluation, the whole job. A stage and its memory: split_stage.cpp;
-// command line: split_command.cpp.
+// micro-batches, so that all stages are busy except while the pipeline fills and drains
+// (schedule.h). From top to bottom: a micro-batch forward and backward, a step, the stage's
+// training loop, evaluation, the whole job. A stage and its memory: stage.cpp; command line:
+// command.cpp.
 //
-// With --tensor each device has a part of every layer instead of some layers (split_tensor.cpp):
-// each is a pipeline of one stage.
+// With --tensor each device has a part of every layer instead of some layers (tensor.cpp): each is
+// a pipeline of one stage.
 //
 // Order on a stage's communication stream is that of its schedule: each receive before its pass,
 // each send after it. As sends do not wait, that is the order of a plain program with buffered
 // messages, which cannot deadlock.
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 
 #include <algorithm>
 #include <atomic>
@@ -24,9 +24,9 @@
 
 #include "tracer/api/annotate.h"
 #include "workloads/backend/host/threads.h"
-#include "workloads/model_parallel/split_data.h"
-#include "workloads/model_parallel/split_stage.h"
-#include "workloads/model_parallel/split_tensor.h"
+#include "workloads/model_parallel/data.h"
+#include "workloads/model_parallel/stage.h"
+#include "workloads/model_parallel/tensor.h"
 #include "workloads/thread_name.h"
 #include "workloads/training/checkpoint.h"
 #include "workloads/training/loss.h"

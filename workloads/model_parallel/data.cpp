@@ -1,5 +1,5 @@
-// Crops of images in the form that a stage takes; see split_data.h.
-#include "workloads/model_parallel/split_data.h"
+// Crops of images in the form that a stage takes; see data.h.
+#include "workloads/model_parallel/data.h"
 
 #include <algorithm>
 #include <span>

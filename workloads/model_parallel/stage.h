@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/model_parallel/split.h"
-#include "workloads/model_parallel/split_layers.h"
-#include "workloads/model_parallel/split_schedule.h"
+#include "workloads/model_parallel/layers.h"
+#include "workloads/model_parallel/schedule.h"
+#include "workloads/model_parallel/train.h"
 #include "workloads/training/gradient_reducer.h"
 
 namespace stepscope::workloads {

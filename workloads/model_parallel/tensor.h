@@ -1,14 +1,14 @@
 // Tensor parallelism: each device has a part of the fully connected layers' weights and all of the
-// other layers (Shoeybi et al., "Megatron-LM", arXiv 1909.08053). Of two fully connected layers,
-// one behind the other, the first is cut by outputs and the second by inputs, so that what is
-// between them stays on its device: one all-reduce in the forward pass, of the second layer's
-// output, and one in the backward pass, of the gradient of the first layer's input.
+// other layers (Shoeybi et al., "Megatron-LM", arXiv 1909.08053). In a pair of fully connected
+// layers the first is cut by outputs and the second by inputs, so that what is between them stays
+// on its device. A pair needs one all-reduce in the forward pass, of the second layer's output. It
+// needs one in the backward pass, of the gradient of the first layer's input.
 #pragma once
 
 #include <cstdint>
 
 #include "workloads/backend/backend.h"
-#include "workloads/model_parallel/split_layers.h"
+#include "workloads/model_parallel/layers.h"
 
 namespace stepscope::workloads {
 

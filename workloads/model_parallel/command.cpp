@@ -1,5 +1,5 @@
 // The command line of the model-parallel workload: options, the report at the end, --json. The
-// training: split.cpp.
+// training: train.cpp.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
-#include "workloads/model_parallel/split.h"
+#include "workloads/model_parallel/train.h"
 #include "workloads/options.h"
 
 namespace stepscope::workloads {
@@ -19,9 +19,9 @@ constexpr char const* kFooter =
     R"(Each device is a stage. Layers are cut where the largest stage costs least. Stages send activations on and gradients back.
   gpipe  all micro-batches forward, then all backward: holds the activations of all of them
   1f1b   one backward after each forward as soon as gradients come back: holds those of as many as there are stages behind
-Both give the same weights. With --tensor each device has a part of every pair of fully connected layers, and all of the others:
-one all-reduce forward and one backward a pair. bubble = 1 - busy / (stages x span): busy is the time of the forward and backward passes on all devices,
-span goes from the first pass's begin to the last one's end; the ideal is (p-1)/(m+p-1) for p equal stages and m micro-batches.)";
+Both give the same weights. With --tensor each device has a part of every pair of fully connected layers, and all of the others.
+A pair needs one all-reduce forward and one backward. The bubble is 1 - busy / (stages x span). Busy is the time of the forward and backward passes on all devices.
+The span goes from the first pass's begin to the last one's end. The ideal is (p-1)/(m+p-1) for p equal stages and m micro-batches.)";
 
 base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string const> arguments) {
   constexpr int64_t kMaxCount = 1'000'000'000;

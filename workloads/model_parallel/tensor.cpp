@@ -1,6 +1,6 @@
-// The two halves of a pair of layers, and which layers make pairs; see split_tensor.h. Collectives
+// The two halves of a pair of layers, and which layers make pairs; see tensor.h. Collectives
 // give means: what is summed is multiplied by the members again.
-#include "workloads/model_parallel/split_tensor.h"
+#include "workloads/model_parallel/tensor.h"
 
 #include <string>
 #include <utility>

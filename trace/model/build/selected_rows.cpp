@@ -1,4 +1,4 @@
-#include "trace/model/build/keep_rows.h"
+#include "trace/model/build/selected_rows.h"
 
 #include <tuple>
 #include <utility>
