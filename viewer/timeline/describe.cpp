@@ -69,9 +69,7 @@ std::string value_text(std::string_view name, Member value) {
 }
 
 template <class Row>
-void add_details(model::Trace const& trace, uint32_t row, Properties& into) {
-  Row const& detail = trace.detail<Row>(row);
-
+void add_details(Row const& detail, Properties& into) {
   std::apply(
       [&](auto const&... field) {
         (
@@ -110,38 +108,12 @@ void add_range_details(model::RangeDetail const& detail, Properties& into) {
 }
 
 void add_all_details(model::Trace const& trace, uint32_t row, Properties& into) {
-  switch (model::kind_info(trace.kind(row)).table) {
-    case model::DetailTable::kNone:
-      break;
-
-    case model::DetailTable::kSteps:
-      add_details<model::StepDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kKernels:
-      add_details<model::KernelDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kCopies:
-      add_details<model::CopyDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kCollectives:
-      add_details<model::CollectiveDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kStreamWaits:
-      add_details<model::StreamWaitDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kSyncs:
-      add_details<model::SyncDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kMemory:
-      add_details<model::MemoryDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kSamples:
-      add_details<model::SampleDetail>(trace, row, into);
-      break;
-    case model::DetailTable::kRanges:
-      add_range_details(trace.detail<model::RangeDetail>(row), into);
-      break;
-  }
+  trace.visit_detail(row, [&]<class Row>(Row const& detail) {
+    if constexpr (std::is_same_v<Row, model::RangeDetail>)
+      add_range_details(detail, into);
+    else
+      add_details(detail, into);
+  });
 }
 
 /// Rates that follow from an event's own numbers.

@@ -113,7 +113,7 @@ Paint paint_of(model::EventKind kind) {
     case kApi:
       return Paint::kApi;
     case kStreamWait:
-      return Paint::kStreamWait;
+      return Paint::kEventWait;
     case kMark:
     case kAnnotatedMark:
       return Paint::kMark;

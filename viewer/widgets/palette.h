@@ -20,7 +20,7 @@ enum class Paint : uint8_t {
   kPhase,
   kLaunch,
   kApi,
-  kStreamWait,
+  kEventWait,
   kMark,
   kInput,
   kSync,
