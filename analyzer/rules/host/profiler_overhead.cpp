@@ -18,7 +18,7 @@ constexpr double kLeastHostShare = kWarningShare;
 /// Fewer frames a step are ranges that a program names like functions.
 constexpr double kFewestFrames = 100;
 
-bool is_told(model::TraceInfo const& info, std::string_view option) {
+bool is_option_set(model::TraceInfo const& info, std::string_view option) {
   return std::any_of(info.facts.begin(), info.facts.end(), [&](auto const& fact) {
     return fact.first == option && (fact.second == "1" || fact.second == "true");
   });
