@@ -30,7 +30,7 @@ struct ImportOptions {
 
 /// Keeps of a process what identifies its capture: its description, and one event as long as all of
 /// its events. Stores `place`, the index among the processes, as the command.
-import::RankSource outline_of(model::Trace const& trace, std::string const& file,
+import::RankSource skeleton_of(model::Trace const& trace, std::string const& file,
                               size_t place){model::TraceBuilder builder;
 builder.info() = trace.info();
 builder.info().command = std::to_string(place);
@@ -89,7 +89,7 @@ Expected<void> import_file(std::string const& file, PartialRun& run,
     std::vector<std::string> const losses = losses_of(trace->log());
     int32_t const rank = trace->info().rank;
     std::string const events = base::format_count(trace->event_count(), "event");
-    outlines.push_back(outline_of(*trace, file, outlines.size()));
+    outlines.push_back(skeleton_of(*trace, file, outlines.size()));
 
     if (auto const added = run.add(std::move(*trace), file, is_rank_by_name); !added) return added;
     std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),

@@ -113,7 +113,7 @@ TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneAfterAPause) {
   Analysis const analysis = analyze(run);
   std::vector<int64_t> after_pause;
   for (StepStats const& step : analysis.steps)
-    if (step.held) after_pause.push_back(step.step);
+    if (step.after_pause) after_pause.push_back(step.step);
   EXPECT_EQ(after_pause, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first of every turn";
 
   RunMeasurements const sample = sample_run(run, analysis);

@@ -37,9 +37,8 @@ TEST(KeepRows, copies_those_that_are_wanted_with_their_details) {
     std::vector<bool> wanted(all.size());
     for (size_t row = 0; row < all.size(); ++row)
       wanted[row] = row > 0 && random() % (seed + 1) > 2 ? wanted[row - 1] : random() % 2 == 0;
-<
     EventBatch const kept = copy_selected_rows(all, [&](size_t row) { return wanted[row]; });
-=    std::vector<uint32_t> const own_details = kept.detail_rows();
+    std::vector<uint32_t> const own_details = kept.detail_rows();
     size_t next = 0;
     for (size_t row = 0; row < all.size(); ++row) {
       if (!wanted[row]) continue;

@@ -109,10 +109,10 @@ int64_t lost_to_lateness(int64_t launched, std::optional<int64_t> held_until) {
   for (int32_t r = 0; r < 2; ++r) made.step(r, 0, 240, 0);
   made.kernel(0, 0, 200, 0);
   made.kernel(1, 100, 200, 100);
-  made.held(0, 10, 20);
+  made.stream_wait(0, 10, 20);
   made.collective(0, 20, 170, 0, all_reduce_of(0, 2, 1));
   made.collective(1, 120, 170, 0, all_reduce_of(1, 2, 1));
-  if (held_until) made.held(0, 160, *held_until);
+  if (held_until) made.stream_wait(0, 160, *held_until);
   made.collective(0, 170, 230, launched, all_reduce_of(0, 2, 2));
   made.collective(1, 170, 230, 0, all_reduce_of(1, 2, 2));
   Analysis const analysis = analyze(made.finish());

@@ -29,7 +29,7 @@ Analysis analyze_both_ways(std::function<model::Run()> const& make) {
   model::Run outline = make();
   for (model::RankTrace& rank : outline.ranks) {
     std::vector<uint32_t> const rows = skeleton_rows(rank.trace);
-    rank.trace = model::outline_of(std::move(rank.trace), rows);
+    rank.trace = model::skeleton_of(std::move(rank.trace), rows);
   }
 
   auto const read = [&](size_t process) -> base::Expected<model::RankTrace> {
