@@ -7,7 +7,7 @@
 
 #include <imgui.h>
 
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/panels/compared/run_pair.h"
 #include "viewer/widgets/raster.h"
@@ -45,7 +45,7 @@ class NullUi {
       // What is computed beside the frames is there in the next one: tests do not depend on time.
       cache_.finish();
       if (pair != nullptr) pair->finish();
-      if (scene.far) scene.far->tiles().finish();
+      scene.store->finish_reading();
     }
   }
   void move(float x, float y) { ImGui::GetIO().MousePos = ImVec2(x, y); }

@@ -138,7 +138,7 @@ TEST_F(FarPathTest, ComesWhenItIsAskedForOnTheTimeline) {
   ASSERT_NE(path_so_far(*far_, cache), nullptr);
   cache.finish();
   EXPECT_GT(path_so_far(*far_, cache)->pieces.size(), 100U);
-  far_->is_analyzed = false;
+  far_->missing_analysis.emplace();
   EXPECT_EQ(path_so_far(*far_, cache), nullptr);
 }
 

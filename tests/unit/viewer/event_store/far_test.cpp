@@ -64,9 +64,9 @@ void expect_same_items(Scene const& near, Layout const& expected, Scene const& f
       if (a.kind == ItemKind::kSegment) continue;
       EXPECT_NEAR(b.fill, a.fill, 1e-6);
       uint32_t const rank = near.nodes[row.node].rank;
-      EXPECT_EQ(row.trace(near).start(a.index), other.trace(far).start(b.index));
-      EXPECT_EQ(row.trace(near).name(a.index), other.trace(far).name(b.index));
-      EXPECT_EQ(near.trace(rank).kind(a.index), other.trace(far).kind(b.index));
+      EXPECT_EQ(row.trace().start(a.index), other.trace().start(b.index));
+      EXPECT_EQ(row.trace().name(a.index), other.trace().name(b.index));
+      EXPECT_EQ(near.trace(rank).kind(a.index), other.trace().kind(b.index));
     }
   }
 }
@@ -115,7 +115,7 @@ TEST_F(FarTest, ShowsStepsAndBusyMarksBeforeAnythingIsReadOrAnalyzed) {
     if (kind == NodeKind::kStream || kind == NodeKind::kThread || kind == NodeKind::kDevice) {
       EXPECT_LT(row.first_item, row.last_item) << scene->nodes[row.node].path;
     }
-    EXPECT_EQ(row.tile, nullptr);
+    EXPECT_FALSE(row.has_events());
   }
 }
 
@@ -225,10 +225,10 @@ TEST_F(FarTest, KeepsTheMarksOfATrackWithADamagedBlock) {
     Node const& node = scene->nodes[row.node];
     if (node.kind != NodeKind::kStream && node.kind != NodeKind::kThread) continue;
     if (node.rank == 0 && node.track == damaged) {
-      EXPECT_EQ(row.tile, nullptr);
+      EXPECT_FALSE(row.has_events());
       EXPECT_LT(row.first_item, row.last_item);
     } else {
-      with_events += row.tile != nullptr ? 1 : 0;
+      with_events += row.has_events() ? 1 : 0;
     }
   }
   EXPECT_GT(with_events, 2);

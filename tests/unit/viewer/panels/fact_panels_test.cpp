@@ -356,7 +356,7 @@ TEST_F(FarFactPanels, AreThoseOfTheSameRunInMemory) {
 TEST_F(FarFactPanels, ASeriesHasTheSameNumbersOfARunFromAfar) {
   write(scaling_run(2));
   auto const scene = far();
-  OutOfCoreAnalysis analysis(scene->far->shared_sources(), true);
+  OutOfCoreAnalysis analysis(scene->store->files(), true);
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_TRUE(made) << made.error().message;
