@@ -23,6 +23,7 @@
 #include "bench/expect.h"
 #include "trace/base/format.h"
 #include "trace/import/open/open_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/loading/open_task.h"
@@ -220,7 +221,7 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
         process_ms() - processor, own_memory());
   }
   double const asked = wall_ms();
-  OutOfCoreAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->store->files());
   fmt::print("while it is analyzed:\n");
   Tour(screen, *scene).zoom_in_and_out("zoom");
   analysis.finish();

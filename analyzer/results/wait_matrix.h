@@ -34,6 +34,35 @@ struct StepWaits {
   double waiting_share = 0;  ///< columns with any wait / known columns
 };
 
+/// Who waited for whom: a row a device, a column a collective, in the order in which they began.
+/// Where there are more of either than fit, neighbours share a cell, which has their longest wait.
+struct CollectiveWaitMatrix {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Cell {
+    uint32_t collective = kNone;  ///< index into Analysis::collectives: that of the longest wait;
+                                  ///< kNone: no device of the row took part
+    uint32_t participant = 0;     ///< of it
+    int64_t wait_ns = 0;
+    uint32_t count = 0;  ///< of participations in the cell
+    uint32_t last = 0;   ///< of them: came last, the others waited for it
+  };
+  struct Row {
+    uint32_t first_device = 0,
+             last_device = 0;  ///< of Analysis::devices, the last one not included
+    int64_t wait_ns = 0;       ///< Σ over all collectives of the range
+    uint64_t last = 0;         ///< collectives to which it came last
+  };
+  std::vector<Row> rows;
+  uint32_t columns = 0;
+  std::vector<Cell> cells;   ///< row by row
+  uint64_t collectives = 0;  ///< in the range, of two devices or more
+  int64_t longest_ns = 0;    ///< wait of any cell
+
+  [[nodiscard]] Cell const& at(size_t row, uint32_t column) const {
+    return cells[row * columns + column];
+  }
+};
+
 /// The time that a device waited for others inside collectives, summed over the run, hidden or not.
 struct DeviceWait {
   DeviceRef ref;

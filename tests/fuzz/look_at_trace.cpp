@@ -10,6 +10,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/import/open/open_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/event_store/out_of_core/path.h"
 #include "viewer/event_store/out_of_core/same_name.h"
@@ -22,7 +23,7 @@
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
-#include "viewer/timeline/out_of_core_rows.h"
+#include "viewer/timeline/unread_rows.h"
 
 namespace stepscope::fuzz {
 namespace {
@@ -52,13 +53,10 @@ void look_at(Scene const& scene) {
   std::optional<viewer::Selection> first;
   for (TimeWindow const window : windows_of(scene)) {
     viewer::go_to(state, scene, window);
-    if (scene.far) {
-      scene.far->tiles().begin_frame();
-      scene.far->tiles().want(
-          viewer::wanted_tiles(scene, state, viewer::lay_out(scene, state, kViewport)));
-      scene.far->tiles().finish();
-      scene.far->tiles().begin_frame();
-    }
+    scene.store->begin_frame();
+    viewer::want_events(scene, state, viewer::lay_out(scene, state, kViewport));
+    scene.store->finish_reading();
+    scene.store->begin_frame();
 
     auto const layout = viewer::lay_out(scene, state, kViewport);
     describe_items(scene, layout);
@@ -66,8 +64,8 @@ void look_at(Scene const& scene) {
     for (viewer::Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item && !first; ++i)
         if (layout.items[i].kind == viewer::ItemKind::kEvent)
-          first = scene.selection_of(scene.nodes[row.node].rank, row.trace(scene),
-                                     layout.items[i].index);
+          first =
+              scene.selection_of(scene.nodes[row.node].rank, row.trace(), layout.items[i].index);
   }
 
   if (!first) return;

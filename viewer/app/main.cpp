@@ -37,8 +37,8 @@ SeriesOptions one_run() {
 base::Expected<std::unique_ptr<Scene>> open_candidate(OpenTask& opening) {
   opening.finish();
   auto opened = opening.take();
-  if (!opened || (*opened)->is_analyzed) return opened;
-  OutOfCoreAnalysis analysis((*opened)->far->shared_sources());
+  if (!opened || (*opened)->has_analysis()) return opened;
+  OutOfCoreAnalysis analysis((*opened)->store->files());
   analysis.finish();
   auto made = analysis.take();
   if (!made) return base::fail_with(made);
@@ -60,8 +60,8 @@ int take_picture(Arguments const& arguments, PixelSize size) {
   if (!opened) return report_error(opened.error());
 
   Scene& scene = **opened;
-  if (!scene.is_analyzed) {
-    OutOfCoreAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
+  if (!scene.has_analysis()) {
+    OutOfCoreAnalysis analysis(scene.store->files(), scene.series != nullptr);
     analysis.finish();
     auto made = analysis.take();
     if (!made) return report_error(made.error());

@@ -248,7 +248,7 @@ void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& ca
 
   cache.finish();
   if (pair != nullptr) pair->finish();
-  if (scene.far) scene.far->tiles().finish();
+  scene.store->finish_reading();
 }
 
 /// The same picture without OpenGL: slower, but on every machine.

@@ -4,16 +4,26 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
+#include "viewer/event_store/density_column.h"
 #include "viewer/event_store/path_line.h"
+#include "viewer/event_store/rank_steps.h"
 #include "viewer/event_store/same_name.h"
 #include "viewer/event_store/search.h"
 #include "viewer/event_store/statistics.h"
 #include "viewer/scene/scene.h"
+
+namespace stepscope::import {
+struct RunSources;
+}
 
 namespace stepscope::viewer {
 
@@ -52,6 +62,24 @@ struct StripPiece {
       kNoGap;  ///< index into Analysis::gaps: the longest of them, when idle and analyzed
 };
 
+/// The events that a row shows in a window, as far as they are in memory.
+struct RowEvents {
+  model::Trace const* trace = nullptr;  ///< of the lanes' rows; null: no event is in memory
+  std::span<Lane const> lanes;
+  Segments const* segments = nullptr;  ///< of a device
+  Curve const* curve = nullptr;        ///< of a counter or of memory
+  std::shared_ptr<void const> owner;   ///< of all this; null: the scene
+};
+
+/// Names that explain an idle gap, as the trace has them; none where they are not known.
+struct GapNames {
+  std::optional<std::string> host_op;   ///< that the host was in
+  std::optional<std::string> ended_by;  ///< the op that ran next
+};
+
+/// Tracks that the rows of a frame show, by index into Run::ranks.
+using ShownTracks = std::map<uint32_t, std::set<uint32_t>>;
+
 /// Every function takes the scene that owns the store. The questions may be asked on any thread
 /// while no thread changes the scene; what identifies an event is for the thread of the frames.
 /// Each call answers a whole question, so that no virtual call is made for an event of a loop.
@@ -61,10 +89,6 @@ class EventStore {
   EventStore(EventStore const&) = delete;
   EventStore& operator=(EventStore const&) = delete;
   virtual ~EventStore() = default;
-
-  /// Whether questions read files: then they take longer than a frame, and the nodes of the scene
-  /// have no events.
-  [[nodiscard]] virtual bool reads_files() const = 0;
 
   // Which event is meant.
 
@@ -84,6 +108,40 @@ class EventStore {
   /// The event in a place, whatever its row. None: no such event.
   [[nodiscard]] virtual std::optional<Selection> selection_at(Scene const& scene, uint32_t rank,
                                                               EventPlace const& place) const = 0;
+  [[nodiscard]] virtual GapNames gap_names(Scene const& scene,
+                                           analyzer::IdleGap const& gap) const = 0;
+  /// The answer of next_of_name() where a frame has the time for it; none: ask on another thread.
+  [[nodiscard]] virtual std::optional<SameNameFound> next_of_name_at_once(
+      Scene const& scene, SameNameKey const& key) const = 0;
+
+  // What the rows of a frame show, for the thread of the frames.
+
+  [[nodiscard]] virtual RowEvents row_events(Scene const& scene, uint32_t node,
+                                             TimeWindow window) const = 0;
+  /// How full each of `width` pixels is, for a row whose events are not in memory.
+  [[nodiscard]] virtual std::vector<DensityColumn> density(Scene const& scene, uint32_t node,
+                                                           TimeWindow window,
+                                                           float width) const = 0;
+  /// The range of a counter in each of `width` pixels, for one whose samples are not in memory.
+  [[nodiscard]] virtual std::vector<CounterPixel> curve(Scene const& scene, uint32_t node,
+                                                        TimeWindow window, float width) const = 0;
+  [[nodiscard]] virtual RankSteps steps(Scene const& scene, uint32_t rank,
+                                        TimeWindow window) const = 0;
+
+  // Reading ahead of the frames. A store that has all events does nothing.
+
+  /// Takes what was read; until the next call rows show the same.
+  virtual void begin_frame() const {}
+  /// Asks for the events of these rows and for those around a selected event.
+  virtual void want(Scene const& /*scene*/, std::optional<Selection> const& /*selection*/,
+                    TimeWindow /*window*/, ShownTracks const& /*shown*/) const {}
+  /// Whether another frame is due when something was read.
+  [[nodiscard]] virtual bool is_reading() const { return false; }
+  /// Waits until all that was wanted was read; the next frame has it.
+  virtual void finish_reading() const {}
+  /// The run's files, where the store reads them: the analysis is made from them. Null: the run is
+  /// in memory.
+  [[nodiscard]] virtual std::shared_ptr<import::RunSources const> files() const { return nullptr; }
 
   // Questions. Told to stop, they return early, with anything.
 

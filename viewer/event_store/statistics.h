@@ -38,7 +38,8 @@ struct RangeStatistics {
   };
   TimeWindow range;
   std::vector<DeviceSplit> devices;
-  std::vector<Thread> threads;  ///< without devices: those that did anything, busiest first
+  std::vector<Thread> threads;    ///< without devices: those that did anything, busiest first
+  bool are_threads_known = true;  ///< false: they were not looked at
   /// Device ops; in a run without devices ranges and calls, by own time. Sorted by total,
   /// descending, at most kMaxOps.
   std::vector<Op> ops;

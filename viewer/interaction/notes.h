@@ -9,8 +9,7 @@
 
 namespace stepscope::viewer {
 
-inline constexpr size_t kMostNotes = 1000;    ///< more are no notes
-inline constexpr size_t kLongestNote = 2000;  ///< bytes
+inline constexpr size_t kMostNotes = 1000;  ///< more are no notes
 
 /// Where the next note would be: under the mouse, else where the selection begins, else in the
 /// middle of what is visible.

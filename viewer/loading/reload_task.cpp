@@ -13,9 +13,9 @@ bool ReloadTask::is_done() {
     made_.emplace(opening_->take());
     if (!*made_) return true;
     Scene const& opened = ***made_;
-    if (!opened.is_analyzed)
-      analysis_ = std::make_unique<OutOfCoreAnalysis>(opened.far->shared_sources(),
-                                                      opened.series != nullptr);
+    if (!opened.has_analysis())
+      analysis_ =
+          std::make_unique<OutOfCoreAnalysis>(opened.store->files(), opened.series != nullptr);
   }
 
   if (!analysis_) return true;
@@ -25,7 +25,7 @@ bool ReloadTask::is_done() {
   analysis_.reset();
   Scene& scene = ***made_;
   if (!found) {
-    scene.analysis_words = "not analyzed: " + found.error().message;
+    scene.missing_analysis = "not analyzed: " + found.error().message;
     return true;
   }
 

@@ -52,7 +52,7 @@ void update_same_name(Scene const& scene, ViewState& state, PanelCache& panels) 
   auto& seek = state.panels.seek;
   auto& cache = panels.of<SameNameCache>();
   // Another selection ends the search.
-  if (seek && (!scene.store->reads_files() || state.selection != seek->from)) seek.reset();
+  if (seek && state.selection != seek->from) seek.reset();
   if (!seek || seek->is_over) return cache.give_up();
 
   auto const work = [&scene](SameNameKey const& key, std::stop_token const& stop) {

@@ -99,8 +99,8 @@ void panel_tabs(PanelScope const& scope) {
 
   ImGui::BeginChild("panel");
   Panel const* const panel = find_panel(scope.state.panels.tab.id);
-  if (panel != nullptr && panel->needs == PanelNeeds::kAnalysis && !scope.scene.is_analyzed) {
-    empty_state(printable_name(scope.scene.analysis_words), scope.state.theme);
+  if (panel != nullptr && panel->needs == PanelNeeds::kAnalysis && !scope.scene.has_analysis()) {
+    empty_state(printable_name(*scope.scene.missing_analysis), scope.state.theme);
   } else if (panel != nullptr) {
     panel->draw(scope);
   }

@@ -4,7 +4,7 @@
 
 #include <imgui.h>
 
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
 #include "viewer/main_window/parts.h"
@@ -188,7 +188,7 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
 
 void draw_ui(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window,
              RunPair* pair) {
-  if (scene.far) scene.far->tiles().begin_frame();
+  scene.store->begin_frame();
   if (pair == nullptr) {
     if (state.panels.tab == Tab::kComparison) state.panels.tab = Tab::kStatistics;
     return draw_whole_window(scene, state, cache, window, nullptr);

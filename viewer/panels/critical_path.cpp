@@ -110,7 +110,8 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
     ImGui::SameLine();
     show_line(scope);
   }
-  if (scene.store->reads_files())
+  // An analysis from files follows the path through some steps only.
+  if (scene.store->files() != nullptr)
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.",
                  surface(state.theme).text_dim);
 
@@ -202,7 +203,7 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
 }  // namespace
 
 PathLine const* path_so_far(Scene const& scene, PanelCache& panels) {
-  if (!scene.is_analyzed) return nullptr;
+  if (!scene.has_analysis()) return nullptr;
 
   auto& cache = panels.of<PathCache>();
   if (!cache.feed) cache.feed = std::make_shared<PathFeed>();

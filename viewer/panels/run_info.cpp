@@ -91,8 +91,8 @@ void run_panel(PanelScope const& scope) {
   Scene const& scene = scope.scene;
   ViewState& state = scope.state;
 
-  if (!scene.is_analyzed)
-    text_coloured(printable_name(scene.analysis_words), surface(state.theme).text_dim);
+  if (scene.missing_analysis)
+    text_coloured(printable_name(*scene.missing_analysis), surface(state.theme).text_dim);
   ImGui::BeginChild("quality", ImVec2(300 * ui_scale(), 0));
   integrity(scene, state.theme);
   ImGui::EndChild();

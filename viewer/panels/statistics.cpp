@@ -240,7 +240,7 @@ void statistics_panel(PanelScope const& scope) {
       base::format_duration(static_cast<int64_t>(range.span())),
       base::format_count(facts->op_count), facts->devices.empty() ? "host events" : "device ops");
   if (facts->devices.empty() && facts->threads.empty()) {
-    if (!scene.analysis.hosts.empty() && scene.store->reads_files()) return host_time(scene, state);
+    if (!scene.analysis.hosts.empty() && !facts->are_threads_known) return host_time(scene, state);
     empty_state(
         scene.analysis.hosts.empty()
             ? without_device(

@@ -18,7 +18,6 @@ namespace stepscope::viewer {
 
 class EventStore;
 class OutOfCoreRun;
-class ShownRowsCache;
 struct RunSeries;
 
 /// kCommunicator: its collectives on a device, whatever stream they run on.
@@ -68,7 +67,8 @@ struct Scene {
   static constexpr uint32_t kNoNode = UINT32_MAX;
   std::vector<uint32_t> rank_nodes;                ///< of each rank
   std::vector<std::vector<uint32_t>> track_nodes;  ///< by rank and track; kNoNode: it is not drawn
-  std::shared_ptr<ShownRowsCache> rows_cache;      ///< for the thread of the frames
+  uint64_t tree = 0;  ///< differs for every tree of nodes that was built, so that rows can be kept
+                      ///< for it; 0: built by hand
   /// Events that take part in collectives, by (rank, row); for an out-of-core run by
   /// (rank, track, start).
   struct Participation {
@@ -79,12 +79,9 @@ struct Scene {
   std::vector<Participation> participations;
   /// Who answers questions about events; never null.
   std::unique_ptr<EventStore> store;
-  /// The files of a run that memory should not hold, with what was read of them; null: the run is
-  /// in memory. The traces of `run` have no events then. For the store, for what reads ahead for
-  /// the frames, and for what analyzes the run.
-  std::shared_ptr<OutOfCoreRun> far;
-  bool is_analyzed = true;     ///< an out-of-core run gets it later
-  std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
+  /// Why `analysis` is still empty: how far it is (empty: not begun), or why there will be none;
+  /// printable but for names. None: the analysis is there.
+  std::optional<std::string> missing_analysis;
   /// The series that the run belongs to; null: it was opened alone.
   std::shared_ptr<RunSeries> series;
   std::vector<std::string> files;  ///< that were opened as this run, files and folders with their
@@ -96,6 +93,7 @@ struct Scene {
     uint32_t row;
   };
 
+  [[nodiscard]] bool has_analysis() const { return !missing_analysis; }
   [[nodiscard]] model::Trace const& trace(uint32_t rank) const { return run.ranks[rank].trace; }
   /// Run time to view time; wraps instead of overflowing on damaged times.
   [[nodiscard]] int64_t to_view(int64_t run_time) const {
@@ -128,7 +126,7 @@ struct Scene {
 /// Takes both; O(events).
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.
-Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far);
+Scene make_scene(model::Run run, std::unique_ptr<OutOfCoreRun> out_of_core);
 /// Makes the nodes anew after the analysis of an out-of-core run came: rows of communicators are
 /// known then. Returns for each node where it is now.
 std::vector<uint32_t> rebuild_nodes(Scene& scene);

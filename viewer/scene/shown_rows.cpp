@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace stepscope::viewer {
 namespace {
@@ -19,21 +21,59 @@ ShownRows make_shown_rows(Scene const& scene, ViewState const& state) {
   return rows;
 }
 
+/// The rows of one tree as they were shown last.
+struct KeptRows {
+  uint64_t tree = 0;
+  std::set<uint32_t> closed;
+  TrackChoice choice;
+  std::shared_ptr<ShownRows const> rows;
+};
+
+/// One for each thread that lays out frames; it forgets the tree that was asked for longest ago.
+class RowsKeeper {
+ public:
+  std::shared_ptr<ShownRows const> rows(Scene const& scene, ViewState const& state) {
+    auto const known = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](KeptRows const& each) { return each.tree == scene.tree; });
+    if (known == kept_.end()) {
+      kept_.insert(kept_.begin(), KeptRows{scene.tree, {}, {}, nullptr});
+      if (kept_.size() > kMostTrees) kept_.pop_back();
+    } else {
+      std::rotate(kept_.begin(), known, known + 1);
+    }
+
+    KeptRows& kept = kept_.front();
+    if (kept.rows && kept.closed == state.closed && kept.choice == state.tracks) return kept.rows;
+    kept.rows = std::make_shared<ShownRows const>(make_shown_rows(scene, state));
+    kept.closed = state.closed;
+    kept.choice = state.tracks;
+    ++made_;
+    return kept.rows;
+  }
+
+  [[nodiscard]] uint64_t made() const { return made_; }
+
+ private:
+  /// Two runs that are compared are drawn in turn, and a run that is read again replaces one.
+  static constexpr size_t kMostTrees = 3;
+
+  std::vector<KeptRows> kept_;  ///< the last one that was asked for first
+  uint64_t made_ = 0;
+};
+
+RowsKeeper& rows_keeper() {
+  thread_local RowsKeeper keeper;
+  return keeper;
+}
+
 }  // namespace
 
-std::shared_ptr<ShownRows const> ShownRowsCache::rows(Scene const& scene, ViewState const& state) {
-  if (rows_ && closed_ == state.closed && choice_ == state.tracks) return rows_;
-  rows_ = std::make_shared<ShownRows const>(make_shown_rows(scene, state));
-  closed_ = state.closed;
-  choice_ = state.tracks;
-  ++made_;
-  return rows_;
+std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state) {
+  if (scene.tree == 0) return std::make_shared<ShownRows const>(make_shown_rows(scene, state));
+  return rows_keeper().rows(scene, state);
 }
 
-std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state) {
-  if (!scene.rows_cache) return std::make_shared<ShownRows const>(make_shown_rows(scene, state));
-  return scene.rows_cache->rows(scene, state);
-}
+uint64_t shown_rows_made() { return rows_keeper().made(); }
 
 float node_height(Node const& node) {
   switch (node.kind) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,24 +27,11 @@ struct ShownRows {
   [[nodiscard]] float height() const { return tops.back(); }
 };
 
-/// The rows of the last state of a scene, for the thread of the frames.
-class ShownRowsCache {
- public:
-  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where
-  /// they are those of the call before, else O(nodes).
-  std::shared_ptr<ShownRows const> rows(Scene const& scene, ViewState const& state);
-  /// How often they were made, for tests.
-  [[nodiscard]] uint64_t made() const { return made_; }
-
- private:
-  std::shared_ptr<ShownRows const> rows_;  ///< of the other two
-  std::set<uint32_t> closed_;
-  TrackChoice choice_;
-  uint64_t made_ = 0;
-};
-
-/// The rows from the scene's cache; never null.
+/// Never null. O(groups that are closed, tracks that are hidden, pinned or in an order of their
+/// own) where they are as in this thread's last call for the scene. Else O(nodes).
 std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state);
+/// How often this thread made rows anew, for tests.
+uint64_t shown_rows_made();
 /// Height of a node's row, in pixels at scale 1.
 float node_height(Node const& node);
 

@@ -3,6 +3,7 @@
 // double: exact to 1 ns for 104 days, which is longer than a trace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,6 +77,7 @@ struct TrackChoice {
   friend bool operator==(TrackChoice const&, TrackChoice const&) = default;
 };
 
+inline constexpr size_t kLongestNote = 2000;  ///< bytes
 /// What somebody wrote at a time of the run.
 struct Note {
   int64_t time_ns = 0;  ///< view time

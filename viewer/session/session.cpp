@@ -7,6 +7,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/async/dispose_async.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/interaction/view_rebase.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/session/recent_runs.h"
@@ -217,14 +218,14 @@ void Session::apply_requests() {
 
 /// An out-of-core run is analyzed once it is on the screen.
 void Session::update_analysis() {
-  if (!scene_ || scene_->is_analyzed) return;
-  if (!analysis_ && scene_->analysis_words.empty()) {
-    analysis_ = std::make_unique<OutOfCoreAnalysis>(scene_->far->shared_sources(),
-                                                    scene_->series != nullptr);
+  if (!scene_ || scene_->has_analysis()) return;
+  if (!analysis_ && scene_->missing_analysis->empty()) {
+    analysis_ =
+        std::make_unique<OutOfCoreAnalysis>(scene_->store->files(), scene_->series != nullptr);
   }
 
   if (!analysis_) return;
-  scene_->analysis_words =
+  scene_->missing_analysis =
       fmt::format("analyzing {} events, {:.0f} %", base::format_count(scene_->events),
                   100 * analysis_->share());
 
@@ -234,7 +235,7 @@ void Session::update_analysis() {
   if (scene_->series) take_shown(*scene_->series, made);
 
   if (!made) {
-    scene_->analysis_words = "not analyzed: " + made.error().message;
+    scene_->missing_analysis = "not analyzed: " + made.error().message;
     return;
   }
 
@@ -242,7 +243,6 @@ void Session::update_analysis() {
   // again.
   cache_.reset();
   take_analysis(*scene_, state_, std::move(*made));
-  scene_->analysis_words.clear();
   cache_ = std::make_unique<PanelCache>();
 }
 

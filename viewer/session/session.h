@@ -45,7 +45,7 @@ class Session {
 
   /// Whether another frame is due without any input.
   [[nodiscard]] bool is_busy() {
-    bool const reads = scene_ && scene_->far && scene_->far->tiles().is_busy();
+    bool const reads = scene_ && scene_->store->is_reading();
     bool const fades =
         state_.panels.flash.has_value() || keeper_.is_waiting() || (pair_ && pair_->is_busy());
     return opening_ != nullptr || rereading_ != nullptr || analysis_ != nullptr ||

@@ -254,39 +254,28 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
   result.emplace_back("where", describe(scene, gap.ref));
   if (gap.ref.rank_index < 0) return result;
 
-  auto const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
-  if (scene.store->reads_files()) {
-    // The process is not in memory, but its names are.
-    if (gap.host_name.valid() && gap.host_name.value < trace.strings().size())
-      result.emplace_back("host op", printable_name(trace.text(gap.host_name)));
-    return result;
-  }
-
-  if (gap.host_row.valid())
-    result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
-  if (gap.next_op_row.valid())
-    result.emplace_back("ended by", printable_name(trace.name(gap.next_op_row.value)));
+  GapNames const names = scene.store->gap_names(scene, gap);
+  if (names.host_op) result.emplace_back("host op", printable_name(*names.host_op));
+  if (names.ended_by) result.emplace_back("ended by", printable_name(*names.ended_by));
   return result;
 }
 
 std::vector<std::string> describe_segment(Scene const& scene, Item const& item) {
   Node const& node = scene.nodes[item.node];
-  std::optional<uint32_t> const gap = item.gap_of(node);
-  bool const is_out_of_core = scene.store->reads_files();
+  std::optional<uint32_t> const gap = item.gap_index();
+  bool const is_counted = !node.segments.empty();
   std::vector<std::string> lines;
-  bool const is_idle = is_out_of_core ? item.idle : gap.has_value();
-  lines.push_back(fmt::format("{}{}", is_idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
-  if (is_out_of_core && !scene.is_analyzed && is_idle)
-    lines.back() = "Idle; why is not analyzed yet";
-  if (is_out_of_core && !gap) {
+  lines.push_back(fmt::format("{}{}", item.idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
+  if (item.idle && !scene.has_analysis()) lines.back() = "Idle; why is not analyzed yet";
+  if (!is_counted && !gap) {
     lines.emplace_back("most of this pixel's time");
     return lines;
   }
 
   if (item.count > 1) {
-    lines.push_back(is_out_of_core ? "the longest of this pixel"
-                                   : fmt::format("the longest of {} pieces in this pixel",
-                                                 base::format_count(item.count)));
+    lines.push_back(is_counted ? fmt::format("the longest of {} pieces in this pixel",
+                                             base::format_count(item.count))
+                               : "the longest of this pixel");
   }
   model::Interval const when =
       gap ? scene.when({Selection::What::kGap, node.rank, *gap})
@@ -303,7 +292,7 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
   std::vector<std::string> lines;
   if (item.kind == ItemKind::kSegment) return describe_segment(scene, item);
 
-  if (item.kind == ItemKind::kDensity && !row.has_events(scene)) {
+  if (item.kind == ItemKind::kDensity && !row.has_events()) {
     lines.push_back(item.count == 0
                         ? "longer events"
                         : fmt::format("about {}", base::format_count(item.count, "event")));
@@ -317,7 +306,7 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
     return lines;
   }
 
-  auto const& trace = row.trace(scene);
+  auto const& trace = row.trace();
   lines.push_back(printable_name(trace.name(item.index), 240));
   if (lines.back().empty()) lines.back() = "(no name)";
   lines.push_back(base::format_duration(trace.columns().dur[item.index]) + "  " +

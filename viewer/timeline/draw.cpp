@@ -65,7 +65,7 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   }
 
   if (item.kind != ItemKind::kEvent || width < kMinLabelWidth * canvas.scale) return;
-  auto const& trace = row.trace(scene);
+  auto const& trace = row.trace();
   float const pad = 4 * canvas.scale;
   uint32_t const on_bar = is_of_one_side(item.change) ? surface(state.theme).text : text_on(colour);
   draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)),

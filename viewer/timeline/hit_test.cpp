@@ -1,19 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/event_store/event_store.h"
-#include "viewer/event_store/out_of_core/tiles.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
-
-bool Row::has_events(Scene const& scene) const {
-  return tile != nullptr || !scene.store->reads_files();
-}
-
-model::Trace const& Row::trace(Scene const& scene) const {
-  return tile ? tile->trace : scene.trace(scene.nodes[node].rank);
-}
 
 std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
   for (uint32_t r = 0; r < layout.rows.size(); ++r) {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/interaction/navigate.h"
+#include "viewer/scene/shown_rows.h"
+#include "viewer/scene/view_moves.h"
 #include "viewer/timeline/track_drag.h"
 
 namespace stepscope::viewer {
@@ -28,13 +29,13 @@ std::optional<Selection> selection_at(Scene const& scene, Layout const& layout, 
   Node const& node = scene.nodes[item.node];
   Row const& row = layout.rows[hit.row];
   if (item.kind == ItemKind::kSegment) {
-    auto const gap = item.gap_of(node);
+    auto const gap = item.gap_index();
     return gap ? std::optional(Selection{Selection::What::kGap, node.rank, *gap}) : std::nullopt;
   }
 
   // A mark from a summary stands for events that were not read: none of them can be selected.
-  if (!row.has_events(scene)) return std::nullopt;
-  return scene.selection_of(node.rank, row.trace(scene), item.index);
+  if (!row.has_events()) return std::nullopt;
+  return scene.selection_of(node.rank, row.trace(), item.index);
 }
 
 void click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 
 #include "viewer/event_store/event_store.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/scene/fold.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/timeline/layout_parts.h"
-#include "viewer/timeline/out_of_core_rows.h"
+#include "viewer/timeline/unread_rows.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -106,24 +106,19 @@ class RowPainter {
     row.first_item = static_cast<uint32_t>(result_.items.size());
     row.first_point = static_cast<uint32_t>(result_.points.size());
 
-    Node const& node = scene_.nodes[index];
-    if (node.kind == NodeKind::kRank && !row.open) {
+    row.events = scene_.store->row_events(scene_, index, result_.window);
+    if (scene_.nodes[index].kind == NodeKind::kRank && !row.open) {
       add_strips(index, y0, y1);
     } else {
-      add_segments(index, y0 + std::round(4 * result_.viewport.scale),
+      add_segments(index, row.events, y0 + std::round(4 * result_.viewport.scale),
                    y1 - std::round(5 * result_.viewport.scale));
     }
-    if (scene_.far && node.kind != NodeKind::kMemory) {
-      add_out_of_core_track(row);
-    } else {
-      for (size_t lane = 0; lane < node.lanes.size(); ++lane)
-        add_lane(index, scene_.trace(node.rank), node.lanes[lane], lane, y0);
-      add_curve(node.curve, node.curve, y0, y1);
-    }
+    add_lanes(row);
+    add_curve(row);
 
     row.last_item = static_cast<uint32_t>(result_.items.size());
     row.last_point = static_cast<uint32_t>(result_.points.size());
-    result_.rows.push_back(row);
+    result_.rows.push_back(std::move(row));
   }
 
   void push(Item item, double x0, double x1) {
@@ -145,22 +140,11 @@ class RowPainter {
   }
 
   /// Events where they are in memory, else marks from the summary.
-  void add_out_of_core_track(Row& row) {
-    Node const& node = scene_.nodes[row.node];
-    if (node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice) return;
-    row.tile = tile_of(scene_, row.node, result_.window);
-    if (node.kind == NodeKind::kCounter) {
-      if (Curve const* const curve = known_curve(row.tile.get(), node.track, result_.window.begin))
-        return add_curve(*curve, node.curve, row.y0, row.y1);
-      return add_out_of_core_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
-    }
-    if (!row.tile)
-      return add_out_of_core_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
-
-    // The analysis keeps one of an event that was recorded twice: a row has room for what it knows.
-    auto const lanes = lanes_of(scene_, *row.tile, row.node);
-    for (size_t lane = 0; lane < std::min<size_t>(lanes.size(), node.lane_count); ++lane)
-      add_lane(row.node, row.tile->trace, lanes[lane], lane, row.y0);
+  void add_lanes(Row const& row) {
+    if (!row.has_events())
+      return add_density_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
+    for (size_t lane = 0; lane < row.events.lanes.size(); ++lane)
+      add_lane(row.node, row.trace(), row.events.lanes[lane], lane, row.y0);
   }
 
   void add_lane(uint32_t node_index, model::Trace const& trace, Lane const& lane, size_t lane_index,
@@ -216,8 +200,7 @@ class RowPainter {
 
   /// A closed rank shows its devices' time, one above the other.
   void add_strips(uint32_t rank_node, float y0, float y1) {
-    // Thinner ones could not be distinguished: further devices are seen when the rank is
-    // opened.
+    // Thinner ones could not be distinguished: further devices are seen when the rank is opened.
     constexpr float kThinnest = 4;
     float const scale = result_.viewport.scale;
     float const low = y0 + std::round(3 * scale);
@@ -237,19 +220,16 @@ class RowPainter {
       float const top = std::round(low + height * static_cast<float>(i));
       float const bottom =
           std::round(low + height * static_cast<float>(i + 1)) - (devices.size() > 1 ? 1.0F : 0.0F);
-      add_segments(devices[i], top, std::max(bottom, top + 1));
+      add_segments(devices[i], scene_.store->row_events(scene_, devices[i], result_.window), top,
+                   std::max(bottom, top + 1));
     }
   }
 
-  void add_segments(uint32_t node, float y0, float y1) {
-    std::shared_ptr<Tile const> tile;
-    if (scene_.far) {
-      if (scene_.nodes[node].kind != NodeKind::kDevice) return;
-      tile = tile_of(scene_, node, result_.window);
-      if (!tile) return add_out_of_core_strip(scene_, node, result_, y0, y1, result_.items);
-    }
+  void add_segments(uint32_t node, RowEvents const& events, float y0, float y1) {
+    if (scene_.nodes[node].kind != NodeKind::kDevice) return;
+    if (events.segments == nullptr) return add_strip(scene_, node, result_, y0, y1, result_.items);
 
-    auto const& segments = tile ? segments_of(scene_, *tile, node) : scene_.nodes[node].segments;
+    Segments const& segments = *events.segments;
     Item item;
     item.kind = ItemKind::kSegment;
     item.node = node;
@@ -265,13 +245,22 @@ class RowPainter {
           item.count = last - first;
           item.paint = segments[item.index].paint;
           item.idle = segments[item.index].gap.has_value();
-          if (tile) item.index = segments[item.index].gap.value_or(StripPiece::kNoGap);
+          item.gap = segments[item.index].gap.value_or(StripPiece::kNoGap);
           push(item, x0, x1);
         });
   }
 
+  void add_curve(Row const& row) {
+    Node const& node = scene_.nodes[row.node];
+    if (row.events.curve != nullptr) {
+      add_samples(*row.events.curve, node.curve, row.y0, row.y1);
+    } else if (node.kind == NodeKind::kCounter) {
+      add_unread_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
+    }
+  }
+
   /// `range`: whose lowest and highest value fill the row.
-  void add_curve(Curve const& curve, Curve const& range, float y0, float y1) {
+  void add_samples(Curve const& curve, Curve const& range, float y0, float y1) {
     if (curve.time.empty() || range.highest <= range.lowest) return;
     float const scale = result_.viewport.scale;
     auto const y = [&](double value) {

@@ -5,21 +5,19 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "viewer/comparison/change_mark.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/queries/path_line.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
-
-struct Tile;
 
 struct Viewport {
   float width = 0, height = 0;  ///< of the area of the rows, without gutter and ruler
@@ -41,17 +39,17 @@ struct Item {
   bool idle = false;   ///< of a segment
   bool faded = false;  ///< there is a search, and it does not look for this
   float fill = 1;      ///< share of the mark's time that is covered, 0–1
-  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments. A
-                       ///< segment of an out-of-core run: into Analysis::gaps, or UINT32_MAX
+  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into the row's segments
   uint32_t count = 1;  ///< events that start in the mark, for an out-of-core run
   uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row
                        ///< that of one of its devices
   ChangeMark change = ChangeMark::kNone;  ///< against another run: instead of `paint`
 
-  /// A segment's gap as an index into Analysis::gaps, when it is idle and analyzed. `of`: its node.
-  [[nodiscard]] std::optional<uint32_t> gap_of(Node const& of) const {
-    if (!of.segments.empty()) return of.segments[index].gap;
-    return index != UINT32_MAX ? std::optional(index) : std::nullopt;
+  uint32_t gap = StripPiece::kNoGap;  ///< index into Analysis::gaps of a segment that is idle and
+                                      ///< analyzed
+
+  [[nodiscard]] std::optional<uint32_t> gap_index() const {
+    return gap != StripPiece::kNoGap ? std::optional(gap) : std::nullopt;
   }
 };
 
@@ -68,14 +66,12 @@ struct Row {
   bool pinned = false;  ///< one of those at the top, a second time the row of its node
   uint32_t first_item = 0, last_item = 0;
   uint32_t first_point = 0, last_point = 0;
-  std::shared_ptr<Tile const>
-      tile;  ///< where an out-of-core run has the events; null where they are not in memory
+  RowEvents events;
 
-  /// Whether its events are in memory: else its items are marks from summaries, and trace() is not
-  /// theirs.
-  [[nodiscard]] bool has_events(Scene const& scene) const;
-  /// The trace of its events.
-  [[nodiscard]] model::Trace const& trace(Scene const& scene) const;
+  /// Whether its events are in memory: else its items are marks from summaries.
+  [[nodiscard]] bool has_events() const { return events.trace != nullptr; }
+  /// The trace of its events, where it has them.
+  [[nodiscard]] model::Trace const& trace() const { return *events.trace; }
 };
 
 struct StepLine {

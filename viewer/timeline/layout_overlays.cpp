@@ -3,9 +3,7 @@
 #include <unordered_map>
 
 #include "viewer/event_store/event_store.h"
-#include "viewer/queries/search_query.h"
 #include "viewer/timeline/layout_parts.h"
-#include "viewer/timeline/out_of_core_rows.h"
 #include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
@@ -46,12 +44,23 @@ class OverlayPainter {
   void add_steps() {
     for (size_t first = 0; first < result_.rows.size();) {
       size_t const last = last_row_of_rank(first);
-      if (scene_.is_analyzed) {
-        add_analyzed_steps(first, last);
-      } else {
-        add_recorded_steps(first, last);
-      }
+      add_steps_of_rows(first, last);
       first = last + 1;
+    }
+  }
+
+  void add_steps_of_rows(size_t first_row, size_t last_row) {
+    Row const& first = result_.rows[first_row];
+    RankSteps const steps =
+        scene_.store->steps(scene_, scene_.nodes[first.node].rank, result_.window);
+    int64_t const stride = step_stride(steps.mean_ns);
+
+    for (RankSteps::Step const& step : steps.steps) {
+      float const x = result_.x_of(static_cast<double>(step.begin));
+      if (x > result_.viewport.width) break;
+      if (step.number % stride == 0)
+        result_.steps.push_back(
+            {x, first.y0, result_.rows[last_row].y1, step.number, first.pinned});
     }
   }
 
@@ -64,45 +73,6 @@ class OverlayPainter {
            rows[last + 1].pinned == rows[first].pinned)
       ++last;
     return last;
-  }
-
-  void push_step(float x, int64_t step, size_t first_row, size_t last_row) {
-    Row const& first = result_.rows[first_row];
-    result_.steps.push_back({x, first.y0, result_.rows[last_row].y1, step, first.pinned});
-  }
-
-  /// Steps as the files have them, before the analysis is there.
-  void add_recorded_steps(size_t first_row, size_t last_row) {
-    uint32_t const rank = scene_.nodes[result_.rows[first_row].node].rank;
-    auto const [known, mean] = steps_of_files(scene_, rank, result_);
-    for (OutOfCoreStep const& step : known)
-      if (step.step % step_stride(mean) == 0) push_step(step.x, step.step, first_row, last_row);
-  }
-
-  void add_analyzed_steps(size_t first_row, size_t last_row) {
-    auto const& steps = scene_.analysis.steps;
-    uint32_t const rank = scene_.nodes[result_.rows[first_row].node].rank;
-    auto const first_of = [&](uint32_t wanted) {
-      return std::partition_point(steps.begin(), steps.end(), [&](analyzer::StepStats const& s) {
-        return s.ref.rank_index < static_cast<int32_t>(wanted);
-      });
-    };
-    auto const first = first_of(rank);
-    auto const last = std::find_if(first, first_of(rank + 1), [&](analyzer::StepStats const& s) {
-      return !(s.ref == first->ref);
-    });
-    if (first == last) return;
-
-    int64_t const all = (last - 1)->window.end - first->window.begin;
-    int64_t const stride = step_stride(std::max<int64_t>(all / (last - first), 1));
-    auto step = std::partition_point(first, last, [&](analyzer::StepStats const& s) {
-      return static_cast<double>(scene_.to_view(s.window.begin)) < result_.window.begin;
-    });
-    for (; step != last; ++step) {
-      float const x = result_.x_of(static_cast<double>(scene_.to_view(step->window.begin)));
-      if (x > result_.viewport.width) break;
-      if (step->step % stride == 0) push_step(x, step->step, first_row, last_row);
-    }
   }
 
   void add_ticks() {
@@ -151,10 +121,7 @@ class OverlayPainter {
   void add_marks() {
     constexpr size_t kMostHits = 20'000;  // half a millisecond
     auto const& hits = state_.search.hits;
-    // A search through files gives its hits while it is pending; else these are the hits of another
-    // text.
-    if (!is_searching_ || hits.empty()) return;
-    if (state_.search.pending && !scene_.store->reads_files()) return;
+    if (hits.empty()) return;
 
     auto const begin_of = [&](Selection const& hit) {
       return static_cast<double>(scene_.when(hit).begin);

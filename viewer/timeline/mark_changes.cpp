@@ -49,9 +49,9 @@ class Marker {
         of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
     if (item.kind == ItemKind::kSegment || !is_op) return ChangeMark::kOther;
     // The names of ops that were not read are unknown.
-    if (!row.has_events(scene_)) return ChangeMark::kUnknown;
+    if (!row.has_events()) return ChangeMark::kUnknown;
 
-    model::Trace const& trace = row.trace(scene_);
+    model::Trace const& trace = row.trace();
     uint32_t const event = item.count > 1 ? longest_of(trace, item) : item.index;
     if (trace.kind(event) == model::EventKind::kCollective)
       return mark_of_event(marks_, trace, event);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "viewer/interaction/notes.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/overlays.h"
 #include "viewer/widgets/text.h"

@@ -8,14 +8,13 @@
 
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
 #include "viewer/timeline/mark_changes.h"
-#include "viewer/timeline/out_of_core_rows.h"
 #include "viewer/timeline/overlays.h"
 #include "viewer/timeline/track_drag.h"
+#include "viewer/timeline/unread_rows.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -191,7 +190,7 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   if (apply_input(input, scene, layout, state)) layout = lay_out(scene, state, viewport, path);
 
   if (look.marks != nullptr) mark_changes(scene, *look.marks, layout);
-  if (scene.far) scene.far->tiles().want(wanted_tiles(scene, state, layout));
+  want_events(scene, state, layout);
   draw_timeline(scene, state, layout, canvas);
 
   note_flags(*ImGui::GetWindowDrawList(), state, layout, canvas.origin, hovered);

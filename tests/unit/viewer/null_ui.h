@@ -7,7 +7,7 @@
 
 #include <imgui.h>
 
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/panels/compared/run_pair.h"
 #include "viewer/widgets/raster.h"
@@ -46,7 +46,7 @@ class NullUi {
       // The next frame has the results of background work: tests do not depend on time.
       cache_.finish();
       if (pair != nullptr) pair->finish();
-      if (scene.far) scene.far->tiles().finish();
+      scene.store->finish_reading();
     }
   }
   void move(float x, float y) { ImGui::GetIO().MousePos = ImVec2(x, y); }

@@ -1,5 +1,6 @@
 // Makes the scene of a run, and is the one place that decides which store has its events.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -15,7 +16,6 @@
 #include "viewer/event_store/out_of_core/out_of_core_store.h"
 #include "viewer/scene/communicators.h"
 #include "viewer/scene/scene.h"
-#include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
 #include "viewer/widgets/text.h"
 
@@ -25,17 +25,33 @@ namespace {
 constexpr analyzer::Interval kAlways{std::numeric_limits<int64_t>::min(),
                                      std::numeric_limits<int64_t>::max()};
 
+constexpr size_t kMaxNote = 40;  ///< bytes
+
 GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
   auto const* const gaps = analysis.gaps.of(ref);
   return {gaps, gaps == nullptr ? 0 : analysis.gaps.first_of(ref)};
 }
 
-/// Builds the tree rank by rank.
+/// Numbers equal labels.
+class CommunicatorLabels {
+ public:
+  std::string next(std::string label) {
+    if (int const number = ++counts_[label]; number > 1) label += fmt::format(" ({})", number);
+    return label;
+  }
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+/// Builds the tree rank by rank. What a node shows of its events is filled in by the class that
+/// knows where they are.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(Scene& scene) : scene_(scene) {
-    if (!scene.far) members_ = CommunicatorMembers(scene.analysis);
-  }
+  explicit TreeBuilder(Scene& scene) : scene_(scene) {}
+  TreeBuilder(TreeBuilder const&) = delete;
+  TreeBuilder& operator=(TreeBuilder const&) = delete;
+  virtual ~TreeBuilder() = default;
 
   void add_rank(uint32_t rank) {
     model::Trace const& trace = scene_.trace(rank);
@@ -60,10 +76,50 @@ class TreeBuilder {
     close(node);
   }
 
- private:
-  static constexpr size_t kMaxNote = 40;
+ protected:
   static constexpr size_t kMostCommunicators = 256;  ///< of a device: more than any job has
 
+  virtual void fill_device(Node& node, analyzer::DeviceRef ref) = 0;
+  virtual void fill_track(Node& node) = 0;
+  /// `device_node`: the last one that is open.
+  virtual void add_communicators(uint32_t device_node, analyzer::DeviceRef ref) = 0;
+  /// `device`: index into Analysis::devices, where it is known.
+  virtual void add_memory(uint32_t rank, std::optional<uint32_t> device) = 0;
+
+  [[nodiscard]] Scene& scene() { return scene_; }
+
+  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until
+  /// the next node.
+  Node& open_communicator(uint32_t rank, Communicator const& of, std::string label) {
+    uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
+    Node& node = scene_.nodes[index];
+    node.communicator = of.id;
+    node.label = std::move(label);
+    node.note = "communicator";
+    close(index);
+    return node;
+  }
+
+  Node& add_memory_node(uint32_t rank) {
+    uint32_t const index = open(NodeKind::kMemory, rank, 2);
+    Node& node = scene_.nodes[index];
+    node.label = "Memory";
+    node.bytes = true;
+    close(index);
+    return node;
+  }
+
+  /// The only stream of a communicator says whose it is. The device's node is the last one that is
+  /// open.
+  void note_members(uint32_t device_node, Communicator const& of, std::string const& label) {
+    for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
+      Node& node = scene_.nodes[i];
+      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty())
+        node.note = label;
+    }
+  }
+
+ private:
   uint32_t open(NodeKind kind, uint32_t rank, uint32_t indent) {
     Node node;
     node.kind = kind;
@@ -91,9 +147,7 @@ class TreeBuilder {
       if (facts[i].ref == ref) added.device = i;
     if (added.device) show_device(scene_, added, *added.device);
     added.streams = tracks;
-    if (!scene_.far)
-      added.segments = Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin,
-                                                gaps_of(scene_.analysis, ref), kAlways));
+    fill_device(added, ref);
 
     // Streams first, counters last: rows of communicators stand between.
     std::vector<uint32_t> sorted = tracks;
@@ -109,19 +163,10 @@ class TreeBuilder {
       return trace.tracks()[track].kind == model::TrackKind::kCounter;
     });
     for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
-    if (scene_.far) {
-      add_out_of_core_communicators(node, ref);
-    } else {
-      add_communicators(rank, node, tracks);
-    }
+    add_communicators(node, ref);
 
     for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
-    if (scene_.far) {
-      // Its curve comes with the analysis.
-      if (scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
-    } else if (index) {
-      add_memory(rank, *index);
-    }
+    add_memory(rank, index);
     close(node);
   }
 
@@ -147,38 +192,82 @@ class TreeBuilder {
     if (node.label.empty()) node.label = fmt::format("{} {}", kind_name(kind), of.id);
 
     if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
-    if (scene_.far) {
-      add_out_of_core_track(node);
-    } else if (kind == NodeKind::kCounter) {
-      node.curve = sample_curve(trace, track, scene_.shift(rank));
-    } else {
-      node.lanes = make_lanes(trace, track, node.hidden);
-      node.lane_count = static_cast<uint32_t>(node.lanes.size());
-    }
+    fill_track(node);
     close(index);
   }
 
-  /// Rows of communicators for a run in memory.
-  void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
-    auto found = communicator_lanes(scene_.trace(rank), tracks);
+  Scene& scene_;
+};
+
+/// The nodes have all their events.
+class InMemoryTree final : public TreeBuilder {
+ public:
+  explicit InMemoryTree(Scene& scene) : TreeBuilder(scene), members_(scene.analysis) {}
+
+ private:
+  void fill_device(Node& node, analyzer::DeviceRef ref) override {
+    node.segments =
+        Segments(device_segments(scene().trace(node.rank), node.streams, scene().shift(node.rank),
+                                 scene().origin, gaps_of(scene().analysis, ref), kAlways));
+  }
+
+  void fill_track(Node& node) override {
+    model::Trace const& trace = scene().trace(node.rank);
+    if (node.kind == NodeKind::kCounter) {
+      node.curve = sample_curve(trace, node.track, scene().shift(node.rank));
+    } else {
+      node.lanes = make_lanes(trace, node.track, node.hidden);
+      node.lane_count = static_cast<uint32_t>(node.lanes.size());
+    }
+  }
+
+  void add_communicators(uint32_t device_node, analyzer::DeviceRef ref) override {
+    auto const rank = static_cast<uint32_t>(ref.rank_index);
+    auto found = communicator_lanes(scene().trace(rank), scene().nodes[device_node].streams);
     if (streams_tell_apart(found)) {
       for (CommunicatorLanes const& each : found)
-        note_members(device_node, each.of, members_.label(scene_.run, each.of));
+        note_members(device_node, each.of, members_.label(scene().run, each.of));
       return;
     }
 
     CommunicatorLabels labels;
     for (size_t i = 0; i < std::min(found.size(), kMostCommunicators); ++i) {
       Node& node = open_communicator(rank, found[i].of,
-                                     labels.next(members_.label(scene_.run, found[i].of)));
+                                     labels.next(members_.label(scene().run, found[i].of)));
       node.lane_count = static_cast<uint32_t>(found[i].lanes.size());
       node.lanes = std::move(found[i].lanes);
     }
   }
 
-  /// The same for an out-of-core run, once the analysis has found its communicators.
-  void add_out_of_core_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
-    auto const* const found = scene_.far->communicators(ref);
+  void add_memory(uint32_t rank, std::optional<uint32_t> device) override {
+    if (!device) return;
+    auto const& memory = scene().analysis.devices[*device].memory;
+    if (memory.timeline.empty()) return;
+    Node& node = add_memory_node(rank);
+    show_memory(scene(), node, *device, memory_curve(memory, scene().origin));
+  }
+
+  CommunicatorMembers members_;
+};
+
+/// The nodes know what the files' summaries know.
+class OutOfCoreTree final : public TreeBuilder {
+ public:
+  OutOfCoreTree(Scene& scene, OutOfCoreRun const& run) : TreeBuilder(scene), run_(run) {}
+
+ private:
+  void fill_device(Node& /*node*/, analyzer::DeviceRef /*ref*/) override {}
+
+  void fill_track(Node& node) override {
+    OutOfCoreTrack const& track = run_.track(node.rank, node.track);
+    node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
+    node.curve.lowest = track.lowest;
+    node.curve.highest = track.highest;
+  }
+
+  /// They are known once the analysis has found them.
+  void add_communicators(uint32_t device_node, analyzer::DeviceRef ref) override {
+    auto const* const found = run_.communicators(ref);
     if (found == nullptr) return;
 
     if (streams_tell_apart(*found)) {
@@ -193,71 +282,16 @@ class TreeBuilder {
       OutOfCoreCommunicator const& each = (*found)[i];
       Node& node = open_communicator(rank, each.of, labels.next(each.label));
       node.lane_count = each.lane_count;
-      node.streams = scene_.far->device(ref).collectives;
+      node.streams = run_.device(ref).collectives;
     }
   }
 
-  /// Numbers equal labels.
-  class CommunicatorLabels {
-   public:
-    std::string next(std::string label) {
-      if (int const number = ++counts_[label]; number > 1) label += fmt::format(" ({})", number);
-      return label;
-    }
-
-   private:
-    std::map<std::string, int> counts_;
-  };
-
-  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until
-  /// the next node.
-  Node& open_communicator(uint32_t rank, Communicator const& of, std::string label) {
-    uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
-    Node& node = scene_.nodes[index];
-    node.communicator = of.id;
-    node.label = std::move(label);
-    node.note = "communicator";
-    close(index);
-    return node;
+  /// The curve comes with the analysis.
+  void add_memory(uint32_t rank, std::optional<uint32_t> /*device*/) override {
+    if (run_.has_kind(rank, model::EventKind::kMemory)) add_memory_node(rank);
   }
 
-  /// The only stream of a communicator says whose it is. The device's node is the last one that is
-  /// open.
-  void note_members(uint32_t device_node, Communicator const& of, std::string const& label) {
-    for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
-      Node& node = scene_.nodes[i];
-      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty())
-        node.note = label;
-    }
-  }
-
-  void add_out_of_core_track(Node& node) const {
-    OutOfCoreTrack const& track = scene_.far->track(node.rank, node.track);
-    node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
-    node.curve.lowest = track.lowest;
-    node.curve.highest = track.highest;
-  }
-
-  void add_empty_memory(uint32_t rank) {
-    uint32_t const index = open(NodeKind::kMemory, rank, 2);
-    scene_.nodes[index].label = "Memory";
-    scene_.nodes[index].bytes = true;
-    close(index);
-  }
-
-  void add_memory(uint32_t rank, uint32_t device) {
-    auto const& memory = scene_.analysis.devices[device].memory;
-    if (memory.timeline.empty()) return;
-    uint32_t const index = open(NodeKind::kMemory, rank, 2);
-    Node& node = scene_.nodes[index];
-    node.label = "Memory";
-    node.bytes = true;
-    show_memory(scene_, node, device, memory_curve(memory, scene_.origin));
-    close(index);
-  }
-
-  Scene& scene_;
-  CommunicatorMembers members_;  ///< of a run in memory
+  OutOfCoreRun const& run_;
 };
 
 void find_extent(Scene& scene) {
@@ -277,17 +311,18 @@ void find_extent(Scene& scene) {
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
 }
 
-void find_extent_in_files(Scene& scene) {
-  model::Interval const range = import::time_range(scene.far->sources());
+void find_extent_in_files(Scene& scene, OutOfCoreRun const& run) {
+  model::Interval const range = import::time_range(run.sources());
   scene.origin = range.begin;
   int64_t const length = scene.to_view(range.end);
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank)
-    scene.events += scene.far->rank(rank).events;
+    scene.events += run.rank(rank).events;
 }
 
-void add_nodes(Scene& scene) {
-  TreeBuilder tree(scene);
+void add_nodes(Scene& scene, TreeBuilder& tree) {
+  static std::atomic<uint64_t> trees = 0;
+  scene.tree = ++trees;
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
   name_paths(scene.nodes);
 
@@ -301,7 +336,6 @@ void add_nodes(Scene& scene) {
                           node.kind == NodeKind::kCounter;
     if (is_track) scene.track_nodes[node.rank][node.track] = i;
   }
-  scene.rows_cache = std::make_shared<ShownRowsCache>();
 }
 
 }  // namespace
@@ -361,19 +395,22 @@ Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   scene.analysis = std::move(analysis);
   find_extent(scene);
   scene.participations = find_participations(scene.run, scene.analysis, false);
-  add_nodes(scene);
+  InMemoryTree tree(scene);
+  add_nodes(scene, tree);
   return scene;
 }
 
-Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> out_of_core) {
+Scene make_scene(model::Run run, std::unique_ptr<OutOfCoreRun> out_of_core) {
   Scene scene;
+  OutOfCoreRun& files = *out_of_core;
   scene.run = std::move(run);
-  scene.far = std::move(out_of_core);
-  scene.store = std::make_unique<OutOfCoreStore>();
-  scene.is_analyzed = false;
-  find_extent_in_files(scene);
-  add_nodes(scene);
-  scene.far->read_tiles(scene.origin, nullptr);
+  scene.store = std::make_unique<OutOfCoreStore>(std::move(out_of_core));
+  scene.missing_analysis.emplace();
+  find_extent_in_files(scene, files);
+
+  OutOfCoreTree tree(scene, files);
+  add_nodes(scene, tree);
+  files.read_tiles(scene.origin, nullptr);
   return scene;
 }
 
@@ -383,7 +420,8 @@ std::vector<uint32_t> rebuild_nodes(Scene& scene) {
   scene.nodes.clear();
   scene.rank_nodes.clear();
   scene.track_nodes.clear();
-  add_nodes(scene);
+  OutOfCoreTree tree(scene, out_of_core_run(scene));
+  add_nodes(scene, tree);
 
   // The others are the same, in their order.
   std::vector<uint32_t> now;

@@ -67,6 +67,39 @@ std::optional<Selection> InMemoryStore::selection_at(Scene const& scene, uint32_
   return found;
 }
 
+GapNames InMemoryStore::gap_names(Scene const& scene, analyzer::IdleGap const& gap) const {
+  model::Trace const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
+  GapNames names;
+  if (gap.host_row.valid()) names.host_op = trace.name(gap.host_row.value);
+  if (gap.next_op_row.valid()) names.ended_by = trace.name(gap.next_op_row.value);
+  return names;
+}
+
+std::optional<SameNameFound> InMemoryStore::next_of_name_at_once(Scene const& scene,
+                                                                 SameNameKey const& key) const {
+  return next_of_name(scene, key, {});
+}
+
+RowEvents InMemoryStore::row_events(Scene const& scene, uint32_t index,
+                                    TimeWindow /*window*/) const {
+  Node const& node = scene.nodes[index];
+  return {&scene.trace(node.rank), node.lanes, &node.segments, &node.curve, nullptr};
+}
+
+std::vector<DensityColumn> InMemoryStore::density(Scene const& /*scene*/, uint32_t /*node*/,
+                                                  TimeWindow /*window*/, float /*width*/) const {
+  return {};
+}
+
+std::vector<CounterPixel> InMemoryStore::curve(Scene const& /*scene*/, uint32_t /*node*/,
+                                               TimeWindow /*window*/, float /*width*/) const {
+  return {};
+}
+
+RankSteps InMemoryStore::steps(Scene const& scene, uint32_t rank, TimeWindow window) const {
+  return analyzed_steps(scene, rank, window);
+}
+
 SearchHits InMemoryStore::search(Scene const& scene, Query const& query,
                                  std::stop_token const& stop, SearchFeed* /*feed*/) const {
   return search_in_memory(scene, query, stop);

@@ -8,8 +8,6 @@ namespace stepscope::viewer {
 /// Has nothing of its own: a scene can be moved with it.
 class InMemoryStore final : public EventStore {
  public:
-  [[nodiscard]] bool reads_files() const override { return false; }
-
   [[nodiscard]] uint64_t event_count(Scene const& scene, uint32_t rank,
                                      uint32_t track) const override;
   [[nodiscard]] Selection selection_of(Scene const& scene, uint32_t rank, model::Trace const& trace,
@@ -22,6 +20,18 @@ class InMemoryStore final : public EventStore {
                                                    Selection const& event) const override;
   [[nodiscard]] std::optional<Selection> selection_at(Scene const& scene, uint32_t rank,
                                                       EventPlace const& place) const override;
+  [[nodiscard]] GapNames gap_names(Scene const& scene, analyzer::IdleGap const& gap) const override;
+  [[nodiscard]] std::optional<SameNameFound> next_of_name_at_once(
+      Scene const& scene, SameNameKey const& key) const override;
+
+  [[nodiscard]] RowEvents row_events(Scene const& scene, uint32_t node,
+                                     TimeWindow window) const override;
+  [[nodiscard]] std::vector<DensityColumn> density(Scene const& scene, uint32_t node,
+                                                   TimeWindow window, float width) const override;
+  [[nodiscard]] std::vector<CounterPixel> curve(Scene const& scene, uint32_t node,
+                                                TimeWindow window, float width) const override;
+  [[nodiscard]] RankSteps steps(Scene const& scene, uint32_t rank,
+                                TimeWindow window) const override;
 
   [[nodiscard]] SearchHits search(Scene const& scene, Query const& query,
                                   std::stop_token const& stop, SearchFeed* feed) const override;

@@ -16,6 +16,7 @@
 #include "run_loading/streamed_files.h"
 #include "trace/base/malloc_tuning.h"
 #include "viewer/async/detached_threads.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -101,9 +102,9 @@ OutOfCoreAnalysis::~OutOfCoreAnalysis() { shared_->progress->given_up = true; }
 std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result) {
   scene.analysis = std::move(result.analysis);
   scene.participations = std::move(result.participations);
-  scene.far->take_gap_grids(std::move(result.gap_grids));
-  scene.far->take_communicators(std::move(result.communicators));
-  scene.is_analyzed = true;
+  out_of_core_run(scene).take_gap_grids(std::move(result.gap_grids));
+  out_of_core_run(scene).take_communicators(std::move(result.communicators));
+  scene.missing_analysis.reset();
 
   std::vector<uint32_t> nodes_now = rebuild_nodes(scene);
   std::map<analyzer::DeviceRef, uint32_t> index_of;
@@ -123,7 +124,7 @@ std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result resu
     }
   }
 
-  scene.far->read_tiles(scene.origin, &scene.analysis.gaps);
+  out_of_core_run(scene).read_tiles(scene.origin, &scene.analysis.gaps);
   return nodes_now;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "trace/base/check.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/event_store/out_of_core/path.h"
 #include "viewer/event_store/out_of_core/row_marks.h"
@@ -13,8 +14,17 @@
 
 namespace stepscope::viewer {
 
-uint64_t OutOfCoreStore::event_count(Scene const& scene, uint32_t rank, uint32_t track) const {
-  return scene.far->track(rank, track).events;
+OutOfCoreStore::OutOfCoreStore(std::unique_ptr<OutOfCoreRun> run) : run_(std::move(run)) {}
+OutOfCoreStore::~OutOfCoreStore() = default;
+
+OutOfCoreRun& out_of_core_run(Scene const& scene) {
+  auto const* const store = dynamic_cast<OutOfCoreStore const*>(scene.store.get());
+  STEPSCOPE_CHECK(store != nullptr);
+  return store->run();
+}
+
+uint64_t OutOfCoreStore::event_count(Scene const& /*scene*/, uint32_t rank, uint32_t track) const {
+  return run_->track(rank, track).events;
 }
 
 Selection OutOfCoreStore::selection_of(Scene const& /*scene*/, uint32_t rank,
@@ -36,9 +46,9 @@ Selection OutOfCoreStore::selection_of(
           participant.when.length()};
 }
 
-std::optional<Scene::EventAt> OutOfCoreStore::find(Scene const& scene,
+std::optional<Scene::EventAt> OutOfCoreStore::find(Scene const& /*scene*/,
                                                    Selection const& event) const {
-  return scene.far->find(event);
+  return run_->find(event);
 }
 
 std::optional<EventPlace> OutOfCoreStore::place_of(Scene const& /*scene*/,
@@ -50,6 +60,55 @@ std::optional<EventPlace> OutOfCoreStore::place_of(Scene const& /*scene*/,
 std::optional<Selection> OutOfCoreStore::selection_at(Scene const& /*scene*/, uint32_t rank,
                                                       EventPlace const& place) const {
   return Selection{Selection::What::kEvent, rank, place.depth, place.track, place.start, place.dur};
+}
+
+GapNames OutOfCoreStore::gap_names(Scene const& scene, analyzer::IdleGap const& gap) const {
+  // The process is not in memory, but its names are.
+  model::Trace const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
+  GapNames names;
+  if (gap.host_name.valid() && gap.host_name.value < trace.strings().size())
+    names.host_op = trace.text(gap.host_name);
+  return names;
+}
+
+std::optional<SameNameFound> OutOfCoreStore::next_of_name_at_once(
+    Scene const& /*scene*/, SameNameKey const& /*key*/) const {
+  // Tiles around the selected event may leave out what lies between.
+  return std::nullopt;
+}
+
+RowEvents OutOfCoreStore::row_events(Scene const& scene, uint32_t node, TimeWindow window) const {
+  return events_of_row(scene, node, window);
+}
+
+std::vector<DensityColumn> OutOfCoreStore::density(Scene const& scene, uint32_t node,
+                                                   TimeWindow window, float width) const {
+  return density_of(scene, node, window, width);
+}
+
+std::vector<CounterPixel> OutOfCoreStore::curve(Scene const& scene, uint32_t node,
+                                                TimeWindow window, float width) const {
+  return curve_pixels(scene, node, window, width);
+}
+
+RankSteps OutOfCoreStore::steps(Scene const& scene, uint32_t rank, TimeWindow window) const {
+  return scene.has_analysis() ? analyzed_steps(scene, rank, window)
+                              : recorded_steps(scene, rank, window);
+}
+
+void OutOfCoreStore::begin_frame() const { run_->tiles().begin_frame(); }
+
+void OutOfCoreStore::want(Scene const& scene, std::optional<Selection> const& selection,
+                          TimeWindow window, ShownTracks const& shown) const {
+  run_->tiles().want(requests_for(scene, selection, window, shown));
+}
+
+bool OutOfCoreStore::is_reading() const { return run_->tiles().is_busy(); }
+
+void OutOfCoreStore::finish_reading() const { run_->tiles().finish(); }
+
+std::shared_ptr<import::RunSources const> OutOfCoreStore::files() const {
+  return run_->shared_sources();
 }
 
 SearchHits OutOfCoreStore::search(Scene const& scene, Query const& query,
@@ -93,22 +152,22 @@ TrackRows OutOfCoreStore::rows_in(Scene const& scene, uint32_t index, TimeWindow
 
   TrackRows result;
   uint64_t const events =
-      scene.far->starts(node.rank, node.track, selection.window.begin, selection.window.end);
+      run_->starts(node.rank, node.track, selection.window.begin, selection.window.end);
   result.are_too_many = events > most_events;
   if (result.are_too_many || stop.stop_requested()) return result;
 
-  auto read = scene.far->sources().ranks[node.rank].source.copy(selection);
+  auto read = run_->sources().ranks[node.rank].source.copy(selection);
   if (!read || stop.stop_requested()) return result;
   result.last = read->event_count();
   result.trace = std::make_shared<model::Trace const>(std::move(*read));
   return result;
 }
 
-std::shared_ptr<model::RankTrace const> OutOfCoreStore::process(Scene const& scene,
+std::shared_ptr<model::RankTrace const> OutOfCoreStore::process(Scene const& /*scene*/,
                                                                 uint32_t rank) const {
-  if (scene.far->rank(rank).events > kMostInMemoryEvents) return nullptr;
+  if (run_->rank(rank).events > kMostInMemoryEvents) return nullptr;
 
-  import::RankSource const& source = scene.far->sources().ranks[rank];
+  import::RankSource const& source = run_->sources().ranks[rank];
   auto trace = source.source.copy();
   if (!trace) return nullptr;
   return std::make_shared<model::RankTrace const>(
@@ -124,7 +183,7 @@ std::vector<CounterPixel> OutOfCoreStore::counter_pixels(Scene const& scene, uin
                                            static_cast<double>(model::kMaxTime)));
   };
   int64_t const begin = trace_time(window.begin);
-  auto const bins = scene.far->track(node.rank, node.track)
+  auto const bins = run_->track(node.rank, node.track)
                         .pyramid.view(begin, std::max(trace_time(window.end), begin + 1), count);
 
   std::vector<CounterPixel> pixels(count);

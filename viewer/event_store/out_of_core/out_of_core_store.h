@@ -1,14 +1,23 @@
 // The events of a run that is not in memory: read from its files when a question needs them.
 #pragma once
 
+#include <memory>
+
 #include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
 
-/// Reads through Scene::far.
+class OutOfCoreRun;
+
 class OutOfCoreStore final : public EventStore {
  public:
-  [[nodiscard]] bool reads_files() const override { return true; }
+  explicit OutOfCoreStore(std::unique_ptr<OutOfCoreRun> run);
+  ~OutOfCoreStore() override;
+  OutOfCoreStore(OutOfCoreStore const&) = delete;
+  OutOfCoreStore& operator=(OutOfCoreStore const&) = delete;
+
+  /// The files with what was read of them.
+  [[nodiscard]] OutOfCoreRun& run() const { return *run_; }
 
   [[nodiscard]] uint64_t event_count(Scene const& scene, uint32_t rank,
                                      uint32_t track) const override;
@@ -22,6 +31,25 @@ class OutOfCoreStore final : public EventStore {
                                                    Selection const& event) const override;
   [[nodiscard]] std::optional<Selection> selection_at(Scene const& scene, uint32_t rank,
                                                       EventPlace const& place) const override;
+  [[nodiscard]] GapNames gap_names(Scene const& scene, analyzer::IdleGap const& gap) const override;
+  [[nodiscard]] std::optional<SameNameFound> next_of_name_at_once(
+      Scene const& scene, SameNameKey const& key) const override;
+
+  [[nodiscard]] RowEvents row_events(Scene const& scene, uint32_t node,
+                                     TimeWindow window) const override;
+  [[nodiscard]] std::vector<DensityColumn> density(Scene const& scene, uint32_t node,
+                                                   TimeWindow window, float width) const override;
+  [[nodiscard]] std::vector<CounterPixel> curve(Scene const& scene, uint32_t node,
+                                                TimeWindow window, float width) const override;
+  [[nodiscard]] RankSteps steps(Scene const& scene, uint32_t rank,
+                                TimeWindow window) const override;
+
+  void begin_frame() const override;
+  void want(Scene const& scene, std::optional<Selection> const& selection, TimeWindow window,
+            ShownTracks const& shown) const override;
+  [[nodiscard]] bool is_reading() const override;
+  void finish_reading() const override;
+  [[nodiscard]] std::shared_ptr<import::RunSources const> files() const override;
 
   [[nodiscard]] SearchHits search(Scene const& scene, Query const& query,
                                   std::stop_token const& stop, SearchFeed* feed) const override;
@@ -41,6 +69,12 @@ class OutOfCoreStore final : public EventStore {
                                                          size_t count) const override;
   [[nodiscard]] std::vector<StripPiece> device_strip(Scene const& scene, uint32_t node,
                                                      TimeWindow window, float width) const override;
+
+ private:
+  std::unique_ptr<OutOfCoreRun> run_;
 };
+
+/// The run behind a scene whose store is an OutOfCoreStore.
+[[nodiscard]] OutOfCoreRun& out_of_core_run(Scene const& scene);
 
 }  // namespace stepscope::viewer

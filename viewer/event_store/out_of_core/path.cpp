@@ -6,17 +6,19 @@
 #include "analyzer/metrics/critical_path/streamed_path.h"
 #include "run_loading/streamed_files.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 
 namespace stepscope::viewer {
 namespace {
 
 /// Events of all processes in a piece of view time, about.
 uint64_t events_in(Scene const& scene, model::Interval when) {
+  OutOfCoreRun const& run = out_of_core_run(scene);
   uint64_t events = 0;
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
     int64_t const back = add(~scene.shift(rank), 1);
-    for (uint32_t track = 0; track < scene.far->rank(rank).tracks.size(); ++track)
-      events += scene.far->starts(rank, track, add(when.begin, back), add(when.end, back));
+    for (uint32_t track = 0; track < run.rank(rank).tracks.size(); ++track)
+      events += run.starts(rank, track, add(when.begin, back), add(when.end, back));
   }
   return events;
 }
@@ -61,7 +63,7 @@ std::vector<PathLine::Piece> placed(PathPlaces const& places,
 void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop,
                         uint64_t most_stretch_events) {
   if (!scene.analysis.critical_path) return;
-  import::RunSources const& sources = scene.far->sources();
+  import::RunSources const& sources = out_of_core_run(scene).sources();
 
   auto const read_window = [&](size_t rank,
                                model::Interval window) -> base::Expected<model::RankTrace> {

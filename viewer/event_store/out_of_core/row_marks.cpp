@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
+
 namespace stepscope::viewer {
 namespace {
 
@@ -27,8 +29,8 @@ std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank,
                                       float width) {
   auto const count = static_cast<size_t>(std::max(width, 0.0F));
   double const pixel = window.span() / static_cast<double>(width);
-  return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)),
-                            pixel, count);
+  return out_of_core_run(scene).columns(
+      rank, tracks, window.begin - static_cast<double>(scene.shift(rank)), pixel, count);
 }
 
 /// The number of a node's device; the node is a device's or a communicator's.
@@ -39,8 +41,8 @@ int32_t device_of(Scene const& scene, Node const& node) {
 std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node,
                                                    TimeWindow window, float width) {
   std::vector<DensityColumn> columns(static_cast<size_t>(std::max(width, 0.0F)));
-  auto const* const all =
-      scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
+  auto const* const all = out_of_core_run(scene).communicators(
+      {static_cast<int32_t>(node.rank), device_of(scene, node)});
   if (all == nullptr) return columns;
 
   auto const of = std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) {
@@ -102,7 +104,7 @@ void choose_tracks(OutOfCoreRun const& run, std::set<uint32_t> const& seen, uint
 
 /// What surrounds a selected event, unless it was read.
 std::optional<TileRequest> request_around(Scene const& scene, Selection const& selection) {
-  OutOfCoreRun const& run = *scene.far;
+  OutOfCoreRun const& run = out_of_core_run(scene);
   if (selection.rank >= scene.run.ranks.size() ||
       selection.track >= run.rank(selection.rank).tracks.size())
     return std::nullopt;
@@ -131,13 +133,13 @@ std::optional<TileRequest> request_around(Scene const& scene, Selection const& s
   return request;
 }
 
-}  // namespace
-
+/// A trace time, within what a trace can have.
 int64_t clamped_time(double time) {
   return static_cast<int64_t>(std::clamp(time, -static_cast<double>(model::kMaxTime),
                                          static_cast<double>(model::kMaxTime)));
 }
 
+/// The part of a window that the run has, by a process's clock.
 model::Interval trace_window(Scene const& scene, uint32_t rank, double begin, double end) {
   auto const length = static_cast<double>(scene.length);
   int64_t const back = add(~scene.shift(rank), 1);
@@ -146,14 +148,17 @@ model::Interval trace_window(Scene const& scene, uint32_t rank, double begin, do
           add(clamped_time(std::ceil(std::clamp(end, 0.0, length))) + 1, back)};
 }
 
+/// The events of a track's node, of a communicator's, or of all streams of a device's, in the
+/// window; null where they are not in memory.
 std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWindow window) {
   Node const& node = scene.nodes[index];
   model::Interval const when = trace_window(scene, node.rank, window.begin, window.end);
   if (node.kind != NodeKind::kDevice && node.kind != NodeKind::kCommunicator)
-    return scene.far->tiles().find(node.rank, node.track, when.begin, when.end);
+    return out_of_core_run(scene).tiles().find(node.rank, node.track, when.begin, when.end);
   if (node.streams.empty()) return nullptr;
 
-  auto tile = scene.far->tiles().find(node.rank, node.streams.front(), when.begin, when.end);
+  auto tile =
+      out_of_core_run(scene).tiles().find(node.rank, node.streams.front(), when.begin, when.end);
   if (!tile) return nullptr;
 
   int32_t const device = device_of(scene, node);
@@ -162,6 +167,7 @@ std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWind
   return has_all ? tile : nullptr;
 }
 
+/// The lanes of a track or a communicator whose events are in the tile.
 std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t index) {
   Node const& node = scene.nodes[index];
   if (node.kind != NodeKind::kCommunicator) return tile.tracks[node.track].lanes;
@@ -170,15 +176,81 @@ std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t in
   return {};
 }
 
-Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t index) {
-  Node const& node = scene.nodes[index];
-  return tile.devices.at(device_of(scene, node));
+/// The samples of a counter, where one is there that tells what holds at the left edge; else null.
+Curve const* known_curve(Tile const& tile, uint32_t track, double begin) {
+  Curve const& curve = tile.tracks[track].curve;
+  return !curve.time.empty() && static_cast<double>(curve.time.front()) <= begin ? &curve : nullptr;
 }
 
-Curve const* known_curve(Tile const* tile, uint32_t track, double begin) {
-  if (tile == nullptr) return nullptr;
-  Curve const& curve = tile->tracks[track].curve;
-  return !curve.time.empty() && static_cast<double>(curve.time.front()) <= begin ? &curve : nullptr;
+}  // namespace
+
+RowEvents events_of_row(Scene const& scene, uint32_t index, TimeWindow window) {
+  Node const& node = scene.nodes[index];
+  RowEvents events;
+  if (node.kind == NodeKind::kRank) return events;
+  if (node.kind == NodeKind::kMemory) {
+    events.curve = &node.curve;  // of the analysis
+    return events;
+  }
+
+  auto tile = tile_of(scene, index, window);
+  if (!tile) return events;
+  events.trace = &tile->trace;
+  if (node.kind == NodeKind::kDevice) {
+    events.segments = &tile->devices.at(device_of(scene, node));
+  } else if (node.kind == NodeKind::kCounter) {
+    events.curve = known_curve(*tile, node.track, window.begin);
+  } else {
+    // The analysis keeps one of an event that was recorded twice: a row has room for what it knows.
+    auto const lanes = lanes_of(scene, *tile, index);
+    events.lanes = lanes.first(std::min<size_t>(lanes.size(), node.lane_count));
+  }
+  events.owner = std::move(tile);
+  return events;
+}
+
+std::vector<CounterPixel> curve_pixels(Scene const& scene, uint32_t index, TimeWindow window,
+                                       float width) {
+  Node const& node = scene.nodes[index];
+  auto const count = static_cast<size_t>(std::max(width, 0.0F));
+  std::vector<CounterPixel> pixels(count);
+  if (count == 0) return pixels;
+
+  double const shift = static_cast<double>(scene.shift(node.rank));
+  int64_t const begin = clamped_time(window.begin - shift);
+  int64_t const end = std::max(clamped_time(window.end - shift), begin + 1);
+  auto const bins =
+      out_of_core_run(scene).track(node.rank, node.track).pyramid.view(begin, end, count);
+
+  CounterPixel last;
+  for (size_t i = 0; i < count; ++i) {
+    double const until =
+        window.begin + static_cast<double>(i + 1) / static_cast<double>(width) * window.span();
+    if (until > static_cast<double>(scene.length)) break;
+
+    // A pixel in which no sample was taken has the value of the one before.
+    if (bins[i].starts > 0 || bins[i].low != 0 || bins[i].high != 0)
+      last = {bins[i].low, bins[i].high, true};
+    pixels[i] = last;
+  }
+  return pixels;
+}
+
+RankSteps recorded_steps(Scene const& scene, uint32_t rank, TimeWindow window) {
+  RankSteps result;
+  auto const& all = out_of_core_run(scene).rank(rank).steps;
+  if (all.empty()) return result;
+
+  result.mean_ns = std::max<int64_t>(
+      (all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1);
+  int64_t const shift = scene.shift(rank);
+  auto const view = [&](OutOfCoreRank::Step const& each) { return add(each.begin, shift); };
+  auto step = std::partition_point(all.begin(), all.end(), [&](auto const& each) {
+    return static_cast<double>(view(each)) < window.begin;
+  });
+  for (; step != all.end() && static_cast<double>(view(*step)) < window.end; ++step)
+    result.steps.push_back({view(*step), step->index});
+  return result;
 }
 
 std::vector<DensityColumn> density_of(Scene const& scene, uint32_t index, TimeWindow window,
@@ -205,7 +277,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   size_t const first = gaps == nullptr ? 0 : scene.analysis.gaps.first_of(gaps->ref());
   std::vector<GapGrid::Longest> longest;
   if (gaps != nullptr)
-    longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
+    longest =
+        out_of_core_run(scene).gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
 
   for (size_t i = 0; i < columns.size(); ++i) {
     StripPiece piece = piece_of(columns[i]);
@@ -244,8 +317,7 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
 }
 
 std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selection> const& selection,
-                                      TimeWindow window,
-                                      std::map<uint32_t, std::set<uint32_t>> const& shown) {
+                                      TimeWindow window, ShownTracks const& shown) {
   std::vector<TileRequest> requests;
   if (selection && selection->what == Selection::What::kEvent)
     if (auto request = request_around(scene, *selection)) requests.push_back(std::move(*request));
@@ -267,7 +339,7 @@ std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selectio
     request.need_end = need.end;
     request.begin = read.begin;
     request.end = read.end;
-    choose_tracks(*scene.far, tracks, std::min(room, kMostTileEvents), request);
+    choose_tracks(out_of_core_run(scene), tracks, std::min(room, kMostTileEvents), request);
     if (!request.tracks.empty()) requests.push_back(std::move(request));
   }
   return requests;

@@ -3,11 +3,7 @@
 // functions of what is in memory.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <span>
 #include <vector>
 
 #include "viewer/event_store/event_store.h"
@@ -15,26 +11,18 @@
 
 namespace stepscope::viewer {
 
-/// The events of a track's node, of a communicator's, or of all streams of a device's, in the
-/// window; null where they are not in memory.
-std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t node, TimeWindow window);
-
-/// The lanes of a track or a communicator whose events are in the tile.
-std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t node);
-/// The segments of a device whose streams are all in the tile.
-Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t node);
-/// The samples of a tile, where one is there that tells what holds at the left edge, `begin`; else
-/// null.
-Curve const* known_curve(Tile const* tile, uint32_t track, double begin);
+/// The events of a node's row in a window, as far as they were read.
+RowEvents events_of_row(Scene const& scene, uint32_t node, TimeWindow window);
+/// The range of a counter, pixel by pixel, from summaries alone.
+std::vector<CounterPixel> curve_pixels(Scene const& scene, uint32_t node, TimeWindow window,
+                                       float width);
+/// Steps as the files have them: known before the analysis is there.
+RankSteps recorded_steps(Scene const& scene, uint32_t rank, TimeWindow window);
 
 /// The pixels of a track's node, or of a communicator's: `width` of them over the window, from
 /// summaries alone.
 std::vector<DensityColumn> density_of(Scene const& scene, uint32_t node, TimeWindow window,
                                       float width);
-/// The part of a window that the run has, by a process's clock.
-model::Interval trace_window(Scene const& scene, uint32_t rank, double begin, double end);
-/// A trace time, within what a trace can have.
-int64_t clamped_time(double time);
 /// A device's time in `width` pixels.
 std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t node, TimeWindow window,
                                      float width);
@@ -43,7 +31,6 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t node, TimeWind
 /// (by index into Run::ranks); and what the selected event belongs to. None that memory would not
 /// hold.
 std::vector<TileRequest> requests_for(Scene const& scene, std::optional<Selection> const& selection,
-                                      TimeWindow window,
-                                      std::map<uint32_t, std::set<uint32_t>> const& shown);
+                                      TimeWindow window, ShownTracks const& shown);
 
 }  // namespace stepscope::viewer

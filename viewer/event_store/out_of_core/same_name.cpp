@@ -10,6 +10,7 @@
 
 #include "viewer/event_store/out_of_core/block_scan.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -50,7 +51,7 @@ std::vector<TimedBlock> blocks_of_track(import::TraceSource const& source, uint3
 class SameNameSearch {
  public:
   SameNameSearch(Scene const& scene, SameNameKey const& key, std::stop_token const& stop)
-      : source_(scene.far->sources().ranks[key.from.rank].source),
+      : source_(out_of_core_run(scene).sources().ranks[key.from.rank].source),
         key_(key),
         here_{key.from.start, key.from.dur},
         stop_(stop),
@@ -152,7 +153,7 @@ class SameNameSearch {
 
 SameNameFound find_same_name_in_files(Scene const& scene, SameNameKey const& key,
                                       std::stop_token const& stop) {
-  auto const& ranks = scene.far->sources().ranks;
+  auto const& ranks = out_of_core_run(scene).sources().ranks;
   if (key.from.what != Selection::What::kEvent || key.from.rank >= ranks.size()) return {};
   if (key.from.track >= ranks[key.from.rank].source.tracks().size()) return {};
   return SameNameSearch(scene, key, stop).find();

@@ -10,6 +10,7 @@
 
 #include "viewer/event_store/out_of_core/block_scan.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -70,7 +71,7 @@ class OutOfCoreSearch {
  public:
   OutOfCoreSearch(Scene const& scene, Query const& query, std::stop_token const& stop)
       : scene_(scene),
-        run_(*scene.far),
+        run_(out_of_core_run(scene)),
         query_(query),
         stop_(stop),
         window_{.kinds = matching_kinds(query)} {

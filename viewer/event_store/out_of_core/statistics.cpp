@@ -12,6 +12,7 @@
 #include "trace/model/intervals.h"
 #include "viewer/event_store/out_of_core/block_scan.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 #include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
@@ -41,7 +42,7 @@ void add_set(DeviceSums& sums, Paint paint, model::IntervalSet const& set) {
 /// Idle time by its causes; before the analysis is there, all that is not busy has none.
 void add_idle(Scene const& scene, Node const& node, analyzer::Interval view,
               RangeStatistics::DeviceSplit& split) {
-  if (!scene.is_analyzed) {
+  if (!scene.has_analysis()) {
     split.time[static_cast<size_t>(Paint::kUnexplained)] = split.outside;
     split.idle = split.outside;
     split.outside = 0;
@@ -66,7 +67,7 @@ void add_idle(Scene const& scene, Node const& node, analyzer::Interval view,
 DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view,
                    ScanBuffers& buffers, std::stop_token const& stop) {
   Node const& node = scene.nodes[index];
-  import::TraceSource const& source = scene.far->sources().ranks[node.rank].source;
+  import::TraceSource const& source = out_of_core_run(scene).sources().ranks[node.rank].source;
   int64_t const back = add(~scene.shift(node.rank), 1);
   ScanWindow const window{add(view.begin, back), add(view.end, back), device_kinds()};
 
@@ -105,6 +106,7 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
   RangeStatistics result;
 
   result.range = range;
+  result.are_threads_known = false;
   auto const length = static_cast<double>(scene.length);
   analyzer::Interval const view{
       static_cast<int64_t>(std::clamp(std::round(range.begin), 0.0, length)),
@@ -126,7 +128,7 @@ RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range,
     result.devices.push_back(sums[i].split);
     result.op_count += sums[i].op_count;
     auto const texts =
-        scene.far->sources().ranks[scene.nodes[devices[i]].rank].source.file()->texts();
+        out_of_core_run(scene).sources().ranks[scene.nodes[devices[i]].rank].source.file()->texts();
 
     for (auto const& [id, op] : sums[i].ops) {
       std::string name = printable_name(id < texts.size() ? texts[id] : std::string_view());
@@ -149,7 +151,7 @@ std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& 
     return durations;
 
   auto const rank = static_cast<uint32_t>(key.ref.rank_index);
-  import::TraceSource const& source = scene.far->sources().ranks[rank].source;
+  import::TraceSource const& source = out_of_core_run(scene).sources().ranks[rank].source;
   auto const texts = source.file()->texts();
   std::vector<char> wanted(texts.size() + 1);  // the last: of names that are not known
   for (size_t id = 0; id < texts.size(); ++id)

@@ -80,12 +80,12 @@ RunPair::View RunPair::view(RunSide side) {
 
 /// An out-of-core run is analyzed once it is on the screen.
 void RunPair::update_analysis() {
-  if (candidate_->is_analyzed || !candidate_->far) return;
-  if (!analysis_ && candidate_->analysis_words.empty())
-    analysis_ = std::make_unique<OutOfCoreAnalysis>(candidate_->far->shared_sources());
+  if (candidate_->has_analysis()) return;
+  if (!analysis_ && candidate_->missing_analysis->empty())
+    analysis_ = std::make_unique<OutOfCoreAnalysis>(candidate_->store->files());
 
   if (!analysis_) return;
-  candidate_->analysis_words =
+  candidate_->missing_analysis =
       fmt::format("analyzing {} events, {:.0f} %", base::format_count(candidate_->events),
                   100 * analysis_->share());
 
@@ -93,7 +93,7 @@ void RunPair::update_analysis() {
   auto made = analysis_->take();
   analysis_.reset();
   if (!made) {
-    candidate_->analysis_words = "not analyzed: " + made.error().message;
+    candidate_->missing_analysis = "not analyzed: " + made.error().message;
     return;
   }
 
@@ -101,12 +101,11 @@ void RunPair::update_analysis() {
   // again.
   candidate_cache_.reset();
   take_analysis(*candidate_, candidate_state_, std::move(*made));
-  candidate_->analysis_words.clear();
   candidate_cache_ = std::make_unique<PanelCache>();
 }
 
 void RunPair::update_alignment() {
-  std::pair const analyzed{base_->is_analyzed, candidate_->is_analyzed};
+  std::pair const analyzed{base_->has_analysis(), candidate_->has_analysis()};
   if (aligned_of_ == analyzed) return;
   aligned_of_ = analyzed;
   // With an analysis rows of communicators come.
@@ -131,7 +130,7 @@ void RunPair::begin_frame(Scene const& base, ViewState& state, PanelCache& cache
   }
 
   update_analysis();
-  if (candidate_->far) candidate_->far->tiles().begin_frame();
+  candidate_->store->begin_frame();
   update_alignment();
   follow();
 }
@@ -262,7 +261,7 @@ void RunPair::end_frame() {
 }
 
 RunDifference const* RunPair::difference() {
-  if (!base_->is_analyzed || !candidate_->is_analyzed) return nullptr;
+  if (!base_->has_analysis() || !candidate_->has_analysis()) return nullptr;
   return difference_.ask(0, [base = base_, candidate = candidate_.get(), before = base_path_,
                              after = candidate_path_](int, std::stop_token const& stop) {
     analyzer::RunMeasurements base_sample = sample_of(*base, before);
@@ -274,8 +273,8 @@ RunDifference const* RunPair::difference() {
 }
 
 std::string RunPair::waits_for() const {
-  if (!base_->is_analyzed) return "Base: " + printable_name(base_->analysis_words);
-  if (!candidate_->is_analyzed) return "New: " + printable_name(candidate_->analysis_words);
+  if (base_->missing_analysis) return "Base: " + printable_name(*base_->missing_analysis);
+  if (candidate_->missing_analysis) return "New: " + printable_name(*candidate_->missing_analysis);
   return "Comparing…";
 }
 
@@ -290,16 +289,15 @@ void RunPair::highlight(std::string const& query) {
 }
 
 bool RunPair::is_busy() {
-  bool const reads = candidate_->far && candidate_->far->tiles().is_busy();
-  return analysis_ != nullptr || reads || candidate_cache_->is_busy() || difference_.is_busy() ||
-         candidate_state_.panels.flash.has_value();
+  return analysis_ != nullptr || candidate_->store->is_reading() || candidate_cache_->is_busy() ||
+         difference_.is_busy() || candidate_state_.panels.flash.has_value();
 }
 
 void RunPair::finish() {
   if (analysis_) analysis_->finish();
   candidate_cache_->finish();
   difference_.finish();
-  if (candidate_->far) candidate_->far->tiles().finish();
+  candidate_->store->finish_reading();
 }
 
 }  // namespace stepscope::viewer

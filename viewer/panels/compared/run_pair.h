@@ -115,7 +115,7 @@ class RunPair {
   std::unique_ptr<PanelCache> candidate_cache_;  // after the scene, which its work looks at
   std::string base_path_, candidate_path_;
   bool is_same_run_ = false;
-  std::unique_ptr<OutOfCoreAnalysis> analysis_;  ///< of the new run, when it is far
+  std::unique_ptr<OutOfCoreAnalysis> analysis_;  ///< of the new run, when it is out of core
 
   Scene const* base_ = nullptr;  ///< of the frame, as the next two
   ViewState* base_state_ = nullptr;

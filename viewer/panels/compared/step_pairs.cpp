@@ -187,8 +187,8 @@ std::string why_no_pairs(RunPair& pair) {
   for (RunSide const side : {RunSide::kBase, RunSide::kNew}) {
     Scene const& scene = pair.view(side).scene;
     char const* const name = side == RunSide::kBase ? "The base" : "The new run";
-    if (!scene.is_analyzed)
-      return fmt::format("{}: {}", name, printable_name(scene.analysis_words));
+    if (scene.missing_analysis)
+      return fmt::format("{}: {}", name, printable_name(*scene.missing_analysis));
 
     auto const& hosts = scene.analysis.hosts;
     bool const has_thread_steps = std::any_of(hosts.begin(), hosts.end(),

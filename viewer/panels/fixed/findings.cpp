@@ -146,9 +146,9 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
 
 void findings(Scene const& scene, ViewState& state, float rows_height) {
   auto const& all = scene.analysis.findings;
-  if (!scene.is_analyzed) {
+  if (scene.missing_analysis) {
     heading("Findings");
-    empty_state(scene.analysis_words, state.theme);
+    empty_state(*scene.missing_analysis, state.theme);
     return;
   }
 

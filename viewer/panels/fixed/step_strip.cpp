@@ -221,7 +221,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats c
 
 /// What stands where steps would.
 std::string without_steps(Scene const& scene) {
-  if (!scene.is_analyzed) return printable_name(scene.analysis_words);
+  if (scene.missing_analysis) return printable_name(*scene.missing_analysis);
   if (scene.analysis.layers)
     return fmt::format("No whole step was recorded: the work {}.",
                        reports::layers_label(*scene.analysis.layers));

@@ -125,12 +125,12 @@ TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
         ++count[item.change];
 
         if (!of_stream || item.kind != ItemKind::kEvent || item.count != 1) continue;
-        std::string const name(row.trace(candidate).name(item.index));
-        if (row.trace(candidate).kind(item.index) == model::EventKind::kKernel) {
+        std::string const name(row.trace().name(item.index));
+        if (row.trace().kind(item.index) == model::EventKind::kKernel) {
           EXPECT_EQ(item.change, difference.marks.of_kernel(name)) << name;
-        } else if (row.trace(candidate).kind(item.index) == model::EventKind::kMemcpy) {
+        } else if (row.trace().kind(item.index) == model::EventKind::kMemcpy) {
           EXPECT_EQ(item.change, ChangeMark::kUnknown);
-        } else if (row.trace(candidate).kind(item.index) == model::EventKind::kStreamWait) {
+        } else if (row.trace().kind(item.index) == model::EventKind::kStreamWait) {
           EXPECT_EQ(item.change, ChangeMark::kOther);
         }
       }

@@ -382,7 +382,7 @@ TEST_F(OutOfCoreFactPanels, AreThoseOfTheSameRunInMemory) {
 TEST_F(OutOfCoreFactPanels, ASeriesHasTheSameNumbersOfAnOutOfCoreRun) {
   write(scaling_run(2));
   auto const scene = open_out_of_core();
-  OutOfCoreAnalysis analysis(scene->far->shared_sources(), true);
+  OutOfCoreAnalysis analysis(scene->store->files(), true);
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_TRUE(made) << made.error().message;

@@ -289,7 +289,7 @@ TEST_F(CutOutOfCoreRun, KeepsItsMarksAndNeverCrashes) {
   static_cast<void>(find_hits(*scene, "kind:kernel"));
   static_cast<void>(range_statistics(*scene, {0, length}));
 
-  OutOfCoreAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->store->files());
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_FALSE(made);
@@ -313,9 +313,8 @@ TEST_F(CutOutOfCoreRun, ReadsWhatIsLeft) {
   state.window = {length * 0.4, length * 0.5};
   Layout const layout = settled(*scene, state, {700, 6000, 1});
   EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(),
-                          [](Row const& row) { return row.tile != nullptr; }));
-
-  OutOfCoreAnalysis analysis(scene->far->shared_sources());
+                          [](Row const& row) { return row.has_events(); }));
+  OutOfCoreAnalysis analysis(scene->store->files());
   analysis.finish();
   EXPECT_TRUE(analysis.take());
 }

@@ -7,6 +7,8 @@
 #include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/file/format.h"
+#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/out_of_core/out_of_core_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
 
@@ -31,7 +33,7 @@ TEST_F(OutOfCoreAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen)
   size_t const nodes = scene->nodes.size();
   analyze(*scene);
 
-  EXPECT_TRUE(scene->is_analyzed);
+  EXPECT_TRUE(scene->has_analysis());
   ASSERT_EQ(scene->analysis.devices.size(), 2U);
   EXPECT_EQ(scene->analysis.devices[0].ref.rank_index, 0);
   EXPECT_EQ(scene->analysis.devices[1].ref.rank_index, 2);
@@ -63,7 +65,7 @@ TEST_F(OutOfCoreAnalysisTest, NothingThatCanBeReadIsAnError) {
   support::make_unreadable(path(0));
   support::make_unreadable(path(1));
   auto const scene = open_out_of_core();
-  OutOfCoreAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->store->files());
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_FALSE(made);
@@ -79,17 +81,17 @@ TEST_F(OutOfCoreAnalysisTest, IsTakenOverWhileEventsAreRead) {
   auto const length = static_cast<double>(scene->length);
   for (int i = 0; i < 4; ++i) {
     state.window = {length * 0.2 * i, length * 0.2 * i + length * 0.1};
-    scene->far->tiles().begin_frame();
-    scene->far->tiles().want(wanted_tiles(*scene, state, lay_out(*scene, state, kAnalysisArea)));
+    scene->store->begin_frame();
+    want_events(*scene, state, lay_out(*scene, state, kAnalysisArea));
   }
 
   analyze(*scene);
-  EXPECT_EQ(scene->far->tiles().bytes(), 0U) << "what was read knows no gaps";
+  EXPECT_EQ(out_of_core_run(*scene).tiles().bytes(), 0U) << "what was read knows no gaps";
 
   Layout const layout = settled(*scene, state, kAnalysisArea);
   bool any_gap = false;
   for (Item const& item : layout.items)
-    any_gap = any_gap || (item.kind == ItemKind::kSegment && item.idle && item.index != UINT32_MAX);
+    any_gap = any_gap || (item.kind == ItemKind::kSegment && item.idle && item.gap_index());
   EXPECT_TRUE(any_gap);
 
   // The rows of memory have the curves of the run in memory.

@@ -83,10 +83,9 @@ TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
   // What is clicked there is the event of the stream.
   for (Row const& row : shown.rows)
     if (out_of_core_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
-      ASSERT_TRUE(row.tile);
+      ASSERT_TRUE(row.has_events());
       Selection const chosen = out_of_core_scene->selection_of(
-          out_of_core_scene->nodes[row.node].rank, row.trace(*out_of_core_scene),
-          shown.items[row.first_item].index);
+          out_of_core_scene->nodes[row.node].rank, row.trace(), shown.items[row.first_item].index);
       ASSERT_NE(out_of_core_scene->collective_of(chosen), nullptr);
       EXPECT_EQ(out_of_core_scene->collective_of(chosen)->communicator,
                 out_of_core_scene->nodes[row.node].communicator);
@@ -104,7 +103,7 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
   for (Row const& row : layout.rows) {
     Node const& node = scene->nodes[row.node];
     if (node.kind != NodeKind::kCommunicator) continue;
-    EXPECT_FALSE(row.tile);
+    EXPECT_FALSE(row.has_events());
 
     double filled = 0;
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
@@ -137,7 +136,7 @@ TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
   state.drag.mode = Drag::Mode::kTrack;
   state.drag.node = node_at(stream);
 
-  OutOfCoreAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->store->files());
   analysis.finish();
   state.scroll = node_extent(*scene, state, node_at(stream)).first + 3;
   float const scroll = state.scroll;

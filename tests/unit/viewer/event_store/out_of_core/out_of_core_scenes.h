@@ -13,9 +13,10 @@
 #include "tests/unit/viewer/scenes.h"
 #include "trace/file/writer.h"
 #include "trace/import/open/open_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/loading/open_task.h"
-#include "viewer/timeline/out_of_core_rows.h"
+#include "viewer/timeline/unread_rows.h"
 
 namespace stepscope::viewer {
 
@@ -47,12 +48,12 @@ class OutOfCoreTest : public testing::Test {
     opening.finish();
     auto scene = opening.take();
     EXPECT_TRUE(scene) << scene.error().message;
-    EXPECT_TRUE((*scene)->far);
-    EXPECT_FALSE((*scene)->is_analyzed);
+    EXPECT_TRUE((*scene)->store->files());
+    EXPECT_FALSE((*scene)->has_analysis());
     return std::move(*scene);
   }
   static void analyze(Scene& scene) {
-    OutOfCoreAnalysis analysis(scene.far->shared_sources());
+    OutOfCoreAnalysis analysis(scene.store->files());
     analysis.finish();
     auto made = analysis.take();
     ASSERT_TRUE(made) << made.error().message;
@@ -61,11 +62,11 @@ class OutOfCoreTest : public testing::Test {
   /// The layout after all tiles that it wants were read.
   static Layout settled(Scene const& scene, ViewState const& state, Viewport viewport) {
     for (int frame = 0; frame < 3; ++frame) {
-      scene.far->tiles().begin_frame();
-      scene.far->tiles().want(wanted_tiles(scene, state, lay_out(scene, state, viewport)));
-      scene.far->tiles().finish();
+      scene.store->begin_frame();
+      want_events(scene, state, lay_out(scene, state, viewport));
+      scene.store->finish_reading();
     }
-    scene.far->tiles().begin_frame();
+    scene.store->begin_frame();
     return lay_out(scene, state, viewport);
   }
 

@@ -145,8 +145,7 @@ TEST_F(OutOfCorePathTest, ComesWhenItIsAskedForOnTheTimeline) {
   ASSERT_NE(path_so_far(*out_of_core_, cache), nullptr);
   cache.finish();
   EXPECT_GT(path_so_far(*out_of_core_, cache)->pieces.size(), 100U);
-
-  out_of_core_->is_analyzed = false;
+  out_of_core_->missing_analysis.emplace();
   EXPECT_EQ(path_so_far(*out_of_core_, cache), nullptr);
 }
 

@@ -427,7 +427,7 @@ TEST_F(OutOfCorePairTest, TheBaseMayBeOutOfCoreToo) {
   RunPair pair(scene_on_heap(kSlowRun), "", "");
   ui.pair = &pair;
 
-  base->analysis_words = "analyzing %s";
+  base->missing_analysis = "analyzing %s";
   ui.frames(*base, state, 3);
   EXPECT_EQ(pair.difference(), nullptr);
   EXPECT_EQ(pair.waits_for(), "Base: analyzing %s");

@@ -1,0 +1,126 @@
+#include "viewer/scene/view_moves.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/scene/shown_rows.h"
+#include "viewer/scene/track_choice.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Empty room that may be shown before and after the run, as a share of the window.
+constexpr double kMargin = 0.5;
+
+TimeWindow reach_of(ViewState const& state, Scene const& scene) {
+  return state.reach.value_or(TimeWindow{0, static_cast<double>(scene.length)});
+}
+
+double longest_span(TimeWindow reach) {
+  return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan);
+}
+
+TimeWindow bounded(TimeWindow reach, TimeWindow window) {
+  double const span = std::clamp(window.span(), kMinSpan, longest_span(reach));
+  double const middle = (window.begin + window.end) / 2;
+  double const first = reach.begin - kMargin * span;
+  double const begin =
+      std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
+  return {begin, begin + span};
+}
+
+}  // namespace
+
+void remember(ViewState& state) {
+  if (!state.history.empty() && state.history.back() == state.window) return;
+  if (state.history.size() >= kMaxHistory) state.history.erase(state.history.begin());
+  state.history.push_back(state.window);
+}
+
+void remember_if_distant(ViewState& state) {
+  // Four times the zoom or a window away from what Backspace would show.
+  constexpr double kDistant = 4;
+
+  if (!state.history.empty()) {
+    TimeWindow const& last = state.history.back();
+    double const ratio = state.window.span() / last.span();
+    double const moved =
+        std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
+    if (ratio < kDistant && ratio > 1 / kDistant &&
+        moved < std::max(state.window.span(), last.span()))
+      return;
+  }
+  remember(state);
+}
+
+void zoom(ViewState& state, Scene const& scene, double factor, double anchor) {
+  TimeWindow const reach = reach_of(state, scene);
+  double const span = state.window.span();
+  double const wanted = std::clamp(span * factor, kMinSpan, longest_span(reach));
+  double const fixed = state.window.begin + span * anchor;
+  double const begin = fixed - wanted * anchor;
+  state.window = {begin, begin + wanted};
+  // The time under the cursor stays, but for the end of the world.
+  if (begin < reach.begin - kMargin * wanted || begin + wanted > reach.end + kMargin * wanted)
+    state.window = bounded(reach, state.window);
+}
+
+void pan(ViewState& state, Scene const& scene, double share) {
+  double const by = state.window.span() * share;
+  state.window = bounded(reach_of(state, scene), {state.window.begin + by, state.window.end + by});
+}
+
+void go_to(ViewState& state, Scene const& scene, TimeWindow window) {
+  TimeWindow const next = bounded(reach_of(state, scene), window);
+  if (next == state.window) return;
+  remember(state);
+  state.window = next;
+}
+
+void frame(ViewState& state, Scene const& scene, model::Interval when) {
+  // A tenth of what is shown on each side: the neighbours say where one is.
+  auto const length = std::max(static_cast<double>(when.length()), kMinSpan / 2);
+  double const room = length * 0.125;
+  auto const begin = static_cast<double>(when.begin);
+  go_to(state, scene, {begin - room, begin + length + room});
+}
+
+void show_all(ViewState& state, Scene const& scene) {
+  go_to(state, scene, {0, static_cast<double>(scene.length)});
+}
+
+void undo(ViewState& state) {
+  while (!state.history.empty() && state.history.back() == state.window) state.history.pop_back();
+  if (state.history.empty()) return;
+  state.window = state.history.back();
+  state.history.pop_back();
+}
+
+void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height) {
+  if (node >= scene.nodes.size()) return;
+  for (uint32_t i = 0; i <= node; ++i) {
+    if (scene.nodes[i].subtree_end <= node) continue;
+    if (i < node) state.closed.erase(i);
+    // Revealing a track shows it also where it was hidden.
+    state.tracks.hidden.erase(scene.nodes[i].path);
+  }
+  if (!has_words(scene.nodes[node].path, state.tracks.filter)) state.tracks.filter.clear();
+
+  auto const [top, bottom] = node_extent(scene, state, node);
+  float const room = std::max(rows_height - pinned_height(scene, state, rows_height), 1.0F);
+  if (top >= state.scroll && bottom <= state.scroll + room) return;
+
+  // In the middle: what surrounds a track helps to read it.
+  float const last = std::max(content_height(scene, state) - room, 0.0F);
+  state.scroll = std::clamp((top + bottom - room) / 2, 0.0F, last);
+}
+
+void select(ViewState& state, Scene const& scene, Selection selection) {
+  state.selection = selection;
+  if (selection.what == Selection::What::kEvent) return;
+  analyzer::DeviceRef const ref = scene.analysis.gaps[selection.index].ref;
+  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
+    if (scene.analysis.devices[i].ref == ref) state.device = i;
+}
+
+}  // namespace stepscope::viewer
