@@ -29,10 +29,12 @@ Run make_run(std::vector<Call> const& calls, int32_t devices, int64_t offset = 0
     TraceBuilder builder;
     TrackId const stream =
         builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
+
     for (Call const& call : calls)
       if (call.device == d)
         builder.events(stream).add(EventKind::kCollective, call.when.begin - d * offset,
                                    call.when.length(), builder.intern("c"), 0, call.detail);
+
     run.ranks.push_back({std::move(builder).finish(), d * offset, ""});
   }
   return run;
@@ -48,6 +50,7 @@ TEST(Collectives, TransferIsTheShortestAndTheLastToComeWaitsNothing) {
                                    {1, {250, 400}, all_reduce(4000, 1, 1, 3)},
                                    {2, {300, 400}, all_reduce(4000, 1, 2, 3)}},
                                   3, 1'000'000);
+
   auto const found = match_collectives(index_devices(run));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].transfer_ns, 100);
@@ -70,11 +73,12 @@ TEST(Collectives, NoBandwidthWhenAParticipantOrTheBytesAreMissing) {
 }
 
 TEST(Collectives, ARankThatTwoToolsRecordedTakesPartOnce) {
-  // Of rank 0 there is a second trace, which knows the collective's duration alone.
+  // A second trace of rank 0 has only the duration of the collective.
   model::Run run = make_run({{0, {900, 905}, all_reduce(4000, 1, 0, 2)},
                              {1, {100, 400}, all_reduce(4000, 1, 0, 2)},
                              {2, {300, 400}, all_reduce(4000, 1, 1, 2)}},
                             3);
+
   auto const found = match_collectives(index_devices(run));
   ASSERT_EQ(found.size(), 1U);
   ASSERT_EQ(found[0].participants.size(), 2U);
@@ -90,6 +94,7 @@ TEST(Collectives, WithoutNumbersOrderOpAndBytesDecide) {
     calls.push_back({d, {20, 30}, all_reduce(999, 0, d, 2)});
     calls.push_back({d, {40, 50}, all_reduce(100, 0, d, 2)});
   }
+
   auto const found = match_collectives(index_devices(make_run(calls, 2)));
   ASSERT_EQ(found.size(), 3U);
   for (auto const& collective : found) EXPECT_EQ(collective.participants.size(), 2U);
@@ -139,12 +144,14 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
         at = end;
       }
     }
+
     auto const found = match_collectives(index_devices(make_run(calls, 4)));
     size_t participants = 0;
     for (CollectiveStats const& collective : found) {
       participants += collective.participants.size();
       int64_t shortest = INT64_MAX, first = INT64_MAX, last = INT64_MIN;
       size_t peers = 0;
+
       for (Call const& call : calls) {
         if (call.detail.sequence != collective.sequence) continue;
         ++peers;
@@ -152,6 +159,7 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
         first = std::min(first, call.when.begin);
         last = std::max(last, call.when.begin);
       }
+
       ASSERT_EQ(collective.participants.size(), peers);
       ASSERT_EQ(collective.transfer_ns, shortest);
       ASSERT_EQ(collective.skew_ns, last - first);
@@ -159,6 +167,7 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
           collective.participants[static_cast<size_t>(collective.last_participant)].when.begin,
           last);
     }
+
     ASSERT_EQ(participants, calls.size());
   }
 }
@@ -166,15 +175,16 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
 TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
   std::vector<CollectiveStats> collectives;
   for (int i = 0; i < 60; ++i) {
-    CollectiveStats facts;
-    facts.communicator = 3;
-    facts.op = CollectiveOp::kAllReduce;
-    facts.bytes = uint64_t{1000} << (i % 6);
-    facts.transfer_ns =
-        20'000 + static_cast<int64_t>(facts.bytes) / 8 + (i % 11 == 0 ? 5'000'000 : 0);
-    facts.busbw_gbps = 1;
-    collectives.push_back(facts);
+    CollectiveStats stats;
+    stats.communicator = 3;
+    stats.op = CollectiveOp::kAllReduce;
+    stats.bytes = uint64_t{1000} << (i % 6);
+    stats.transfer_ns =
+        20'000 + static_cast<int64_t>(stats.bytes) / 8 + (i % 11 == 0 ? 5'000'000 : 0);
+    stats.busbw_gbps = 1;
+    collectives.push_back(stats);
   }
+
   auto const fits = fit_links(collectives);
   ASSERT_EQ(fits.size(), 1U);
   EXPECT_NEAR(fits[0].alpha_us, 20, 0.01);
@@ -189,29 +199,30 @@ TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
   auto const fits = [](int64_t more) {
     std::vector<CollectiveStats> collectives;
     for (int i = 0; i < 48; ++i) {
-      CollectiveStats facts;
-      facts.bytes = uint64_t{1'000'000} * static_cast<uint64_t>(i % 4);
-      facts.transfer_ns =
+      CollectiveStats stats;
+      stats.bytes = uint64_t{1'000'000} * static_cast<uint64_t>(i % 4);
+      stats.transfer_ns =
           500'000 + static_cast<int64_t>(i) * 7 % 12 * 36'000 + (i % 4 == 3 ? more : 0);
-      facts.busbw_gbps = 1;
-      collectives.push_back(facts);
+      stats.busbw_gbps = 1;
+      collectives.push_back(stats);
     }
     return fit_links(collectives);
   };
+
   EXPECT_TRUE(fits(50'000).empty());
   EXPECT_EQ(fits(400'000).size(), 1U);
 }
 
 TEST(Links, OneSizeGivesNoFit) {
-  CollectiveStats facts;
-  facts.bytes = 100;
-  facts.transfer_ns = 10;
-  facts.busbw_gbps = 1;
-  EXPECT_TRUE(fit_links({facts, facts, facts}).empty());
+  CollectiveStats stats;
+  stats.bytes = 100;
+  stats.transfer_ns = 10;
+  stats.busbw_gbps = 1;
+  EXPECT_TRUE(fit_links({stats, stats, stats}).empty());
 }
 
 /// A device whose op was launched at once but starts only after its peer's launch.
-TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWasHeldByIt) {
+TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWaitedForIt) {
   model::Run run;
   for (int32_t d = 0; d < 2; ++d) {
     TraceBuilder builder;
@@ -219,6 +230,7 @@ TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWasHeldByIt) {
         builder.add_track({TrackKind::kThread, "t", 1, -1, StreamKind::kCompute, 0});
     TrackId const stream =
         builder.add_track({TrackKind::kStream, "comm", 2, d, StreamKind::kCommunication, 0});
+
     builder.events(stream).add(EventKind::kKernel, 0, 1000, builder.intern("k"), 0, KernelDetail{});
     builder.events(thread).add(EventKind::kLaunch, d == 0 ? 900 : 800'000, 50,
                                builder.intern("launch"), 1);
@@ -226,6 +238,7 @@ TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWasHeldByIt) {
                                all_reduce(8, 1, d, 2));
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
+
   Analysis const analysis = analyze(run);
   ASSERT_EQ(analysis.gaps.size(), 4U);
   EXPECT_EQ(analysis.gaps[0].cause, IdleCause::kPeer);

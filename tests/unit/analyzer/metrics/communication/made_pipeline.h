@@ -1,5 +1,5 @@
-// Made runs of pipelines: stages that pass micro-batches on, by GPipe's schedule or one forward and
-// one backward pass in turn.
+// Pipelines written pass by pass: stages hand micro-batches on, in GPipe's schedule or with one
+// forward and one backward pass in turn.
 #pragma once
 
 #include <map>
@@ -39,6 +39,7 @@ class PipelineMaker {
       std::fill(now_.begin(), now_.end(), begin);
       sent_.clear();
       run_passes();
+
       int64_t const end = *std::max_element(now_.begin(), now_.end()) + 10;
       for (int32_t s = 0; s < options_.stages; ++s) {
         made_.collective(
@@ -46,6 +47,7 @@ class PipelineMaker {
             all_reduce_of(s, options_.stages, ++reductions_[s], options_.communicators));
         made_.step(rank(s), begin, end, step);
       }
+
       begin = end;
     }
     return made_.finish();
@@ -93,12 +95,14 @@ class PipelineMaker {
     int32_t const from = pass.forward ? stage - 1 : stage + 1,
                   to = pass.forward ? stage + 1 : stage - 1;
     int64_t& now = now_[at(stage)];
+
     if (from >= 0 && from < options_.stages) {
       auto const message = sent_.find({pass.forward, from, pass.micro_batch});
       if (message == sent_.end()) return false;
       if (options_.with_shapes) exchange(from, stage, message->second, 8);
       exchange(from, stage, message->second, 1'000'000);
     }
+
     made_.kernel(rank(stage), now, now + pass_ns(stage), begin_);
     now += pass_ns(stage);
     if (to >= 0 && to < options_.stages) sent_[{pass.forward, stage, pass.micro_batch}] = now;
@@ -113,12 +117,14 @@ class PipelineMaker {
     int64_t const send = std::max(computed, last), receive = now_[at(to)];
     last = std::max(send, receive) +
            (slow == options_.slow_boundary.end() ? options_.transfer_ns : slow->second);
+
     uint64_t const number = ++numbers_[{from, to}];
     uint64_t const communicator =
         options_.communicators + static_cast<uint64_t>(1 + 10 * from + to);
     model::CollectiveDetail const detail{bytes, communicator, number, CollectiveOp::kSend, 2, 0, 1};
     model::CollectiveDetail const other{bytes, communicator, number, CollectiveOp::kReceive, 2, 1,
                                         0};
+
     made_.collective(rank(from), send, last, begin_, detail, from < to ? 1 : 2);
     made_.collective(rank(to), receive, last, begin_, other, 0);
     now_[at(to)] = last;

@@ -30,6 +30,7 @@ TEST(Pipelines, OfEqualStagesWaitAsLongAsTheirSchedulesMust) {
       for (int64_t const micro_batches : {2, 4, 8}) {
         auto const found = pipelines_of(
             {.stages = stages, .micro_batches = micro_batches, .one_by_one = one_by_one});
+
         ASSERT_EQ(found.size(), 1U);
         EXPECT_EQ(found[0].micro_batches, micro_batches);
         EXPECT_EQ(found[0].schedule,
@@ -39,6 +40,7 @@ TEST(Pipelines, OfEqualStagesWaitAsLongAsTheirSchedulesMust) {
                     (stages - 1.0) / static_cast<double>(micro_batches + stages - 1), 1e-12);
         EXPECT_NEAR(found[0].bubble_share, found[0].ideal_share, 0.002);
         EXPECT_NEAR(found[0].imbalance, 1, 0.001);
+
         for (PipelineStats::Stage const& stage : found[0].stages) {
           EXPECT_EQ(stage.steps, 5U);  // without the first
           EXPECT_EQ(stage.compute_ns, 5 * 2 * micro_batches * 100'000);
@@ -77,6 +79,7 @@ std::vector<PipelineStats> exchanged(int32_t ranks,
   MadeRanks made(ranks);
   int64_t begin = 0;
   uint64_t number = 0;
+
   for (int64_t step = 0; step < 4; ++step) {
     for (int32_t r = 0; r < ranks; ++r) made.step(r, begin, begin + 900, step);
     for (int i = 0; i < 4; ++i) {
@@ -95,6 +98,7 @@ std::vector<PipelineStats> exchanged(int32_t ranks,
     }
     begin += 1000;
   }
+
   return analyze(made.finish()).pipelines;
 }
 
@@ -121,6 +125,7 @@ TEST(Pipelines, OfSeveralReplicasAreFoundEachForItself) {
     rank.trace.assume_rank(rank.trace.info().rank + 2);
     run.ranks.push_back(std::move(rank));
   }
+
   auto const found = analyze(run).pipelines;
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(ranks_of(found[0]), (std::vector<int32_t>{0, 1}));

@@ -17,6 +17,7 @@ void expect_quantiles_of_sorted(std::vector<int64_t> const& values) {
   for (size_t const percent : {1U, 25U, 50U, 95U, 99U, 100U})
     ASSERT_EQ(quantile(taken, percent), sorted[(sorted.size() * percent + 99) / 100 - 1])
         << values.size() << " " << percent;
+
   taken = values;
   Distribution const all = distribution(taken);
   ASSERT_EQ(all.least, sorted.front()) << values.size();
@@ -29,19 +30,22 @@ TEST(Quantile, IsThatOfTheSortedValues) {
   std::mt19937_64 random(3);
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                     kMost = std::numeric_limits<int64_t>::max();
+
   std::vector<std::function<int64_t()>> const kinds = {
       [&] { return static_cast<int64_t>(random()); },            // of any sign and size
       [&] { return static_cast<int64_t>(random() % 100); },      // often the same
       [&] { return int64_t{7}; },                                // always
       [&] { return static_cast<int64_t>(random() % 20) - 10; },  // about 0
       [&] { return int64_t{1} << (random() % 62); },             // powers
-      [&] { return random() % 3 == 0   ? kLeast
-                   : random() % 2 == 0 ? kMost
-                                       : int64_t{0}; },
+      [&] {
+        if (random() % 3 == 0) return kLeast;
+        return random() % 2 == 0 ? kMost : int64_t{0};
+      },
       [&] {
         return random() % 1000 == 0 ? int64_t{1'000'000'000}
                                     : static_cast<int64_t>(5'000 + random() % 300);
       }};
+
   for (auto const& kind : kinds) {
     for (size_t const count : {1U, 2U, 99U, 511U, 512U, 513U, 5000U}) {
       std::vector<int64_t> values(count);

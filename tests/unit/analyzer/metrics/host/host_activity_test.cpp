@@ -18,23 +18,27 @@ model::RankTrace random_thread(std::mt19937& random) {
   model::TraceBuilder builder;
   model::TrackId const thread =
       builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+
   constexpr std::array kKinds = {EventKind::kRange, EventKind::kPhase, EventKind::kLaunch,
                                  EventKind::kMark};
   for (size_t i = random() % 30; i-- > 0;)
     builder.events(thread).add(
         kKinds[random() % kKinds.size()], static_cast<int64_t>(random() % 100),
         static_cast<int64_t>(random() % 4 == 0 ? 0 : random() % 40), model::StringId{0});
+
   return {std::move(builder).finish(), 1000, ""};
 }
 
-/// ns of the window by row: each ns is that of the row that began last of those that run.
+/// ns of the window by row: each ns counts for the running row that began last.
 std::map<uint32_t, int64_t> innermost_times(model::RankTrace const& rank, Interval window) {
   RowView const rows(rank);
   std::map<uint32_t, int64_t> times;
+
   for (int64_t ns = window.begin; ns < window.end; ++ns) {
     for (uint32_t row = rank.trace.event_count(); row-- > 0;) {
       if (rows.kind(row) == EventKind::kMark || rows.start(row) > ns || rows.end(row) <= ns)
         continue;
+
       ++times[row];
       break;
     }
@@ -48,12 +52,14 @@ TEST(HostCursor, NamesTheFunctionWhoseManyShortFramesFillTheTime) {
   model::TrackId const thread = builder.add_track({});
   model::StringId const outer = builder.intern("main"), decode = builder.intern("decode"),
                         frame = builder.intern("frame");
+
   builder.events(thread).add(EventKind::kRange, 0, 1000, outer);
   builder.events(thread).add(EventKind::kRange, 95, 110, decode);
   for (int64_t i = 0; i < 10; ++i)
     builder.events(thread).add(EventKind::kRange, 100 + 10 * i, i == 9 ? 9 : 4, frame);
   model::RankTrace const rank{std::move(builder).finish(), 0, ""};
   HostCursor cursor(rank, thread);
+
   model::EventId const whole = cursor.dominant({100, 200});
   ASSERT_TRUE(whole.valid());
   EXPECT_EQ(rank.trace.name(whole.value), "decode");
@@ -63,7 +69,7 @@ TEST(HostCursor, NamesTheFunctionWhoseManyShortFramesFillTheTime) {
       << "and decode less than half of this";
 }
 
-TEST(HostCursor, SaysWhoRanInnermostForLongest) {
+TEST(HostCursor, NamesWhatRanInnermostForLongest) {
   std::mt19937 random(8);
   for (int i = 0; i < 3000; ++i) {
     model::RankTrace const rank = random_thread(random);
@@ -74,10 +80,12 @@ TEST(HostCursor, SaysWhoRanInnermostForLongest) {
       std::map<uint32_t, int64_t> times = innermost_times(rank, window);
       int64_t most = 0;
       for (auto const& [row, ns] : times) most = std::max(most, ns);
+
       model::EventId const found = cursor.dominant(window);
       ASSERT_EQ(found.valid(), most > 0) << "case " << i << ", from " << window.begin;
       if (!found.valid()) continue;
-      // Where none was for half of the time, one that was open for more than half, if there is one.
+
+      // If no row was innermost for half of the time, it is one that was open for more than half.
       RowView const rows(rank);
       int64_t const open = std::min(rows.end(found.value), window.end) -
                            std::max(rows.start(found.value), window.begin);

@@ -19,6 +19,7 @@ TEST(HostOps, SumToTheGapsOfEachCause) {
   for (uint32_t seed = 0; seed < host_op_runs; ++seed) {
     Analysis const analysis = analyze(testing_support::RandomRun(seed).make());
     std::map<IdleCause, std::pair<uint64_t, int64_t>> of_gaps, of_rows;
+
     for (IdleGap const gap : analysis.gaps) {
       ++of_gaps[gap.cause].first;
       of_gaps[gap.cause].second += gap.when.length();
@@ -27,6 +28,7 @@ TEST(HostOps, SumToTheGapsOfEachCause) {
       of_rows[row.cause].first += row.gaps;
       of_rows[row.cause].second += row.idle_ns;
     }
+
     ASSERT_EQ(of_rows, of_gaps) << "seed " << seed;
   }
 }
@@ -36,23 +38,26 @@ TEST(HostOps, NameWhatKeptTheHost) {
   options.steps = 10;
   options.devices = 1;
   options.host_delay_ns = 3'000'000;
+
   Analysis const analysis = analyze(support::make_synthetic_run(options));
   ASSERT_FALSE(analysis.host_ops.empty());
   HostOpStats const& first = analysis.host_ops.front();
   EXPECT_EQ(first.cause, IdleCause::kLaunchStarved);
   EXPECT_EQ(first.host_op, "python overhead");
   EXPECT_EQ(first.names, 1U);
-  int64_t blamed = 0;
+
+  int64_t attributed = 0;
   uint64_t gaps = 0;
   model::Run const run = support::make_synthetic_run(options);
   for (IdleGap const gap : analysis.gaps) {
     if (gap.cause != first.cause || !gap.host_row.valid() ||
         run.ranks[0].trace.name(gap.host_row.value) != "python overhead")
       continue;
-    blamed += gap.when.length();
+    attributed += gap.when.length();
     ++gaps;
   }
-  EXPECT_EQ(first.idle_ns, blamed);
+
+  EXPECT_EQ(first.idle_ns, attributed);
   EXPECT_EQ(first.gaps, gaps);
 }
 
@@ -64,8 +69,10 @@ TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
   TrackId const stream =
       builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
   builder.events(stream).add(EventKind::kKernel, 0, 20, builder.intern("k"), 0, KernelDetail{});
+
   constexpr int64_t kOps = 130;
-  for (int64_t i = 0; i < kOps; ++i) {  // each in a range of its own name; the longest come last
+  // Each gap lies in a range of its own name; the longest come last.
+  for (int64_t i = 0; i < kOps; ++i) {
     int64_t const end = (i + 1) * 1'000'000, length = 1000 + i;
     builder.events(stream).add(EventKind::kKernel, i * 1'000'000 + 20, 1'000'000 - length - 20,
                                builder.intern("k"), 0, KernelDetail{});
@@ -76,9 +83,11 @@ TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
     builder.events(stream).add(EventKind::kKernel, end + 10, 10, builder.intern("k"),
                                static_cast<uint64_t>(i) + 1, KernelDetail{});
   }
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   Analysis const analysis = analyze(run);
+
   int64_t idle = 0, rows = 0;
   for (IdleGap const gap : analysis.gaps) idle += gap.when.length();
   HostOpStats const* rest = nullptr;
@@ -86,6 +95,7 @@ TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
     rows += row.idle_ns;
     if (row.names > 1) rest = &row;
   }
+
   EXPECT_EQ(rows, idle);
   ASSERT_NE(rest, nullptr);
   EXPECT_EQ(rest->names, kOps - kMostHostOps);

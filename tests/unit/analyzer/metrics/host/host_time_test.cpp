@@ -45,6 +45,7 @@ Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "com
         program.thread("PP rank " + std::to_string(rank) + ", TP rank 0, " + what);
     int64_t const length = (rank + 1 == ranks ? last_ms : 10) * 1000 * kMicrosecond;
     int const count = with_more_events && rank + 1 == ranks ? 21 : 20;
+
     for (int i = 0; i < count; ++i)
       program.range_on(thread, i * 25'000 * kMicrosecond, i * 25'000 * kMicrosecond + length,
                        "forward-compute");
@@ -55,11 +56,13 @@ Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "com
 TEST(HostImbalance, ARankThatComputesMuchLongerIsNamed) {
   model::Run const run = pipeline_timeline(4, 16);
   Analysis const analysis = analyze(run);
+
   Finding const* const finding = host_finding(analysis, "load-imbalance");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kCritical);
   EXPECT_EQ(finding->subjects.at(0).second, "PP rank 3, TP rank 0, compute");
   EXPECT_EQ(finding->evidence.size(), 1U);
+
   reports::FindingWords const words = reports::words_of(run, analysis, *finding);
   EXPECT_THAT(words.title, HasSubstr("1.6 × as long"));
   EXPECT_THAT(
@@ -71,6 +74,7 @@ TEST(HostImbalance, IsSilentBelowItsThresholdsAndOfWhatMayBeWaiting) {
   EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 11)), "load-imbalance"), nullptr)
       << "1.1 × is usual";
   EXPECT_NE(host_finding(analyze(pipeline_timeline(4, 13)), "load-imbalance"), nullptr);
+
   EXPECT_EQ(host_finding(analyze(pipeline_timeline(3, 16)), "load-imbalance"), nullptr)
       << "too few to know the usual one";
   EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "pp-comm")), "load-imbalance"), nullptr)
@@ -87,8 +91,10 @@ TEST(HostTime, MeasuresStepsFromTheEndOfTheStepBefore) {
   ASSERT_EQ(host.steps.size(), 10U);
   EXPECT_TRUE(host.steps[0].warmup);
   EXPECT_EQ(host.counted_steps, 9U);
+
   EXPECT_EQ(host.steps[1].period.begin, host.steps[0].range.end);
   EXPECT_EQ(host.steps[0].range.begin, 7);
+
   EXPECT_EQ(host.mean_ns, 110 * kMicrosecond);
   EXPECT_EQ(host.median_ns, 110 * kMicrosecond);
   EXPECT_EQ(host.p95_ns, 110 * kMicrosecond);
@@ -107,12 +113,14 @@ TEST(HostTime, AStepWhoseNumberDoesNotFollowBeginsWhereItBegins) {
 TEST(HostTime, SplitsTimeByRangeWithAndWithoutInnerRanges) {
   Analysis const analysis = analyze(loop_with_waits());
   HostRangeStats const& phase = host_range(analysis.hosts[0], "forward");
+
   EXPECT_EQ(phase.kind, HostRangeKind::kPhase);
   EXPECT_EQ(phase.count, 10U);
   EXPECT_EQ(phase.inclusive_ns, 500 * kMicrosecond);
   EXPECT_EQ(phase.exclusive_ns, 300 * kMicrosecond);
   EXPECT_EQ(phase.step_inclusive_ns, 50 * kMicrosecond);
   EXPECT_EQ(phase.step_exclusive_ns, 30 * kMicrosecond);
+
   EXPECT_EQ(host_range(analysis.hosts[0], "wait for batch").kind, HostRangeKind::kInput);
   for (HostRangeStats const& range : analysis.hosts[0].ranges) EXPECT_NE(range.name, "step");
 }
@@ -158,6 +166,7 @@ TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   EXPECT_EQ(host.slow->worst, 6);
   EXPECT_EQ(host.slow->differs, "tokenize");
   EXPECT_EQ(host.slow->differs_ns, 400 * kMicrosecond);
+
   Finding const* finding = host_finding(analysis, "step-outliers");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(*finding->where, (DeviceRef{0, kHostDevice}));
@@ -171,9 +180,11 @@ TEST(HostTime, TimeInNoRangeCanBeWhatDiffers) {
     program.step(i, i * 1'000, i * 1'000 + (i == 3 ? 900 : 100));
     program.range(i * 1'000, i * 1'000 + 50, "work");
   }
+
   AnalyzeOptions options;
   options.warmup_steps = 0;
   Analysis const analysis = analyze(std::move(program).run(), options);
+
   ASSERT_TRUE(analysis.hosts[0].slow);
   EXPECT_EQ(analysis.hosts[0].slow->count, 0U);
   EXPECT_EQ(analysis.hosts[0].slow->differs, std::nullopt);
@@ -188,6 +199,7 @@ TEST(HostTime, WaitingForDataIsAFindingFromFivePerCentOn) {
     }
     return analyze(std::move(program).run());
   };
+
   Analysis const enough = with_wait(60);
   Finding const* finding = host_finding(enough, "input-bound");
   ASSERT_NE(finding, nullptr);
@@ -212,8 +224,10 @@ TEST(HostTime, ADeviceThatWorksIsAnalyzedAsBefore) {
       builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
   TrackId const stream =
       builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+
   builder.events(thread).add(EventKind::kStep, 0, 100, builder.intern("step"), 0, StepDetail{0});
   builder.events(stream).add(EventKind::kKernel, 10, 20, builder.intern("k"), 1, KernelDetail{});
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   EXPECT_TRUE(analyze(run).hosts.empty());
@@ -230,13 +244,14 @@ TEST(HostTime, TextsSayWhatStepsTakeAndNothingOfDevices) {
   EXPECT_THAT(text, Not(HasSubstr("no steps found")));
 }
 
-/// Negotiations of as many collectives, 10 µs apart; in each `late` of three ranks comes last, by
-/// `late_us`.
+/// Negotiations of `count` collectives, 1 ms apart. In each of them the rank `late` of three comes
+/// last, by `late_us`.
 Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = false) {
   HostProgram program;
   for (int i = 0; i < count; ++i) {
     int64_t const begin = i * 1'000 * kMicrosecond;
     program.range(begin, begin + (10 + late_us) * kMicrosecond, "NEGOTIATE_ALLREDUCE");
+
     int64_t ready = begin;
     for (int64_t rank = 0; rank < 3; ++rank) {
       bool const is_torn = with_torn && i == 0 && rank == late;
@@ -246,6 +261,7 @@ Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = fals
         program.range(at, at, std::to_string(rank),
                       rank == 1 ? EventKind::kMark : EventKind::kRange);
     }
+
     program.range(begin + 400 * kMicrosecond, begin + 500 * kMicrosecond, "ALLREDUCE");
   }
   return std::move(program).run();
@@ -256,6 +272,7 @@ TEST(Negotiations, NameTheRankThatComesLast) {
   Analysis const analysis = analyze(run);
   ASSERT_EQ(analysis.negotiations.size(), 1U);
   NegotiationStats const& facts = analysis.negotiations[0];
+
   EXPECT_EQ(facts.count, 5U);
   ASSERT_EQ(facts.ranks.size(), 3U);
   EXPECT_EQ(facts.ranks[0].rank, 2);
@@ -263,6 +280,7 @@ TEST(Negotiations, NameTheRankThatComesLast) {
   EXPECT_EQ(facts.ranks[0].mean_ns, 300 * kMicrosecond);
   EXPECT_EQ(facts.ranks[0].late_ns, 1'500 * kMicrosecond);
   EXPECT_EQ(facts.ranks[0].moments, 5U);
+
   Finding const* finding = host_finding(analysis, "straggler");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kCritical);
@@ -288,12 +306,14 @@ TEST(HostTime, ALoaderWithoutWorkersIsKnownByItsIterator) {
       program.step(number, begin, begin + 100 * kMicrosecond);
       program.range(begin, begin + 60 * kMicrosecond, name, EventKind::kInputWait);
     }
+
     model::Run const run = std::move(program).run();
     Analysis const analysis = analyze(run);
     return analysis.findings.empty()
                ? std::string()
                : reports::words_of(run, analysis, analysis.findings[0]).advice;
   };
+
   EXPECT_THAT(loader("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
               HasSubstr("Set num_workers"));
   EXPECT_THAT(loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),

@@ -61,6 +61,7 @@ class ToyAllocator {
   std::optional<Block> allocate() {
     uint64_t const bytes = pick(1, kLargestBlock);
     std::vector<uint64_t> fits, tails;
+
     for (uint64_t at = 0; at < kSpace; ++at) {
       if (segment_[at] == 0 || used_[at]) continue;
       uint64_t end = at;
@@ -70,6 +71,7 @@ class ToyAllocator {
       bool const is_tail = end < at + bytes && (end == kSpace || segment_[end] != segment_[at]);
       if (is_tail && has_space(end, at + bytes)) tails.push_back(at);
     }
+
     if (!fits.empty()) return use({fits[pick(0, fits.size() - 1)], bytes});
     if (!tails.empty() && chance(40)) return extend({tails[pick(0, tails.size() - 1)], bytes});
     return allocate_segment(bytes);
@@ -129,6 +131,7 @@ TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
     ToyAllocator toy(seed);
     MemoryGaps gaps;
     std::vector<Block> live;
+
     for (int call = 0; call < 150; ++call) {
       Totals const before = toy.totals();
       if (live.empty() || toy.chance(55)) {
@@ -137,7 +140,7 @@ TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
         live.push_back(*block);
         gaps.allocate(*block, toy.totals());
       } else {
-        // A cache that was emptied since is seen at the next call.
+        // The next call shows that the cache was emptied since.
         if (toy.chance(10)) toy.give_back();
         size_t const which = toy.pick(0, live.size() - 1);
         Block const block = live[which];
@@ -146,12 +149,14 @@ TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
         if (toy.chance(5) && before.reserved == toy.totals().reserved) toy.give_back();
         gaps.free(block, toy.totals());
       }
+
       grown += toy.totals().reserved > before.reserved ? 1 : 0;
       gave_back += toy.totals().reserved < before.reserved ? 1 : 0;
       ASSERT_EQ(gaps.largest(), toy.largest_gap()) << "allocator " << seed << " call " << call;
     }
   }
-  EXPECT_GT(grown, allocators * 5) << "the made allocators should grow";
+
+  EXPECT_GT(grown, allocators * 5) << "the toy allocators should grow";
   EXPECT_GT(gave_back, allocators) << "and give back";
 }
 
@@ -177,7 +182,7 @@ TEST(MemoryGaps, ABlockOutsideOfEverySegmentRefutesWhatWasSaidBefore) {
 TEST(MemoryGaps, WhatIsLostStaysLostButIsNotRefuted) {
   MemoryGaps gaps;
   gaps.allocate({1000, 10}, {10, 200});
-  gaps.free({1000, 10}, {0, 150});  // part of a segment was given back: nobody can say which
+  gaps.free({1000, 10}, {0, 150});  // part of a segment was given back: it is not known which
   EXPECT_FALSE(gaps.largest());
   EXPECT_FALSE(gaps.is_refuted());
   gaps.allocate({1000, 10}, {10, 150});
@@ -198,9 +203,11 @@ TEST(MemoryGaps, OddCallsAreNoError) {
     auto const number = [&] { return random() % 8 == 0 ? random() : random() % 64; };
     MemoryGaps gaps;
     std::map<uint64_t, uint64_t> live;
+
     uint64_t const first = number();
     gaps.allocate({first, 8}, {8, 64});
     live[first] = 8;
+
     for (int call = 0; call < 40; ++call) {
       Totals const totals{number(), number()};
       if (random() % 2 == 0) {
@@ -212,6 +219,7 @@ TEST(MemoryGaps, OddCallsAreNoError) {
         live.erase(live.begin());
         gaps.free(block, totals);
       }
+
       EXPECT_LE(gaps.largest().value_or(0), totals.reserved);
     }
   }

@@ -1,5 +1,5 @@
-// Who holds memory, what of it lies in holes, how it grows and when it is full: on runs small
-// enough to check by hand.
+// Owners of memory, fragmentation, growth and the forecast of when it is full, on runs small enough
+// to check by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,12 +43,14 @@ TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAroun
   run.range(10, 50, "aten::conv2d");
   run.range(12, 14, "earlier sibling");
   run.range(20, 30, "aten::empty");
+
   run.allocate(25, {.address = 1, .bytes = 10, .name = "[memory]"}, 100);
   run.allocate(60, {.address = 20, .bytes = 20, .name = "conv1.weights"}, 100);
   run.allocate(70, {.address = 50, .bytes = 30, .name = "cudaMalloc"}, 100);
   run.allocate(110, {.address = 90, .bytes = 5, .name = "cudaMalloc"}, 100);
   run.range(120, 130, "aten::empty_strided");
   run.allocate(125, {.address = 95, .bytes = 4, .name = "[memory]"}, 100);
+
   MemoryStats const memory = std::move(run).facts();
   EXPECT_THAT(
       owners_in(memory),
@@ -61,16 +63,19 @@ TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAroun
 TEST(MemoryOwners, AreThoseOfTheFirstPeakAndSumToIt) {
   MemoryRun run(1000);
   run.set_before(500);
+
   run.allocate(10, {.address = 1, .bytes = 40, .name = "gone before the peak"}, 0);
   run.allocate(20, {.address = 100, .bytes = 60, .name = "stays"}, 0);
   run.free(30, {.address = 1, .bytes = 40}, 0);
   run.allocate(40, {.address = 1, .bytes = 90, .name = "at the peak"}, 0);
   run.free(50, {.address = 1, .bytes = 90}, 0);
   run.allocate(60, {.address = 1, .bytes = 90, .name = "as high again"}, 0);
+
   MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_allocated_bytes, 650U);
   EXPECT_THAT(owners_in(memory),
               testing::ElementsAre(testing::Pair("at the peak", 90), testing::Pair("stays", 60)));
+
   EXPECT_EQ(memory.peak_owners->before_recording_bytes, 500U);
   EXPECT_EQ(sum_of_parts(*memory.peak_owners), 650U);
 }
@@ -101,8 +106,10 @@ TEST(MemoryOwners, OfSomeStepsAreThoseOfTheirPeak) {
   run.allocate(2100, {.address = 100, .bytes = 500, .name = "of step 2"}, 0);
   run.free(2200, {.address = 100, .bytes = 500}, 0);
   run.allocate(4100, {.address = 100, .bytes = 5, .name = "of step 4"}, 0);
+
   AnalyzeOptions options;
   options.steps = {4, 4};
+
   MemoryStats const memory = std::move(run).facts(options);
   EXPECT_EQ(memory.peak_allocated_bytes, 45U);
   EXPECT_THAT(owners_in(memory),
@@ -113,13 +120,16 @@ TEST(MemoryFragmentation, IsWhatIsFreeOutsideOfTheLargestGapWhenMostIsReserved) 
   MemoryRun run(1000);
   for (uint64_t i = 0; i < 4; ++i)
     run.allocate(static_cast<int64_t>(i), {.address = i * 10, .bytes = 10}, 40);
+
   run.free(10, {.address = 0, .bytes = 10}, 40);
   run.free(11, {.address = 20, .bytes = 10}, 40);
   run.allocate(12, {.address = 100, .bytes = 15},
                70);  // 20 were free, in two holes; of the new segment 15 are left
+
   MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_reserved_bytes, 70U);
   EXPECT_DOUBLE_EQ(memory.fragmentation.value(), 1 - 15.0 / 35);
+
   EXPECT_EQ(memory.stranded_bytes, 20U);
   EXPECT_DOUBLE_EQ(memory.worst_fragmentation.value(), 20.0 / 35);
   EXPECT_EQ(memory.fragmented_growth_bytes, 30U);
@@ -127,17 +137,19 @@ TEST(MemoryFragmentation, IsWhatIsFreeOutsideOfTheLargestGapWhenMostIsReserved) 
   EXPECT_EQ(memory.fragmented_growth[0].time_ns, 12);
 }
 
-TEST(MemoryFragmentation, IsNotSaidWhereGapsAreNotKnownOrNothingIsFree) {
+TEST(MemoryFragmentation, IsUnknownWhereGapsAreNotKnownOrNothingIsFree) {
   MemoryRun late(1000);
   late.set_before(10);
   late.allocate(1, {.address = 100, .bytes = 10}, 40);
   EXPECT_FALSE(std::move(late).facts().fragmentation)
       << "the allocator is older than the recording";
+
   MemoryRun full(1000);
   full.allocate(1, {.address = 100, .bytes = 40}, 40);
   MemoryStats const memory = std::move(full).facts();
   EXPECT_FALSE(memory.fragmentation) << "nothing is free";
   EXPECT_FALSE(memory.worst_fragmentation);
+
   MemoryRun pooled(1000);
   pooled.allocate(1, {.address = 100, .bytes = 10}, 40);
   pooled.allocate(2, {.address = 500, .bytes = 10}, 40);
@@ -154,6 +166,7 @@ TEST(MemoryFragmentation, OnlyGrowthDespiteEnoughFreeMemoryInMeasuredStepsCounts
       {45, 161, 370, {}},                      // between the steps
       {55, 160, 380, {}},                      // nothing was allocated
       {56, 162, 381, {}}};
+
   auto const growth = growth_despite_room(timeline, {{10, 40}, {50, 60}});
   ASSERT_EQ(growth.size(), 2U);
   EXPECT_EQ(growth[0].time_ns, 35);
@@ -170,6 +183,7 @@ TEST(MemoryRetries, AreSeenInTheTotals) {
   run.free(4100, {.address = 200, .bytes = 50}, 350);  // the cache was emptied
   run.allocate(4200, {.address = 200, .bytes = 50}, 350);
   run.allocate(4300, {.address = 400, .bytes = 50}, 450);  // and is filled again
+
   MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.retries, 2U);
   EXPECT_THAT(memory.retries_at, testing::ElementsAre(2100, 4300));
@@ -188,6 +202,7 @@ TEST(MemoryRetries, AreNoneWithoutACache) {
 TEST(MemoryRetries, AreSeenInTheCallsOfAFrameworksAllocator) {
   MemoryRun run(1000, 8);
   run.allocate(10, {.address = 1, .bytes = 100, .name = "[memory]"}, 200);
+
   // Asked in vain, gave back, got: what is reserved is the same.
   for (int64_t const step : {2, 3}) {
     run.call(1000 * step + 100, "cudaMalloc");
@@ -198,6 +213,7 @@ TEST(MemoryRetries, AreSeenInTheCallsOfAFrameworksAllocator) {
                  {.address = 1000 + static_cast<uint64_t>(step), .bytes = 1, .name = "[memory]"},
                  200);
   }
+
   EXPECT_THAT(std::move(run).facts().retries_at, testing::ElementsAre(2104));
 }
 
@@ -220,6 +236,7 @@ TEST(MemoryCalls, ThatPageLockHostMemoryAreCountedPerStep) {
   run.call(1200, "cudaFreeHost");
   run.call(2100, "cudaHostRegister");
   run.call(2200, "cudaMalloc");
+
   MemoryStats const memory = std::move(run).facts();
   EXPECT_DOUBLE_EQ(memory.pinning_calls_per_step.value(), 3.0 / 4);
   EXPECT_FALSE(memory.peak_allocated_bytes) << "it is no device's memory";
@@ -259,22 +276,26 @@ TEST(MemoryForecast, SaysNothingOfNoiseOfACacheThatFilledOrOfFewSteps) {
   EXPECT_FALSE(forecast_of({}, 1000, {}));
 }
 
-/// The interval is one of 95 %: of many noisy leaks about so many have their true slope in it.
+/// The interval has a confidence of 95 %: about as many noisy leaks have their true slope in it.
 TEST(MemoryForecast, HasTheTrueRateInItsIntervalNineteenTimesInTwenty) {
   std::mt19937 random(1);
   std::normal_distribution<double> noise(0, 100);
   int inside = 0, all = 0;
+
   for (int run = 0; run < 1000; ++run) {
     StepBytes floors;
     for (int step = 0; step < 12; ++step)
       floors.emplace_back(static_cast<uint64_t>(100'000 + 100 * step + noise(random)));
+
     auto const forecast = forecast_of(floors, 1e6, {});
     if (!forecast) continue;
+
     ++all;
     EXPECT_LE(forecast->earliest_steps, forecast->steps);
     EXPECT_LE(forecast->steps, forecast->latest_steps);
     if (forecast->earliest_steps <= 1e4 && 1e4 <= forecast->latest_steps) ++inside;
   }
+
   EXPECT_GT(all, 900);
   EXPECT_NEAR(static_cast<double>(inside) / all, 0.95, 0.03);
 }
@@ -284,6 +305,7 @@ TEST(MemoryForecast, BeginsAtWhatTheLastStepHolds) {
   for (uint64_t step = 0; step < 10; ++step)
     run.allocate(static_cast<int64_t>(step) * MemoryRun::kStepNs,
                  {.address = step * 100, .bytes = 100}, 1000 + 100 * step);
+
   MemoryStats const memory = std::move(run).facts();
   ASSERT_TRUE(memory.floor_forecast);
   EXPECT_DOUBLE_EQ(memory.floor_forecast->steps, (10'000.0 - 1900) / 100);
@@ -303,14 +325,17 @@ TEST(MemoryBatchFactor, LetsWhatIsNotKnownToStayGrow) {
   set(MemoryPurpose::kActivations, 180);
   set(MemoryPurpose::kInput, 10);
   set(MemoryPurpose::kWorkspace, 10);
+
   EXPECT_DOUBLE_EQ(batch_factor(purposes, 1000).value(), (900.0 - 400) / 200);
   EXPECT_DOUBLE_EQ(batch_factor(purposes, 500).value(), 50.0 / 200)
       << "the present batch is too large";
   EXPECT_FALSE(batch_factor(purposes, 400)) << "what stays does not fit";
+
   set(MemoryPurpose::kOther, 66);
   EXPECT_TRUE(batch_factor(purposes, 1000));
   set(MemoryPurpose::kOther, 67);
   EXPECT_FALSE(batch_factor(purposes, 1000)) << "over a tenth is of unknown purpose";
+
   set(MemoryPurpose::kOther, 0);
   set(MemoryPurpose::kActivations, 0);
   EXPECT_FALSE(batch_factor(purposes, 1000)) << "no activations are known";
