@@ -50,7 +50,7 @@ int points_of(std::string_view path, std::string_view words) {
 
 /// How many letters lie between those of the text, which the path has in their order; none: it has
 /// not.
-std::optional<size_t> spread_of(std::string_view path, std::string_view text) {
+std::optional<size_t> letters_between(std::string_view path, std::string_view text) {
   size_t first = 0;
   size_t at = 0;
   size_t letters = 0;
@@ -87,7 +87,7 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
       constexpr int64_t kPoint = 1000;
       matches.push_back(
           {false, static_cast<int64_t>(path.size()) - kPoint * points_of(path, text), i});
-    } else if (auto const spread = spread_of(path, text)) {
+    } else if (auto const spread = letters_between(path, text)) {
       matches.push_back({true, static_cast<int64_t>(*spread), i});
     }
   }

@@ -237,11 +237,12 @@ class OverlayPainter {
   std::optional<Item> place(Selection const& selection) const {
     auto const index = scene_.node_of(selection);
     if (!index) return std::nullopt;
+    Row const* const end = result_.rows.data() + result_.rows.size();
     for (Row const& row : result_.rows) {
       if (row.node != *index) continue;
       // Rather on the row among its neighbours than on the one at the top.
-      bool const again = std::any_of(&row + 1, result_.rows.data() + result_.rows.size(),
-                                     [&](Row const& other) { return other.node == *index; });
+      bool const again =
+          std::any_of(&row + 1, end, [&](Row const& other) { return other.node == *index; });
       if (again) continue;
 
       model::Interval const when = scene_.when(selection);

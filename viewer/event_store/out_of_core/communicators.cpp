@@ -53,16 +53,16 @@ std::map<analyzer::DeviceRef, Numbers> find_communicators(
 }
 
 /// The collectives of one row.
-struct RowEvents {
+struct RowCollectives {
   OutOfCoreCommunicator* into = nullptr;
   std::vector<std::pair<int64_t, int64_t>> times;  ///< begin and duration, trace time
 };
 
 /// One row a communicator, for the devices that need rows.
-std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
+std::vector<RowCollectives> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
                                       std::map<analyzer::DeviceRef, Numbers> const& numbers,
                                       OutOfCoreCommunicators& result) {
-  std::vector<RowEvents> rows;
+  std::vector<RowCollectives> rows;
   std::map<analyzer::DeviceRef, size_t> first_row;
   for (auto& [ref, all] : result) {
     if (streams_tell_apart(all)) continue;
@@ -85,7 +85,7 @@ std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis 
   return rows;
 }
 
-void summarize_row(RowEvents& row) {
+void summarize_row(RowCollectives& row) {
   std::sort(row.times.begin(), row.times.end(), [](auto const& a, auto const& b) {
     return std::tuple(a.first, b.second) < std::tuple(b.first, a.second);
   });
