@@ -68,7 +68,7 @@ class Twin {
     return std::exchange(threads_[thread].words, {});
   }
   [[nodiscard]] int64_t now() const { return time_; }
-  /// The list, when what is open ends now.
+  /// Ends the open ranges now and returns the list.
   std::vector<Event> finish() {
     for (Thread& thread : threads_) {
       for (Open const& one : thread.open) list(one.event, one.kind, one.detail);

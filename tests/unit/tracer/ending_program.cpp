@@ -1,5 +1,4 @@
-// Records 1000 ranges and one that stays open, then ends as its first argument says: for the tests
-// of how programs end.
+// Records 1000 ranges and one that stays open, then ends in the way that its first argument names.
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -64,11 +63,11 @@ void end_as(std::string_view how) {
 
 int main(int argc, char** argv) {
   std::string_view const how = argc > 1 ? argv[1] : "";
-  // Before anything is recorded: it stays the program's.
+  // The program sets its handler before it records anything, and keeps it.
   if (how == "handled-fault") std::signal(SIGSEGV, [](int) { ::_exit(kStatus); });
   record();
 
-  // As Python's multiprocessing: the child records too and ends without exit handlers.
+  // Like Python's multiprocessing: the child records too and ends without exit handlers.
   if (how == "fork") {
     bool const good = in_child(::fork(), [] {
       record();
@@ -86,7 +85,7 @@ int main(int argc, char** argv) {
     ::_exit(good ? kStatus : EXIT_FAILURE);
   }
 
-  // Nothing is executed: the program goes on.
+  // The exec fails, and the program goes on.
   if (how == "failing-exec") {
     if (::execl("/nowhere/program", "program", nullptr) == 0 ||
         ::execlp("no-such-program-here", "program", nullptr) == 0)

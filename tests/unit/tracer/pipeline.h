@@ -1,5 +1,5 @@
-// Recorders → rings → decoder → store, without a writer thread and without injection: what the
-// decoding tests run on.
+// Recorders → rings → decoder → store for the tests of decoding, without a writer thread and
+// without injection.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A thread's own table of descriptors: what the program does to its own is not seen there, and the
-// other way round.
+// A thread's own table of descriptors: neither the program nor the thread sees changes of the
+// other's table.
 #include "tracer/core/threads/private_descriptors.h"
 
 #include <array>
@@ -162,7 +162,7 @@ TEST(OwnThread, HasEndedAlsoWhereASystemCallEndedIt) {
   EXPECT_TRUE(thread->wait_until_gone(std::chrono::seconds(60)));
 }
 
-/// In ns; 0 where the system tells none (before Linux 6.12).
+/// In ns; 0 where the system reports none (before Linux 6.12).
 uint64_t slice_of_this_thread() {
   std::array<uint64_t, 6> attributes{};  // sched_setattr(2): the fourth is the slice
   if (::syscall(SYS_sched_getattr, 0, attributes.data(), sizeof attributes, 0) != 0) return 0;

@@ -1,4 +1,4 @@
-// What NVTX's ranges and marks say beside their names: from the recorder to the row.
+// The attributes of NVTX's ranges and marks next to their names, from the recorder to the row.
 #include <bit>
 
 #include <gmock/gmock.h>

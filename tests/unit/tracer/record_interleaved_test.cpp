@@ -1,4 +1,4 @@
-// Two programs that take turns: who trains when, and that none waits for ever, whatever the other
+// Two programs that take turns: which one trains when. Neither waits for ever, whatever the other
 // does.
 #include "tracer/record_interleaved.h"
 
@@ -119,8 +119,8 @@ TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
 }
 
 TEST_F(InTurnTest, ASignalEndsBoth) {
-  // Folders are made when signals are waited for. To this thread: others of the tests before may
-  // not hold the signal back.
+  // The command makes the folders after it began to wait for signals. The signal goes to this
+  // thread, since threads of earlier tests might hold it back.
   std::thread sender([second = run(1), recording = ::pthread_self()] {
     while (!std::filesystem::exists(second)) std::this_thread::yield();
     ::pthread_kill(recording, SIGTERM);

@@ -192,7 +192,7 @@ class SessionOfAFork : public SessionTest {
 };
 
 TEST_F(SessionOfAFork, that_ends_at_once_writes_its_file_in_its_only_thread) {
-  // A machine that is busy may let the thread find that it lives longer than that.
+  // On a busy machine the thread may find that it outlives the fork; so try often.
   constexpr int kTries = 1000;
   int tries = 0;
 

@@ -105,8 +105,8 @@ void train(int steps) {
   }
 }
 
-/// Writes a letter in each step: of programs that share their stdout the order is that of their
-/// steps.
+/// Writes a letter in each step: the letters of programs that share their stdout show the order of
+/// their steps.
 void train_aloud(char const* letter, int steps) {
   for (int i = 0; i < steps; ++i) {
     Step const step(i);
@@ -243,8 +243,7 @@ void name_cuda_resources() {
 #endif
 }
 
-/// The payload extension with odd arguments: unknown sizes, null pointers, more payloads than
-/// anybody needs.
+/// The payload extension with odd arguments: unknown sizes, null pointers, far too many payloads.
 void use_odd_payloads() {
   nvtxDomainHandle_t const domain = device_domain();
   KernelPayload const kernel{5, 0, 0, 64, 2};

@@ -1,5 +1,5 @@
-// The viewer's whole window on no backend: frames are laid out, fed with input and rendered to
-// nothing (or to pixels).
+// The viewer's whole window without a backend: tests lay out frames, feed them with input and
+// render them to nothing or to pixels.
 #pragma once
 
 #include <cfloat>

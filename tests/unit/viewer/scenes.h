@@ -1,4 +1,4 @@
-// Runs for the viewer's tests: made training runs, and the ill-shaped ones that a viewer must
+// Runs for the viewer's tests: synthetic training runs, and malformed ones that a viewer must
 // survive.
 #pragma once
 

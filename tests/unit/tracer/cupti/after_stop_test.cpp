@@ -1,4 +1,4 @@
-// What is left of us in a program that goes on after its capture has ended: nothing.
+// The tracer leaves nothing in a program that goes on after its capture has ended.
 #include <chrono>
 #include <filesystem>
 #include <iterator>

@@ -22,7 +22,7 @@ bool is_zero(std::span<uint8_t const> buffer) {
   return std::all_of(buffer.begin(), buffer.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-/// CUPTI gives it back; it is no overflow buffer.
+/// CUPTI gives the buffer back; it must not be an overflow buffer.
 void complete(BufferPool& pool, std::span<uint8_t> buffer, size_t valid_bytes) {
   EXPECT_THAT(pool.complete(buffer.data(), valid_bytes), IsEmpty());
 }
@@ -153,7 +153,7 @@ TEST(BufferPool, never_unmaps_twice_what_the_writer_gives_back_late) {
   pool.cupti_leaves();
   pool.writer_leaves();
   EXPECT_EQ(pool.mapped_bytes(), 0U);
-  // The place may be the program's by now: it is neither written nor unmapped.
+  // The program may own that memory by now: the pool neither writes nor unmaps it.
   pool.give_back(taken[0]);
 }
 

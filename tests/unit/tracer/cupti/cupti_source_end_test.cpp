@@ -1,5 +1,5 @@
-// How a capture of CUDA ends: what is waited for, who takes CUPTI down and when, and that a program
-// which exits is not kept.
+// How a capture of CUDA ends: what it waits for, and which thread takes CUPTI down and when. It
+// never delays the exit of a program.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -55,7 +55,7 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
 
 TEST_F(CuptiSourceTest, is_not_taken_down_while_the_writer_still_asks_for_calls) {
   source->driver_starts();
-  // A thread in a loop of calls: one returns as soon as any is reported.
+  // A thread in a loop of calls: it returns from one whenever CUPTI reports one.
   fake.inside = [&](std::string const& call) {
     if (call == "EnableDomain") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   };
@@ -163,7 +163,7 @@ TEST_F(CuptiSourceTest, that_was_not_recording_is_left_alone_after_a_crash) {
   EXPECT_THAT(fake.calls(), IsEmpty());
 }
 
-/// Made in that call, and only left when the test ends.
+/// Hangs in that call of CUPTI until the test ends.
 class Hang {
  public:
   Hang(FakeCupti& fake, std::string const& call) : fake_(fake), call_(call) {
@@ -182,7 +182,7 @@ class Hang {
   std::atomic<bool> hangs_{true};
 };
 
-/// Far less than for ever, and long enough for a machine that does other things, too.
+/// A limit that a busy machine keeps, and that a hang exceeds.
 constexpr int64_t kSoonNs = 60'000'000'000;
 
 TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs) {

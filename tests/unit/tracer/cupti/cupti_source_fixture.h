@@ -33,7 +33,7 @@ class CuptiSourceTest : public testing::Test {
     source->snapshot();
     source->drain(store, clock);
   }
-  /// One in which buffers are fetched.
+  /// Drains until a round has fetched buffers.
   void next_round() {
     size_t const before = fake.count("ActivityFlushAll");
     while (fake.count("ActivityFlushAll") == before) drain();

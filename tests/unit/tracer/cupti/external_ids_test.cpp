@@ -1,5 +1,5 @@
-// Numbers that the program gives its work by CUPTI's API (external correlation): marks at the calls
-// that were made for it.
+// External correlation: numbers that the program gives its work by CUPTI's API become marks at the
+// calls of that work.
 #include <cstdint>
 #include <vector>
 

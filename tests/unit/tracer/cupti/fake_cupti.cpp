@@ -12,10 +12,10 @@
 namespace stepscope::tracer {
 namespace {
 
-/// Set by the one that there is.
+/// The only instance; its constructor sets it.
 FakeCupti* current = nullptr;
 
-/// Sizes of the records that it writes; others it does not know.
+/// Sizes of the records that the fake writes; 0 for other kinds.
 size_t record_bytes(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:

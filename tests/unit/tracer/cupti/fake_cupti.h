@@ -40,7 +40,7 @@ class FakeCupti {
   bool crashes_without_buffer = false;
   /// The CUDA context of the program's threads; 0 = none.
   uint32_t current_context = 1;
-  /// What its own clock is ahead of CLOCK_MONOTONIC.
+  /// The lead of its own clock over CLOCK_MONOTONIC.
   int64_t clock_offset_ns = 0;
 
   /// Requests a buffer and completes it with these records, as a thread of the program does. False
@@ -52,12 +52,12 @@ class FakeCupti {
   void complete(RecordBuffer const& records);
   /// Completes the buffer that was requested last. False when the records do not fit it.
   bool complete_last(RecordBuffer const& records);
-  /// The program enters or leaves that function of the runtime, if anybody wants to know.
+  /// The program enters or leaves that function of the runtime; subscribers get a callback.
   void program_calls(CUpti_runtime_api_trace_cbid function);
   void program_calls(CUpti_driver_api_trace_cbid function);
   void program_enters(CUpti_runtime_api_trace_cbid function);
   void program_leaves(CUpti_runtime_api_trace_cbid function);
-  /// CUPTI tells of its own state.
+  /// CUPTI reports its own state.
   void tell_state(CUpti_CallbackIdState state, char const* message);
   /// The driver has been initialized.
   void driver_is_initialized();

@@ -17,7 +17,7 @@ constexpr int64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 
 uint64_t as_record_time(int64_t time) { return static_cast<uint64_t>(time); }
 
-/// A clock beside CLOCK_MONOTONIC: drifts, and can be set.
+/// A clock other than CLOCK_MONOTONIC: it drifts, and can be set.
 struct OtherClock {
   double drift = 0;
   int64_t offset = kEpoch;
@@ -29,7 +29,7 @@ struct OtherClock {
 
 TEST(RecordClock, subtracts_where_cupti_uses_ours) {
   RecordClock clock(kTraceBegins);
-  clock.add({1, 1});  // of no meaning there
+  clock.add({1, 1});  // has no effect on this clock
   EXPECT_EQ(clock.to_trace_ns(as_record_time(kTraceBegins + 5)), 5);
   EXPECT_EQ(clock.to_trace_ns(as_record_time(kTraceBegins - 5)), -5);
 }

@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 
 constexpr int64_t kThread = 100, kNetworkThread = 200;
 
-// Each event as NCCL fills it: zeros, then what it knows.
+// Events as NCCL fills them: zeros, then the known fields.
 template <class Event>
 Event plain_event(uint64_t type, void* parent) {
   Event event;

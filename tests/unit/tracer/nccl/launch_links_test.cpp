@@ -1,5 +1,5 @@
-// From version 5 of NCCL's interface on: which launch runs a call, as NCCL's own order of events
-// tells it.
+// From version 5 of NCCL's interface on: which launch runs a call, derived from NCCL's own order of
+// events.
 #include <cstring>
 
 #include <gmock/gmock.h>

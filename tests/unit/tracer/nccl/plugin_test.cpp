@@ -51,7 +51,7 @@ int init(PluginV6 const& plugin, void** context, int* mask) {
   return plugin.init(context, kHash, mask, "tensor parallel", 1, 4, 2, nullptr);
 }
 
-/// What that version of NCCL may be asked for.
+/// The events that the plugin may request from that version of NCCL.
 template <class Event>
 constexpr int whole_mask() {
   uint64_t mask = kGroup | kCollective | kPointToPoint | kProxyOp | kProxyStep;

@@ -1,5 +1,5 @@
-// Property: whatever NCCL, or a program that fakes it, calls in whatever order, nothing crashes and
-// no collective is invented: every row is a call that was begun, once.
+// Property: whatever NCCL (or a program that fakes it) calls in whatever order, the source neither
+// crashes nor invents a collective. Every row is a call that began, once.
 #include <array>
 #include <cstring>
 #include <map>
@@ -90,7 +90,7 @@ class Chaos {
       event.collective.sequence = ++sequence_;
       event.collective.count = below(1 << 20);
     }
-    if (event.type == kPointToPoint) event.type = 0;  // they have no number to be known by
+    if (event.type == kPointToPoint) event.type = 0;  // they have no sequence number to compare
     if constexpr (requires { event.copy_engine; })
       if (event.type == kCopyEngine) event.copy_engine.sequence = ++sequence_;
 

@@ -1,4 +1,4 @@
-// What `stepscope record` tells NCCL and the sampler.
+// The settings that `stepscope record` passes to NCCL and to the sampler.
 #include <cstdlib>
 #include <fstream>
 

@@ -14,7 +14,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Notes its end.
+/// Records its destruction.
 class DisposedThing {
  public:
   struct Ends {

@@ -1,4 +1,4 @@
-// How kernels changed between two runs, as colours: the verdicts are the comparison's.
+// Colours of kernels by their change between two runs; the comparison gives the verdicts.
 #include "viewer/comparison/change_marks.h"
 #include "viewer/timeline/mark_changes.h"
 
@@ -53,7 +53,7 @@ TEST(ChangeMark, HasColoursThatAreToldApartOnBothThemes) {
       colours.insert(mark_colour(static_cast<ChangeMark>(i), theme));
     EXPECT_EQ(colours.size(), kChangeMarkCount - 1);
 
-    // Blue against orange is what every kind of colour blindness tells apart.
+    // Every kind of colour blindness distinguishes blue from orange.
     auto const red = [&](ChangeMark mark) { return mark_colour(mark, theme) & 0xFFU; };
     auto const blue = [&](ChangeMark mark) { return mark_colour(mark, theme) >> 16U & 0xFFU; };
     for (ChangeMark const mark : {ChangeMark::kFasterHalf, ChangeMark::kFasterFifth,
@@ -81,7 +81,7 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   EXPECT_EQ(difference_between(candidate, base).marks.of_kernel("layer6 forward"),
             ChangeMark::kVanished);
 
-  // Each kernel's metric is that of its own calls.
+  // The metric of each kernel is the one of its own calls.
   auto const& comparison = *difference.comparison;
   ASSERT_EQ(difference.kernel_metrics.size(), comparison.kernels.size());
   for (size_t i = 0; i < comparison.kernels.size(); ++i) {

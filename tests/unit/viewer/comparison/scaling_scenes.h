@@ -31,7 +31,7 @@ inline SharedSample scaling_sample(int32_t devices) {
                       "/runs/n" + std::to_string(devices));
 }
 
-/// All read; the run of most devices is shown.
+/// All runs are read; the viewer shows the one with the most devices.
 inline std::shared_ptr<RunSeries> scaling_series(std::vector<int32_t> const& sizes = {1, 2, 4}) {
   auto series = std::make_shared<RunSeries>();
   for (int32_t const devices : sizes) {

@@ -1,5 +1,5 @@
-// Which steps of two runs belong together, and that the aligned one begins at the same place in
-// both whatever is moved.
+// Which steps of two runs belong together. The aligned step begins at the same place in both,
+// whichever run a person moves.
 #include "viewer/comparison/step_alignment.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(AlignedStep, IsTheOneAroundAWindowInWhichNoneBegins) {
   TimeWindow const inside{static_cast<double>(pair.base_begin) + 1000,
                           static_cast<double>(pair.base_begin) + 2000};
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, inside), 5U);
-  // Before all of them it is the first.
+  // Before all steps, the first step is aligned.
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, {-5000, -4000}), 0U);
   EXPECT_EQ(aligned_step(alignment, 99, RunSide::kBase, {-5000, -4000}), 0U);
 }
@@ -128,7 +128,7 @@ TEST(AlignedStep, IsTheOneAroundAWindowInWhichNoneBegins) {
 TEST(AlignedStep, StaysUntilNothingOfItIsSeenInEither) {
   StepAlignment const alignment = align_steps(fast_run(), slow_run());
   auto const& pair = alignment.pairs[5];
-  // The base's step is over where the new run's still goes on.
+  // The step of the base is over where that of the new run still goes on.
   int64_t const longer = pair.candidate_end - pair.candidate_begin;
   TimeWindow const late{static_cast<double>(pair.base_begin + longer) - 10,
                         static_cast<double>(pair.base_begin + longer) + 1e9};
@@ -163,8 +163,7 @@ TEST(AlignedStep, BeginsAtTheSamePlaceInBothWhateverIsMoved) {
     EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(),
                 place_in(pair.candidate_begin, candidate) * candidate.span(), 1e-3);
 
-    // It changes only when it cannot be seen in either: with it both would be where they are now or
-    // somewhere else.
+    // The aligned step changes only when neither window would show the previous one.
     if (!before || aligned == before) continue;
     TimeWindow const kept = other_window(alignment, before, side, window);
     EXPECT_FALSE(is_seen(alignment.pairs[*before], side == RunSide::kBase ? window : kept,

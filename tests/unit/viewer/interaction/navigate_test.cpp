@@ -28,8 +28,8 @@ TEST(Zoom, KeepsTheTimeUnderTheCursor) {
 
     double const was = before.begin + before.span() * anchor;
     double const is = state.window.begin + state.window.span() * anchor;
-    // At the borders of the run the window stops instead; inside it the time stays to a thousandth
-    // of a pixel.
+    // At the borders of the run the window stops instead. Inside the run the time stays within a
+    // thousandth of a pixel.
     bool const inside = before.begin > 0 && before.end < static_cast<double>(scene().length) &&
                         state.window.begin > 0 &&
                         state.window.end < static_cast<double>(scene().length);
@@ -49,7 +49,7 @@ TEST(Zoom, StopsAtTheFinestAndTheWidestWindow) {
   EXPECT_LE(state.window.span(), static_cast<double>(scene().length) * 2.001);
 }
 
-// As where a longer run stands below.
+// The reach is longer than the run where a longer run is shown below it.
 TEST(Zoom, AndPanGoAsFarAsThereIsSomethingToSee) {
   ViewState state = initial_view(scene());
   auto const length = static_cast<double>(scene().length);

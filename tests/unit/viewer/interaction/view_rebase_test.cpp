@@ -1,4 +1,4 @@
-// What a person sees and has chosen, when the run is read again with more in it.
+// The person's view and choices after the viewer read a longer version of the run.
 #include "viewer/interaction/view_rebase.h"
 
 #include <gmock/gmock.h>

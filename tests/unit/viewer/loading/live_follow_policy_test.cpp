@@ -77,7 +77,7 @@ TEST_F(FollowedFiles, TellWhatHappenedToWhichOfThem) {
 TEST_F(FollowedFiles, WrittenAnewInTheirLengthAreReportedWhenTheyDoNotGrow) {
   RunFiles files({path("rank-0.stepscope")});
   age("rank-0.stepscope", 5s);
-  // A recorder's file may be seen between its time and its size.
+  // A look may fall between the change of a recorded file's time and of its size.
   EXPECT_FALSE(files.look().is_any());
   EXPECT_EQ(files.look().lost, "rank-0.stepscope was written anew");
 
@@ -129,7 +129,7 @@ TEST_F(FollowedFiles, OfVeryManyAllAreLookedAtInTurn) {
 class FollowedRun : public FollowedFiles {
  protected:
   void begin(bool has_end = false) { following.begin(folder_files(), has_end, now); }
-  /// It has grown, and that is being read.
+  /// The run has grown, and the viewer is reading it.
   void begin_reading() {
     begin();
     append("rank-0.stepscope");

@@ -1,4 +1,4 @@
-// The one table of actions, the menus and the keys that are made of it, and the boxes that they
+// The table of actions, the menus and keys that the viewer makes of it, and the boxes that actions
 // open.
 #include "viewer/main_window/actions.h"
 
@@ -128,12 +128,12 @@ TEST(Actions, AreDoneByTheirKeys) {
     ViewState by_menu = by_key;
     ActionScope const scope{run_of_three(), by_menu, 300, {}};
 
-    // The first of those with this key.
+    // The first enabled action with this key.
     auto const first =
         std::find_if(all_actions().begin(), all_actions().end(), [&](Action const& other) {
           return other.shortcut == action.shortcut && is_enabled(other, scope);
         });
-    // What is there of two runs only.
+    // No action: the key belongs to actions on two runs.
     if (first == all_actions().end()) continue;
 
     run(*first, scope);
@@ -294,7 +294,7 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   EXPECT_FALSE(state.panels.new_note);
   EXPECT_EQ(state.notes.size(), 1U);
 
-  // Its flag has its text, and its line in the panel what removes it.
+  // A click on the right place of its line in the panel removes it.
   ui.move(kGutter + 302, 155);
   ui.frames(run_of_three(), state, 3);
   for (float x = 840; x < 895 && !state.notes.empty(); x += 10)

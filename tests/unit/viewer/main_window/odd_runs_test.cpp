@@ -48,7 +48,7 @@ constexpr OddRun kOddRuns[] = {
     {"OverlappingOnOneStream",
      [](model::TraceBuilder& builder) {
        auto const stream = add_stream(builder);
-       // None lies in another one.
+       // They overlap, and no kernel lies within another one.
        for (int64_t i = 0; i < 300; ++i) add_kernel(builder, stream, i * 10, 35);
      }},
     {"AYearBesideNothing",
@@ -95,7 +95,7 @@ TEST_P(OddRuns, AreLaidOutWithinTheScreenAtEveryZoom) {
       ASSERT_EQ(layout.rows[i].y0, layout.rows[i - 1].y1);
     EXPECT_LT(layout.ticks.size(), 20U);
 
-    // In at one side, then out again beyond the whole.
+    // Zoom in at one side, then out again beyond the whole run.
     zoom(state, scene, zoomed < 40 ? 0.4 : 10, zoomed % 2 == 0 ? 0.01 : 0.7);
   }
 }

@@ -29,7 +29,7 @@ Scene const& training() {
   return kScene;
 }
 
-/// The mouse over all of the panel at the bottom: tooltips.
+/// Moves the mouse over all of the panel at the bottom, for its tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
   for (float y = 580; y < 800; y += 31)
     for (float x = 10; x < 900; x += 61) {
@@ -61,7 +61,7 @@ void draw_everything(Scene const& scene) {
     focus_finding(state, scene, {i, 0}, 300);
   ui.frames(scene, state, 3);
 
-  // The mouse over everything: tooltips too.
+  // Move the mouse over everything, for the tooltips.
   state.panels.help = false;
   if (!scene.analysis.kernels.empty())
     search_for(state, query_for(printable_name(scene.analysis.kernels[0].name)));
@@ -219,7 +219,7 @@ TEST(Ui, PaintsTheClassColoursOfTheRun) {
   EXPECT_GT(count(surface(Theme::kDark).text), 500U);
 }
 
-// What a person does.
+// Moves of a person.
 
 TEST(UiKeys, SlashSearchesAndEnterGoesToTheFirstHit) {
   NullUi ui;
@@ -397,7 +397,7 @@ TEST(ShowPanel, OfThePathDrawsIt) {
   EXPECT_TRUE(state.panels.path);
 }
 
-// What a person does in the panels at the bottom.
+// Moves of a person in the panels at the bottom.
 
 /// Clicks over an area, row by row, until something has happened; false when nothing ever does.
 template <class Happened>

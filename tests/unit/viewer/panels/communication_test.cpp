@@ -1,4 +1,4 @@
-// The matrix of waits and the points of bandwidth against the analysis' own numbers.
+// Compares the wait matrix and the bandwidth by size with the numbers of the analysis.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ TEST(LinkPoints, CountEveryMeasuredCollectiveOnce) {
 
 TEST(FittedBandwidth, GrowsWithTheMessageToTheLinksOwn) {
   analyzer::LinkFit const fit{.alpha_us = 20, .beta_gbps = 10};
-  // At alpha · beta bytes half of the time is the start.
+  // A message of alpha · beta bytes takes as long to start as to transfer.
   EXPECT_NEAR(fitted_bandwidth(fit, 1.5, 200'000), 7.5, 1e-9);
   EXPECT_NEAR(fitted_bandwidth(fit, 1.5, 1e12), 15, 0.01);
   EXPECT_EQ(fitted_bandwidth({}, 1, 0), 0);

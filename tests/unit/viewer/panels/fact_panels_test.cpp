@@ -1,5 +1,5 @@
-// The panels of launches, phases, devices and scaling: frames of each for runs that have their
-// facts and runs that have none, hostile text, and what a click does.
+// The panels of launches, phases, devices and scaling: frames of each for runs with and without
+// their metrics, hostile text, and the effect of clicks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ Scene clocked(std::string const& name = "gemm") {
   });
 }
 
-/// Three frames of every tab in both themes, then the mouse over all of it.
+/// Draws three frames of every tab in both themes, then moves the mouse over all of it.
 void draw_panels(Scene const& scene, float width = 1280) {
   NullUi ui(width, 800);
   ViewState state = initial_view(scene);
@@ -131,7 +131,7 @@ TEST(FactPanels, DrawHostileText) {
   scene.series->runs[0].path = std::string(kHostile);
   scene.series->runs.push_back({std::string(10'000, '/'), 8, nullptr, std::string(kHostile)});
   draw_panels(scene);
-  // Not all are read.
+  // The last run of the series is not read yet.
   scene.series->runs.push_back({std::string(kHostile), 9, nullptr, {}});
   draw_panels(scene);
 }
@@ -250,7 +250,7 @@ TEST(FactPanels, ClickOnATimeThatWasHeldDownFliesThere) {
   ASSERT_TRUE(
       click_over(ui, scene, state, {740, 610}, {760, 700}, [&] { return !state.history.empty(); }));
 
-  // Its surroundings are shown, too.
+  // The view shows its surroundings, too.
   EXPECT_LT(state.window.span(), static_cast<double>(scene.length));
   EXPECT_GT(state.window.end, 24'000);
   EXPECT_LT(state.window.begin, 32'000);
@@ -366,7 +366,7 @@ TEST_F(OutOfCoreFactPanels, AreThoseOfTheSameRunInMemory) {
   auto const in_memory_pixels = counter_pixels(whole, in_memory_curves[0], all, 40),
              pixels = counter_pixels(*scene, curves_of_files[0], all, 40);
 
-  // The summaries are coarser than so few samples: they say no less.
+  // The summaries are coarser than so few samples, so their range is at least as wide.
   double low = 1e9, high = 0;
   for (size_t i = 0; i < pixels.size(); ++i) {
     ASSERT_TRUE(pixels[i].is_known);

@@ -1,4 +1,4 @@
-// A run whose devices take part in two communicators each, on streams that do not tell them apart.
+// A run whose devices take part in two communicators each, on streams that do not distinguish them.
 #pragma once
 
 #include "tests/unit/viewer/scenes.h"

@@ -1,5 +1,5 @@
-// Rows of communicators: which collectives they hold whatever streams these run on, what they are
-// called, when there are none.
+// Rows of communicators: which collectives they hold, whatever the streams; their labels; and when
+// a run has none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST(Communicators, HaveTheirCollectivesOfAllStreams) {
   EXPECT_EQ(of_last[0]->label, "Ranks 2, 3");
   EXPECT_EQ(of_last[1]->label, "Ranks 1, 3");
 
-  // An event belongs to its stream: that is where it is gone to.
+  // An event belongs to its stream: following it leads to the row of the stream.
   EXPECT_EQ(scene.nodes[*scene.node_of_track(0, 0)].kind, NodeKind::kStream);
 }
 

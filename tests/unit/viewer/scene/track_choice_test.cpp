@@ -76,7 +76,7 @@ TEST(AdoptedChoice, LeavesTracksThatOnlyThisRunHasBesideTheirNeighbours) {
   EXPECT_EQ(adopted_choice(four_ranks(), own, other).order.at(""),
             (Names{"Rank 3", "Rank 1", "Rank 2", "Rank 0"}));
 
-  // What the other run puts in no order is in none.
+  // Groups without an order in the other run have none here.
   EXPECT_TRUE(adopted_choice(four_ranks(), own, {}).order.empty());
 }
 
@@ -186,7 +186,7 @@ TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
   EXPECT_THAT(ranks(), testing::ElementsAre(0U, 2U, 1U, 3U));
   EXPECT_EQ(shown_tracks(four_ranks(), state).size(), all);
 
-  // Over what is hidden a track moves to the next that is seen.
+  // A track moves past hidden tracks to the next visible one.
   hide(state, four_ranks(), rank_node(2));
   EXPECT_TRUE(move_track(state, four_ranks(), rank_node(1), -1));
   EXPECT_THAT(ranks(), testing::ElementsAre(1U, 0U, 3U));

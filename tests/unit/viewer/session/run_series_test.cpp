@@ -1,4 +1,4 @@
-// Which paths are a series, which of its runs is shown, and what is read of the others.
+// Which paths are a series, which of its runs the viewer shows, and what it reads of the others.
 #include "viewer/loading/run_series.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ class RunSeriesTest : public testing::Test {
     session.frame();
     ImGui::Render();
   }
-  /// Frames until the run is there and all of its series are read.
+  /// Draws frames until the run is open and all runs of its series are read.
   static void settle(Session& session) {
     if (session.opening() != nullptr) session.opening()->finish();
     draw(session);
@@ -202,7 +202,7 @@ TEST_F(RunSeriesTest, KeepsTheViewBesideTheRunThatIsShown) {
   }
   EXPECT_TRUE(fs::exists(path("n2/.stepscope-view.json")));
 
-  // Opened alone, it has no panel of a series in front.
+  // The run opened alone does not begin with the panel of a series.
   Session session(of({path("n2")}), "");
   settle(session);
   EXPECT_EQ(session.state().tracks.filter, "9");

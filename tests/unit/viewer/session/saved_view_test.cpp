@@ -70,7 +70,7 @@ TEST(SavedView, FitsARunThatHasChangedByThePathsOfItsTracks) {
   EXPECT_THAT(state.closed, testing::ElementsAre(*node_of_path(fewer, "Rank 1")));
   EXPECT_EQ(count_hidden(fewer, state.tracks), 1U);
   EXPECT_TRUE(pinned_tracks(fewer, state.tracks).empty());
-  // What the run has not now may be back the next time.
+  // Tracks that this run lacks may exist the next time.
   EXPECT_EQ(state.tracks.pinned, saved.tracks.pinned);
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes a run as a recorder does: what is known so far can be read at any time.
+/// Writes a run as a recorder does: a reader can open the file at any time.
 class Recorder {
  public:
   explicit Recorder(std::string const& path) {
@@ -94,7 +94,7 @@ class SessionFollowing : public testing::Test {
     draw(session, 3);
     ASSERT_NE(session.scene(), nullptr);
   }
-  /// What the idle window does, without its second.
+  /// Does what the idle window does each second, without the wait.
   void look(Session& session) {
     now_ += std::chrono::seconds(20);
     session.look_at_files();
@@ -124,7 +124,7 @@ TEST_F(SessionFollowing, ShowsWhatIsWrittenAndSaysWhenItHasEnded) {
   recorder_->record();
   look(session);
   EXPECT_EQ(session.scene()->events, 400U);
-  // All was shown, and is.
+  // The whole run was on the screen, and still is.
   EXPECT_GT(session.state().window.end, before.end * 1.9);
   EXPECT_EQ(session.following().recording(), Recording::kGoesOn);
   EXPECT_TRUE(session.error().empty());
@@ -156,7 +156,7 @@ TEST_F(SessionFollowing, KeepsSelectionNotesAndWhatWasMarked) {
   Session session(arguments(), "");
   settle(session);
 
-  // A person's note at the mouse, and a search that stands.
+  // A person adds a note at the mouse and types its text.
   ui_.move(kGutter + 300, 300);
   draw(session, 2);
   ImGui::GetIO().AddInputCharacter('n');
@@ -213,7 +213,7 @@ TEST_F(SessionFollowing, KeepsWhatWasReadOfAFileThatIsCut) {
             std::string::npos);
   draw(session, 3);
 
-  // Nothing is there any more that could be read.
+  // No file is left to read.
   fs::remove(path());
   look(session);
   EXPECT_NE(session.following().notice().find("was removed"), std::string::npos);
@@ -224,7 +224,7 @@ TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
   Session session(arguments(), "");
   settle(session);
 
-  // Beside it first, so that it is another file for sure.
+  // Write it under another name first: the renamed file has another inode for sure.
   std::string const beside = (folder_ / "next").string();
   Recorder again(beside);
   for (int i = 0; i < 3; ++i) again.record();
@@ -235,7 +235,7 @@ TEST_F(SessionFollowing, ReadsAReplacedFileOnRequest) {
   EXPECT_EQ(session.scene()->events, 200U);
   ASSERT_FALSE(session.following().notice().empty());
 
-  // The notice below the line at the top has what reads it again.
+  // The notice below the top line has the button that reads the file again.
   for (float y = 50; y < 140 && session.rereading() == nullptr && session.scene()->events == 200;
        y += 4)
     for (bool const down : {false, false, true, false}) {
@@ -257,7 +257,7 @@ TEST_F(SessionFollowing, ARunThatCannotBeReadAgainStays) {
   now_ += std::chrono::seconds(20);
   session.look_at_files();
 
-  // Between the look and the reading.
+  // The file disappears between the look and the reading.
   fs::remove(path());
   draw(session);
   if (session.rereading() != nullptr) session.rereading()->finish();
@@ -304,7 +304,7 @@ TEST_F(CutOutOfCoreRun, ReadsWhatIsLeft) {
   write(support::make_synthetic_run({.devices = 1, .steps = 24, .process_per_device = true}));
   auto const scene = open_out_of_core();
 
-  // Another file of the name: the one that is open stays whole.
+  // Another file gets the name; the open one stays whole.
   fs::remove(path(0));
   std::ofstream(path(0)) << "another";
 

@@ -1,4 +1,4 @@
-// The window from opening a run to the next one, and what it says when that fails, on ImGui's null
+// The window from opening a run to the next one, and its message when that fails, on ImGui's null
 // backend.
 #include "viewer/session/session.h"
 #include "viewer/session/view_state_store.h"
@@ -37,7 +37,7 @@ class SessionTest : public testing::Test {
     auto const run = support::make_synthetic_run({.devices = 1, .steps = 6});
     ASSERT_TRUE(file::write_trace(run.ranks[0].trace, path(name + ".stepscope")));
   }
-  /// Frames until nothing is being opened.
+  /// Draws frames until the viewer opens no run any more.
   static void settle(Session& session) {
     if (session.opening() != nullptr) session.opening()->finish();
     for (int i = 0; i < 3; ++i) draw(session);
@@ -59,7 +59,7 @@ class SessionTest : public testing::Test {
     arguments.candidate = {path(other)};
     return arguments;
   }
-  /// Frames until both runs are open, or the second one cannot be.
+  /// Draws frames until both runs are open, or the second one failed.
   static void settle_both(Session& session) {
     settle(session);
     settle(session);

@@ -1,4 +1,4 @@
-// The file beside a run in which its view is kept, on real folders.
+// The file next to a run that keeps its view, on real folders.
 #include "viewer/session/view_state_store.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class Sidecar : public testing::Test {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// The frames in which panels take their sizes.
+  /// The first frames, in which panels take their sizes.
   void first_frames(ViewStateStore& keeper, ViewState const& state) const {
     for (int i = 0; i < 3; ++i) keeper.look_at(scene_, state);
   }

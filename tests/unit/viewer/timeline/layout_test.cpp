@@ -16,7 +16,7 @@ namespace {
 
 constexpr Viewport kViewport{900, 5000, 1};
 
-/// Events and folded marks of one lane count the events of the window, by looking at all of them.
+/// The naive twin: counts the events of the window by looking at all of the track.
 uint64_t events_in_window(Scene const& scene, Node const& node, TimeWindow window) {
   auto const& trace = scene.trace(node.rank);
   auto const rows = trace.rows_of(model::TrackId{node.track});

@@ -10,7 +10,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// A run of one thread; what is drawn with the mouse on the thread's name, and away from it.
+/// A run of one thread, and the number of vertices with the mouse at a height of its name column.
 struct ThreadOfName {
   explicit ThreadOfName(std::string const& name)
       : scene(scene_of([&](model::TraceBuilder& builder) {

@@ -149,7 +149,7 @@ TEST_F(TrackDrag, RowsScrollWhileTheMouseIsAtTheEdge) {
   EXPECT_EQ(state.scroll, scrolled);
 }
 
-/// What a person does with the mouse in the window.
+/// A drag with the mouse in the whole window.
 TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   Scene const& scene = ranks_to_drag();
   NullUi ui;

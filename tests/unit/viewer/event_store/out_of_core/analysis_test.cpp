@@ -94,7 +94,7 @@ TEST_F(OutOfCoreAnalysisTest, IsTakenOverWhileEventsAreRead) {
     any_gap = any_gap || (item.kind == ItemKind::kSegment && item.idle && item.gap_index());
   EXPECT_TRUE(any_gap);
 
-  // The rows of memory have the curves of the run in memory.
+  // The rows of device memory have the same curves as the run in memory.
   for (size_t i = 0; i < expected.nodes.size(); ++i) {
     if (expected.nodes[i].kind != NodeKind::kMemory) continue;
     EXPECT_EQ(scene->nodes[i].curve.time, expected.nodes[i].curve.time);
@@ -103,7 +103,7 @@ TEST_F(OutOfCoreAnalysisTest, IsTakenOverWhileEventsAreRead) {
 }
 
 TEST_F(OutOfCoreAnalysisTest, CountsAllHitsAndKeepsSome) {
-  // So many blocks that the last ones are only counted.
+  // So many blocks that the search only counts the hits of the last ones.
   constexpr uint64_t kBlocks = 260, kRows = 1000;
   auto writer = file::TraceWriter::create(path(0));
   ASSERT_TRUE(writer);

@@ -80,7 +80,7 @@ TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
                          in_memory_items[i].y0));
   }
 
-  // What is clicked there is the event of the stream.
+  // A click there selects the event of the stream.
   for (Row const& row : shown.rows)
     if (out_of_core_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
       ASSERT_TRUE(row.has_events());
@@ -113,7 +113,8 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
       if (item.y0 < row.y0 + kLaneHeight) filled += static_cast<double>(item.fill);
     }
 
-    // Ten of 100 ns, or ten each of [200, 500) and [300, 600): 4 us that any of them runs.
+    // One lane: ten collectives of 100 ns. Two: ten pairs [200, 500) and [300, 600), 4 µs of busy
+    // time.
     double const pixel = layout.window.span() / static_cast<double>(layout.viewport.width);
     EXPECT_NEAR(filled * pixel, node.lane_count == 1 ? 1000 : 4000, 100) << node.path;
   }

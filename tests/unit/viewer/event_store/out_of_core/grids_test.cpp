@@ -37,7 +37,7 @@ model::TrackSummary stream_summary(uint32_t seed, int64_t begin, int events) {
   return model::summarize(trace.events_of(model::TrackId{0}), trace.columns().depth);
 }
 
-/// Every bin spread evenly over the pixels that it touches.
+/// Spreads every bin evenly over the pixels that it touches.
 std::vector<DensityColumn> naive_columns(model::TrackSummary const& summary, double begin,
                                          double pixel, size_t count) {
   std::vector<DensityColumn> columns(count);
@@ -121,7 +121,7 @@ TEST(DensityGrid, NothingIsLostOrDoubledAtAnyZoom) {
 }
 
 TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
-  // One after the other, and a part of the time together.
+  // The second stream begins in the middle of the first, so both run for a part of the time.
   model::TrackSummary const first = stream_summary(3, 0, 20'000),
                             second = stream_summary(4, first.end / 2, 20'000);
   std::vector<model::TrackSummary const*> const both = {&first, &second};
@@ -137,8 +137,8 @@ TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
     SCOPED_TRACE(i);
     EXPECT_EQ(found[i].known, of_first[i].known || of_second[i].known);
     for (size_t c = 0; c < model::kOpClassCount; ++c) {
-      // Cells at the borders of the pixel are even; where both are busy at once the device is busy
-      // once.
+      // The grid spreads cells at the borders of a pixel evenly. Where both streams are busy, the
+      // device counts the time once.
       float const sum = of_first[i].busy[c] + of_second[i].busy[c];
       EXPECT_LE(found[i].busy[c], std::min(sum, 1.0F) + 0.1F);
       EXPECT_GE(found[i].busy[c], std::max(of_first[i].busy[c], of_second[i].busy[c]) - 0.1F);
@@ -148,7 +148,7 @@ TEST(DensityGrid, OfADeviceIsThatOfItsStreams) {
     }
   }
 
-  // Finer than a cell: the bins themselves.
+  // For pixels finer than a cell the grid uses the bins themselves.
   std::vector<DensityColumn> fine(50);
   double const middle = static_cast<double>(first.end) * 0.7, narrow = 400;
   grid.add_columns(both, middle, narrow, fine);
@@ -187,7 +187,7 @@ analyzer::DeviceGaps random_gaps(uint32_t seed, int count, int64_t longest) {
   return analyzer::DeviceGaps({0, 0}, gaps);
 }
 
-/// The length of the longest gap that touches [begin, end); 0: none does.
+/// The length of the longest gap that touches [begin, end); 0 without one.
 int64_t naive_longest(analyzer::DeviceGaps const& gaps, double begin, double end) {
   int64_t longest = 0;
   for (size_t i = 0; i < gaps.size(); ++i) {

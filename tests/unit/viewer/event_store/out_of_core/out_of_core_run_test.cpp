@@ -36,7 +36,7 @@ std::vector<TimeWindow> windows_of(Scene const& scene) {
           {length * 0.9, length * 1.02}};
 }
 
-/// An event wherever it is kept.
+/// (rank, track, start, duration) of an event, in memory or not.
 std::tuple<uint32_t, uint32_t, int64_t, int64_t> place_of(Scene const& scene,
                                                           Selection const& selection) {
   auto const at = scene.find(selection);
@@ -166,7 +166,8 @@ TEST_F(OutOfCoreTest, MarksAreAsFullAsTheTimeThatIsBusy) {
       if (item.kind == ItemKind::kDensity)
         found[static_cast<size_t>(item.x0)] = static_cast<double>(item.fill);
 
-    // A bin at the border of a pixel is spread evenly: about four bins are a pixel at the closest.
+    // The grid spreads bins at the border of a pixel evenly; the closest zoom has about 4 bins a
+    // pixel.
     for (size_t i = 0; i < 60; ++i)
       EXPECT_NEAR(found[i], expected[i], 0.08) << i << " of " << share;
   }

@@ -1,4 +1,4 @@
-// The critical path over all of a run that is not in memory, against the same run in memory.
+// Compares the critical path of an out-of-core run with that of the same run in memory.
 #include "viewer/event_store/out_of_core/path.h"
 
 #include <gtest/gtest.h>
@@ -71,8 +71,8 @@ TEST_F(OutOfCorePathTest, IsThatOfTheRunInMemory) {
   EXPECT_EQ(share_alike(scene, line, path_line_of_files()), 1);
 }
 
-// Each stretch's path ends at another op than the run's there: they have run into one before the
-// stretch begins.
+// The path of a stretch ends at another op than the path of the whole run. Going back, both have
+// joined before the stretch begins.
 TEST_F(OutOfCorePathTest, FoundInStretchesIsThatOfTheRunAsAWhole) {
   Scene const scene = open_in_memory();
   PathLine const in_parts = path_line_of_files(out_of_core_->events / 8);

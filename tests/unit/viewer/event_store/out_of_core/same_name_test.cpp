@@ -81,7 +81,7 @@ TEST_F(OutOfCoreSameName, IsThatOfTheRunInMemoryFromAnywhere) {
       auto const wanted = next_in_memory(expected, row, direction);
       SameNameKey const key{from, direction, std::string(trace.name(row))};
       EXPECT_EQ(find_same_name_in_files(*scene, key, {}).event, wanted) << row << " " << direction;
-      // Nearly all of them are alone in their place: its name can be looked up.
+      // Nearly every event has its start and duration alone, so the search can look its name up.
       looked_up +=
           find_same_name_in_files(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
     }
@@ -102,7 +102,7 @@ TEST_F(OutOfCoreSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
       rows.push_back(row);
   ASSERT_EQ(rows.size(), 2U);
 
-  // In the window: the key goes there, whatever was read around the selection.
+  // In the GUI: the key goes to the next one, whatever tiles were read around the selection.
   NullUi ui;
   ViewState state = initial_view(*scene);
   state.selection = scene->selection_of(0, trace, rows[0]);

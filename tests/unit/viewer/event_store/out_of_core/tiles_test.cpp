@@ -1,5 +1,5 @@
-// What is kept of what was read: never more than there is room for, and what is looked at rather
-// than what was.
+// Which tiles the store keeps: never more bytes than its limit, and the tiles of the latest frames
+// first.
 #include "viewer/event_store/out_of_core/tiles.h"
 
 #include <gmock/gmock.h>

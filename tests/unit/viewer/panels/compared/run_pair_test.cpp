@@ -1,5 +1,5 @@
-// Two runs one above the other: what is done to one is done to the other, and what cannot be
-// compared says why. On ImGui's null backend.
+// Two runs one above the other, on ImGui's null backend. A move in one moves the other, and the
+// viewer says why it cannot compare two runs.
 #include "viewer/panels/compared/run_pair.h"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST_F(PairTest, MovingEitherMovesTheOther) {
     expect_aligned();
   }
 
-  // The step that is aligned stays it while it is seen.
+  // The aligned step stays the same while it is visible.
   go_to(state_, base_, {10e6, 60e6});
   frames(2);
   auto const aligned = pair_.aligned();
@@ -145,7 +145,7 @@ TEST_F(PairTest, TracksThatAreClosedHiddenOrFilteredAreSoInBoth) {
   EXPECT_EQ(state_.tracks.filter, "rank 1");
   EXPECT_EQ(candidate().tracks.filter, "rank 1");
 
-  // And the other way round: what is in front is the new run.
+  // The other way round: the new run is in front.
   pair_.bring_to_front(RunSide::kNew);
   frames(2);
   show_all_tracks(pair_.front().state);
@@ -160,7 +160,7 @@ TEST_F(PairTest, TheScalingPanelShowsTheBasesSeriesWhicheverRunIsInFront) {
   state_.panels.tab = Tab::kScaling;
   frames(4);
 
-  // What is below the tabs, left of the findings.
+  // The pixels below the tabs, left of the findings.
   auto const panel = [&] {
     constexpr size_t kTop = 820, kRight = 1200;
     Picture const picture = ui_.picture(surface(state_.theme).background);
@@ -288,7 +288,7 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
   for (ChangeTable const table :
        {ChangeTable::kKernels, ChangeTable::kClasses, ChangeTable::kCollectives}) {
     pair_.table = table;
-    // The mouse over everything: tooltips too.
+    // Move the mouse over everything, for the tooltips.
     for (float y = 45; y < 1000; y += 53)
       for (float x = 10; x < 1600; x += 131) {
         ui_.move(x, y);
@@ -300,7 +300,7 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
 TEST_F(PairTest, TheBandBetweenGivesOneOfThemMoreRoom) {
   float const before = pair_.share;
 
-  // The band is where a drag moves it: it is looked for from above.
+  // Search the band from above: it is where a drag changes the share.
   for (float y = 300; y < 600 && pair_.share == before; y += 8) {
     ui_.move(1000, y);
     frames(2);
