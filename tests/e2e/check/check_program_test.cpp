@@ -60,10 +60,12 @@ TEST_F(Check, ASlowdownOfFivePercentFailsWithItsCause) {
   make_baseline();
   make("slow-1", "input=0.75", 21);
   make("slow-2", "input=0.75", 22);
+
   Outcome const outcome = stepscope("check slow-1 slow-2 --baseline base --json");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   auto const json = nlohmann::json::parse(outcome.output);
   EXPECT_EQ(json["verdict"], "failed");
+
   auto const& metric = json["comparison"]["metrics"][0];
   double const slower = metric["new"].get<double>() / metric["base"].get<double>() - 1;
   EXPECT_GT(slower, 0.03);
@@ -122,12 +124,14 @@ TEST_F(Check, WritesWhatCiSystemsRead) {
   expect_code(
       "slow --baseline base --junit j.xml --sarif s.json --markdown m.md --json-file c.json", 1,
       "FAILED");
+
   EXPECT_THAT(read("j.xml"),
               testing::AllOf(HasSubstr("<testsuites>"), HasSubstr("failures=\"1\"")));
   EXPECT_THAT(read("m.md"), HasSubstr("### Stepscope: FAILED"));
   EXPECT_EQ(nlohmann::json::parse(read("c.json"))["verdict"], "failed");
   auto const sarif = nlohmann::json::parse(read("s.json"));
   EXPECT_EQ(sarif["runs"][0]["results"].size(), 1U);
+
   EXPECT_EQ(stepscope("compare good-1 --vs slow --markdown compare.md").code, 1);
   EXPECT_THAT(read("compare.md"), HasSubstr("### Stepscope: SLOWER"));
 }
@@ -136,12 +140,14 @@ TEST_F(Check, AnnotatesRunsOfGitHubActions) {
   make_baseline();
   make("slow", "input=4", 21);
   std::string const command = program() + " check slow --baseline base";
+
   Outcome const on = shell("GITHUB_ACTIONS=true " + command);
   EXPECT_THAT(on.output, testing::AllOf(testing::StartsWith("::stop-commands::stepscope-"),
                                         HasSubstr("\n::error title=train%3A step time failed::")));
   EXPECT_THAT(shell("GITHUB_ACTIONS=true " + command + " --no-github").output,
               Not(HasSubstr("::error")));
   EXPECT_THAT(shell("GITHUB_ACTIONS= " + command).output, Not(HasSubstr("::error")));
+
   Outcome const json = shell("GITHUB_ACTIONS=true " + command + " --json 2>/dev/null");
   EXPECT_TRUE(nlohmann::json::accept(json.output)) << json.output;
 }
@@ -149,10 +155,12 @@ TEST_F(Check, AnnotatesRunsOfGitHubActions) {
 TEST_F(Check, AllOutputsAreWrittenOrNone) {
   make("new", "none", 1);
   write("b.toml", "[default]\nstep_time_ms = \"<= 100\"\n");
+
   expect_code("new --budget b.toml --junit j.xml --sarif nowhere/s.json", 2, "nowhere/s.json");
   expect_code("new --budget b.toml --junit j.xml --markdown ./j.xml", 2, "named twice");
   expect_code("new --budget b.toml --junit j.xml --update-baseline b.toml", 2, "b.toml");
   EXPECT_FALSE(fs::exists(path("j.xml")));
+
   size_t files = 0;
   for (auto const& entry : fs::directory_iterator(folder_))
     files += entry.is_regular_file() ? 1 : 0;
@@ -165,14 +173,17 @@ TEST_F(Check, AHistorySaysSinceWhichRunAStepIsSlower) {
     expect_code("run --append-history kept/h.json --label good-" + std::to_string(i), 0,
                 "History: " + std::to_string(i) + " run");
   }
+
   for (int i = 1; i <= 5; ++i) {
     make("run", "input=2 --force", 20 + i);
     EXPECT_EQ(
         stepscope("check run --append-history kept/h.json --label slow-" + std::to_string(i)).code,
         0);
   }
+
   expect_code("--history kept/h.json", 0, "SLOWER since run 9 (slow-1)");
   expect_code("--history kept/h.json", 0, "HISTORY: train: 13 runs; nothing was checked");
+
   auto const json = nlohmann::json::parse(stepscope("check --history kept/h.json --json").output);
   ASSERT_EQ(json["history"]["changes"].size(), 1U);
   EXPECT_EQ(json["history"]["changes"][0]["run"], 8);
@@ -189,6 +200,7 @@ TEST_F(Check, RefusesWhatItCannotCheck) {
   expect_code("good-5 --baseline base --name ../base/train", 2, "--name");
   expect_code("good-5 --baseline base --steps 400:500", 2, "not in the run");
   expect_code("good-5 --history base --append-history base/train.json", 2, "is no history");
+
   std::string text = read("base/train.json");
   write("newer.json", text.replace(text.find("\"schema\":1"), 10, "\"schema\":2"));
   expect_code("good-5 --baseline newer.json", 2, "newer Stepscope");

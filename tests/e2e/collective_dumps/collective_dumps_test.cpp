@@ -27,6 +27,7 @@ TEST_F(CollectiveDumps, TheRankThatAHungJobWaitsForIsNamed) {
   Outcome const outcome = stepscope("analyze dumps --json 2>/dev/null");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   json const analysis = json::parse(outcome.output);
+
   ASSERT_FALSE(analysis["findings"].empty());
   json const& finding = analysis["findings"][0];
   EXPECT_EQ(finding["rule"], "hung-collective");

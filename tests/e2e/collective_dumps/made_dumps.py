@@ -1,7 +1,7 @@
 """Dumps of a job of 8 ranks that hangs, as Python's own pickle module writes them: made_dumps.py FOLDER.
 
-Rank r uses pickle protocol 2 + r % 4. All ranks complete the all-reduces 1 to 40. Of 41 rank 5 makes no call; the others wait in it,
-and rank 2 has called 42, too.
+Rank r uses pickle protocol 2 + r % 4. All ranks complete the all-reduces 1 to 40. Rank 5 does not call number 41; the others wait
+in it, and rank 2 has called 42, too.
 """
 
 import os

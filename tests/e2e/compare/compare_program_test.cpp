@@ -59,11 +59,13 @@ TEST_F(Compare, TakesSeveralRunsASide) {
 TEST_F(Compare, ComparesPairsWhereRunsWereMadeInTurn) {
   make("third", "none", 3);
   make("fourth", "none", 4);
+
   Outcome const outcome = stepscope("compare base same --vs third fourth --paired --json");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   auto const json = nlohmann::json::parse(outcome.output);
   EXPECT_EQ(json["metrics"][0]["value"], "pair");
   EXPECT_EQ(json["metrics"][0]["method"], "paired_student");
+
   Outcome const text = stepscope("compare base same --vs third fourth --paired");
   EXPECT_NE(text.output.find("2 pairs were compared"), std::string::npos) << text.output;
   expect_refused("base same --vs third --paired", "2 runs before and 1 after");

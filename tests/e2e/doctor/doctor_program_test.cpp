@@ -48,8 +48,10 @@ TEST_F(Doctor, SaysUntilWhenACutFileReaches) {
 TEST_F(Doctor, NamesTheDamagedPlace) {
   make_run();
   flip_a_byte("run/rank-0.stepscope", fs::file_size(path("run/rank-0.stepscope")) / 2);
+
   Outcome const outcome = stepscope("doctor --json run/rank-0.stepscope");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
+
   auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
   ASSERT_TRUE(report.is_object() && report["files"].size() == 1) << outcome.output;
   ASSERT_EQ(report["files"][0]["lost"].size(), 1U) << outcome.output;
@@ -75,6 +77,7 @@ TEST_F(Doctor, ExaminesTracesOfOtherToolsToo) {
     {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10, "dur": 4, "args": {"device": 0, "stream": 7, "correlation": 3}},
     {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 12, "dur": 4, "args": {"device": 0, "stream": 7, "correlation": 4}},
     {"ph": "X", "cat": "ker)json";
+
   Outcome const outcome = stepscope("doctor trace.json");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   EXPECT_NE(outcome.output.find("the file ends in the middle of an event"), std::string::npos)
@@ -132,6 +135,7 @@ TEST_F(Doctor, SaysOfTheMachineAsJsonWhatItSaysInWords) {
   Outcome const outcome = stepscope("doctor --json");
   auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
   ASSERT_TRUE(report.is_object()) << outcome.output;
+
   bool has_failed = false;
   for (auto const& check : report["checks"]) {
     has_failed = has_failed || check["verdict"] == "FAIL";

@@ -1,5 +1,5 @@
-// `stepscope export` as a user runs it: the file is whole or not there, nothing is overwritten
-// unasked, and what was exported is the run, or the part of it that was asked for.
+// The command `stepscope export` as a user runs it. The file is whole or not there, and nothing is
+// overwritten unasked. It holds the run, or the part of it that was asked for.
 #include <fstream>
 #include <set>
 
@@ -59,8 +59,10 @@ TEST_F(Export, TheNameOfTheFileTellsTheFormat) {
   EXPECT_NE(outcome.output.find(" events of 2 processes, in run.pftrace"), std::string::npos)
       << outcome.output;
   EXPECT_GT(std::filesystem::file_size(path("run.pftrace")), 100'000U);
+
   ASSERT_EQ(stepscope("export run -o run.json").code, 0);
   EXPECT_GT(document("run.json").at("traceEvents").size(), 12'000U);
+
   ASSERT_EQ(stepscope("export run --format perfetto -o run.other").code, 0);
   EXPECT_EQ(std::filesystem::file_size(path("run.other")),
             std::filesystem::file_size(path("run.pftrace")));
@@ -88,11 +90,13 @@ TEST_F(Export, OnlyAWholeRunRemovesWhatWasThereOfALargerOne) {
   std::filesystem::create_directory(path("json"));
   for (char const* const name : {"json/rank-0.json", "json/rank-7.json", "json/rank-of-mine.json"})
     std::ofstream(path(name)) << "{}";
+
   Outcome const part = stepscope("export run --format chrome --rank 1 -o json --force");
   ASSERT_EQ(part.code, 0) << part.output;
   EXPECT_EQ(part.output.find("removed"), std::string::npos) << part.output;
   EXPECT_TRUE(std::filesystem::exists(path("json/rank-0.json")) &&
               std::filesystem::exists(path("json/rank-7.json")));
+
   Outcome const whole = stepscope("export run --format chrome -o json --force");
   ASSERT_EQ(whole.code, 0) << whole.output;
   EXPECT_NE(whole.output.find("removed 1 file of a larger run"), std::string::npos) << whole.output;
@@ -130,8 +134,10 @@ TEST_F(Export, APartIsAllThatIsWritten) {
   EXPECT_FALSE(steps.contains(
       "ProfilerStep#6"));  // parts of steps beside them may be needed to understand them
   EXPECT_EQ(part.at("distributedInfo").at("rank"), 1);
+
   ASSERT_EQ(stepscope("export run --time 0.01:0.02 -o time.json").code, 0);
   EXPECT_LT(document("time.json").at("traceEvents").size(), 6000U);
+
   expect_refused("run --steps 900:901 -o none.json", "--steps 900:901");
   expect_refused("run --rank 7 -o none.json", "2 ranks from 0 to 1");
   EXPECT_FALSE(std::filesystem::exists(path("none.json")));
@@ -145,6 +151,7 @@ TEST_F(Export, WrongUseIsSaidWithWhatIsRight) {
   expect_refused("run -o missing/run.json", "missing/run.json");
   expect_refused("run --format perfetto -o missing/", "missing");
   EXPECT_EQ(files(), (std::set<std::string>{"run"}));
+
   Outcome const help = stepscope("export --help");
   EXPECT_EQ(help.code, 0);
   EXPECT_NE(help.output.find(".pftrace"), std::string::npos) << help.output;

@@ -189,7 +189,7 @@ def straggler(trace, finding):
 
 
 def load_imbalance(trace, finding):
-    """Of timelines without a device: what the threads of one name, but for numbers, are busy for."""
+    """Timelines without a device: compares the busy times of threads whose names differ in numbers only."""
     busy = collections.defaultdict(list)
     names = dict(trace.rows("SELECT track, name FROM tracks"))
     by_track = collections.defaultdict(list)

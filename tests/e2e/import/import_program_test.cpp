@@ -28,7 +28,7 @@ class Import : public Program {
     EXPECT_NE(outcome.output.find(what), std::string::npos) << arguments << "\n" << outcome.output;
     EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
   }
-  void expect_said(Outcome const& outcome, std::string const& what) const {
+  void expect_output(Outcome const& outcome, std::string const& what) const {
     EXPECT_NE(outcome.output.find(what), std::string::npos) << what << " is not in\n"
                                                             << outcome.output;
   }
@@ -56,12 +56,13 @@ class Import : public Program {
     return "{" + members + R"("traceEvents": [{"ph": "X", "name": ")" + name +
            R"(", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})";
   }
-  /// Of the run and of its file alone.
+  /// Looks in the run and in the file of the rank alone.
   void expect_rank(int rank, std::string const& event) const {
     std::string const number = std::to_string(rank);
-    expect_said(stepscope("query run 'select name from events where rank = " + number + "'"),
-                event);
-    expect_said(stepscope("info run/rank-" + number + ".stepscope --json"), "\"rank\": " + number);
+    expect_output(stepscope("query run 'select name from events where rank = " + number + "'"),
+                  event);
+    expect_output(stepscope("info run/rank-" + number + ".stepscope --json"),
+                  "\"rank\": " + number);
   }
 };
 
@@ -72,9 +73,9 @@ TEST_F(Import, TheRunAnalyzesAsTheTracesThatItWasMadeOf) {
   Outcome const outcome = stepscope("import json -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(files_in("run"), kThreeRanks);
-  expect_said(outcome, "json/rank-1.json: ");
-  expect_said(outcome, " events of rank 1");
-  expect_said(outcome, " events of 3 ranks, in run");
+  expect_output(outcome, "json/rank-1.json: ");
+  expect_output(outcome, " events of rank 1");
+  expect_output(outcome, " events of 3 ranks, in run");
   json const difference = json::diff(analysis_of("json"), analysis_of("run"));
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
 }
@@ -88,11 +89,13 @@ TEST_F(Import, WhatIsSaidOfAnyTraceIsAsTheSchemaSays) {
   std::ifstream file(support::source_path("docs/reference/analysis.schema.json"));
   json const schema = json::parse(file);
   ASSERT_EQ(stepscope("synth --ranks 2 --steps 1 -o one_step").code, 0);
+
   std::vector<std::string> traces = {"made", "one_step"};
   for (std::string const folder : {"nsys", "chrome_trace", "xplane", "trace_reader"})
     for (auto const& entry :
          std::filesystem::directory_iterator(support::source_path("tests/fuzz/corpus/" + folder)))
       traces.push_back(entry.path().string());
+
   size_t read = 0;
   for (std::string const& trace : traces) {
     Outcome const outcome = stepscope("analyze " + trace + " --json 2> /dev/null");
@@ -101,6 +104,7 @@ TEST_F(Import, WhatIsSaidOfAnyTraceIsAsTheSchemaSays) {
     EXPECT_THAT(support::schema_faults(schema, json::parse(outcome.output)), testing::IsEmpty())
         << trace;
   }
+
   EXPECT_GT(read, 15U);
 }
 
@@ -110,7 +114,7 @@ TEST_F(Import, FilesInAnyOrderAndFoldersAreTakenTogether) {
   ASSERT_EQ(stepscope("import two json/rank-1.json json/rank-0.json -o run").code, 0);
   EXPECT_EQ(files_in("run"), kThreeRanks);
   Outcome const info = stepscope("info run/rank-2.stepscope --json");
-  expect_said(info, "\"rank\": 2");
+  expect_output(info, "\"rank\": 2");
 }
 
 TEST_F(Import, TwoTracesOfOneRankAreBothKept) {
@@ -136,11 +140,12 @@ TEST_F(Import, OfTwoCapturesInAFolderTheNewestIsImportedAsItIsOpened) {
   }
   Outcome const outcome = stepscope("import both -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
-  expect_said(outcome,
-              "the folder holds 2 captures that do not overlap in time, the newest is opened; left "
-              "out: a0.json, a1.json");
-  expect_said(outcome, "2 events of 2 ranks, in run");
-  expect_said(stepscope("analyze both"), "the newest is opened; left out: a0.json, a1.json");
+  expect_output(
+      outcome,
+      "the folder holds 2 captures that do not overlap in time, the newest is opened; left "
+      "out: a0.json, a1.json");
+  expect_output(outcome, "2 events of 2 ranks, in run");
+  expect_output(stepscope("analyze both"), "the newest is opened; left out: a0.json, a1.json");
   EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope", "rank-1.stepscope"}));
   EXPECT_EQ(stepscope("query run 'select name from kernels' --format csv 2> /dev/null").output,
             "name\nnew\nnew\n");
@@ -156,7 +161,7 @@ TEST_F(Import, WhatWasCutIsSaidAndTheRestKept) {
                                std::filesystem::file_size(path("json/rank-1.json")) / 2);
   Outcome const outcome = stepscope("import json -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
-  expect_said(outcome, "json/rank-1.json:   the file is truncated");
+  expect_output(outcome, "json/rank-1.json:   the file is truncated");
   EXPECT_EQ(files_in("run"), kThreeRanks);
 }
 
@@ -164,8 +169,8 @@ TEST_F(Import, WhatCannotBeReadIsMissingAndTheExitStatusSaysSo) {
   write("bad.json", "{\"traceEvents\": 5}");
   Outcome const outcome = stepscope("import bad.json json/rank-0.json -o run");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
-  expect_said(outcome, "stepscope: bad.json: ");
-  expect_said(outcome, "1 of 2 files could not be read");
+  expect_output(outcome, "stepscope: bad.json: ");
+  expect_output(outcome, "1 of 2 files could not be read");
   EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope"}));
 }
 
@@ -173,8 +178,8 @@ TEST_F(Import, ADamagedFileOfAFolderIsToldAndTheExitStatusSaysSo) {
   write("json/rank-3.json.gz", "\x1F\x8B\x08");
   Outcome const outcome = stepscope("import json -o run");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
-  expect_said(outcome, "json/rank-3.json.gz: the gzip data are cut off");
-  expect_said(outcome, "1 of 4 files could not be read");
+  expect_output(outcome, "json/rank-3.json.gz: the gzip data are cut off");
+  expect_output(outcome, "1 of 4 files could not be read");
   EXPECT_EQ(files_in("run"), kThreeRanks);
 }
 
@@ -192,8 +197,8 @@ TEST_F(Import, RanksThatAreInOneFileAreTold) {
   ASSERT_EQ(stepscope("export made -o all.json").code, 0);
   Outcome const outcome = stepscope("import all.json -o run");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
-  expect_said(outcome, "the file holds work of several processes (rank 0");
-  expect_said(outcome, "they are read as one");
+  expect_output(outcome, "the file holds work of several processes (rank 0");
+  expect_output(outcome, "they are read as one");
   EXPECT_EQ(stepscope("import json -o apart").output.find("several processes"), std::string::npos);
 }
 
@@ -201,9 +206,11 @@ TEST_F(Import, TracesThatDoNotSayTheirRankKeepTheOrderOfTheFiles) {
   std::filesystem::create_directory(path("twelve"));
   for (int i = 0; i < 12; ++i)
     write("twelve/part_" + two_digits(i) + ".json", trace_of_one_event("work of " + two_digits(i)));
+
   Outcome const outcome = stepscope("import twelve -o run");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
-  expect_said(outcome, "twelve/part_09.json: does not say which rank it is; taken as rank 9 ");
+  expect_output(outcome, "twelve/part_09.json: does not say which rank it is; taken as rank 9 ");
+
   std::set<std::string> names;
   for (int i = 0; i < 12; ++i) names.insert("rank-" + std::to_string(i) + ".stepscope");
   EXPECT_EQ(files_in("run"), names);
@@ -216,6 +223,7 @@ TEST_F(Import, ATraceThatSaysItsRankKeepsItFromThoseBeforeThatDoNot) {
   write("mixed/b.json", trace_of_one_event("second"));
   write("mixed/c.json",
         trace_of_one_event("said", R"("distributedInfo": {"rank": 1, "world_size": 3}, )"));
+
   ASSERT_EQ(stepscope("import mixed -o run").code, 0);
   EXPECT_EQ(files_in("run"), kThreeRanks);
   expect_rank(0, "first");

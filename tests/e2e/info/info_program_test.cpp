@@ -23,6 +23,7 @@ TEST_F(Info, TellsWhatTheTracesHold) {
   auto const run = import::open_run(path("run"));
   ASSERT_TRUE(run);
   ASSERT_EQ(info.size(), run->ranks.size());
+
   for (size_t r = 0; r < info.size(); ++r) {
     model::Trace const& trace = run->ranks[r].trace;
     EXPECT_EQ(info[r]["rank"], trace.info().rank);
@@ -44,10 +45,12 @@ TEST_F(Info, ReadsNoEvents) {
     if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents))
       payloads.push_back(block.offset + file::kBlockHeaderSize);
   ASSERT_FALSE(payloads.empty());
+
   std::fstream bytes(path("run/rank-0.stepscope"), std::ios::in | std::ios::out | std::ios::binary);
   for (uint64_t const place : payloads)
     bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
   bytes.close();
+
   EXPECT_EQ(stepscope("info run --json").output, before);
   EXPECT_NE(stepscope("doctor run").code, 0) << "they are damaged";
 }

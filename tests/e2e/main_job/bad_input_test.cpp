@@ -34,6 +34,7 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("run cifar10 --scale 1,two", "two");
   expect_refused("run cifar10 --scale 1,2,2", "twice");
   expect_refused("run cifar10 --scale 1,2 --device host:2", "--device host");
+
   expect_refused("run", "workload");
   expect_refused("nosuch", "nosuch");
   expect_refused("record", "--");
@@ -42,6 +43,7 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("record --turn-steps 4 -- true", "--in-turn");
   expect_refused("record --in-turn new -- true", "with : between them");
   expect_refused("profile cifar10 --trace-steps 9:3", "--trace-steps 9:3");
+
   for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})
     expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true",
                    "from 1 to 1048576");
@@ -49,11 +51,13 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
 
 TEST_F(BadInput, BadDataFilesAreNamed) {
   expect_refused("run cifar10 --data missing", "missing");
+
   std::filesystem::create_directory(path("short"));
   for (char const* const name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                  "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})
     std::ofstream(path(std::string("short/") + name)) << std::string(3072, '\0');
   expect_refused("run cifar10 --data short", "data_batch_1.bin");
+
   std::filesystem::create_directory(path("label"));
   for (char const* const name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                  "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"})

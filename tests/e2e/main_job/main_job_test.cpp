@@ -38,6 +38,7 @@ class MainJob : public Program {
     ASSERT_EQ(outcome.code, 0) << outcome.output;
     summary_ = summary_of(outcome.output);
     ASSERT_FALSE(summary_.is_null()) << outcome.output;
+
     auto run = import::open_run(path("run"));
     ASSERT_TRUE(run) << run.error().message;
     ASSERT_EQ(run->ranks.size(), 1U);
@@ -58,6 +59,7 @@ class MainJob : public Program {
 TEST_F(MainJob, TheTraceHoldsEveryLaunchEveryDeviceOpAndNothingElse) {
   record("");
   ASSERT_TRUE(recorded_);
+
   uint64_t const ops =
       count(EventKind::kKernel) + count(EventKind::kMemcpy) + count(EventKind::kCollective);
   EXPECT_EQ(count(EventKind::kLaunch), summary_["launches"].get<uint64_t>());
@@ -65,6 +67,7 @@ TEST_F(MainJob, TheTraceHoldsEveryLaunchEveryDeviceOpAndNothingElse) {
   EXPECT_EQ(count(EventKind::kKernel), summary_["kernels"].get<uint64_t>());
   EXPECT_EQ(count(EventKind::kMemcpy), summary_["copies"].get<uint64_t>());
   EXPECT_EQ(count(EventKind::kCollective), summary_["collectives"].get<uint64_t>());
+
   model::ImportLog const& log = trace().log();
   EXPECT_EQ(log.dropped, 0U);
   EXPECT_EQ(log.unmatched_launches, 0U);
@@ -77,10 +80,12 @@ TEST_F(MainJob, TheTraceHoldsEveryLaunchEveryDeviceOpAndNothingElse) {
 TEST_F(MainJob, BytesCopiedAndReducedAreThoseTheProgramAskedFor) {
   record("");
   ASSERT_TRUE(recorded_);
+
   uint64_t to_device = 0;
   for (auto const& copy : trace().details<model::CopyDetail>())
     if (copy.direction == model::CopyDirection::kHostToDevice) to_device += copy.bytes;
   EXPECT_EQ(to_device, summary_["host_to_device_bytes"].get<uint64_t>());
+
   uint64_t reduced = 0;
   for (auto const& collective : trace().details<model::CollectiveDetail>())
     reduced += collective.rank == 0 ? collective.bytes : 0;
@@ -91,15 +96,18 @@ TEST_F(MainJob, EveryOpOfTheNetworkRunsOnceAStepOnEveryDevice) {
   record("");
   ASSERT_TRUE(recorded_);
   auto const steps = summary_["steps"].get<uint64_t>();
+
   std::map<std::pair<int32_t, std::string>, uint64_t> counts;
   for (uint32_t row = 0; row < trace().event_count(); ++row)
     if (trace().kind(row) == EventKind::kKernel)
       ++counts[{trace().track(row).device, std::string(trace().name(row))}];
+
   std::set<std::string> names;
   for (auto const& [key, n] : counts) {
     EXPECT_EQ(n, steps) << key.second << " on device " << key.first;
     names.insert(key.second);
   }
+
   for (char const* const layer :
        {"conv1", "pool1", "norm1", "conv2", "norm2", "pool2", "fc1", "fc2", "fc3"}) {
     auto const has = [&](std::string const& part) {
@@ -115,6 +123,7 @@ TEST_F(MainJob, PartsOfEveryStepAndEveryDeviceSumToItsLength) {
   record("");
   ASSERT_TRUE(recorded_);
   analyzer::Analysis const analysis = analyzer::analyze(run_);
+
   auto const check = [](analyzer::TimeSplit const& time, int64_t length) {
     int64_t causes = 0;
     for (int64_t const cause : time.idle_by_cause) causes += cause;
@@ -123,6 +132,7 @@ TEST_F(MainJob, PartsOfEveryStepAndEveryDeviceSumToItsLength) {
               time.window_ns);
     EXPECT_EQ(time.window_ns, length);
   };
+
   ASSERT_EQ(analysis.steps.size(), 24U);  // 12 on each of two devices
   for (analyzer::StepStats const& step : analysis.steps) check(step.time, step.window.length());
   ASSERT_EQ(analysis.devices.size(), 2U);
@@ -134,6 +144,7 @@ TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
   record("");
   ASSERT_TRUE(recorded_);
   analyzer::Analysis const analysis = analyzer::analyze(run_);
+
   std::vector<double> ratios;
   for (analyzer::StepStats const& step : analysis.steps) {
     auto const own = summary_["devices"][static_cast<size_t>(step.ref.device)]["step_ns"]
@@ -141,6 +152,7 @@ TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
                                  .get<int64_t>();
     ratios.push_back(static_cast<double>(step.window.length()) / static_cast<double>(own));
   }
+
   ASSERT_FALSE(ratios.empty());
   // Both end with the device's work. A thread may lose its core between the two clocks; all but a
   // few steps must agree.
@@ -152,10 +164,12 @@ TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
 TEST_F(MainJob, EveryAllReduceIsMatchedOverBothDevicesAndMemoryHasItsPurposes) {
   record("");
   ASSERT_TRUE(recorded_);
+
   analyzer::Analysis const analysis = analyzer::analyze(run_);
   EXPECT_EQ(analysis.collectives.size(), summary_["all_reduces"].get<uint64_t>());
   for (analyzer::CollectiveStats const& collective : analysis.collectives)
     EXPECT_EQ(collective.participants.size(), 2U);
+
   for (analyzer::DeviceStats const& device : analysis.devices) {
     auto const& own = summary_["devices"][static_cast<size_t>(device.ref.device)];
     EXPECT_EQ(device.memory.peak_allocated_bytes, own["peak_allocated_bytes"].get<uint64_t>());
@@ -214,12 +228,14 @@ TEST_F(MainJob, AScalingSeriesIsARecordedRunForEachNumberOfDevices) {
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_EQ(analyzer::analyze(*run).devices.size(), devices);
   }
+
   // Nothing is trained when one of the folders is taken.
   Outcome const again = stepscope("run cifar10 --scale 3,2 -o series" + kSmall);
   EXPECT_EQ(again.code, 2);
   EXPECT_THAT(again.output,
               ::testing::AllOf(::testing::HasSubstr("series/2"), ::testing::HasSubstr("--force")));
   EXPECT_FALSE(std::filesystem::exists(path("series/3")));
+
   ASSERT_EQ(shell("touch series/2/mine series/2/pathology.json").code, 0);
   EXPECT_EQ(stepscope("run cifar10 --scale 2 -o series --force" + kSmall).code, 0);
   EXPECT_TRUE(std::filesystem::exists(path("series/2/mine")));

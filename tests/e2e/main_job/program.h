@@ -39,9 +39,11 @@ class Program : public ::testing::Test {
     std::string const whole = "cd '" + folder_.string() + "' && { " + command + " ; } 2>&1";
     std::FILE* const pipe = ::popen(whole.c_str(), "r");
     if (pipe == nullptr) return outcome;
+
     std::array<char, 4096> buffer{};
     while (size_t const size = std::fread(buffer.data(), 1, buffer.size(), pipe))
       outcome.output.append(buffer.data(), size);
+
     int const status = ::pclose(pipe);
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return outcome;

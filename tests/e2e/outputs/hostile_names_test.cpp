@@ -115,6 +115,7 @@ std::string first_bad_sign(std::string_view text, bool is_csv) {
     if (text[at] == '\n' || (is_csv && text.substr(at, 2) == "\r\n")) continue;
     kept += text[at];
   }
+
   std::string const clean = base::printable(kept);
   auto const [bad, good] = std::mismatch(kept.begin(), kept.end(), clean.begin(), clean.end());
   if (bad == kept.end()) return {};
@@ -144,6 +145,7 @@ std::vector<std::string> cells_of(std::string const& csv) {
       cells.back() += csv[at];
     }
   }
+
   EXPECT_FALSE(is_quoted);
   return cells;
 }
@@ -183,6 +185,7 @@ void expect_markdown(std::string const& text) {
     auto const bars = static_cast<size_t>(std::count(line.begin(), line.end(), '|'));
     EXPECT_TRUE(!is_row || columns == 0 || bars == columns) << line.substr(0, 200);
     columns = is_row ? bars : 0;
+
     for (char const* const sign :
          {"<img", "<script", "<!--", "</script", "</system", "](javascript", "](http://pwned",
           "@pwned", "http://pwned", "#1"})
@@ -194,11 +197,13 @@ void expect_openmetrics(std::string const& text) {
   std::vector<std::string> const lines = lines_of(text);
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back(), "# EOF");
+
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     std::string const& line = lines[i];
     if (line.starts_with("# TYPE stepscope_") || line.starts_with("# HELP stepscope_") ||
         line.starts_with("# UNIT stepscope_"))
       continue;
+
     std::string const plain = without_escaped(line);
     size_t const space = plain.rfind(' ');
     ASSERT_NE(space, std::string::npos) << line;
@@ -214,6 +219,7 @@ void expect_no_commands(std::string const& text) {
   for (std::string const& line : lines_of(text)) {
     constexpr std::string_view kStop = "::stop-commands::";
     if (line.starts_with(kStop)) token = line.substr(kStop.size());
+
     bool const is_ours =
         line.starts_with(kStop) || (!token.empty() && line == "::" + token + "::") ||
         line.starts_with("::error title=") || line.starts_with("::warning title=") ||
@@ -288,12 +294,13 @@ TEST_P(HostileNames, AreNamesInEveryOutput) {
     bool const is_file = *output.file != '\0';
     bool const is_text = output.is == Is::kText || output.is == Is::kWholeText;
     bool const is_for_people = !is_file && is_text;
-    Outcome const outcome = stepscope(arguments_of(output) + (is_for_people ? ""
-                                                              : is_file     ? " > /dev/null"
-                                                                            : " 2> /dev/null"));
+    std::string const unseen = is_file ? " > /dev/null" : " 2> /dev/null";
+
+    Outcome const outcome = stepscope(arguments_of(output) + (is_for_people ? "" : unseen));
     ASSERT_TRUE(outcome.code == 0 || outcome.code == 1 || outcome.code == 3)
         << outcome.code << "\n"
         << outcome.output.substr(0, 1000);
+
     std::string text = outcome.output;
     if (is_file) {
       std::ifstream file(path(output.file), std::ios::binary);
@@ -305,10 +312,12 @@ TEST_P(HostileNames, AreNamesInEveryOutput) {
     bool const is_data = is_file && output.is == Is::kJson;
     EXPECT_EQ(is_data ? "" : first_bad_sign(text, output.is == Is::kCsv), "");
     if (is_text) expect_no_commands(text);
+
     bool const has_whole_names = output.is == Is::kWholeText || output.is == Is::kJson ||
                                  output.is == Is::kCsv || output.is == Is::kHtml;
     EXPECT_TRUE(has_whole_names || text.size() < 200'000)
         << "a long name is cut, not " << text.size() << " bytes";
+
     if (output.is == Is::kMarkdown) expect_markdown(text);
     EXPECT_TRUE(output.is != Is::kJson || nlohmann::json::accept(text));
     if (output.is == Is::kXml) expect_xml(output.file);

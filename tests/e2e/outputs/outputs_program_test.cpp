@@ -65,6 +65,7 @@ class Stopped {
     std::string const line = "exec " + arguments + " > /dev/null 2>&1";
     std::string const library =
         fs::absolute(support::build_path("tests/stop_in_output.so")).string();
+
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setenv("STEPSCOPE_TEST_STOP", std::to_string(::getpid()).c_str(), 1);
@@ -73,6 +74,7 @@ class Stopped {
       if (::chdir(folder.c_str()) == 0) ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
       ::_exit(127);
     }
+
     ::waitpid(pid_, &status_, WUNTRACED);
   }
   Stopped(Stopped const&) = delete;
@@ -115,6 +117,7 @@ class Outputs : public Program {
          entry != fs::recursive_directory_iterator(); ++entry) {
       bool const is_hidden = entry->path().filename().string().starts_with('.');
       if (is_hidden && !with_hidden) entry.disable_recursion_pending();
+
       bool const is_counted = with_hidden ? true : !is_hidden && entry->is_regular_file();
       if (is_counted)
         found[fs::relative(entry->path(), path("out")).string()] =
@@ -163,11 +166,13 @@ TEST_P(EveryOutput, KilledBySignalsLeavesNothingAndEndsByThem) {
     for (int const signal : {SIGTERM, SIGINT, SIGHUP}) {
       Stopped command(folder_.string(), program() + " " + arguments(), at);
       ASSERT_TRUE(command.is_stopped());
+
       int const status = command.end_by(signal);
       EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
       // Several files take their places in one go, which a signal does not break off.
       bool const is_whole = at == At::kName && files() == whole;
       EXPECT_TRUE(is_whole || files().empty()) << signal << testing::PrintToString(files());
+
       empty_out();
     }
   }
@@ -182,6 +187,7 @@ TEST_P(EveryOutput, KilledAtOnceHasNothingUnderItsNameAndTheNextCommandClearsUp)
       command.end_by(SIGKILL);
     }
     EXPECT_THAT(files(false), IsEmpty());
+
     Outcome const next = stepscope(arguments());
     EXPECT_EQ(next.code, 0) << next.output;
     EXPECT_EQ(files(), whole);
@@ -194,11 +200,13 @@ TEST_P(EveryOutput, KilledAtOnceLeavesWhatWasThere) {
   auto const before = files(false);
   std::map<std::string, fs::file_time_type> written;
   for (auto const& [name, size] : before) written[name] = fs::last_write_time(path("out/" + name));
+
   {
     Stopped command(folder_.string(), program() + " " + forced());
     ASSERT_TRUE(command.is_stopped());
     command.end_by(SIGKILL);
   }
+
   // A run's old files go before its new ones come: killed between them, some are missing. None is
   // ever half written.
   for (auto const& [name, size] : files(false)) {
@@ -211,6 +219,7 @@ TEST_P(EveryOutput, OfTwoAtOnceEachIsWholeOrIsToldToWait) {
   auto const whole = reference();
   Stopped first(folder_.string(), program() + " " + arguments(), At::kWrite);
   ASSERT_TRUE(first.is_stopped());
+
   Outcome const second = stepscope(arguments());
   if (second.code != 0) {
     EXPECT_THAT(second.output, AnyOf(HasSubstr("is writing there, wait until it ends")))
@@ -224,6 +233,7 @@ TEST_P(EveryOutput, OfTwoAtOnceEachIsWholeOrIsToldToWait) {
       return count;
     }());
   }
+
   int const status = first.go_on();
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(files(), whole);
@@ -256,12 +266,14 @@ TEST_P(EveryOutput, FollowsNoLinkThatWasPlantedInItsFolder) {
     fs::create_symlink(path("outside.txt"), path("out/" + name));
     ++planted;
   }
+
   Outcome const outcome = stepscope(forced());
   EXPECT_EQ(text_of("outside.txt"), "precious");
   if (outcome.code != 0) {
     EXPECT_THAT(outcome.output, HasSubstr("is not replaced"));
     return;
   }
+
   EXPECT_EQ(files(), whole);
   for (auto const& [name, size] : whole) EXPECT_FALSE(fs::is_symlink(path("out/" + name))) << name;
   if (planted == 0) GTEST_SKIP() << "the user names every file himself";
@@ -319,6 +331,7 @@ TEST_F(Recording, RanksOfAJobShareTheirFolder) {
   EXPECT_EQ(shell("RANK=0 " + program() + " record -o out/run -- true").code, 2)
       << "the other one has it alone";
   end(first, SIGTERM);
+
   ::setenv("RANK", "0", 1);
   pid_t const rank = start("");
   ::unsetenv("RANK");
@@ -334,9 +347,11 @@ TEST_F(Recording, ReportsOfAProfileAreNotWrittenThroughLinks) {
   fs::create_directories(path("out/run"));
   for (char const* const name : {"report.html", "analysis.json", "rank-0.stepscope"})
     fs::create_symlink(path("outside.txt"), path("out/run/" + std::string(name)));
+
   Outcome const outcome = shell("umask 027; RANK=0 " + program() + " " + profile + " --force");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(text_of("outside.txt"), "precious");
+
   for (char const* const name : {"report.html", "analysis.json", "rank-0.stepscope"}) {
     struct stat status {};
     ASSERT_EQ(::lstat(path("out/run/" + std::string(name)).c_str(), &status), 0) << name;

@@ -49,7 +49,7 @@ class SeveralProcesses : public Program {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  /// Trains without end in three processes, hurts rank 1, and returns what all of them said.
+  /// Trains without end in three processes, hurts rank 1, and returns what all of them printed.
   [[nodiscard]] Outcome hurt_rank_one(std::string const& signal, std::string const& mpi_options,
                                       std::string const& options = "") const {
     std::string script = kHurtRankOne;
@@ -63,6 +63,7 @@ class SeveralProcesses : public Program {
     auto const run = import::open_run(path("run"));
     ASSERT_TRUE(run) << run.error().message;
     ASSERT_EQ(run->ranks.size(), 3U);
+
     for (model::RankTrace const& rank : run->ranks) {
       EXPECT_GT(rank.trace.event_count(), 100U);
       EXPECT_EQ(rank.trace.log().lost_blocks, 0U);
@@ -83,6 +84,7 @@ TEST_F(SeveralProcesses, TrainTheWeightsOfOneProcessWithAsManyDevices) {
     ASSERT_EQ(parts.code, 0) << parts.output;
     EXPECT_EQ(bytes_of("whole"), bytes_of("parts")) << members;
   }
+
   Outcome const mixed =
       shell(mpirun(2) + program() + " run cifar10 --device host:2 --checkpoint mixed" + kSmall);
   ASSERT_EQ(mixed.code, 0) << mixed.output;
@@ -93,9 +95,11 @@ TEST_F(SeveralProcesses, ReportTheDevicesOfAllOnceAndEvaluateTogether) {
   std::string const options =
       " run mnist --batch 4 --steps 4 --check-replicas 2 --log-every 0 --json 2>/dev/null";
   auto const whole = nlohmann::json::parse(stepscope(options + " --device host:2").output);
+
   Outcome const outcome = shell(mpirun(2) + program() + options);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   auto const parts = nlohmann::json::parse(outcome.output);
+
   EXPECT_EQ(parts["processes"], 2);
   EXPECT_EQ(parts["test_accuracy"], whole["test_accuracy"]);
   ASSERT_EQ(parts["devices"].size(), 2U);
@@ -113,6 +117,7 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_TRUE(std::filesystem::exists(path("run/rank-0.stepscope")));
   EXPECT_TRUE(std::filesystem::exists(path("run/rank-1.stepscope")));
+
   auto const run = import::open_run(path("run"));
   ASSERT_TRUE(run) << run.error().message;
   analyzer::Analysis const analysis = analyzer::analyze(*run);
@@ -123,7 +128,7 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
 }
 
 TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {
-  // As usual, mpirun then ends the others, and where it was told to leave them alone.
+  // mpirun ends the others by default, and leaves them alone with --enable-recovery.
   for (char const* const mpi_options : {"", "--enable-recovery"}) {
     std::filesystem::remove_all(path("run"));
     Outcome const outcome = hurt_rank_one("KILL", mpi_options);
@@ -138,10 +143,12 @@ TEST_F(SeveralProcesses, AKilledRankLeavesAGoodCheckpoint) {
       "run cifar10 --device host:3 --batch 4 --no-evaluate --log-every 0 --steps ";
   Outcome const outcome = hurt_rank_one("KILL", "", "--checkpoint kept --checkpoint-every 1");
   EXPECT_THAT(outcome.output, HasSubstr("rank 1 is gone"));
-  std::string const said = stepscope(resumed + "1 --resume kept").output;
+
+  std::string const message = stepscope(resumed + "1 --resume kept").output;
   constexpr std::string_view kStep = "is already at step ";
-  ASSERT_THAT(said, HasSubstr(kStep));
-  int const step = std::stoi(said.substr(said.find(kStep) + kStep.size()));
+  ASSERT_THAT(message, HasSubstr(kStep));
+  int const step = std::stoi(message.substr(message.find(kStep) + kStep.size()));
+
   ASSERT_EQ(stepscope(resumed + std::to_string(step) + " --checkpoint whole").code, 0);
   EXPECT_EQ(bytes_of("whole"), bytes_of("kept")) << step;
 }
@@ -158,9 +165,9 @@ TEST_F(SeveralProcesses, ALossThatIsNotANumberEndsAllAndIsSaidOnce) {
       shell(mpirun(2) + program() +
             " run cifar10 --batch 4 --steps 1000 --no-evaluate --log-every 0 --learning-rate 1e6");
   EXPECT_EQ(outcome.code, 1);
-  size_t const said = outcome.output.find("the loss is");
-  ASSERT_NE(said, std::string::npos) << outcome.output;
-  EXPECT_EQ(outcome.output.find("the loss is", said + 1), std::string::npos) << outcome.output;
+  size_t const message = outcome.output.find("the loss is");
+  ASSERT_NE(message, std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("the loss is", message + 1), std::string::npos) << outcome.output;
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("on rank "), HasSubstr("--allow-nan")));
 }
 
@@ -187,6 +194,7 @@ TEST_F(SeveralProcesses, ThatGoOnFromDifferentCheckpointsAreRefused) {
               " --checkpoint of-" + rate);
     ASSERT_EQ(trained.code, 0) << trained.output;
   }
+
   std::string const resumed = program() + training + "--steps 3 --resume ";
   Outcome const outcome = shell(mpirun(1) + resumed + "of-0.1 : -n 1 " + resumed + "of-0.2");
   EXPECT_EQ(outcome.code, 2) << outcome.output;

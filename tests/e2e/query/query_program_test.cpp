@@ -25,12 +25,15 @@ TEST_F(Query, AnswersAsTableCsvAndJson) {
   std::string const sql =
       " \"select name, count(*) as n, sum(dur_ns) as total_ns from kernels group by name order by "
       "3 desc limit 3\"";
+
   Outcome const table = stepscope("query run" + sql);
   EXPECT_EQ(table.code, 0) << table.output;
   EXPECT_TRUE(table.output.starts_with("name")) << table.output;
   EXPECT_TRUE(table.output.ends_with("3 rows\n")) << table.output;
+
   Outcome const csv = stepscope("query run --format csv" + sql);
   EXPECT_TRUE(csv.output.starts_with("name,n,total_ns\n")) << csv.output;
+
   auto const json = nlohmann::json::parse(stepscope("query run --format json" + sql).output);
   ASSERT_EQ(json.size(), 3U);
   EXPECT_GE(json[0]["total_ns"], json[1]["total_ns"]);
@@ -53,13 +56,16 @@ TEST_F(Query, OfSomeStepsOfARankSaysWhatAnalyzeSaysOfThem) {
       nlohmann::json::parse(stepscope("analyze run --json --rank 1 --steps 3:5").output);
   auto const devices = nlohmann::json::parse(
       stepscope("query run --rank 1 --steps 3:5 --format json 'select * from device_time'").output);
+
   ASSERT_EQ(devices.size(), 1U);
   for (std::string const key :
        {"window_ns", "busy_ns", "idle_ns", "compute_ns", "exposed_comm_ns", "kernels"})
     EXPECT_EQ(devices[0].at(key), analysis.at("ranks").back().at("devices").at(0).at(key)) << key;
+
   Outcome const steps = stepscope(
       "query run --steps 3:5 --format csv 'select distinct step from step_marks order by 1'");
   EXPECT_EQ(steps.output, "step\n3\n4\n5\n");
+
   expect_refused("run --rank 2 'select 1'", "rank 2 is not in the run, it has ranks 0 to 1");
   expect_refused("run --steps 1000:1001 'select 1'",
                  "the run has no steps 1000 to 1001, it has steps 0 to ");
@@ -76,6 +82,7 @@ TEST_F(Query, SelectionsThatAreNotThereAreRefusedByEveryCommand) {
                                                                    << outcome.output;
     }
   }
+
   EXPECT_EQ(stepscope("compare run --vs run --steps 100000:200000").code, 2);
 }
 
@@ -117,6 +124,7 @@ TEST_F(Query, WhatTheTraceDoesNotSayOfACollectiveIsNullHereAndInAnalyze) {
                                  {"args", {{"device", 0}, {"stream", 7}, {"correlation", 1}}}};
   std::ofstream(path("bare.json"))
       << nlohmann::json{{"traceEvents", nlohmann::json::array({kernel})}};
+
   auto const asked =
       nlohmann::json::parse(stepscope("query bare.json --format json 'select communicator, op, "
                                       "bytes from matched_collectives' 2> /dev/null")
@@ -124,6 +132,7 @@ TEST_F(Query, WhatTheTraceDoesNotSayOfACollectiveIsNullHereAndInAnalyze) {
   auto const analyzed =
       nlohmann::json::parse(stepscope("analyze bare.json --json 2> /dev/null").output)
           .at("collectives");
+
   ASSERT_EQ(asked.size(), 1U);
   ASSERT_EQ(analyzed.size(), 1U);
   for (std::string const key : {"communicator", "op", "bytes"})
@@ -136,15 +145,18 @@ TEST_F(Query, WhatTheTraceDoesNotSayOfACollectiveIsNullHereAndInAnalyze) {
 TEST_F(Query, ExportsAnswerTheSame) {
   if (shell("python3 -c 'import sqlite3, csv'").code != 0)
     GTEST_SKIP() << "no python3 with sqlite3 here";
+
   ASSERT_EQ(stepscope("export run -o run.sqlite").code, 0);
   ASSERT_EQ(stepscope("export run -o events.csv").code, 0);
   ASSERT_EQ(stepscope("export run --format csv -o tables/").code, 0);
+
   std::string const sql =
       "select rank, name, count(*) as n, sum(dur_ns) as total, min(start_ns) as first from kernels "
       "group by rank, name order by 1, 2";
   auto const expected =
       nlohmann::json::parse(stepscope("query run --format json \"" + sql + "\"").output);
   ASSERT_FALSE(expected.empty());
+
   std::ofstream(path("read.py"))
       << "import collections, csv, json, sqlite3\n"
          "rows = [list(row) for row in sqlite3.connect('run.sqlite').execute('" +
@@ -163,6 +175,7 @@ TEST_F(Query, ExportsAnswerTheSame) {
              "encoding='utf-8'))\n"
              "                if row['kind'] == 'kernel')\n"
              "print(json.dumps([rows, kernels, events]))\n";
+
   auto const found = nlohmann::json::parse(shell("python3 read.py").output);
   for (auto const& rows : found) {
     ASSERT_EQ(rows.size(), expected.size());

@@ -15,9 +15,11 @@ void add_health(analyzer::DeviceStats& device) {
   telemetry.power_w = {100, 397, 410};
   telemetry.temperature_c = {55, 80, 88};
   telemetry.utilization_percent = {90, 99, 100};
+
   telemetry.busy_clock_mhz = 1523;
   telemetry.sustained_clock_mhz = 1980;
   telemetry.clock_to_peers = 0.77;
+
   telemetry.throttled_ns = device.time.busy_ns / 2;
   telemetry.limited_ns = {{kMs, 0, 0, 2 * kMs, 0, 0}};
   telemetry.kernel_slowdown = 1.3;
@@ -32,11 +34,13 @@ void add_memory(analyzer::MemoryStats& memory, std::string const& name) {
   memory.fragmentation = 0.25;
   memory.worst_fragmentation = 0.5;
   memory.stranded_bytes = memory.fragmented_growth_bytes = kGib;
+
   memory.floor_growth_bytes_per_step = memory.reserved_growth_bytes_per_step = 6.4e7;
   memory.floor_forecast = {6.4e7, 1e6, 1196, 1100, 1300, 18'000 * kMs};
   memory.retries = 3;
   memory.batch_factor = 1.5;
   memory.pinning_calls_per_step = 2.5;
+
   analyzer::MemoryOwners owners;
   for (uint64_t i = 0; i < 9; ++i)
     owners.owners.push_back({name + " owner " + std::to_string(i), 4 * kGib});
@@ -54,8 +58,10 @@ void add_launches(analyzer::LaunchStats& launch) {
   launch.negative_latencies = 1;
   launch.call_median_ns = 3'800;
   launch.kernel_median_ns = 2'500;
+
   launch.queue = {0.25, 8, 0.88};
   launch.streams = {{7, 1000, {0.25, 8, 0.88}}};
+
   launch.graph_ops = 640;
   launch.graph_launches = 10;
   launch.graph_share = 0.4;
@@ -70,6 +76,7 @@ void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& na
     analysis.ops.push_back({ref, level, Op::What::kOutside, {}, 6, 10 * kMs, 0.25});
   }
   analysis.graphs.push_back({ref, 3, 10, 640, 64, 20 * kMs, 2 * kMs});
+
   analyzer::CopyStats copies;
   copies.ref = ref;
   copies.direction = model::CopyDirection::kHostToDevice;
@@ -80,6 +87,7 @@ void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& na
   copies.pageable_count = 4;
   copies.pageable_bytes = kGib / 2;
   analysis.copies.push_back(copies);
+
   analysis.phases.push_back({ref, name + " phase", 1, 10, 100 * kMs, 640, 80 * kMs, 60 * kMs,
                              10 * kMs, 8 * kMs, 9 * kMs});
   analysis.host_ops.push_back(
@@ -94,13 +102,16 @@ void add_path(analyzer::CriticalPathStats& path, std::string const& name) {
   path.by_class = {};
   path.by_class[static_cast<size_t>(Class::kCompute)] = 40 * kMs;
   path.by_class[static_cast<size_t>(Class::kHost)] = 60 * kMs;
+
   path.places = {{0, std::nullopt, {}}, {0, 1, {}}};
   path.places[0].by_class[static_cast<size_t>(Class::kHost)] = 60 * kMs;
   path.places[1].by_class[static_cast<size_t>(Class::kCompute)] = 40 * kMs;
+
   path.contributors.clear();
   for (int i = 0; i < 12; ++i)
     path.contributors.push_back(
         {Class::kHost, name + " contributor " + std::to_string(i), 5 * kMs, 7, 0.05});
+
   path.steps = {{0, 0, path.by_class}, {1, 0, path.by_class}};
   path.slack_by_class = {{Class::kCompute, std::nullopt, 100, 50 * kMs, kMs, 1'000, kMs}};
   path.slack_by_name = {{Class::kCompute, name + " beside", 100, 50 * kMs, kMs, 1'000, kMs}};
@@ -121,6 +132,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
     device.slow.simt_matrix_ns = 5 * kMs;
     add_work(analysis, device.ref, name);
   }
+
   analyzer::PipelineStats pipeline;
   pipeline.stages = {{first, 540 * kMs, 157 * kMs, 360 * kMs, 10},
                      {second, 540 * kMs, 141 * kMs, 380 * kMs, 10}};
@@ -130,6 +142,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
   pipeline.ideal_share = 0.111;
   pipeline.imbalance = 1.027;
   analysis.pipelines = {pipeline};
+
   analyzer::KernelStats kernel;
   kernel.ref = first;
   kernel.name = name + " kernel";
@@ -143,6 +156,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
   kernel.bytes_rate = 1e12;
   kernel.flops_per_byte = 276;
   analysis.kernels.push_back(kernel);
+
   if (!analysis.critical_path) analysis.critical_path.emplace();
   add_path(*analysis.critical_path, name);
 }

@@ -1,5 +1,5 @@
-// An analysis in which every fact that a page can show is there, whatever the run was: for pages
-// that no made run fills.
+// An analysis that has every number a page can show, whatever the run was. No synthetic run fills
+// all sections of a page.
 #pragma once
 
 #include <string>

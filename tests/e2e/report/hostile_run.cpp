@@ -16,38 +16,30 @@ void copy_event(Trace const& trace, uint32_t row, model::StringId name, model::E
     batch.add(columns.kind[row], columns.start[row], columns.dur[row], name,
               columns.correlation[row], trace.detail<Row>(row));
   };
+
   switch (model::kind_info(columns.kind[row]).table) {
     case DetailTable::kNone:
       batch.add(columns.kind[row], columns.start[row], columns.dur[row], name,
                 columns.correlation[row]);
-      break;
+      return;
     case DetailTable::kSteps:
-      add(static_cast<model::StepDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::StepDetail const*>(nullptr));
     case DetailTable::kKernels:
-      add(static_cast<model::KernelDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::KernelDetail const*>(nullptr));
     case DetailTable::kCopies:
-      add(static_cast<model::CopyDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::CopyDetail const*>(nullptr));
     case DetailTable::kCollectives:
-      add(static_cast<model::CollectiveDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::CollectiveDetail const*>(nullptr));
     case DetailTable::kStreamWaits:
-      add(static_cast<model::StreamWaitDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::StreamWaitDetail const*>(nullptr));
     case DetailTable::kSyncs:
-      add(static_cast<model::SyncDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::SyncDetail const*>(nullptr));
     case DetailTable::kMemory:
-      add(static_cast<model::MemoryDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::MemoryDetail const*>(nullptr));
     case DetailTable::kSamples:
-      add(static_cast<model::SampleDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::SampleDetail const*>(nullptr));
     case DetailTable::kRanges:
-      add(static_cast<model::RangeDetail const*>(nullptr));
-      break;
+      return add(static_cast<model::RangeDetail const*>(nullptr));
   }
 }
 
@@ -56,10 +48,12 @@ Trace hostile(Trace const& trace, std::string const& text) {
   builder.info() = trace.info();
   builder.info().tool = builder.info().host = builder.info().command = text;
   builder.info().facts = {{text, text}};
+
   for (model::Device device : trace.devices()) {
     device.name = text;
     builder.add_device(device);
   }
+
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     model::Track track = trace.tracks()[t];
     track.name = text;

@@ -74,11 +74,13 @@ stepscope::analyzer::ScalingSeries scaling_series(bool hostile) {
       options.link_alpha_ns = 250'000.0 * devices;
       options.straggler_device = devices == 8 ? 3 : -1;
       options.straggler_factor = 1.1;
+
       stepscope::model::Run run = named("series", options);
       if (hostile) run = stepscope::support::with_hostile_texts(run);
       runs.push_back(stepscope::analyzer::sample_run(run, stepscope::analyzer::analyze(run)));
       runs.back().name =
           hostile ? stepscope::support::kHostileText : "run-" + std::to_string(devices);
+
       if (hostile && devices > 1)
         runs.back().facts.emplace_back(
             std::string("<img src=x> ") + stepscope::support::kHostileText,
@@ -101,6 +103,7 @@ bool write(std::filesystem::path const& folder, std::string const& name,
   options.version = "test";
   stepscope::reports::TextOptions text;
   text.color = true;
+
   for (auto const& [suffix, content] :
        {std::pair<std::string, std::string>{".html", report_html(run, analysis, options)},
         {".json", analysis_json(run, analysis)},
@@ -131,6 +134,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: write_reports FOLDER\n", stderr);
     return 2;
   }
+
   std::filesystem::path const folder = argv[1];
   std::filesystem::create_directories(folder);
   bool good = true;
@@ -138,6 +142,7 @@ int main(int argc, char** argv) {
   one_device.devices = 1;
   one_device.marks = stepscope::support::StepMarks::kNone;
   one_device.steps = 2;  // too few to be detected
+
   for (auto const& [name, options] : {std::pair<std::string, SyntheticOptions>{"healthy", {}},
                                       {"faulty", faulty()},
                                       {"many-ranks", many_ranks()},
@@ -145,20 +150,24 @@ int main(int argc, char** argv) {
     stepscope::model::Run const run = named(name, options);
     good = write(folder, name, run, stepscope::analyzer::analyze(run)) && good;
   }
+
   stepscope::model::Run const full = named("full", faulty());
   stepscope::analyzer::Analysis all_facts = stepscope::analyzer::analyze(full);
   stepscope::support::add_all_facts(all_facts,
                                     "made " + std::string(150, 'x'));  // nowhere to break
   good = write(folder, "full", full, all_facts) && write_chinese(folder, full, all_facts) && good;
+
   stepscope::model::Run const hostile =
       stepscope::support::with_hostile_texts(named("hostile", faulty()));
   stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
   make_hostile(analysis);
   good = write(folder, "hostile", hostile, analysis) && good;
+
   for (bool const is_hostile : {false, true})
     good = write_page(folder, is_hostile ? "scaling-hostile" : "scaling",
                       stepscope::reports::scaling_html(scaling_series(is_hostile))) &&
            good;
+
   stepscope::model::Run const empty;
   good = write(folder, "empty", empty, stepscope::analyzer::analyze(empty)) && good;
   return good ? 0 : 1;

@@ -38,6 +38,7 @@ TEST_F(Scaling, AFolderOfRunsIsASeries) {
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("4 devices do"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("Weak scaling"), std::string::npos) << outcome.output;
+
   auto const json = nlohmann::json::parse(read("series.json"));
   EXPECT_EQ(json["points"].size(), 3U);
   EXPECT_EQ(json["points"][2]["devices"], 4);
@@ -46,6 +47,7 @@ TEST_F(Scaling, AFolderOfRunsIsASeries) {
     for (auto const& part : loss["parts"]) sum += part["ns"].get<int64_t>();
     EXPECT_EQ(sum, loss["step_ns"].get<int64_t>() - loss["ideal_ns"].get<int64_t>());
   }
+
   std::string const page = read("page.html");
   EXPECT_NE(page.find("<section id=\"factors\""), std::string::npos);
   EXPECT_NE(read("series.md").find("## Scaling"), std::string::npos);
@@ -93,10 +95,10 @@ TEST_F(Scaling, SaysFirstThatRunsAreOfDifferentPrograms) {
   make("moe", 8, 1, "--steps 4 --pattern moe");
   Outcome const outcome = stepscope("report series/1 moe --scaling weak");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
-  size_t const said = outcome.output.find("Less than half of the kernel time"),
+  size_t const note = outcome.output.find("Less than half of the kernel time"),
                verdict = outcome.output.find("8 devices do");
-  ASSERT_NE(said, std::string::npos) << outcome.output;
-  EXPECT_LT(said, verdict);
+  ASSERT_NE(note, std::string::npos) << outcome.output;
+  EXPECT_LT(note, verdict);
 }
 
 TEST_F(Scaling, AFewStepsMakeAPageThatSaysSo) {

@@ -48,9 +48,11 @@ TEST_F(Selftest, ItsCudaProgramIsNotChangedByBeingRecordedWhereThereIsNoDriver) 
       std::filesystem::absolute(support::build_path("libexec/stepscope/stepscope-cuda-probe"))
           .string() +
       "'";
+
   Outcome const alone = shell(probe + " work");
   if (alone.code == 127) GTEST_SKIP() << "built without nvcc";
   if (alone.code == 0) GTEST_SKIP() << "there is a GPU: selftest records it";
+
   Outcome const recorded = stepscope("record -o run -- " + probe + " work");
   EXPECT_EQ(recorded.code, alone.code) << recorded.output;
   EXPECT_THAT(recorded.output, HasSubstr(alone.output));

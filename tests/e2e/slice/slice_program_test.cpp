@@ -1,5 +1,5 @@
 // `stepscope slice` as a user runs it: the part analyzes as it does in the whole, nothing private
-// is left, wrong use is said.
+// is left, and messages explain wrong use.
 #include <fstream>
 #include <random>
 #include <regex>
@@ -24,6 +24,7 @@ using nlohmann::json;
 std::set<std::string> texts_of(std::string const& path) {
   auto const file = file::TraceFile::open(path);
   EXPECT_TRUE(file) << path;
+
   std::set<std::string> texts;
   for (std::string_view const text : file->texts()) texts.emplace(text);
   for (model::Track const& track : file->tracks()) texts.insert(track.name);
@@ -31,6 +32,7 @@ std::set<std::string> texts_of(std::string const& path) {
   texts.insert({file->info().tool, file->info().host, file->info().command});
   for (auto const& [key, value] : file->info().facts) texts.insert({key, value});
   for (std::string const& note : file->log().notes) texts.insert(note);
+
   texts.erase("");
   return texts;
 }
@@ -39,7 +41,7 @@ std::set<std::string> texts_of(std::string const& path) {
 json without_names(json document) {
   if (document.is_string()) return "";
   if (document.is_object()) {
-    // What is told by kernels', counters' and allocating ranges' names.
+    // Values that the analysis takes from names of kernels, counters and allocating ranges.
     for (char const* const key :
          {"process", "metrics", "subjects", "tensor_cores", "slow_ns", "health", "peak_owners"})
       document.erase(key);
@@ -120,6 +122,7 @@ TEST_F(Slice, AnonymousOneAnalyzesTheSameAndHoldsNoName) {
   json const difference = json::diff(without_names(analysis_of("run", "3:5")),
                                      without_names(analysis_of("part", "3:5")));
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
+
   std::regex const pseudonym(
       "(host-)?[a-z_]+-[0-9]+( \\([A-Za-z_]+\\))?|step "
       "[0-9]+|cores|[0-9]+|DataLoader.__next__|stepscope slice --anonymize");
@@ -134,6 +137,7 @@ TEST_F(Slice, AnonymousOneAnalyzesTheSameAndHoldsNoName) {
           << text;
     }
   }
+
   EXPECT_NE(stepscope("analyze part --json").output.find("kernel-1 (compute)"), std::string::npos);
 }
 
@@ -141,9 +145,11 @@ TEST_F(Slice, OfTimeAndRankKeepsTheseOnly) {
   // What is not asked for is not even read.
   std::filesystem::resize_file(path("run/rank-0.stepscope"),
                                std::filesystem::file_size(path("run/rank-0.stepscope")) / 2);
+
   Outcome const outcome = stepscope("slice run --time 0.05:0.08 --rank 1 -o part");
   ASSERT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.output.find(" events of 1 rank, in part"), std::string::npos) << outcome.output;
+
   auto const part = import::open_run(path("part"));
   ASSERT_TRUE(part);
   ASSERT_EQ(part->ranks.size(), 1U);
@@ -173,10 +179,12 @@ TEST_F(Slice, WhatIsNotThereIsSaidWithWhatIs) {
   expect_refused("run --rank 7 -o part", "2 ranks from 0 to 1");
   expect_refused("run --rank -3 -o part", "from 0 to 2147483647");
   expect_refused("run --rank 99999999999 -o part", "from 0 to 2147483647");
+
   expect_refused("run --steps 1:2 --time 1:2 -o part", "--time");
   expect_refused("run -o part", "--steps");
   expect_refused("run --steps 1:2", "--output");
   expect_refused("nosuch --steps 1:2 -o part", "nosuch");
+
   EXPECT_FALSE(std::filesystem::exists(path("part")));
 }
 
@@ -203,6 +211,7 @@ void rewrite(std::string const& path, Change const& change) {
     blocks = fuzz::take_apart(mapped->bytes());
   }
   change(blocks);
+
   std::mt19937_64 random(1);
   auto const bytes = fuzz::put_together(blocks, fuzz::IndexForm::kTrue, random);
   std::ofstream(path, std::ios::binary)
@@ -218,16 +227,19 @@ TEST_F(Slice, StepsOfATrackThatIsNotThereAreNotBelieved) {
       std::vector<file::StepSpan> steps;
       ASSERT_TRUE(file::decode_steps(block.payload, block.header.rows, steps));
       for (file::StepSpan& step : steps) step.track.value = 1'000'000;
+
       file::ColumnEncoder columns;
       base::ByteWriter payload;
       file::encode_steps(steps, columns, payload);
       block.payload.assign(payload.span().begin(), payload.span().end());
     }
   });
+
   for (char const* const part : {"--steps 2:3", "--time 0:1ms"}) {
     Outcome const outcome = stepscope(std::string("slice run ") + part + " -o part --force");
     EXPECT_EQ(outcome.code, 0) << part << "\n" << outcome.output;
   }
+
   ASSERT_EQ(stepscope("slice run --steps 2:3 -o part --force").code, 0);
   EXPECT_EQ(events_of("part"), events_of("sound"));
   EXPECT_EQ(stepscope("export run --format chrome --steps 2:3 -o part.json").code, 0);

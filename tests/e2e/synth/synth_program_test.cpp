@@ -33,6 +33,7 @@ TEST_F(Synth, ReadProcessByProcessARunHasTheSameAnalysis) {
                   pattern)
             .code,
         0);
+
     for (char const* const options : {"", " --steps 4:20", " --rank 1"}) {
       Outcome const in_memory = stepscope(std::string("analyze run --json") + options);
       Outcome const streamed = stepscope(std::string("analyze run --json --stream") + options);
@@ -53,6 +54,7 @@ TEST_F(Synth, WrongCountsAndNamesAreRefused) {
   expect_refused("-o run --seed -1", "--seed");
   expect_refused("-o run --seed 99999999999999999999999",
                  "whole number from 0 to 18446744073709551615");
+
   expect_refused("-o run --pattern ring", "ring");
   expect_refused("--ranks 2", "--output");
   EXPECT_FALSE(std::filesystem::exists(path("run")));
@@ -73,10 +75,12 @@ TEST_F(Synth, WrongFaultsAreRefusedWithWhatThereIs) {
   expect_refused("-o run --fault input=0", "from 0.1 to 10000");
   expect_refused("-o run --fault straggler=0.5", "straggler=TIMES");
   expect_refused("-o run --fault none=3", "takes no amount");
+
   expect_refused("-o run --fault small-buckets --pattern moe", "--pattern dp");
   expect_refused("-o run --fault straggler --ranks 1", "--ranks 2");
   expect_refused("-o run --steps 0", "--steps");
   expect_refused("-o run --steps 5 --events 100", "--events");
+
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
 

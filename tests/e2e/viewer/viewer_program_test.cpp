@@ -73,6 +73,7 @@ class ViewerProgram : public testing::Test {
     std::string name = (fs::temp_directory_path() / "stepscope-viewer-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
+
     auto const run =
         support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true});
     fs::create_directory(folder_ / "run");
@@ -103,18 +104,21 @@ TEST_F(ViewerProgram, DrawsAPictureWithoutADisplay) {
 TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
   if (shell("command -v xvfb-run").status != 0)
     GTEST_SKIP() << "xvfb-run is not installed (apt install xvfb)";
+
   std::string const view =
       kViewer + " " + run() + " --size 1000x700 --time 20ms:60ms --select all_reduce --screenshot ";
   auto const with = shell("xvfb-run -a " + view + path("gl.png"));
   ASSERT_EQ(with.status, 0) << with.output;
   auto const without = shell(kNoDisplay + view + path("plain.png"));
   ASSERT_EQ(without.status, 0) << without.output;
+
   Pixels const a = load(path("gl.png"));
   Pixels const b = load(path("plain.png"));
   ASSERT_EQ(a.width, 1000);
   ASSERT_EQ(a.height, 700);
   ASSERT_EQ(b.width, a.width);
   EXPECT_GT(count_colours(a), 100U);
+
   // Filters of text differ by a little; shapes and places must not.
   size_t different = 0;
   size_t const count = 3U * 1000 * 700;
@@ -140,6 +144,7 @@ TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {
       support::make_synthetic_run({.devices = 1, .steps = 10, .process_per_device = true});
   fs::create_directory(path("one"));
   ASSERT_TRUE(file::write_trace(one.ranks[0].trace, path("one/rank0.stepscope")));
+
   // The folder that holds both, or both named.
   for (std::string const& paths : {folder_.string(), path("one") + " " + run()}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + paths +
@@ -147,6 +152,7 @@ TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("series.png"))), 100U);
   }
+
   for (char const* panel : {"launches", "phases", "devices", "scaling"}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + folder_.string() +
                                " --devices 1 --size 800x600 --theme light --panel " + panel +
@@ -154,6 +160,7 @@ TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("panel.png"))), 50U);
   }
+
   auto const missing =
       shell(kViewer + " " + folder_.string() + " --devices 7 --screenshot " + path("none.png"));
   EXPECT_EQ(missing.status, 2);
@@ -167,6 +174,7 @@ TEST_F(ViewerProgram, DrawsTwoRunsAboveEachOther) {
   for (size_t rank = 0; rank < slow.ranks.size(); ++rank)
     ASSERT_TRUE(file::write_trace(slow.ranks[rank].trace,
                                   path("slow/rank" + std::to_string(rank) + ".stepscope")));
+
   std::string const view = kNoDisplay + kViewer + " " + run() + " --size 1200x800";
   for (char const* theme : {"dark", "light"}) {
     auto const outcome = shell(view + " --vs " + path("slow") + " --theme " + theme +
@@ -174,6 +182,7 @@ TEST_F(ViewerProgram, DrawsTwoRunsAboveEachOther) {
     ASSERT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_GT(count_colours(load(path("pair.png"))), 100U);
   }
+
   // Not the picture of the base alone.
   ASSERT_EQ(shell(view + " --theme light --screenshot " + path("alone.png")).status, 0);
   Pixels const pair = load(path("pair.png"));
@@ -201,6 +210,7 @@ TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
     EXPECT_EQ(outcome.status, 2) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(outcome.output.empty()) << arguments;
   }
+
   EXPECT_FALSE(fs::exists(path("x.png")));
 }
 

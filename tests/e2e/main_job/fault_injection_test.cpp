@@ -15,12 +15,11 @@
 namespace stepscope::e2e {
 namespace {
 
-class PathologyRun : public Program {
+class InjectedFaultRun : public Program {
  protected:
   using Findings = std::map<std::string, nlohmann::json>;
-  /// The findings of a training with this pathology, by rule. On a machine that is busy with
-  /// something else, what that costs may be larger than the fault that was made: then it is trained
-  /// again.
+  /// The findings of a training with this fault, by rule. On a machine that is busy with something
+  /// else, the cost of that may be larger than the cost of the fault: then it is trained again.
   [[nodiscard]] Findings findings(std::string const& fault_injection,
                                   std::string const& training = "cifar10" + kSmall) const {
     constexpr int kTries = 6;
@@ -34,6 +33,7 @@ class PathologyRun : public Program {
       for (auto const& finding : analysis.at("findings"))
         by_rule[finding.at("rule").get<std::string>()] = finding;
       EXPECT_EQ(injected.at("pathologies").size(), 1U);
+
       bool const found = by_rule.contains(
           injected.at("pathologies").at(0).at("expected_finding").get<std::string>());
       if (found || i == kTries) {
@@ -48,7 +48,7 @@ class PathologyRun : public Program {
   }
 };
 
-TEST_F(PathologyRun, SlowInputIsInputBoundAndCostsItsDelay) {
+TEST_F(InjectedFaultRun, SlowInputIsInputBoundAndCostsItsDelay) {
   auto const found = findings("slow-input=150");
   constexpr double kMs = 1e6;
   EXPECT_THAT(found.at("input-bound")["cost_ns_per_step"].get<double>(),
@@ -56,33 +56,33 @@ TEST_F(PathologyRun, SlowInputIsInputBoundAndCostsItsDelay) {
   EXPECT_EQ(found.at("input-bound")["severity"], "critical");
 }
 
-TEST_F(PathologyRun, MemoryThatIsLeftBehindIsALeakOfThatSize) {
+TEST_F(InjectedFaultRun, MemoryThatIsLeftBehindIsALeakOfThatSize) {
   auto const leak = findings("leak=8388608").at("memory-leak");
   EXPECT_NEAR(leak["metrics"]["bytes_per_step"].get<double>(), 8388608, 4096);
 }
 
-TEST_F(PathologyRun, MemoryFullOfHolesIsFragmentedAndNoLeak) {
+TEST_F(InjectedFaultRun, MemoryFullOfHolesIsFragmentedAndNoLeak) {
   auto const found =
       findings("fragmentation", "cifar10 --batch 4 --steps 24 --no-evaluate --log-every 0");
   EXPECT_GT(found.at("memory-fragmentation")["metrics"]["unused_bytes"].get<double>(), 16 << 20);
   EXPECT_FALSE(found.contains("memory-leak"));
 }
 
-TEST_F(PathologyRun, MemoryThatIsAllocatedInEveryStepIsFound) {
+TEST_F(InjectedFaultRun, MemoryThatIsAllocatedInEveryStepIsFound) {
   EXPECT_GT(
       findings("alloc-every-step=128").at("allocation-in-step")["cost_ns_per_step"].get<double>(),
       0);
 }
 
-TEST_F(PathologyRun, ABusyHostIsHostBound) {
+TEST_F(InjectedFaultRun, ABusyHostIsHostBound) {
   EXPECT_EQ(findings("host-bound=2000").at("host-bound-launches")["severity"], "critical");
 }
 
-TEST_F(PathologyRun, AHostThatWaitsForEveryOperationIsBlockedBySyncs) {
+TEST_F(InjectedFaultRun, AHostThatWaitsForEveryOperationIsBlockedBySyncs) {
   EXPECT_GT(findings("sync-every-op").at("blocking-sync")["cost_ns_per_step"].get<double>(), 0);
 }
 
-TEST_F(PathologyRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
+TEST_F(InjectedFaultRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
   auto const found = findings("late-rank=1");
   EXPECT_EQ(found.at("straggler")["device"], 1);
   EXPECT_EQ(found.at("straggler")["severity"], "critical");
@@ -92,14 +92,14 @@ TEST_F(PathologyRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
   EXPECT_THAT(found.at("host-bound-launches").dump(), ::testing::HasSubstr("busy elsewhere"));
 }
 
-TEST_F(PathologyRun, ASlowDeviceIsTheStraggler) {
+TEST_F(InjectedFaultRun, ASlowDeviceIsTheStraggler) {
   auto const straggler =
       findings("straggler=1", "cifar10 --batch 32 --steps 12 --no-evaluate --log-every 0")
           .at("straggler");
   EXPECT_EQ(straggler["device"], 1);
 }
 
-TEST_F(PathologyRun, ASlowCheckpointMakesItsStepsOutliers) {
+TEST_F(InjectedFaultRun, ASlowCheckpointMakesItsStepsOutliers) {
   auto const found =
       findings("checkpoint-stall=300", "cifar10 --batch 4 --steps 35 --no-evaluate --log-every 0");
   // 300 ms in 3 of 34 steps, and one more where the host of the other device is a step ahead.
@@ -109,7 +109,7 @@ TEST_F(PathologyRun, ASlowCheckpointMakesItsStepsOutliers) {
                found.at("host-bound-launches").dump().find("slow store") != std::string::npos);
 }
 
-TEST_F(PathologyRun, AnOverloadedFirstStageIsTheStraggler) {
+TEST_F(InjectedFaultRun, AnOverloadedFirstStageIsTheStraggler) {
   auto const straggler =
       findings("imbalanced-split=3", "split --steps 12 --no-evaluate --log-every 0")
           .at("straggler");
@@ -127,6 +127,7 @@ int64_t overlaps_with_backward(model::Trace const& trace) {
     if (is_kernel && trace.name(row).find(".backward") != std::string_view::npos)
       passes.push_back(row);
   }
+
   auto const end = [&](uint32_t row) { return trace.start(row) + trace.columns().dur[row]; };
   int64_t overlaps = 0;
   for (uint32_t const a : reduces)
@@ -137,29 +138,31 @@ int64_t overlaps_with_backward(model::Trace const& trace) {
   return overlaps;
 }
 
-TEST_F(PathologyRun, AllReducesWithoutOverlapBeginBehindTheBackwardPass) {
+TEST_F(InjectedFaultRun, AllReducesWithoutOverlapBeginBehindTheBackwardPass) {
   // What that costs, and so the finding, depends on the machine: between fast devices it is less
   // than the rule speaks from.
   std::string const training =
       "record --force -o run -- " + program() + " run cifar10 --device host:2" + kSmall;
+
   for (bool const ill : {false, true}) {
     Outcome const outcome = stepscope(training + (ill ? " --pathology no-overlap" : ""));
     ASSERT_EQ(outcome.code, 0) << outcome.output;
     auto const run = import::open_run(path("run"));
     ASSERT_TRUE(run) << run.error().message;
+
     int64_t const overlaps = overlaps_with_backward(run->ranks.front().trace);
     EXPECT_TRUE(ill ? overlaps == 0 : overlaps > 0) << ill << " " << overlaps;
   }
 }
 
-TEST_F(PathologyRun, AnAllReduceForEveryParameterIsTooSmall) {
+TEST_F(InjectedFaultRun, AnAllReduceForEveryParameterIsTooSmall) {
   auto const found =
       findings("small-buckets", "cifar10 --batch 1 --steps 12 --no-evaluate --log-every 0")
           .at("small-buckets");
   EXPECT_GE(found["metrics"]["collectives_per_step"].get<double>(), 4);
 }
 
-TEST_F(PathologyRun, UnknownNamesAndDevicesSayWhatThereIs) {
+TEST_F(InjectedFaultRun, UnknownNamesAndDevicesSayWhatThereIs) {
   Outcome const unknown = stepscope("run cifar10 --pathology nonsense" + kSmall);
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.output, ::testing::HasSubstr("straggler"));
