@@ -33,7 +33,7 @@ struct PieceContext {
   int32_t device = -1;
 };
 
-/// Names are places in EventTable::facts(); times are trace time.
+/// Names are places in EventTable::metadata(); times are trace time.
 struct PieceEvents {
   /// An operation that runs beside others, or its begin or end.
   struct AsyncOp {
