@@ -99,7 +99,7 @@ class PacketFile {
   base::PartialFile file_;
   ProtobufWriter out_;
   base::Expected<void> status_;
-  uint64_t last_uuid_ = 0;  ///< 0 is everybody's
+  uint64_t last_uuid_ = 0;  ///< 0 is the track of all processes
   uint32_t last_sequence_ = 0;
 };
 

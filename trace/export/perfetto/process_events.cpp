@@ -112,7 +112,7 @@ int64_t ProcessEvents::time_of(int64_t trace_time) {
   return std::clamp<int64_t>(time, 0, kLastTime);
 }
 
-/// When the run was: readers show the time of day by it.
+/// Writes when the run was, so that readers show the time of day.
 void ProcessEvents::write_clock() {
   int64_t const origin = trace_.info().origin_epoch_ns;
   if (file_.has_wall_clock || origin <= 0 || origin > kLastTime) return;

@@ -152,9 +152,9 @@ class BlockReader {
       case KinetoCategory::kDeviceSync:
         return add_device_sync(event, times, id);
       case KinetoCategory::kDeviceRange: {
-        uint32_t const beside = track(
+        uint32_t const ranges = track(
             {TrackKey::Kind::kDeviceRanges, std::string(event.process), std::string(event.thread)});
-        return rows(beside).add_range(times.start, times.dur, id);
+        return rows(ranges).add_range(times.start, times.dur, id);
       }
       case KinetoCategory::kFlow:
       case KinetoCategory::kOther:
@@ -193,8 +193,7 @@ class BlockReader {
     block_.sayings.push_back(saying);
   }
 
-  /// The number that an annotation gives its step beside its name, as JAX does. There are few
-  /// annotations.
+  /// The step number in an annotation's arguments, as JAX writes it. There are few annotations.
   static std::optional<int64_t> step_of_annotation(ChromeEvent const& event) {
     if (event.category != "user_annotation" ||
         event.arguments.find("step_num") == std::string_view::npos)

@@ -26,7 +26,7 @@ struct TrackKey {
   enum class Kind : uint8_t { kThread, kStream, kCounter, kDeviceRanges, kAsync };
   Kind kind = Kind::kThread;
   std::string process, thread;  ///< as the trace has them
-  int32_t device = -1;          ///< of a stream, and of what stands beside one
+  int32_t device = -1;          ///< of a stream, and of annotations of a stream
   int64_t stream = 0;
 
   friend bool operator==(TrackKey const&, TrackKey const&) = default;

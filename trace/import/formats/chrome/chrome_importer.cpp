@@ -21,7 +21,7 @@ namespace {
 
 using State = EventsEnd::State;
 
-/// Long against what a block costs beside its events, short against memory.
+/// Long against the fixed cost of a block, short against memory.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
 /// What stands before or behind the events is not longer.
 constexpr size_t kMostHeaderBytes = size_t{1} << 30U;
@@ -317,7 +317,7 @@ Importer chrome_importer() {
           .read = [](Input const& input) { return one_trace(read_chrome_trace(input)); },
           .first_members = kFirstMembersOfChrome,
           .events_member = "\"traceEvents\"",
-          // torch_npu keeps the raw data of its trace beside it.
+          // torch_npu keeps the raw data of its trace next to it.
           .output_folder = "ASCEND_PROFILER_OUTPUT"};
 }
 

@@ -70,7 +70,7 @@ void complete(model::CollectiveDetail& detail, CollectiveArguments const& a,
   if (model::is_point_to_point(detail.op) && a.message) {
     detail.sequence = *a.message;  // our own export: the numbers are those that both ranks have
   } else if (model::is_point_to_point(detail.op)) {
-    detail.rank = -1;     // "Rank" is the peer's there; the peer's number in the job is beside it
+    detail.rank = -1;     // "Rank" is the peer's there; another argument has the peer's rank
     detail.sequence = 0;  // each rank counts its own
   }
 }

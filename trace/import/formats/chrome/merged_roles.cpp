@@ -200,7 +200,8 @@ void MergedEvents::make_stream(MergedTrack& track) {
   }
 }
 
-/// The ranges that say the number of a step; on a device's own lane those that are called by it.
+/// Turns ranges with a step number into steps. On a device's own lane a range may have the number
+/// as its name.
 void MergedEvents::make_steps(MergedTrack& track, bool is_device) {
   auto saying = track.sayings.begin();
   for (size_t batch = 0; batch < track.batches.size(); ++batch) {

@@ -74,7 +74,8 @@ std::string unquoted(std::string_view value) {
   return json_text(is_string ? value.substr(1, value.size() - 2) : value, kMostFactBytes);
 }
 
-/// "rank" and "world_size" as numbers or as texts; what is neither, or below zero, says nothing.
+/// "rank" and "world_size" as numbers or as texts; other values, and numbers below zero, are
+/// ignored.
 void add_place(Json const& info, TraceHeader& header) {
   constexpr int32_t kMostRanks = 1 << 24;
   int32_t const stated =

@@ -17,7 +17,7 @@ using base::ProtobufReader;
 
 /// Depth of arguments within arguments; deeper ones are left out.
 constexpr int kMostDepth = 16;
-/// An argument that is longer says nothing that is read.
+/// No argument that is read is longer.
 constexpr size_t kMostArgumentBytes = size_t{1} << 16U;
 
 /// DebugAnnotation.NestedValue, which old versions write.

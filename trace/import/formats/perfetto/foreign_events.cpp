@@ -20,7 +20,7 @@ using base::ProtobufField;
 using base::ProtobufReader;
 using E = EventNumber;
 
-/// Long against what a block costs beside its events.
+/// Long against the fixed cost of a block.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
 /// Threads of systems have lower numbers.
 constexpr uint64_t kFirstMadeId = 5'000'000'000;

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <tuple>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "trace/base/format.h"
 #include "trace/file/description.h"
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/perfetto/saturating.h"
 
 namespace stepscope::import::perfetto {
@@ -271,6 +267,20 @@ void OwnProcess::add_names(std::string_view interned) {
                            ? 0
                            : static_cast<uint8_t>(known - model::kKindTable.begin() + 1);
   }
+}
+
+OwnProcess::Lane& OwnProcess::lane(uint64_t uuid) {
+  Lane& lane = lanes_[uuid];
+  if (!lane.is_known) {
+    lane.is_known = true;
+    model::Track others;
+    others.name = "others";
+    auto const [place, is_new] = named_.try_emplace({0, others.name}, 0);
+    if (is_new) place->second = new_track(std::move(others));
+    lane.track = place->second;
+  }
+
+  return lane;
 }
 
 void OwnProcess::add_event(TrackEvent const& event, int64_t time) {

@@ -67,7 +67,7 @@ void OwnProcess::describe_track(TrackDescription const& described) {
     return;
   }
 
-  // A further lane of a track bears its name, beside it, or below it when it is a thread.
+  // A further lane of a track bears its name, next to it, or below it when it is a thread.
   if (parent != nullptr && parent->is_thread && parent->name == described.name) {
     if (Lane const* const first = lanes_.find(parent->uuid); first != nullptr && first->is_known)
       lane.track = first->track;
@@ -87,20 +87,6 @@ void OwnProcess::describe_track(TrackDescription const& described) {
   if (described.is_counter) track.kind = model::TrackKind::kCounter;
   lane.track = new_track(std::move(track));
   if (!described.is_thread && lane.track != kNoTrack) named_.emplace(std::move(key), lane.track);
-}
-
-OwnProcess::Lane& OwnProcess::lane(uint64_t uuid) {
-  Lane& lane = lanes_[uuid];
-  if (!lane.is_known) {
-    lane.is_known = true;
-    model::Track others;
-    others.name = "others";
-    auto const [place, is_new] = named_.try_emplace({0, others.name}, 0);
-    if (is_new) place->second = new_track(std::move(others));
-    lane.track = place->second;
-  }
-
-  return lane;
 }
 
 void OwnProcess::complete_tracks() {

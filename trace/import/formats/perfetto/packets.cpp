@@ -14,16 +14,17 @@ void take_number(base::ProtobufField const& field, Packet& packet) {
       packet.timestamp = field.value;
       packet.has_timestamp = true;
       break;
+
     case PacketNumber::kSequenceId:
       packet.sequence = field.value;
       break;
-
     case PacketNumber::kSequenceFlags:
       packet.flags = field.value;
       break;
     case PacketNumber::kTimestampClock:
       packet.clock = field.value;
       break;
+
     case PacketNumber::kStateCleared:
       packet.is_cleared = field.value != 0;
       break;

@@ -1,5 +1,5 @@
-// The packets of a Perfetto trace, one after the other, those that were compressed on their own
-// unpacked.
+// Reads the packets of a Perfetto trace one after the other, and unpacks packets that the recorder
+// compressed.
 #pragma once
 
 #include <cstdint>

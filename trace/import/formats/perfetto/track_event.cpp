@@ -40,7 +40,6 @@ bool TrackEvent::take_one(base::ProtobufField const& field) {
       has_track = has_track || !is_bytes;
       break;
 
-    // Name and category.
     case E::kNameIid:
       if (!is_bytes) name_iid = field.value;
       break;
@@ -54,7 +53,6 @@ bool TrackEvent::take_one(base::ProtobufField const& field) {
       if (is_bytes) legacy = field.bytes;
       break;
 
-    // Time, in traces from before 2020.
     case E::kDeltaUs:
       if (!is_bytes) delta_us = field.signed_value();
       break;
@@ -62,7 +60,6 @@ bool TrackEvent::take_one(base::ProtobufField const& field) {
       if (!is_bytes) absolute_us = field.signed_value();
       break;
 
-    // The value of a counter.
     case E::kCounterValue:
       if (!is_bytes) value = field.signed_value();
       has_value = has_value || !is_bytes;

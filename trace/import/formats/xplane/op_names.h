@@ -22,7 +22,7 @@ enum class OpRole : uint8_t {
   kNoWork        ///< tells of memory, not of work
 };
 
-/// An operation that runs beside others begins and ends with two short ones.
+/// An operation that runs in parallel with others begins and ends with two short ones.
 enum class OpPhase : uint8_t { kWhole, kStart, kDone };
 
 struct OpMeaning {

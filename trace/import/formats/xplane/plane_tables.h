@@ -137,7 +137,7 @@ class EventTable {
   IdIndex index_;
 };
 
-/// What is known of a plane beside its events.
+/// The tables that the events of a plane refer to.
 struct PlaneTables {
   PlaneTables(std::string_view plane, Vocabulary vocabulary)
       : stats(plane), events(plane, vocabulary, stats) {}

@@ -15,7 +15,7 @@
 namespace stepscope::import {
 namespace {
 
-/// Long against what a piece costs beside its events, short against what a core has to do.
+/// Long against the fixed cost of a piece, short against the work of a core.
 constexpr size_t kPieceBytes = size_t{1} << 19U;
 /// Protocol Buffers have no messages of 2 GiB.
 constexpr size_t kMostUnpackedBytes = size_t{1} << 31U;
